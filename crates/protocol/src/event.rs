@@ -1,0 +1,162 @@
+//! Events: `events.jsonl`, what happened in the team, one object per line.
+
+use crate::{
+    Incarnation, MessageId, Party, Phase, Recipient, RequestId, RequestKind, RequestStatus, Sender,
+    TaskId, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Something that happened. Events are appended and never rewritten.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, by the clock of the one who reports it.
+    pub time: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened, by its `event`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    /// A member joined the team, or was started again.
+    Spawn {
+        /// Who.
+        member: Recipient,
+        /// Which life.
+        incarnation: Incarnation,
+        /// Its role.
+        role: String,
+    },
+    /// A member's process said it is ready.
+    Ready {
+        /// Who.
+        member: Recipient,
+        /// Which life.
+        incarnation: Incarnation,
+        /// Its process.
+        pid: u32,
+    },
+    /// A member entered a phase.
+    State {
+        /// Who.
+        member: Recipient,
+        /// Which life.
+        incarnation: Incarnation,
+        /// The phase.
+        phase: Phase,
+        /// Why, where there is something to say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A message was accepted into an inbox.
+    Send {
+        /// Its identifier.
+        id: MessageId,
+        /// Who sent it.
+        from: Sender,
+        /// Whose inbox.
+        to: Recipient,
+        /// Its type.
+        #[serde(rename = "type")]
+        kind: String,
+    },
+    /// A message was recorded in its recipient's journal.
+    Deliver {
+        /// Its identifier.
+        id: MessageId,
+        /// Whose journal.
+        to: Recipient,
+    },
+    /// A line could not be delivered.
+    DeadLetter {
+        /// The identifier of the dead letter.
+        id: String,
+        /// Whose inbox.
+        inbox: Recipient,
+        /// Why.
+        reason: String,
+    },
+    /// A request was made.
+    Request {
+        /// Its identifier.
+        request_id: RequestId,
+        /// Its kind.
+        kind: RequestKind,
+        /// Who asks.
+        from: Party,
+        /// Who must answer.
+        to: Recipient,
+    },
+    /// A request reached its end.
+    Resolve {
+        /// Its identifier.
+        request_id: RequestId,
+        /// How it ended.
+        status: RequestStatus,
+    },
+    /// A task changed.
+    Task {
+        /// Which.
+        task: TaskId,
+        /// What was done: `created`, `claimed`, `released`, `completed`, ...
+        action: String,
+        /// Who did it.
+        by: Party,
+    },
+    /// A member's process is gone without having said so.
+    Death {
+        /// Who.
+        member: Recipient,
+        /// Which life ended.
+        incarnation: Incarnation,
+    },
+    /// Somebody watches by polling, because notifications do not work here.
+    Polling {
+        /// Who.
+        member: Recipient,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One line of the event log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventLine {
+    /// An event this version knows.
+    Known(Event),
+    /// An event of another version.
+    Unknown(Map<String, Value>),
+    /// A line that is no event.
+    Corrupt {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Event {
+    /// The one line that goes into the log, newline included.
+    pub fn to_line(&self) -> Vec<u8> {
+        let mut line =
+            serde_json::to_vec(self).expect("text keys and finite numbers always encode");
+        line.push(b'\n');
+        line
+    }
+}
+
+impl EventLine {
+    /// Decodes one line of the log, given without its newline.
+    pub fn decode(bytes: &[u8]) -> Self {
+        if let Ok(event) = serde_json::from_slice(bytes) {
+            return Self::Known(event);
+        }
+        match serde_json::from_slice(bytes) {
+            Ok(object) => Self::Unknown(object),
+            Err(error) => Self::Corrupt {
+                reason: error.to_string(),
+            },
+        }
+    }
+}

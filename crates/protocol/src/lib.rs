@@ -1,0 +1,56 @@
+//! Every type that is stored in a team folder or crosses from one process to another.
+//!
+//! # Theory of operation
+//!
+//! A team is a folder. Its files are written and read by different programs, in different
+//! versions and languages, so each type here follows three rules:
+//!
+//! * **Validated on parse.** A value that exists is valid: an [`AgentName`] can be joined to a
+//!   path, a [`RequestId`] can be a file name.
+//! * **Unknown fields survive.** Each stored object keeps what it does not know in an [`Extra`]
+//!   and writes it back (see `record.rs`).
+//! * **Nothing is dropped.** A line of an inbox decodes to a known message, an object of unknown
+//!   meaning, plain text, or a corrupt line with its reason ([`Line`]).
+//!
+//! `README.md` beside this crate's manifest is the specification of the same formats for people
+//! and for programs in other languages; a test keeps its examples and these types in step.
+//!
+//! **Invariant:** no I/O, no clock, no randomness in this crate.
+
+#[macro_use]
+mod record;
+mod dead_letter;
+mod event;
+pub mod exit;
+mod id;
+mod journal;
+mod line;
+mod live;
+mod message;
+mod name;
+mod request;
+mod roster;
+mod task;
+mod time;
+mod version;
+
+pub use dead_letter::DeadLetter;
+pub use event::{Event, EventKind, EventLine};
+pub use id::{IdError, Incarnation, MessageId, RequestId, TaskId};
+pub use journal::{
+    Checkpoint, JournalLine, JournalRecord, MailEntry, MailRecord, OpenRecord, Quarantined,
+    SealRecord, SegmentPosition, SenderWindow,
+};
+pub use line::{Line, Unknown, decode_line, salvage};
+pub use live::{Activity, Holder, LiveState, Phase, WaitingFor};
+pub use message::{Body, InvalidMessage, MAX_LINE_BYTES, Message};
+pub use name::{AgentName, NameError, Party, Recipient, Sender};
+pub use record::Extra;
+pub use request::{
+    Answer, IgnoredAnswer, InvalidRequest, Request, RequestFile, RequestKind, RequestState,
+    RequestStatus, Subject,
+};
+pub use roster::{Member, MemberStatus, RestartPolicy, Roster, TeamName};
+pub use task::{Owner, Priority, Task, TaskHistory, TaskStatus};
+pub use time::Timestamp;
+pub use version::{FORMAT_VERSION, FormatVersion, UnsupportedVersion};

@@ -1,0 +1,103 @@
+//! What a member's own folder says of it: who holds its lock, and what it is doing now.
+
+use crate::{Incarnation, Timestamp};
+use serde::{Deserialize, Serialize};
+
+record! {
+    /// The process that holds a lock for its life; the text inside `members/<name>/lock`.
+    ///
+    /// The text is for people and for signals. Whether the process lives is decided by the lock
+    /// itself, and a signal is sent only if pid, start time and boot all fit.
+    pub struct Holder {
+        /// The process id.
+        req pid: u32 => "pid",
+        /// When the process started, in clock ticks since boot: tells a reused pid apart.
+        req start_time: u64 => "start_time",
+        /// The boot in which the process runs.
+        def boot_id: String => "boot_id",
+        /// The machine on which it runs.
+        def host: String => "host",
+        /// Which life of the member it is.
+        def incarnation: Incarnation => "incarnation",
+        /// When it took the lock.
+        def since: Timestamp => "since",
+    }
+}
+
+record! {
+    /// What a member is doing now; `members/<name>/state.json`, replaced at each change.
+    pub struct LiveState {
+        /// Which life of the member says this.
+        req incarnation: Incarnation => "incarnation",
+        /// The phase of its life.
+        req phase: Phase => "phase",
+        /// Since when.
+        req since: Timestamp => "since",
+        /// What it waits for, in phase `waiting`.
+        opt waiting_for: WaitingFor => "waiting_for",
+        /// Why, in phase `failed`; how long, in phase `waiting`.
+        opt reason: String => "reason",
+        /// The tool or model call it is in.
+        opt activity: Activity => "activity",
+        /// When the member last gave a sign of progress.
+        opt progress_at: Timestamp => "progress_at",
+    }
+}
+
+record! {
+    /// A tool or model call in progress.
+    pub struct Activity {
+        /// The name of the tool, or `model`.
+        req name: String => "name",
+        /// Since when.
+        req since: Timestamp => "since",
+    }
+}
+
+/// The phase of a member's life, as it says itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The process has started and is not ready yet.
+    Starting,
+    /// It is in a turn.
+    Working,
+    /// It is in a turn that cannot go on by itself.
+    Waiting,
+    /// It sleeps until mail, a task or a signal.
+    Idle,
+    /// Its last turn ended with an error it cannot cure.
+    Failed,
+    /// It has ended in good order.
+    Shutdown,
+}
+
+/// What a member in phase `waiting` waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingFor {
+    /// A decision on its plan.
+    Plan,
+    /// A background command.
+    Background,
+    /// The model's server to take requests again.
+    RateLimit,
+    /// More budget.
+    Budget,
+}
+
+impl LiveState {
+    /// A state with nothing but its phase.
+    pub fn new(incarnation: Incarnation, phase: Phase, since: Timestamp) -> Self {
+        Self {
+            incarnation,
+            phase,
+            since,
+            waiting_for: None,
+            reason: None,
+            activity: None,
+            progress_at: None,
+            extra: crate::Extra::new(),
+        }
+    }
+}

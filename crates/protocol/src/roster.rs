@@ -1,0 +1,182 @@
+//! The roster: `config.json`.
+
+use crate::{AgentName, FormatVersion, Incarnation, NameError, Recipient, Timestamp};
+use serde::{Deserialize, Serialize};
+
+record! {
+    /// The team and its members, as stored in `config.json`.
+    pub struct Roster {
+        /// The format version of the whole folder.
+        def version: FormatVersion => "version",
+        /// What the team is called.
+        def team_name: TeamName => "team_name",
+        /// Grows by one with each change.
+        def rev: u64 => "rev",
+        /// Everybody but the lead, in the order they joined.
+        def members: Vec<Member> => "members",
+        /// How many processes have led this team.
+        def lead_incarnation: Incarnation => "lead_incarnation",
+    }
+}
+
+record! {
+    /// One teammate.
+    pub struct Member {
+        /// Unique in the team, ignoring case.
+        req name: AgentName => "name",
+        /// What it is for, in words.
+        def role: String => "role",
+        /// What the member last said of itself. A claim: the member lock decides who lives.
+        def status: MemberStatus => "status",
+        /// Which life of the member this is; 0 before the first.
+        def incarnation: Incarnation => "incarnation",
+        /// The model it thinks with.
+        opt model: String => "model",
+        /// Whether it needs an approved plan before it may change anything.
+        opt require_plan: bool => "require_plan",
+        /// What happens when its process dies.
+        opt restart: RestartPolicy => "restart",
+        /// What it was spawned to do.
+        opt prompt: String => "prompt",
+        /// The program to run for it instead of `teammate`.
+        opt exec: String => "exec",
+        /// When it joined.
+        opt joined_at: Timestamp => "joined_at",
+    }
+}
+
+/// The name of a team. Absent means `default`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TeamName(pub String);
+
+impl Default for TeamName {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+/// What a member says of itself in the roster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum MemberStatus {
+    /// It is in a turn.
+    Working,
+    /// It waits for mail or a task.
+    Idle,
+    /// It has ended in good order.
+    Shutdown,
+    /// A word of another program.
+    Other(String),
+}
+
+impl Default for MemberStatus {
+    /// A member that has never run is as good as shut down.
+    fn default() -> Self {
+        Self::Shutdown
+    }
+}
+
+impl MemberStatus {
+    /// The word as stored.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Working => "working",
+            Self::Idle => "idle",
+            Self::Shutdown => "shutdown",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<String> for MemberStatus {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "working" => Self::Working,
+            "idle" => Self::Idle,
+            "shutdown" => Self::Shutdown,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl From<MemberStatus> for String {
+    fn from(status: MemberStatus) -> Self {
+        status.as_str().to_owned()
+    }
+}
+
+/// What happens when a member's process dies without being asked to end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartPolicy {
+    /// It stays dead until somebody brings it back.
+    #[default]
+    Never,
+    /// The lead brings it back, within limits.
+    OnFailure,
+}
+
+impl Default for Roster {
+    fn default() -> Self {
+        Self {
+            version: FormatVersion::CURRENT,
+            team_name: TeamName::default(),
+            rev: 0,
+            members: Vec::new(),
+            lead_incarnation: Incarnation(0),
+            extra: crate::Extra::new(),
+        }
+    }
+}
+
+impl Roster {
+    /// The member that `name` names, ignoring case.
+    pub fn member(&self, name: &AgentName) -> Option<&Member> {
+        self.members.iter().find(|member| member.name.same_as(name))
+    }
+
+    /// The member that `name` names, ignoring case, to be changed.
+    pub fn member_mut(&mut self, name: &AgentName) -> Option<&mut Member> {
+        self.members
+            .iter_mut()
+            .find(|member| member.name.same_as(name))
+    }
+
+    /// Whose inbox a typed name means: the lead's, or that of a member as the roster spells it.
+    pub fn recipient(&self, text: &str) -> Result<Option<Recipient>, NameError> {
+        Ok(match text.parse::<Recipient>()? {
+            Recipient::Lead => Some(Recipient::Lead),
+            Recipient::Member(name) => self
+                .member(&name)
+                .map(|member| Recipient::Member(member.name.clone())),
+        })
+    }
+
+    /// Whether two members bear the same name, and which.
+    pub fn namesakes(&self) -> Option<&AgentName> {
+        let mut names = self.members.iter().map(|member| &member.name).enumerate();
+        names
+            .find(|(at, name)| self.members.iter().take(*at).any(|m| m.name.same_as(name)))
+            .map(|(_, name)| name)
+    }
+}
+
+impl Member {
+    /// A member that has not run yet.
+    pub fn new(name: AgentName, role: &str) -> Self {
+        Self {
+            name,
+            role: role.to_owned(),
+            status: MemberStatus::default(),
+            incarnation: Incarnation(0),
+            model: None,
+            require_plan: None,
+            restart: None,
+            prompt: None,
+            exec: None,
+            joined_at: None,
+            extra: crate::Extra::new(),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Tools for the tests of a program in which several processes share a folder
+//! of plain files and must survive `kill -9`, a full disk and a power cut.
+//!
+//! - [`wait_until`], [`wait_for`] and [`try_wait_for`] wait for a condition
+//!   with a limit. No other code of the tests sleeps.
+//! - [`Worker`] is a child process whose output lines are read with a limit,
+//!   and which never outlives its test. [`Rng`] chooses moments by a seed.
+//! - [`faults`] runs a command and, at a chosen system call of a marked
+//!   region, kills it, tears a write or makes the call fail.
+//! - [`SmallDisk`] is a disk that is soon full, [`LoopDisk`] a disk whose power
+//!   can be cut. Where they cannot be had they return a [`Skip`], which
+//!   [`skip_with_a_word`] puts on standard error.
+
+mod disk;
+pub mod faults;
+mod process;
+mod rng;
+mod wait;
+
+pub use disk::{LoopDisk, Skip, SmallDisk, skip_with_a_word};
+pub use process::Worker;
+pub use rng::Rng;
+pub use wait::{try_wait_for, wait_for, wait_until};
