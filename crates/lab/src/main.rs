@@ -1,1 +1,39 @@
-fn main() {}
+//! Processes for the tests of the team folder, and its benchmarks. Never installed.
+//!
+//! `lab work ...` is one process of a test: a writer, a reader, a claimer. `lab bench` measures.
+
+mod bench;
+mod work;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(about = "Processes for the tests of the team folder, and its benchmarks")]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// One process of a test.
+    Work(work::Args),
+    /// Measures the team folder beside the bare system calls and the obvious alternative.
+    Bench(bench::Args),
+}
+
+#[expect(clippy::print_stderr, reason = "this is the program's edge")]
+fn main() -> ExitCode {
+    let outcome = match Args::parse().verb {
+        Verb::Work(args) => work::run(&args),
+        Verb::Bench(args) => bench::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

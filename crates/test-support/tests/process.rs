@@ -41,7 +41,8 @@ fn kill9_and_terminate_end_it() {
     let mut worker = shell("exec sleep 1000");
     assert_eq!(worker.kill9().signal(), Some(9));
 
-    let mut worker = shell("trap 'echo asked; exit 4' TERM; echo ready; while :; do sleep 0.01; done");
+    let mut worker =
+        shell("trap 'echo asked; exit 4' TERM; echo ready; while :; do sleep 0.01; done");
     assert_eq!(worker.line(LIMIT), "ready");
     worker.terminate();
     assert_eq!(worker.line(LIMIT), "asked");

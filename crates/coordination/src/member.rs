@@ -1,0 +1,180 @@
+//! What to show of a member, computed from what can be known of it.
+
+use protocol::{
+    Activity, Holder, Incarnation, LiveState, MemberStatus, Phase, Timestamp, WaitingFor,
+};
+use std::fmt;
+use std::time::Duration;
+
+/// All that can be known of a member from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// Whether a process holds the member's lock, as the operating system says.
+    pub lock_held: bool,
+    /// The text in the lock, if it can be read.
+    pub holder: Option<&'a Holder>,
+    /// What the member last said of itself in its own folder.
+    pub live: Option<&'a LiveState>,
+    /// The word in the roster.
+    pub roster_status: &'a MemberStatus,
+    /// The life in the roster; 0 before the first.
+    pub roster_incarnation: Incarnation,
+    /// The present time.
+    pub now: Timestamp,
+    /// How long a member at work may give no sign of progress.
+    pub silent_after: Duration,
+}
+
+/// The state of a member.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MemberState {
+    /// Its process runs and has not said that it is ready.
+    Starting {
+        /// Since when, if the lock says.
+        since: Option<Timestamp>,
+    },
+    /// It is in a turn, or about to end.
+    Working {
+        /// The tool or model call it is in.
+        activity: Option<Activity>,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It is in a turn that cannot go on by itself.
+    Waiting {
+        /// For what, if it says.
+        what: Option<WaitingFor>,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It sleeps until mail, a task or a signal.
+    Idle {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// Its process runs and has given no sign of progress for too long.
+    Hung {
+        /// For how long.
+        silent_for: Duration,
+        /// The tool or model call it was in.
+        activity: Option<Activity>,
+    },
+    /// Its process runs, and its last turn ended with an error it cannot cure.
+    Failed {
+        /// Why.
+        reason: String,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// Its process is gone, and it had not ended in good order.
+    Dead {
+        /// Which life is gone.
+        incarnation: Incarnation,
+    },
+    /// It has ended in good order, or has never run.
+    Shutdown,
+}
+
+/// Computes a member's state.
+///
+/// The lock decides whether it lives. The roster's word is believed only where the lock agrees,
+/// and a state that an earlier life left behind is not looked at.
+pub fn member_state(facts: &Facts<'_>) -> MemberState {
+    if facts.lock_held {
+        alive(facts)
+    } else if facts.roster_incarnation == Incarnation(0)
+        || *facts.roster_status == MemberStatus::Shutdown
+    {
+        MemberState::Shutdown
+    } else {
+        MemberState::Dead {
+            incarnation: facts.roster_incarnation,
+        }
+    }
+}
+
+fn alive(facts: &Facts<'_>) -> MemberState {
+    let held_by = facts.holder.map(|holder| holder.incarnation);
+    let current = held_by.unwrap_or(facts.roster_incarnation);
+    let started = facts.holder.map(|holder| holder.since);
+    let Some(live) = facts.live.filter(|live| live.incarnation >= current) else {
+        return hung(facts, started, None).unwrap_or(MemberState::Starting { since: started });
+    };
+    let since = live.since;
+    match live.phase {
+        Phase::Starting => hung(facts, Some(last_sign(live)), None)
+            .unwrap_or(MemberState::Starting { since: Some(since) }),
+        // A member that has said goodbye and still holds its lock is not free to be started.
+        Phase::Working | Phase::Shutdown => {
+            let activity = live.activity.clone();
+            hung(facts, Some(last_sign(live)), activity.clone())
+                .unwrap_or(MemberState::Working { activity, since })
+        }
+        Phase::Waiting => MemberState::Waiting {
+            what: live.waiting_for,
+            since,
+        },
+        Phase::Idle => MemberState::Idle { since },
+        Phase::Failed => MemberState::Failed {
+            reason: live.reason.clone().unwrap_or_default(),
+            since,
+        },
+    }
+}
+
+/// When the member last showed that it goes on.
+fn last_sign(live: &LiveState) -> Timestamp {
+    let activity = live.activity.as_ref().map(|activity| activity.since);
+    let signs = [live.progress_at, activity].into_iter().flatten();
+    signs.fold(live.since, Timestamp::max)
+}
+
+fn hung(
+    facts: &Facts<'_>,
+    last_sign: Option<Timestamp>,
+    activity: Option<Activity>,
+) -> Option<MemberState> {
+    let silent_for = facts.now.since(last_sign?);
+    (silent_for >= facts.silent_after).then_some(MemberState::Hung {
+        silent_for,
+        activity,
+    })
+}
+
+impl MemberState {
+    /// The one word for it.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Starting { .. } => "starting",
+            Self::Working { .. } => "working",
+            Self::Waiting { .. } => "waiting",
+            Self::Idle { .. } => "idle",
+            Self::Hung { .. } => "hung",
+            Self::Failed { .. } => "failed",
+            Self::Dead { .. } => "dead",
+            Self::Shutdown => "shutdown",
+        }
+    }
+
+    /// Whether a process runs for it.
+    pub const fn is_alive(&self) -> bool {
+        match self {
+            Self::Starting { .. }
+            | Self::Working { .. }
+            | Self::Waiting { .. }
+            | Self::Idle { .. }
+            | Self::Hung { .. }
+            | Self::Failed { .. } => true,
+            Self::Dead { .. } | Self::Shutdown => false,
+        }
+    }
+}
+
+impl fmt::Display for MemberState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests;

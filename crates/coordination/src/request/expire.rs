@@ -1,0 +1,100 @@
+//! How a request ends without an answer.
+
+use protocol::{Incarnation, Request, RequestId, RequestState, RequestStatus, Timestamp};
+use std::fmt;
+
+/// Which life of the addressee runs, as the operating system says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressee {
+    /// Nobody has looked.
+    Unknown,
+    /// No process bears the name.
+    Gone,
+    /// This life runs.
+    Alive(Incarnation),
+}
+
+/// Why a request can no longer be answered. Its text is stored in the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpireReason {
+    /// No answer came in time.
+    DeadlinePassed,
+    /// The process that should have answered is gone.
+    AddresseeDied,
+    /// A later life has the name now.
+    AddresseeReplaced {
+        /// That life.
+        incarnation: Incarnation,
+    },
+}
+
+/// Why a request cannot expire: it has been decided.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("request {id} is already {}, which is final", status.as_str())]
+pub struct ExpireRefusal {
+    /// The request.
+    pub id: RequestId,
+    /// Its final status.
+    pub status: RequestStatus,
+}
+
+/// Ends a pending request without an answer.
+pub fn expire(
+    request: &Request,
+    reason: ExpireReason,
+    now: Timestamp,
+) -> Result<Request, ExpireRefusal> {
+    match request.state {
+        RequestState::Pending => Ok(Request {
+            state: RequestState::Expired {
+                at: now,
+                reason: reason.to_string(),
+            },
+            ..request.clone()
+        }),
+        RequestState::Approved(_) | RequestState::Rejected(_) | RequestState::Expired { .. } => {
+            Err(ExpireRefusal {
+                id: request.id.clone(),
+                status: request.status(),
+            })
+        }
+    }
+}
+
+/// Why a pending request must expire now, if it must.
+///
+/// A request that names no life of its addressee waits for any life, so a death does not end it.
+pub fn due(request: &Request, addressee: Addressee, now: Timestamp) -> Option<ExpireReason> {
+    if request.status() != RequestStatus::Pending {
+        return None;
+    }
+    if past_deadline(request, now) {
+        return Some(ExpireReason::DeadlinePassed);
+    }
+    let asked = request.to_incarnation?;
+    match addressee {
+        Addressee::Unknown => None,
+        Addressee::Gone => Some(ExpireReason::AddresseeDied),
+        // An earlier life cannot have replaced the one asked: it is about to make room for it.
+        Addressee::Alive(alive) => {
+            (alive > asked).then_some(ExpireReason::AddresseeReplaced { incarnation: alive })
+        }
+    }
+}
+
+/// Whether `now` is at or past the request's deadline.
+pub(super) fn past_deadline(request: &Request, now: Timestamp) -> bool {
+    request.deadline.is_some_and(|deadline| now >= deadline)
+}
+
+impl fmt::Display for ExpireReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DeadlinePassed => f.write_str("no answer came before the deadline"),
+            Self::AddresseeDied => f.write_str("the addressee died before it answered"),
+            Self::AddresseeReplaced { incarnation } => {
+                write!(f, "incarnation {incarnation} replaced the addressee")
+            }
+        }
+    }
+}

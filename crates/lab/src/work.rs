@@ -1,0 +1,9 @@
+//! One process of a test.
+
+/// Which work to do.
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_args: &Args) -> anyhow::Result<()> {
+    Ok(())
+}

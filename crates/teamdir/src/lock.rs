@@ -1,0 +1,127 @@
+//! Locks between processes: `flock` on a file that is never replaced, with a bounded wait.
+
+use crate::error::{Context, PathError};
+use crate::file;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often a busy lock is tried again at once before the waiting starts to sleep. Locks are
+/// held for microseconds, so most waits end here.
+const SPINS: u32 = 40;
+/// The longest sleep between two tries.
+const LONGEST_NAP: Duration = Duration::from_millis(2);
+
+/// A held lock. The kernel frees it when this value is dropped or its process dies.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    _file: File,
+}
+
+/// Why a lock was not had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds it.
+    #[error(
+        "{} is still locked by another process after {} s; see who with `lslocks`",
+        path.display(), waited.as_secs_f64()
+    )]
+    Busy {
+        /// The lock file.
+        path: PathBuf,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The lock file cannot be used.
+    #[error(transparent)]
+    File(#[from] PathError),
+}
+
+impl FileLock {
+    /// Takes the lock at `path`, waiting at most `wait` for others to give it up.
+    pub(crate) fn acquire(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        let started = Instant::now();
+        let mut tries = 0;
+        loop {
+            let file = open(path)?;
+            loop {
+                match file.try_lock() {
+                    Ok(()) => break,
+                    Err(TryLockError::WouldBlock) => pause(&mut tries, started, wait, path)?,
+                    Err(TryLockError::Error(error))
+                        if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(TryLockError::Error(error)) => {
+                        return Err(PathError::new("lock", path, error).into());
+                    }
+                }
+            }
+            // Somebody may have deleted the file while we waited: then others lock another one.
+            if is_at(&file, path)? {
+                return Ok(Self { _file: file });
+            }
+            pause(&mut tries, started, wait, path)?;
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File, PathError> {
+    let mut options = file::options();
+    options.read(true).write(true).create(true);
+    options.open(path).context("open the lock", path)
+}
+
+/// Whether `path` still names the open `file`.
+pub(crate) fn is_at(file: &File, path: &Path) -> Result<bool, PathError> {
+    let held = file.metadata().context("look at", path)?;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) => Ok(found.ino() == held.ino() && found.dev() == held.dev()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(PathError::new("look at", path, error)),
+    }
+}
+
+fn pause(tries: &mut u32, started: Instant, wait: Duration, path: &Path) -> Result<(), LockError> {
+    *tries += 1;
+    if *tries <= SPINS {
+        std::thread::yield_now();
+        return Ok(());
+    }
+    let waited = started.elapsed();
+    if waited >= wait {
+        let path = path.to_path_buf();
+        return Err(LockError::Busy { path, waited });
+    }
+    let nap = Duration::from_micros(50) * (1 << (*tries - SPINS).min(6));
+    std::thread::sleep(nap.min(LONGEST_NAP));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_lock_ends_in_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let held = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        let error = FileLock::acquire(&path, Duration::from_millis(20)).unwrap_err();
+        assert!(
+            error.to_string().contains(path.to_str().unwrap()),
+            "{error}"
+        );
+        drop(held);
+        FileLock::acquire(&path, Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_deleted_by_a_person_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let _stale = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        FileLock::acquire(&path, Duration::from_secs(1)).unwrap();
+    }
+}

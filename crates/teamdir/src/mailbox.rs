@@ -1,0 +1,333 @@
+//! Receiving: from the inbox into the journal, once.
+//!
+//! # Theory of operation
+//!
+//! The reader follows the end of its inbox file. Whole lines are taken in batches; **one journal
+//! record holds the messages of a batch and how far the file was read with them**. That append is
+//! the commit: before it nothing was shown to anybody, after it the messages are in the journal
+//! for good. Killed before it, the next process reads the same lines again; killed after it, the
+//! next process finds them in the journal.
+//!
+//! A file that was read to its end is *set aside* a moment later: renamed to a hidden name with a
+//! number, so that the inbox shows unread mail only. The rename never loses a line. Programs that
+//! follow the lock are not writing at that moment; a program that has the old file open may still
+//! append to it, and the reader still looks at it. It is deleted only when it was read to its
+//! end, a while has passed, and the system confirms that nobody has it open for writing.
+//!
+//! The live file has the number after the highest one ever set aside. Which file a position in
+//! the journal is about, and whether it still holds what was read, is decided by inode, time of
+//! birth and a hash of the bytes before the position, see [`Segment`].
+
+mod seal;
+#[cfg(test)]
+mod tests;
+
+pub use seal::Settled;
+
+use crate::append::AppendError;
+use crate::error::{Context, PathError};
+use crate::file::FileId;
+use crate::intake::{self, Batch, Place, Received};
+use crate::journal::Journal;
+use crate::lock::LockError;
+use crate::mail_state::MailState;
+use crate::member::MemberGuard;
+use crate::paths::Layout;
+use crate::segment::Segment;
+use crate::team::TeamDir;
+use protocol::{
+    DeadLetter, EventKind, Incarnation, JournalRecord, MailRecord, Quarantined, Recipient,
+    SealRecord, SegmentPosition,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often files that were set aside are looked at while mail keeps coming.
+const LOOK_ASIDE_EVERY: Duration = Duration::from_millis(100);
+
+/// The mailbox of the member this process is.
+#[derive(Debug)]
+pub struct Mailbox {
+    team: TeamDir,
+    owner: Recipient,
+    incarnation: Incarnation,
+    state: MailState,
+    live: Option<Segment>,
+    aside: BTreeMap<u64, Segment>,
+    last_mail: Instant,
+    looked_aside: Option<Instant>,
+    /// The live file that notifications are asked for.
+    armed: Option<FileId>,
+}
+
+/// Mail that is in the journal now, in the order it lay in the inbox.
+#[derive(Debug, Default)]
+pub struct Delivery {
+    /// The messages.
+    pub mail: Vec<Received>,
+    /// Lines that could not be delivered; they are among the dead letters.
+    pub bad: Vec<Quarantined>,
+    /// Oddities worth a word to a person.
+    pub notes: Vec<String>,
+}
+
+/// Why mail could not be taken. Nothing is lost; the same mail is found by the next try.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] PathError),
+    /// The lock of the inbox could not be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A line could not be put among the dead letters.
+    #[error(transparent)]
+    Bury(#[from] AppendError),
+}
+
+impl Mailbox {
+    /// Opens the mailbox of the member this process is, and finds where its predecessor stopped.
+    pub fn open(
+        team: &TeamDir,
+        guard: &MemberGuard,
+        state: MailState,
+    ) -> Result<Self, ReceiveError> {
+        let mut mailbox = Self {
+            team: team.clone(),
+            owner: guard.owner().clone(),
+            incarnation: guard.incarnation(),
+            state,
+            live: None,
+            aside: BTreeMap::new(),
+            last_mail: Instant::now(),
+            looked_aside: None,
+            armed: None,
+        };
+        mailbox.find_files_set_aside()?;
+        Ok(mailbox)
+    }
+
+    /// Takes the next batch of mail, if there is any. When this returns it, it is committed.
+    pub fn receive(&mut self, journal: &mut Journal) -> Result<Option<Delivery>, ReceiveError> {
+        if self.is_time_to_look_aside() {
+            let numbers: Vec<u64> = self.aside.keys().copied().collect();
+            for number in numbers {
+                let Some(segment) = self.aside.remove(&number) else {
+                    continue;
+                };
+                let (segment, delivery) = self.take_from(segment, journal);
+                self.aside.insert(number, segment);
+                if let Some(delivery) = delivery? {
+                    return Ok(Some(delivery));
+                }
+            }
+            self.looked_aside = Some(Instant::now());
+        }
+        self.follow_the_name(journal)?;
+        let Some(segment) = self.live.take() else {
+            return Ok(None);
+        };
+        let (segment, delivery) = self.take_from(segment, journal);
+        self.live = Some(segment);
+        delivery
+    }
+
+    fn is_time_to_look_aside(&self) -> bool {
+        !self.aside.is_empty()
+            && self
+                .looked_aside
+                .is_none_or(|at| at.elapsed() > LOOK_ASIDE_EVERY)
+    }
+
+    /// Takes the next batch from one file. The file is handed back in any case.
+    fn take_from(
+        &mut self,
+        mut segment: Segment,
+        journal: &mut Journal,
+    ) -> (Segment, Result<Option<Delivery>, ReceiveError>) {
+        let delivery = loop {
+            match self.take_batch(&mut segment, journal) {
+                // Nothing but blank lines and repeats: there may be more behind them.
+                Ok(Some(delivery)) if delivery.mail.is_empty() && delivery.bad.is_empty() => {}
+                other => break other,
+            }
+        };
+        (segment, delivery)
+    }
+
+    fn take_batch(
+        &mut self,
+        segment: &mut Segment,
+        journal: &mut Journal,
+    ) -> Result<Option<Delivery>, ReceiveError> {
+        let path = self.team.layout.inbox(&self.owner);
+        let bytes = segment.unread_lines().context("read the inbox", &path)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let place = Place {
+            inbox: self.owner.as_str(),
+            segment: segment.number,
+            offset: segment.end,
+        };
+        let batch = intake::take(&bytes, place, &self.state.seen);
+        let end = segment.end + bytes.len() as u64;
+        let position = segment.position(end).context("read the inbox", &path)?;
+        let delivery = if batch.is_empty() {
+            // Not worth a record: reading it again would find nothing either.
+            self.state.move_to(position);
+            Delivery::default()
+        } else {
+            self.commit(batch, position, journal)?
+        };
+        segment.end = end;
+        self.last_mail = Instant::now();
+        Ok(Some(delivery))
+    }
+
+    fn commit(
+        &mut self,
+        batch: Batch,
+        position: SegmentPosition,
+        journal: &mut Journal,
+    ) -> Result<Delivery, ReceiveError> {
+        for bad in &batch.bad {
+            self.bury(bad)?;
+        }
+        journal.append(&JournalRecord::Mail(MailRecord {
+            incarnation: self.incarnation,
+            time: crate::clock::now(),
+            position,
+            mail: batch.entries,
+            bad: batch.bad.clone(),
+            notes: batch.notes.clone(),
+        }))?;
+        self.state.take_in(position, batch.fingerprints);
+        journal.checkpoint_if_due(&self.state)?;
+        Ok(Delivery {
+            mail: batch.received,
+            bad: batch.bad,
+            notes: batch.notes,
+        })
+    }
+
+    fn bury(&self, bad: &Quarantined) -> Result<(), AppendError> {
+        self.team.bury(&DeadLetter {
+            id: bad.id.clone(),
+            time: crate::clock::now(),
+            inbox: self.owner.clone(),
+            reason: bad.reason.clone(),
+            line: None,
+            raw: Some(bad.raw.clone()),
+            raw_hex: bad.raw_hex.clone(),
+            extra: protocol::Extra::new(),
+        })?;
+        // The event only tells people about it; the letter is safe without.
+        let _ = self.team.log_event(EventKind::DeadLetter {
+            id: bad.id.clone(),
+            inbox: self.owner.clone(),
+            reason: bad.reason.clone(),
+        });
+        Ok(())
+    }
+
+    /// Makes the live file the one that the inbox's name means now.
+    fn follow_the_name(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
+        let path = self.team.layout.inbox(&self.owner);
+        let found = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(PathError::new("look at the inbox", &path, error).into()),
+        };
+        if let Some(live) = &self.live {
+            match &found {
+                Some(metadata) if FileId::of(metadata) == live.id && metadata.len() >= live.end => {
+                    return Ok(());
+                }
+                // Somebody moved, deleted, replaced or cut the file. What it held may still be
+                // read from the open file; whatever has the name now is another one.
+                _ => self.give_up_live(journal)?,
+            }
+        }
+        if found.is_none() {
+            return Ok(());
+        }
+        self.open_live(&path, journal)
+    }
+
+    fn give_up_live(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
+        let Some(mut segment) = self.live.take() else {
+            return Ok(());
+        };
+        self.record_seal(segment.number, journal)?;
+        segment.set_aside = Some(Instant::now());
+        segment.has_name = false;
+        let number = segment.number;
+        self.aside.insert(number, segment);
+        self.looked_aside = None;
+        Ok(())
+    }
+
+    fn open_live(&mut self, path: &Path, journal: &mut Journal) -> Result<(), ReceiveError> {
+        let number = self.state.sealed + 1;
+        let mut segment = match Segment::open(path, number) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            result => result.context("open the inbox", path)?,
+        };
+        if let Some(position) = self.state.positions.get(&number) {
+            if segment.is_file_of(position) {
+                segment.resume(position).context("read the inbox", path)?;
+            } else {
+                // The file this number was given to has gone while nobody was here to see it.
+                self.record_seal(number, journal)?;
+                segment.number = number + 1;
+            }
+        }
+        self.live = Some(segment);
+        Ok(())
+    }
+
+    fn record_seal(&mut self, segment: u64, journal: &mut Journal) -> Result<(), PathError> {
+        journal.append_unsynced(&JournalRecord::Seal(SealRecord { segment }))?;
+        self.state.seal(segment);
+        Ok(())
+    }
+
+    fn find_files_set_aside(&mut self) -> Result<(), PathError> {
+        for number in self.team.segments(&self.owner)? {
+            let path = self.team.layout.segment(&self.owner, number);
+            let mut segment = match Segment::open(&path, number) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                result => result.context("open the inbox", &path)?,
+            };
+            if let Some(position) = self.state.positions.get(&number) {
+                segment.resume(position).context("read the inbox", &path)?;
+            }
+            segment.set_aside = Some(Instant::now());
+            self.aside.insert(number, segment);
+            // The rename happened even if its record did not.
+            self.state.seal(number);
+        }
+        Ok(())
+    }
+}
+
+impl TeamDir {
+    /// The numbers of the files set aside for `owner`, in order.
+    pub(crate) fn segments(&self, owner: &Recipient) -> Result<Vec<u64>, PathError> {
+        let dir = self.layout.inbox_dir();
+        let fail = |error| PathError::new("list", &dir, error);
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(&dir).map_err(fail)? {
+            let name = entry.map_err(fail)?.file_name();
+            let number = name
+                .to_str()
+                .and_then(|name| Layout::segment_number(owner, name));
+            numbers.extend(number);
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+}

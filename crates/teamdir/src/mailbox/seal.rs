@@ -1,0 +1,230 @@
+//! Before the reader sleeps: setting aside what was read, deleting what is done with, and asking
+//! to be woken.
+
+use super::{Mailbox, ReceiveError};
+use crate::Durability;
+use crate::error::{Context, PathError};
+use crate::file::{self, FileId, sync_dir};
+use crate::journal::Journal;
+use crate::lease::has_no_writer;
+use crate::lock::FileLock;
+use crate::segment::Segment;
+use crate::watch::Watch;
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A live file that has grown this large is set aside even while mail keeps coming.
+const LARGE: u64 = 8 << 20;
+/// How long the lock of the inbox is waited for. Setting aside can wait; a reader cannot.
+const LOCK_WAIT: Duration = Duration::from_millis(250);
+/// How soon something that could not be done is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What to do before sleeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// Another look at the mailbox is needed first: notifications were asked for only now.
+    pub look_again: bool,
+    /// When to come back even if nothing wakes the reader.
+    pub wake_at: Option<Instant>,
+}
+
+impl Mailbox {
+    /// Tidies up and asks for notifications. Call it when [`Mailbox::receive`] finds nothing, and
+    /// sleep only if it says so.
+    pub fn settle(
+        &mut self,
+        journal: &mut Journal,
+        watch: &mut Watch,
+    ) -> Result<Settled, ReceiveError> {
+        let mut wake_at = self.delete_what_is_done(journal, watch)?;
+        self.follow_the_name(journal)?;
+        match self.seal_due() {
+            Some(due) if due > Instant::now() => wake_at = earliest(wake_at, due),
+            Some(_) if !self.seal(journal, watch)? => {
+                wake_at = earliest(wake_at, Instant::now() + RETRY);
+            }
+            Some(_) | None => {}
+        }
+        let look_again = self.arm(journal, watch)?;
+        Ok(Settled {
+            look_again,
+            wake_at,
+        })
+    }
+
+    /// When the live file should be set aside: some time after it was read to its end.
+    fn seal_due(&self) -> Option<Instant> {
+        let live = self.live.as_ref().filter(|live| live.end > 0)?;
+        let size = live.size().ok()?;
+        if size >= LARGE {
+            return Some(self.last_mail);
+        }
+        (size == live.end).then(|| self.last_mail + self.team.options.seal_after)
+    }
+
+    /// Sets a large live file aside between two batches. Small ones wait for [`Self::settle`].
+    pub fn seal_if_large(
+        &mut self,
+        journal: &mut Journal,
+        watch: &mut Watch,
+    ) -> Result<(), ReceiveError> {
+        let large = |live: &Segment| live.size().is_ok_and(|size| size >= LARGE);
+        if self.live.as_ref().is_some_and(large) {
+            self.seal(journal, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the live file aside. Returns `false` if that must wait.
+    fn seal(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
+        let Some(mut live) = self.live.take() else {
+            return Ok(true);
+        };
+        let path = self.team.layout.inbox(&self.owner);
+        let aside = self.team.layout.segment(&self.owner, live.number);
+        match self.rename_under_lock(&live, &path, &aside, watch) {
+            Ok(true) => {}
+            other => {
+                self.live = Some(live);
+                return other;
+            }
+        }
+        live.set_aside = Some(Instant::now());
+        let number = live.number;
+        self.aside.insert(number, live);
+        // Whatever came between the last look and the rename is read before the new file.
+        self.looked_aside = None;
+        if self.team.options.durability == Durability::PowerCut {
+            // The record says that the number is used up, so it must not come before the rename.
+            sync_dir(&self.team.layout.inbox_dir())?;
+        }
+        self.record_seal(number, journal)?;
+        Ok(true)
+    }
+
+    fn rename_under_lock(
+        &mut self,
+        live: &Segment,
+        path: &Path,
+        aside: &Path,
+        watch: &mut Watch,
+    ) -> Result<bool, ReceiveError> {
+        let lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT);
+        let Ok(_lock) = lock else {
+            return Ok(false);
+        };
+        let size = live.size().context("look at the inbox", path)?;
+        let same = std::fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == live.id);
+        // Somebody is in the middle of a line: its second half would go into another file.
+        if !same || !crate::append::ends_with_newline(&live.file, size).context("read", path)? {
+            return Ok(false);
+        }
+        // Our own rename must not wake us.
+        watch.forget(path);
+        self.armed = None;
+        rename_to_free_name(path, aside).context("set aside the inbox", path)?;
+        // An empty inbox is kinder to people than none, and there is something to watch. If it
+        // cannot be created now, the next sender does.
+        let created = file::options().write(true).create_new(true).open(path);
+        drop(created);
+        Ok(true)
+    }
+
+    /// Deletes files that were set aside and are done with. Returns when to try the others.
+    fn delete_what_is_done(
+        &mut self,
+        journal: &Journal,
+        watch: &mut Watch,
+    ) -> Result<Option<Instant>, ReceiveError> {
+        let grace = self.team.options.segment_grace;
+        let mut next = None;
+        let numbers: Vec<u64> = self.aside.keys().copied().collect();
+        for number in numbers {
+            let Some(segment) = self.aside.get(&number) else {
+                continue;
+            };
+            let path = self.team.layout.segment(&self.owner, number);
+            let due = segment.set_aside.map_or_else(Instant::now, |at| at + grace);
+            if due > Instant::now() {
+                next = earliest_of(next, due);
+                continue;
+            }
+            // First nobody may be able to write any more, then the size is final.
+            let done = has_no_writer(&segment.file)
+                && segment.size().context("look at", &path)? == segment.end;
+            if !done {
+                next = earliest_of(next, Instant::now() + grace.max(RETRY));
+                continue;
+            }
+            watch.forget(&path);
+            if segment.has_name {
+                // A power cut must not bring back a number whose file is gone.
+                journal.sync()?;
+                delete(&path)?;
+            }
+            self.aside.remove(&number);
+            self.state.forget(number);
+        }
+        Ok(next)
+    }
+
+    /// Asks for notifications about the live file and those set aside. Returns whether anything
+    /// was asked for that was not before: then another look is needed.
+    fn arm(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
+        let path = self.team.layout.inbox(&self.owner);
+        if self.live.is_none() {
+            create_empty(&path)?;
+            self.follow_the_name(journal)?;
+        }
+        let mut changed = false;
+        let live = self.live.as_ref().map(|live| live.id);
+        if live != self.armed {
+            watch.forget(&path);
+            watch.ask(&path);
+            self.armed = live;
+            changed = true;
+        }
+        for (number, segment) in &self.aside {
+            let path = self.team.layout.segment(&self.owner, *number);
+            changed |= segment.has_name && watch.ask(&path);
+        }
+        Ok(changed)
+    }
+}
+
+fn earliest(known: Option<Instant>, other: Instant) -> Option<Instant> {
+    earliest_of(known, other)
+}
+
+fn earliest_of(known: Option<Instant>, other: Instant) -> Option<Instant> {
+    Some(known.map_or(other, |known| known.min(other)))
+}
+
+/// Renames, and never replaces: a file of that name would be mail.
+fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot do this in one step.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !to.exists() => {
+            std::fs::rename(from, to)
+        }
+        result => Ok(result?),
+    }
+}
+
+fn create_empty(path: &Path) -> Result<(), PathError> {
+    match file::options().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result.map(drop).context("create the inbox", path),
+    }
+}
+
+fn delete(path: &Path) -> Result<(), PathError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result.context("delete", path),
+    }
+}

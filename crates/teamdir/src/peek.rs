@@ -1,0 +1,60 @@
+//! Looking at unread mail without taking it.
+
+use crate::error::{Context, PathError};
+use crate::mail_state::MailState;
+use crate::segment::Segment;
+use crate::team::TeamDir;
+use protocol::{Line, Recipient, decode_line};
+use std::io;
+use std::path::Path;
+
+impl TeamDir {
+    /// Calls `visit` with each unread line of an inbox, oldest first. Takes no lock and changes
+    /// nothing. Returns how many lines there were.
+    pub fn peek(
+        &self,
+        owner: &Recipient,
+        mut visit: impl FnMut(&[u8], Line),
+    ) -> Result<usize, PathError> {
+        let state = self.recover_mail_state(owner)?;
+        let mut count = 0;
+        let numbers = self.segments(owner)?;
+        let live = numbers.iter().copied().max().unwrap_or(0).max(state.sealed) + 1;
+        let files = numbers
+            .iter()
+            .map(|number| (*number, self.layout.segment(owner, *number)));
+        for (number, path) in files.chain([(live, self.layout.inbox(owner))]) {
+            let Some(mut segment) = open(&path, number, &state)? else {
+                continue;
+            };
+            loop {
+                let bytes = segment.unread_lines().context("read the inbox", &path)?;
+                if bytes.is_empty() {
+                    break;
+                }
+                for line in bytes.split(|byte| *byte == b'\n') {
+                    let decoded = decode_line(line);
+                    if decoded != Line::Blank {
+                        count += 1;
+                        visit(line, decoded);
+                    }
+                }
+                segment.end += bytes.len() as u64;
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn open(path: &Path, number: u64, state: &MailState) -> Result<Option<Segment>, PathError> {
+    let mut segment = match Segment::open(path, number) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        result => result.context("open the inbox", path)?,
+    };
+    if let Some(position) = state.positions.get(&number)
+        && segment.is_file_of(position)
+    {
+        segment.resume(position).context("read the inbox", path)?;
+    }
+    Ok(Some(segment))
+}

@@ -1,0 +1,95 @@
+//! A member's post: its lock, journal, mailbox and notifications, in the one order that is safe.
+
+use crate::error::PathError;
+use crate::journal::Journal;
+use crate::mailbox::{Delivery, Mailbox, ReceiveError};
+use crate::member::{JoinError, MemberGuard};
+use crate::team::TeamDir;
+use crate::watch::{Waiter, Watch, WatchChoice, WatchMode};
+use protocol::Recipient;
+use std::time::Instant;
+
+/// Everything a process needs to live as a member and take its mail.
+#[derive(Debug)]
+pub struct Post {
+    mailbox: Mailbox,
+    journal: Journal,
+    watch: Watch,
+    waiter: Waiter,
+    // Last, so that the lock is given up after everything it protects.
+    guard: MemberGuard,
+}
+
+/// Why a process could not take up a member's post.
+#[derive(Debug, thiserror::Error)]
+pub enum PostError {
+    /// It may not be the member.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// The journal could not be opened.
+    #[error(transparent)]
+    Journal(#[from] PathError),
+    /// The mailbox could not be opened.
+    #[error(transparent)]
+    Mailbox(#[from] ReceiveError),
+}
+
+impl Post {
+    /// Makes this process the member `owner` and finds where its predecessor stopped.
+    pub fn open(team: &TeamDir, owner: &Recipient, choice: WatchChoice) -> Result<Self, PostError> {
+        let guard = team.join(owner)?;
+        let (journal, state) = Journal::open(team, &guard)?;
+        let mailbox = Mailbox::open(team, &guard, state)?;
+        let (watch, waiter) = Watch::blocking(&team.layout.inbox_dir(), choice);
+        Ok(Self {
+            mailbox,
+            journal,
+            watch,
+            waiter,
+            guard,
+        })
+    }
+
+    /// The next mail, if there is any now.
+    pub fn try_next(&mut self) -> Result<Option<Delivery>, ReceiveError> {
+        let delivery = self.mailbox.receive(&mut self.journal)?;
+        if delivery.is_some() {
+            self.mailbox
+                .seal_if_large(&mut self.journal, &mut self.watch)?;
+        }
+        Ok(delivery)
+    }
+
+    /// Waits for the next mail, until `deadline` at most.
+    pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Delivery>, ReceiveError> {
+        loop {
+            if let Some(delivery) = self.try_next()? {
+                return Ok(Some(delivery));
+            }
+            let settled = self.mailbox.settle(&mut self.journal, &mut self.watch)?;
+            if settled.look_again {
+                continue;
+            }
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Ok(None);
+            }
+            let wake_at = settled.wake_at.into_iter().chain(deadline).min();
+            self.waiter.wait(wake_at);
+        }
+    }
+
+    /// Who this process is.
+    pub const fn guard(&self) -> &MemberGuard {
+        &self.guard
+    }
+
+    /// The journal, for records of other kinds.
+    pub const fn journal(&mut self) -> &mut Journal {
+        &mut self.journal
+    }
+
+    /// How this process learns of mail.
+    pub const fn watch_mode(&self) -> &WatchMode {
+        self.watch.mode()
+    }
+}

@@ -1,0 +1,133 @@
+//! Request files: created exclusively, changed under one lock, replaced whole.
+
+use crate::atomic;
+use crate::error::PathError;
+use crate::lock::{FileLock, LockError};
+use crate::team::TeamDir;
+use protocol::{Request, RequestFile, RequestId};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// Why a request could not be stored, read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// There is no such request.
+    #[error("there is no request {0}")]
+    Unknown(RequestId),
+    /// The identifier is taken.
+    #[error("there already is a request {0}")]
+    Exists(RequestId),
+    /// The file is not a request.
+    #[error("{} is not a valid request: {reason}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The lock could not be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The file could not be read or written.
+    #[error(transparent)]
+    File(#[from] PathError),
+}
+
+impl TeamDir {
+    /// Stores a new request. Its identifier must not be taken.
+    pub fn create_request(&self, request: &Request) -> Result<(), RequestError> {
+        let path = self.layout.request(&request.id);
+        match atomic::create(&path, &encode(request), self.options.durability)? {
+            true => Ok(()),
+            false => Err(RequestError::Exists(request.id.clone())),
+        }
+    }
+
+    /// The request `id` as it is now.
+    pub fn request(&self, id: &RequestId) -> Result<Request, RequestError> {
+        read(&self.layout.request(id))
+            .and_then(|found| found.ok_or_else(|| RequestError::Unknown(id.clone())))
+    }
+
+    /// All requests, oldest first, and an error for each file that is none.
+    pub fn requests(&self) -> Result<Vec<Result<Request, RequestError>>, PathError> {
+        let dir = self.layout.requests_dir();
+        let fail = |error| PathError::new("list", &dir, error);
+        let mut requests = Vec::new();
+        for entry in std::fs::read_dir(&dir).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let Some(stem) = name.strip_suffix(".json") else {
+                continue;
+            };
+            if RequestId::new(stem).is_ok() {
+                requests.extend(read(&path).transpose());
+            }
+        }
+        requests.sort_by_key(|request| match request {
+            Ok(request) => (Some(request.created_at), request.id.to_string()),
+            Err(error) => (None, error.to_string()),
+        });
+        Ok(requests)
+    }
+
+    /// Changes the request `id` under the lock of all requests. What `change` returns besides
+    /// the request is handed through; if that is an error nothing is written.
+    pub fn update_request<T, E: From<RequestError>>(
+        &self,
+        id: &RequestId,
+        change: impl FnOnce(Request) -> Result<(Request, T), E>,
+    ) -> Result<T, E> {
+        let wait = self.options.lock_wait;
+        let _lock =
+            FileLock::acquire(&self.layout.requests_lock(), wait).map_err(RequestError::Lock)?;
+        let before = self.request(id)?;
+        let (after, outcome) = change(before)?;
+        atomic::replace(
+            &self.layout.request(id),
+            &encode(&after),
+            self.options.durability,
+        )
+        .map_err(RequestError::File)?;
+        Ok(outcome)
+    }
+}
+
+/// A new identifier for a request, short enough to type. Creating the file tells if it is taken.
+pub fn new_request_id() -> RequestId {
+    let digits: String = Uuid::new_v4()
+        .simple()
+        .to_string()
+        .chars()
+        .take(8)
+        .collect();
+    RequestId::new(&digits).expect("hex digits are a valid id")
+}
+
+fn encode(request: &Request) -> Vec<u8> {
+    let file = RequestFile::from(request.clone());
+    let mut bytes = serde_json::to_vec_pretty(&file).expect("text keys and finite numbers encode");
+    bytes.push(b'\n');
+    bytes
+}
+
+fn read(path: &Path) -> Result<Option<Request>, RequestError> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(PathError::new("read", path, error).into()),
+    };
+    let invalid = |reason: String| RequestError::Invalid {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let file: RequestFile =
+        serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+    if path.file_stem() != Some(OsStr::new(file.request_id.as_str())) {
+        return Err(invalid(format!("it calls itself {}", file.request_id)));
+    }
+    let request = Request::try_from(file).map_err(|error| invalid(error.to_string()))?;
+    Ok(Some(request))
+}

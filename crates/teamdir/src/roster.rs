@@ -1,0 +1,167 @@
+//! The roster on disk: read without a lock, changed under one, replaced whole.
+
+use crate::atomic;
+use crate::error::{Context, PathError};
+use crate::lock::{FileLock, LockError};
+use crate::team::TeamDir;
+use protocol::Roster;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// How often a roster that does not parse is read again: an editor may be in the middle of
+/// saving it.
+const TRIES: u32 = 5;
+/// The pause between two such tries.
+const PAUSE: Duration = Duration::from_millis(50);
+/// A file changed more recently than this when it was read may change again without its time
+/// stamp showing it, so what was read is not kept.
+const TIME_GRAIN: Duration = Duration::from_millis(50);
+
+/// Why the roster could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RosterError {
+    /// The file could not be read or written.
+    #[error(transparent)]
+    File(#[from] PathError),
+    /// The lock could not be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The file is not a roster.
+    #[error("{} is not a valid roster: {reason}; mend the file or restore it", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// The roster as last read, with what told the file apart then.
+#[derive(Debug, Default)]
+pub(crate) struct RosterCache {
+    last: Mutex<Option<(Stamp, Arc<Roster>)>>,
+}
+
+/// Changes whenever the file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            inode: metadata.ino(),
+            size: metadata.size(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    fn is_settled(self) -> bool {
+        let (seconds, nanos) = self.changed;
+        let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
+            return false;
+        };
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+        changed.elapsed().is_ok_and(|age| age > TIME_GRAIN)
+    }
+}
+
+impl TeamDir {
+    /// The roster as it is now. Takes no lock and never sees a half-written file.
+    pub fn roster(&self) -> Result<Arc<Roster>, RosterError> {
+        let path = self.layout.config();
+        let metadata = std::fs::metadata(&path).context("read the roster", &path)?;
+        let stamp = Stamp::of(&metadata);
+        let mut last = self
+            .cache
+            .last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, roster)) = last.as_ref()
+            && *known == stamp
+        {
+            return Ok(Arc::clone(roster));
+        }
+        let roster = Arc::new(read_patiently(&path)?.0);
+        if stamp.is_settled() {
+            *last = Some((stamp, Arc::clone(&roster)));
+        }
+        Ok(roster)
+    }
+
+    /// Changes the roster under its lock. What `change` returns is handed through; if that is an
+    /// error nothing is written.
+    pub fn update_roster<T, E: From<RosterError>>(
+        &self,
+        mut change: impl FnMut(&mut Roster) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let path = self.layout.config();
+        let wait = self.options.lock_wait;
+        let _lock =
+            FileLock::acquire(&self.layout.config_lock(), wait).map_err(RosterError::Lock)?;
+        loop {
+            let (mut roster, before) = read_patiently(&path)?;
+            let outcome = change(&mut roster)?;
+            roster.rev += 1;
+            let bytes = encode(&roster);
+            let temporary = atomic::write_beside(&path, &bytes, self.options.durability)
+                .map_err(RosterError::File)?;
+            // A person's editor takes no lock: what it saved since we read must not be lost.
+            let now = std::fs::metadata(&path).context("read the roster", &path);
+            if Stamp::of(&now.map_err(RosterError::File)?) != before {
+                continue;
+            }
+            let persisted = temporary.persist(&path).map_err(|error| error.error);
+            persisted
+                .context("replace", &path)
+                .map_err(RosterError::File)?;
+            atomic::sync_parent(&path, self.options.durability).map_err(RosterError::File)?;
+            return Ok(outcome);
+        }
+    }
+}
+
+/// The text of a roster file, for people as much as for programs.
+pub(crate) fn encode(roster: &Roster) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(roster).expect("text keys and finite numbers encode");
+    bytes.push(b'\n');
+    bytes
+}
+
+fn read_patiently(path: &Path) -> Result<(Roster, Stamp), RosterError> {
+    let mut tries = 1;
+    loop {
+        match read(path) {
+            Err(RosterError::Invalid { .. }) if tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(PAUSE);
+            }
+            result => return result,
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<(Roster, Stamp), RosterError> {
+    let invalid = |reason: String| RosterError::Invalid {
+        path: path.to_path_buf(),
+        reason,
+    };
+    // The stamp comes from the same open file as the text: by name they could be two files.
+    let mut file = std::fs::File::open(path).context("read the roster", path)?;
+    let metadata = file.metadata().context("read the roster", path)?;
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut file, &mut bytes).context("read the roster", path)?;
+    let roster: Roster =
+        serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+    if let Some(name) = roster.namesakes() {
+        return Err(invalid(format!("two members are called {name}")));
+    }
+    Ok((roster, Stamp::of(&metadata)))
+}
