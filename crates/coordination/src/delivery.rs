@@ -81,10 +81,7 @@ mod tests {
             request_id: RequestId::new("1a2b3c4d").unwrap(),
             content: String::new(),
         };
-        Message {
-            body,
-            ..text(to)
-        }
+        Message { body, ..text(to) }
     }
 
     #[test]

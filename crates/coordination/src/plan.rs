@@ -215,10 +215,9 @@ impl PlanGate {
                 request_id,
                 plan_hash,
             } => (request_id, plan_hash),
-            Self::NotRequired
-            | Self::Required
-            | Self::Approved { .. }
-            | Self::Rejected { .. } => return Err(DecideRefusal::NothingPending { decided }),
+            Self::NotRequired | Self::Required | Self::Approved { .. } | Self::Rejected { .. } => {
+                return Err(DecideRefusal::NothingPending { decided });
+            }
         };
         if *pending != decided {
             let pending = pending.clone();

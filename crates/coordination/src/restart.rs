@@ -186,6 +186,20 @@ mod tests {
     }
 
     #[test]
+    fn restarts_of_an_earlier_lead_count() {
+        let mut restarts = restarts(RestartPolicy::OnFailure);
+        for second in [90, 1, 4] {
+            restarts.remember(at(second));
+        }
+        // Restart times never go back, even if the clock did.
+        let decision = restarts.handle(&crash(), at(6));
+        assert_eq!(decision, RestartDecision::RestartAt(at(90)));
+        restarts.remember(at(5));
+        let decision = restarts.handle(&crash(), at(6));
+        assert!(matches!(decision, RestartDecision::GiveUp { .. }));
+    }
+
+    #[test]
     fn waits_have_an_upper_limit_and_old_restarts_are_forgotten() {
         let mut restarts = restarts(RestartPolicy::OnFailure);
         restarts.limits.restarts = 100;

@@ -186,11 +186,9 @@ impl Shutdown {
         self.finish(outcome, out);
     }
 
-    /// Enters the stage that the request's state leads to. Called when that state is new.
+    /// Enters the stage that the request's state leads to. The stage is `Asked` exactly as long as
+    /// the request is pending, so this is called once with a state that is final.
     fn follow_request(&mut self, now: Timestamp, out: &mut Vec<ShutdownAction>) {
-        if self.stage != Stage::Asked {
-            return;
-        }
         match &self.request.state {
             RequestState::Pending => {}
             RequestState::Approved(_) => self.stage = Stage::Leaving,

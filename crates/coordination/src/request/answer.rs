@@ -261,8 +261,6 @@ fn record_ignored(
 fn shortened(sender: &Sender) -> Sender {
     match sender {
         Sender::Party(party) => Sender::Party(party.clone()),
-        Sender::Stranger(text) => {
-            Sender::Stranger(text.chars().take(MAX_STRANGER_CHARS).collect())
-        }
+        Sender::Stranger(text) => Sender::Stranger(text.chars().take(MAX_STRANGER_CHARS).collect()),
     }
 }

@@ -183,6 +183,23 @@ fn the_lead_of_any_life_or_a_person_decides_a_plan() {
         let request = resolved(&plan(), &response, Addressee::Unknown);
         assert_eq!(request.status(), RequestStatus::Approved);
     }
+    let pinned = Request {
+        to_incarnation: Some(Incarnation(3)),
+        ..plan()
+    };
+    let person = Response {
+        kind: RequestKind::Plan,
+        from_incarnation: None,
+        ..yes("user")
+    };
+    resolved(&pinned, &person, Addressee::Gone);
+    // Such a request cannot be opened, but a file may say anything.
+    let odd = Request {
+        to: Recipient::Lead,
+        ..shutdown()
+    };
+    let why = ignored(&odd, &yes("user"), ALIVE, 10);
+    assert!(matches!(why, WhyIgnored::WrongSender { .. }), "{why}");
     let own = Response {
         kind: RequestKind::Plan,
         ..yes("alice")
@@ -266,10 +283,7 @@ fn a_request_expires_by_deadline_death_or_replacement() {
         due(&request, Addressee::Alive(incarnation), at(1)),
         Some(ExpireReason::AddresseeReplaced { incarnation })
     );
-    assert_eq!(
-        due(&request, Addressee::Alive(Incarnation(2)), at(1)),
-        None
-    );
+    assert_eq!(due(&request, Addressee::Alive(Incarnation(2)), at(1)), None);
     // The lead may die and come back while a plan waits.
     assert_eq!(due(&plan(), Addressee::Gone, at(999)), None);
 }

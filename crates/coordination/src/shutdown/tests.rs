@@ -55,8 +55,7 @@ fn words(actions: &[ShutdownAction]) -> Vec<String> {
 
 #[test]
 fn a_new_request_is_stored_before_it_is_delivered() {
-    let (_, actions) =
-        Shutdown::start(request(false), ShutdownLimits::default(), at(0)).unwrap();
+    let (_, actions) = Shutdown::start(request(false), ShutdownLimits::default(), at(0)).unwrap();
     assert_eq!(words(&actions), ["pending", "deliver", "wake 60"]);
 }
 
@@ -68,7 +67,9 @@ fn an_approved_shutdown_is_done_when_the_process_is_gone() {
     assert_eq!(shutdown.outcome(), None);
     let actions = shutdown.handle(GONE, at(7));
     assert_eq!(words(&actions), ["agreed and is gone"]);
-    assert!(shutdown.handle(ShutdownEvent::Tick, at(99)).is_empty());
+    for event in [GONE, ShutdownEvent::Tick] {
+        assert!(shutdown.handle(event, at(99)).is_empty());
+    }
 }
 
 #[test]

@@ -42,7 +42,8 @@ pub enum ShutdownEvent {
 /// Something to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShutdownAction {
-    /// Store the request.
+    /// Store the request. If its file holds a final state by now, leave the file as it is and hand
+    /// it over as [`ShutdownEvent::Stored`].
     Record(Box<Request>),
     /// Send the request to its addressee.
     Deliver(Box<Request>),
@@ -115,11 +116,9 @@ impl ShutdownOutcome {
     /// Whether the process that was asked is gone.
     pub const fn is_gone(&self) -> bool {
         match self {
-            Self::Left
-            | Self::Ended
-            | Self::Terminated
-            | Self::Killed
-            | Self::Replaced { .. } => true,
+            Self::Left | Self::Ended | Self::Terminated | Self::Killed | Self::Replaced { .. } => {
+                true
+            }
             Self::Vetoed { .. } | Self::NoAnswer | Self::StillRunning | Self::Unkillable => false,
         }
     }

@@ -1,0 +1,7 @@
+//! What must hold whatever happens: the rules under random events.
+
+mod board;
+mod plan;
+mod request;
+mod restart;
+mod shutdown;
