@@ -1,1 +1,41 @@
-fn main() {}
+//! `teammate`: one member of a team.
+//!
+//! It holds the member's lock, takes its mail into its journal, shows it, and ends when it is
+//! asked to.
+
+mod cli;
+mod member;
+
+use clap::Parser;
+use protocol::exit;
+use std::process::ExitCode;
+use teamdir::{JoinError, OpenError, PostError};
+
+#[expect(clippy::print_stderr, reason = "this is the program's edge")]
+fn main() -> ExitCode {
+    let args = cli::Args::parse();
+    match member::run(&args) {
+        Ok(()) => ExitCode::from(exit::DONE),
+        Err(error) => {
+            let (code, next) = advice(&error, &args);
+            eprintln!("error: {error:#}");
+            eprintln!("next: {next}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// The exit code of an error, and the command to type next.
+fn advice(error: &anyhow::Error, args: &cli::Args) -> (u8, String) {
+    let (dir, name) = (args.dir.display(), &args.name);
+    let join = format!("teammate --dir {dir} --name {name} --role ROLE");
+    let status = format!("team-lead -C {dir} status");
+    if let Some(OpenError::NotFound(_)) = error.downcast_ref() {
+        return (exit::NOT_FOUND, join);
+    }
+    match error.downcast_ref() {
+        Some(PostError::Join(JoinError::NotAMember(_))) => (exit::NOT_FOUND, join),
+        Some(PostError::Join(JoinError::Held { .. })) => (exit::HELD, status),
+        Some(_) | None => (exit::FAILED, status),
+    }
+}

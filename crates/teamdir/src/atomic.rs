@@ -19,7 +19,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> Resu
 pub(crate) fn create(path: &Path, bytes: &[u8], durability: Durability) -> Result<bool, PathError> {
     let temporary = write_beside(path, bytes, durability)?;
     match temporary.persist_noclobber(path) {
-        Ok(_) => sync_parent(path, durability).map(|()| true),
+        Ok(_) => match sync_parent(path, durability) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                // What is reported as not created must not be in the way of the next try.
+                let _ = std::fs::remove_file(path);
+                Err(error)
+            }
+        },
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(PathError::new("create", path, error.error)),
     }

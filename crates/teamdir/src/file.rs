@@ -56,11 +56,13 @@ impl FileId {
     }
 }
 
-/// FNV-1a, 64 bits: stable across versions, which the standard library's hasher is not.
+/// FNV-1a: stable across versions, which the standard library's hasher is not. Cut to 53 bits,
+/// the longest number that every JSON reader keeps exact.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    });
+    (hash ^ (hash >> 53)) & ((1 << 53) - 1)
 }
 
 /// Bytes as hex digits.

@@ -242,13 +242,17 @@ impl Mailbox {
             Err(error) => return Err(PathError::new("look at the inbox", &path, error).into()),
         };
         if let Some(live) = &self.live {
-            match &found {
-                Some(metadata) if FileId::of(metadata) == live.id && metadata.len() >= live.end => {
-                    return Ok(());
+            let same = found.as_ref().filter(|found| FileId::of(found) == live.id);
+            match same.map(|found| found.len() >= live.end) {
+                Some(true) => return Ok(()),
+                // Somebody cut the file: what comes now is new, at places that were read before.
+                Some(false) => {
+                    self.record_seal(live.number, journal)?;
+                    self.live = None;
                 }
-                // Somebody moved, deleted, replaced or cut the file. What it held may still be
-                // read from the open file; whatever has the name now is another one.
-                _ => self.give_up_live(journal)?,
+                // Somebody moved, deleted or replaced the file. What it held may still be read
+                // from the open file; whatever has the name now is another one.
+                None => self.give_up_live(journal)?,
             }
         }
         if found.is_none() {

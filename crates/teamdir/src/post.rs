@@ -78,6 +78,12 @@ impl Post {
         }
     }
 
+    /// Gives up the post in good order: the inbox shows unread mail only.
+    pub fn close(mut self) -> Result<(), ReceiveError> {
+        self.mailbox
+            .set_aside_what_was_read(&mut self.journal, &mut self.watch)
+    }
+
     /// Who this process is.
     pub const fn guard(&self) -> &MemberGuard {
         &self.guard

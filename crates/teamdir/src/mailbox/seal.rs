@@ -79,6 +79,18 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Sets the live file aside now if all of it was read. The next process finds the rest done.
+    pub(crate) fn set_aside_what_was_read(
+        &mut self,
+        journal: &mut Journal,
+        watch: &mut Watch,
+    ) -> Result<(), ReceiveError> {
+        if self.seal_due().is_some() {
+            self.seal(journal, watch)?;
+        }
+        Ok(())
+    }
+
     /// Sets the live file aside. Returns `false` if that must wait.
     fn seal(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
         let Some(mut live) = self.live.take() else {
@@ -150,14 +162,14 @@ impl Mailbox {
             let path = self.team.layout.segment(&self.owner, number);
             let due = segment.set_aside.map_or_else(Instant::now, |at| at + grace);
             if due > Instant::now() {
-                next = earliest_of(next, due);
+                next = earliest(next, due);
                 continue;
             }
             // First nobody may be able to write any more, then the size is final.
             let done = has_no_writer(&segment.file)
                 && segment.size().context("look at", &path)? == segment.end;
             if !done {
-                next = earliest_of(next, Instant::now() + grace.max(RETRY));
+                next = earliest(next, Instant::now() + grace.max(RETRY));
                 continue;
             }
             watch.forget(&path);
@@ -197,10 +209,6 @@ impl Mailbox {
 }
 
 fn earliest(known: Option<Instant>, other: Instant) -> Option<Instant> {
-    earliest_of(known, other)
-}
-
-fn earliest_of(known: Option<Instant>, other: Instant) -> Option<Instant> {
     Some(known.map_or(other, |known| known.min(other)))
 }
 

@@ -186,6 +186,12 @@ fn inv_13_an_inbox_deleted_replaced_or_cut_by_a_person_goes_on() {
     assert_eq!(drain(&mut post), ["two"], "replaced by rename");
     std::fs::write(fixture.inbox(), "3\n").unwrap();
     assert_eq!(drain(&mut post), ["3"], "cut and written anew");
+    fixture.echo("and more than there was\n");
+    assert_eq!(
+        drain(&mut post),
+        ["and more than there was"],
+        "grown after the cut"
+    );
     drop(post);
     std::fs::remove_file(fixture.inbox()).unwrap();
     fixture.echo("3\n");

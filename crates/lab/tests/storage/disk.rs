@@ -1,0 +1,214 @@
+//! Full disks, file size limits, folders that cannot be written, and power cuts.
+
+use crate::support::{TestTeam, is_long, unsynced};
+use protocol::{Body, Message, MessageId, Sender};
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use teamdir::{Options, Post, RosterError, TeamDir, WatchChoice};
+use test_support::{LoopDisk, Rng, SmallDisk, Worker, skip_with_a_word, try_wait_for};
+
+fn message(id: &str, size: usize) -> Message {
+    let mut message = Message::new(Body::Message {
+        content: "x".repeat(size),
+    });
+    message.id = Some(MessageId::new(id).unwrap());
+    message.from = Some(Sender::new("bob"));
+    message.to = Some("alice".parse().unwrap());
+    message
+}
+
+#[test]
+fn inv_10_a_full_disk_refuses_mail_and_loses_none() {
+    let disk = match SmallDisk::tmpfs(1 << 20) {
+        Ok(disk) => disk,
+        Err(reason) => return skip_with_a_word("full disk", reason),
+    };
+    let team = TestTeam::at(disk.path(), Options::default());
+    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    let mut accepted = Vec::new();
+    let error = loop {
+        let id = accepted.len().to_string();
+        let before = std::fs::read(team.team.layout().inbox(&team.alice)).unwrap_or_default();
+        match team.team.send(message(&id, 1_000)) {
+            Ok(_) => accepted.push(id),
+            Err(error) => {
+                let after = std::fs::read(team.team.layout().inbox(&team.alice)).unwrap();
+                assert_eq!(before, after, "a failed send changed the inbox");
+                break error.to_string();
+            }
+        }
+    };
+    assert!(
+        error.contains("alice.jsonl") && error.contains("free some space"),
+        "{error}"
+    );
+    // The journal has no room either: the reader says so and keeps everything.
+    let error = post.next(Some(Instant::now())).unwrap_err().to_string();
+    assert!(error.contains("transcript.jsonl"), "{error}");
+    assert_eq!(team.unread(), accepted.len());
+    // Room comes back; neither process was restarted.
+    let roster = std::fs::metadata(team.team.layout().config()).unwrap();
+    assert!(roster.len() > 0);
+    let bigger = Command::new("mount")
+        .args(["-o", "remount,size=16m"])
+        .arg(disk.path())
+        .status()
+        .unwrap();
+    assert!(bigger.success());
+    team.team.send(message("last", 1_000)).unwrap();
+    accepted.push("last".to_owned());
+    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    assert_eq!(team.journal(), accepted);
+    assert_eq!(team.dead_letters(), 0);
+}
+
+#[test]
+fn inv_10_a_file_size_limit_refuses_a_send_and_leaves_the_inbox_as_it_was() {
+    let team = TestTeam::new();
+    team.team.send(message("0", 300)).unwrap();
+    let inbox = team.team.layout().inbox(&team.alice);
+    let before = std::fs::read(&inbox).unwrap();
+    // One block of 1,024 bytes: the second message starts inside it and ends behind it.
+    let lab = team.lab(&[
+        "write", "--from", "w", "--to", "alice", "--size", "800", "--end", "1",
+    ]);
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "bash"]);
+    shell.arg(lab.get_program()).args(lab.get_args());
+    let output = shell.output().unwrap();
+    assert!(!output.status.success());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("alice.jsonl"), "{error}");
+    assert_eq!(std::fs::read(&inbox).unwrap(), before);
+}
+
+#[test]
+fn errors_name_path_and_cause() {
+    let team = TestTeam::new();
+    let config = team.team.layout().config();
+    let good = std::fs::read(&config).unwrap();
+    std::fs::write(&config, "{\"members\": [{\"name\": 5}]}").unwrap();
+    let error = team.team.roster().unwrap_err().to_string();
+    assert!(
+        error.contains("config.json") && error.contains("field `name`"),
+        "{error}"
+    );
+    std::fs::write(&config, "{\"version\": 2}").unwrap();
+    let error = team.team.roster().unwrap_err().to_string();
+    assert!(error.contains("version 2 is newer"), "{error}");
+    std::fs::write(&config, good).unwrap();
+
+    let missing = TeamDir::find(std::path::Path::new("/"), unsynced()).unwrap_err();
+    assert!(missing.to_string().contains("no team folder"), "{missing}");
+
+    let held = std::fs::File::create(team.team.layout().inbox_lock(&team.alice)).unwrap();
+    held.lock().unwrap();
+    let hasty = Options {
+        lock_wait: Duration::from_millis(20),
+        ..unsynced()
+    };
+    let workspace = team.team.layout().root().parent().unwrap();
+    let hasty = TeamDir::open(workspace, hasty).unwrap();
+    let error = hasty.send(message("1", 10)).unwrap_err().to_string();
+    assert!(
+        error.contains(".alice.lock") && error.contains("locked"),
+        "{error}"
+    );
+}
+
+#[test]
+fn inv_13_an_inbox_folder_without_permissions_gives_a_clear_error_and_recovers() {
+    let team = TestTeam::new();
+    team.team.send(message("1", 10)).unwrap();
+    let dir = team.team.layout().inbox_dir();
+    let mode = |mode| {
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(0o000);
+    let mut send = team.lab(&["write", "--from", "w", "--to", "alice", "--end", "1"]);
+    send.stderr(Stdio::piped());
+    // Root may do everything, so where the test runs as root the folder is an ordinary user's.
+    if rustix::process::geteuid().is_root() {
+        let workspace = team.team.layout().root().parent().unwrap();
+        let status = Command::new("chown")
+            .args(["-R", "65534"])
+            .arg(workspace)
+            .status();
+        assert!(status.unwrap().success());
+        send.uid(65_534);
+    }
+    let output = send.output();
+    mode(0o700);
+    let output = output.unwrap();
+    assert!(!output.status.success());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains(".team") && error.contains("check who owns"),
+        "{error}"
+    );
+    team.team.send(message("2", 10)).unwrap();
+    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    assert_eq!(team.journal(), ["1", "2"]);
+}
+
+/// Writers and a reader on a disk whose power is cut in the middle of their work.
+#[test]
+fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
+    let mut disk = match LoopDisk::ext4() {
+        Ok(disk) => disk,
+        Err(reason) => return skip_with_a_word("power cuts", reason),
+    };
+    let cuts = if is_long() { 100 } else { 12 };
+    let mut rng = Rng::new(5);
+    let mut acknowledged = BTreeSet::new();
+    for cut in 0..cuts {
+        let team = TestTeam::at(&disk.path(), Options::default());
+        let mut writers: Vec<(String, Worker)> = (0..3)
+            .map(|n| {
+                let from = format!("c{cut}w{n}");
+                let args = [
+                    "write", "--from", &from, "--to", "alice", "--end", "100000", "--sync",
+                ];
+                (from.clone(), team.start(&args))
+            })
+            .collect();
+        let flags = ["--sync", "--seal-after-ms", "5", "--grace-ms", "20"];
+        let mut reader = team.reader(&flags);
+        let pause = Duration::from_micros(20_000 + rng.below(150_000));
+        let _ = try_wait_for(pause, || None::<()>);
+        // Only what was acknowledged before the cut counts: a sync that is under way while the
+        // disk goes may report success.
+        for (from, writer) in &mut writers {
+            let lines = writer.lines_so_far().iter();
+            let ids: Vec<String> = lines.map(|line| format!("{from}-{line}")).collect();
+            acknowledged.extend(ids);
+        }
+        disk.cut().unwrap();
+        reader.kill9();
+        for (_, writer) in &mut writers {
+            writer.kill9();
+        }
+        disk.remount().unwrap();
+    }
+    let team = TestTeam::at(&disk.path(), Options::default());
+    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    drop(post);
+    let journal = team.journal();
+    let distinct: BTreeSet<String> = journal.iter().cloned().collect();
+    assert_eq!(journal.len(), distinct.len(), "some mail was repeated");
+    let lost: Vec<_> = acknowledged.difference(&distinct).collect();
+    assert!(
+        lost.is_empty(),
+        "{} of {} lost: {lost:?}",
+        lost.len(),
+        acknowledged.len()
+    );
+    assert!(acknowledged.len() > 100, "the cuts came before any mail");
+    let roster: Result<_, RosterError> = team.team.roster();
+    assert_eq!(roster.unwrap().members.len(), 4);
+}

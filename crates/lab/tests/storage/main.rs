@@ -1,0 +1,12 @@
+//! The team folder under fire: real processes, real kills, real full disks.
+//!
+//! The numbers in names such as `inv_05` are those of the list in `crates/README.md`.
+//! `TEAM_TEST=long` runs the long versions.
+
+mod board;
+mod crash_points;
+mod disk;
+mod kills;
+mod members;
+mod support;
+mod waking;

@@ -1,0 +1,137 @@
+//! Teams for tests, and what their files say afterwards.
+
+use protocol::{AgentName, JournalLine, JournalRecord, Member, Recipient};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use teamdir::{Durability, Options, RosterError, TeamDir};
+use test_support::Worker;
+
+/// How long anything may take before a test fails.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// Whether the long versions were asked for.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("TEAM_TEST").is_some_and(|value| value == "long")
+}
+
+/// A team in a folder that goes when the test ends.
+pub(crate) struct TestTeam {
+    _temp: Option<tempfile::TempDir>,
+    dir: PathBuf,
+    pub(crate) team: TeamDir,
+    pub(crate) alice: Recipient,
+}
+
+pub(crate) fn unsynced() -> Options {
+    Options {
+        durability: Durability::ProcessDeath,
+        ..Options::default()
+    }
+}
+
+impl TestTeam {
+    pub(crate) fn new() -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let mut team = Self::at(temp.path(), unsynced());
+        team._temp = Some(temp);
+        team
+    }
+
+    pub(crate) fn at(dir: &Path, options: Options) -> Self {
+        let team = TeamDir::create(dir, "default", options).unwrap();
+        let names =
+            ["alice", "bob", "carol", "dave"].map(|name| name.parse::<AgentName>().unwrap());
+        team.update_roster(|roster| {
+            for name in &names {
+                if roster.member(name).is_none() {
+                    roster.members.push(Member::new(name.clone(), "tester"));
+                }
+            }
+            Ok::<_, RosterError>(())
+        })
+        .unwrap();
+        Self {
+            _temp: None,
+            dir: dir.to_path_buf(),
+            team,
+            alice: "alice".parse().unwrap(),
+        }
+    }
+
+    /// A `lab work` process on this team.
+    pub(crate) fn lab(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lab"));
+        command.arg("work").arg("--dir").arg(&self.dir).args(args);
+        command.stderr(Stdio::inherit());
+        command
+    }
+
+    pub(crate) fn start(&self, args: &[&str]) -> Worker {
+        Worker::spawn(&mut self.lab(args)).unwrap()
+    }
+
+    /// Starts a reader and waits until it is the member.
+    pub(crate) fn reader(&self, more: &[&str]) -> Worker {
+        let mut args = vec!["read", "--name", "alice"];
+        args.extend(more);
+        let mut reader = self.start(&args);
+        assert_eq!(reader.line(LIMIT), "ready");
+        reader
+    }
+
+    pub(crate) fn unread(&self) -> usize {
+        self.team.peek(&self.alice, |_, _| {}).unwrap()
+    }
+
+    /// The identifiers of all mail in alice's journal, in order. Every line must be a record.
+    pub(crate) fn journal(&self) -> Vec<String> {
+        let mut ids = Vec::new();
+        self.team
+            .read_journal(&self.alice, |bytes, line| match line {
+                JournalLine::Known(JournalRecord::Mail(mail)) => {
+                    ids.extend(mail.mail.iter().map(|entry| entry.id.to_string()));
+                }
+                JournalLine::Known(_) | JournalLine::Other { .. } => {}
+                JournalLine::Corrupt { reason } => {
+                    panic!("{reason}: {}", String::from_utf8_lossy(bytes))
+                }
+            })
+            .unwrap();
+        ids
+    }
+
+    /// How many dead letters there are, each counted once.
+    pub(crate) fn dead_letters(&self) -> usize {
+        let text = std::fs::read_to_string(self.team.layout().dead_letters()).unwrap_or_default();
+        // A writer killed in the middle of a line leaves a fragment; the next one closes it.
+        let letters = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let ids = letters.map(|letter: protocol::DeadLetter| letter.id);
+        ids.collect::<std::collections::BTreeSet<_>>().len()
+    }
+}
+
+/// Checks that each writer's messages `0..count` are there once and in order.
+pub(crate) fn assert_exactly_once(ids: &[String], writers: &BTreeMap<String, u64>) {
+    let mut next: BTreeMap<&str, u64> = BTreeMap::new();
+    for id in ids {
+        let (from, number) = id.rsplit_once('-').unwrap();
+        let number: u64 = number.parse().unwrap();
+        let expected = next.entry(from).or_default();
+        assert_eq!(
+            number, *expected,
+            "of {from}: lost, doubled or out of order"
+        );
+        *expected += 1;
+    }
+    for (from, count) in writers {
+        assert_eq!(
+            next.get(from.as_str()).copied().unwrap_or(0),
+            *count,
+            "of {from}"
+        );
+    }
+}
