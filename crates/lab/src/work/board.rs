@@ -54,7 +54,7 @@ pub(super) fn claim(args: &Args, work: &Claim) -> anyhow::Result<()> {
             who: Party::Member(work.name.clone()),
             incarnation: None,
         },
-        role: None,
+        role: String::new(),
         limit: ClaimLimit::Many,
         busy_with: None,
     };

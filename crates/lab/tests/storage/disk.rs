@@ -173,11 +173,11 @@ fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
                 let args = [
                     "write", "--from", &from, "--to", "alice", "--end", "100000", "--sync",
                 ];
-                (from.clone(), team.start(&args))
+                (from.clone(), team.start_quietly(&args))
             })
             .collect();
         let flags = ["--sync", "--seal-after-ms", "5", "--grace-ms", "20"];
-        let mut reader = team.reader(&flags);
+        let mut reader = team.start_quietly(&[&["read", "--name", "alice"], &flags[..]].concat());
         let pause = Duration::from_micros(20_000 + rng.below(150_000));
         let _ = try_wait_for(pause, || None::<()>);
         // Only what was acknowledged before the cut counts: a sync that is under way while the

@@ -6,6 +6,7 @@
 mod board;
 mod crash_points;
 mod disk;
+mod history;
 mod kills;
 mod members;
 mod support;

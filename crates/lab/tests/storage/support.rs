@@ -72,6 +72,11 @@ impl TestTeam {
         Worker::spawn(&mut self.lab(args)).unwrap()
     }
 
+    /// Starts a process that will be struck, so that its complaints are no news.
+    pub(crate) fn start_quietly(&self, args: &[&str]) -> Worker {
+        Worker::spawn(self.lab(args).stderr(Stdio::null())).unwrap()
+    }
+
     /// Starts a reader and waits until it is the member.
     pub(crate) fn reader(&self, more: &[&str]) -> Worker {
         let mut args = vec!["read", "--name", "alice"];

@@ -1,9 +1,18 @@
 //! Waking up: in time, for one's own mail, and for nothing else.
 
 use crate::support::{LIMIT, TestTeam};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 use teamdir::{PollReason, Post, WatchChoice, WatchMode};
 use test_support::{Worker, try_wait_for, wait_until};
+
+/// The number of notification instances is limited per user: the test that uses them all up must
+/// not run beside those that need one.
+static INSTANCES: RwLock<()> = RwLock::new(());
+
+fn share_instances() -> RwLockReadGuard<'static, ()> {
+    INSTANCES.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// How often the threads of a process went to sleep of their own accord.
 fn sleeps(pid: u32) -> u64 {
@@ -37,6 +46,7 @@ fn send(team: &TestTeam, to: &str, end: u64) {
 
 #[test]
 fn an_idle_reader_sleeps_and_mail_for_others_does_not_wake_it() {
+    let _shared = share_instances();
     let team = TestTeam::new();
     let reader = team.reader(&[]);
     let before = settled(reader.id());
@@ -52,6 +62,7 @@ fn an_idle_reader_sleeps_and_mail_for_others_does_not_wake_it() {
 
 #[test]
 fn a_readers_own_actions_do_not_wake_it() {
+    let _shared = share_instances();
     let team = TestTeam::new();
     let mut reader = team.reader(&["--seal-after-ms", "100", "--grace-ms", "200", "--print"]);
     settled(reader.id());
@@ -79,6 +90,7 @@ fn a_readers_own_actions_do_not_wake_it() {
 
 #[test]
 fn inv_12_mail_wakes_a_reader_with_and_without_notifications() {
+    let _shared = share_instances();
     for more in [&["--print"][..], &["--print", "--poll"]] {
         let team = TestTeam::new();
         let mut reader = team.reader(more);
@@ -98,6 +110,7 @@ fn settled_or_polling(reader: &Worker, more: &[&str]) {
 
 #[test]
 fn at_the_limit_of_inotify_instances_a_reader_polls_and_says_so() {
+    let _alone = INSTANCES.write().unwrap_or_else(PoisonError::into_inner);
     // The limit counts per user, so it is reached by taking all that is left.
     let mut taken = Vec::new();
     while let Ok(instance) = rustix::fs::inotify::init(rustix::fs::inotify::CreateFlags::CLOEXEC) {

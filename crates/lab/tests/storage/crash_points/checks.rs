@@ -114,8 +114,8 @@ pub(super) fn request_whole(team: &TestTeam, struck: Struck) {
 }
 
 pub(super) fn pending_request(team: &TestTeam) {
-    let status = team.lab(&["op", "request-create"]).status().unwrap();
-    assert!(status.success());
+    let output = team.lab(&["op", "request-create"]).output().unwrap();
+    assert!(output.status.success());
 }
 
 pub(super) fn request_answered_or_not(team: &TestTeam, struck: Struck) {
@@ -168,8 +168,8 @@ pub(super) fn task_claimed_or_not(team: &TestTeam, struck: Struck) {
 
 pub(super) fn buried_once(team: &TestTeam, struck: Struck) {
     let team = later(team);
-    let status = team.lab(&["op", "bury"]).status().unwrap();
-    assert!(status.success());
+    let output = team.lab(&["op", "bury"]).output().unwrap();
+    assert!(output.status.success());
     let text = std::fs::read_to_string(team.team.layout().dead_letters()).unwrap();
     let whole = text
         .lines()
