@@ -7,6 +7,7 @@ use protocol::{
     Recipient, RequestId, Sender,
 };
 use std::io::Write;
+use std::time::Duration;
 use teamdir::{
     Durability, Options, Post, Received, RosterError, TeamDir, WatchChoice, WatchMode, now,
 };
@@ -16,10 +17,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let owner = Recipient::Member(args.name.clone());
     let mut post = Post::open(&team, &owner, WatchChoice::Auto)?;
     announce(&team, &post)?;
+    let mut trouble = String::new();
     loop {
-        let Some(delivery) = post.next(None)? else {
-            continue;
+        let delivery = match post.next(None) {
+            Ok(delivery) => delivery.unwrap_or_default(),
+            Err(error) => {
+                wait_out(&error.to_string(), &mut trouble)?;
+                continue;
+            }
         };
+        trouble.clear();
         for bad in &delivery.bad {
             say(&format!(
                 "a line could not be read and is among the dead letters: {}",
@@ -32,6 +39,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             }
         }
     }
+}
+
+/// A full disk or a missing folder passes, and no mail is lost meanwhile. Said once, not for ever.
+fn wait_out(error: &str, trouble: &mut String) -> anyhow::Result<()> {
+    if trouble != error {
+        say(&format!("waiting: {error}"))?;
+        error.clone_into(trouble);
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    Ok(())
 }
 
 fn open(args: &Args) -> anyhow::Result<TeamDir> {

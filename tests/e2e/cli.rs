@@ -63,7 +63,10 @@ fn err(output: &Output) -> String {
 fn mail_reaches_a_member_through_its_death() {
     let workspace = Workspace::new();
     let (mut alice, ready) = workspace.alice(&["--role", "coder"]);
-    assert!(ready.starts_with("alice is ready") && ready.ends_with("life 1)"), "{ready}");
+    assert!(
+        ready.starts_with("alice is ready") && ready.ends_with("life 1)"),
+        "{ready}"
+    );
     let sent = workspace.lead(&["send", "alice", "hello"]);
     assert_eq!(out(&sent), "Sent message to alice\n");
     assert_eq!(alice.line(LIMIT), "user: hello");
@@ -71,15 +74,28 @@ fn mail_reaches_a_member_through_its_death() {
     assert_eq!(workspace.member()["pid"], alice.id());
 
     alice.kill9();
-    wait_until("alice is shown dead", LIMIT, || workspace.member()["state"] == "dead");
-    assert!(workspace.lead(&["send", "alice", "while you were dead"]).status.success());
+    wait_until("alice is shown dead", LIMIT, || {
+        workspace.member()["state"] == "dead"
+    });
+    assert!(
+        workspace
+            .lead(&["send", "alice", "while you were dead"])
+            .status
+            .success()
+    );
     assert_eq!(workspace.member()["unread"], 1);
-    assert_eq!(out(&workspace.lead(&["inbox", "alice"])), "user (message): while you were dead\n");
+    assert_eq!(
+        out(&workspace.lead(&["inbox", "alice"])),
+        "user (message): while you were dead\n"
+    );
 
     let (mut alice, ready) = workspace.alice(&[]);
     assert!(ready.ends_with("life 2)"), "{ready}");
     assert_eq!(alice.line(LIMIT), "user: while you were dead");
-    assert_eq!(out(&workspace.lead(&["inbox", "alice"])), "No unread mail for alice.\n");
+    assert_eq!(
+        out(&workspace.lead(&["inbox", "alice"])),
+        "No unread mail for alice.\n"
+    );
 }
 
 #[test]
@@ -96,7 +112,11 @@ fn a_shutdown_request_is_answered_and_obeyed() {
     assert!(alice.wait(LIMIT).success());
     assert_eq!(workspace.member()["state"], "shutdown");
     assert_eq!(workspace.member()["status"], "shutdown");
-    assert_eq!(std::fs::read(&inbox).unwrap(), b"", "read mail is shown as unread");
+    assert_eq!(
+        std::fs::read(&inbox).unwrap(),
+        b"",
+        "read mail is shown as unread"
+    );
     let answers = workspace.lead(&["inbox", "--json"]);
     let answers: Value = serde_json::from_slice(&answers.stdout).unwrap();
     let answer = &answers["messages"][0];
@@ -134,19 +154,32 @@ fn errors_say_what_and_what_next_and_create_nothing() {
     assert!(err(&none).contains("no team folder") && err(&none).contains("next: "));
     let unknown = workspace.teammate(&["--name", "alice"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(3));
-    assert_eq!(std::fs::read_dir(workspace.path()).unwrap().count(), 0, "a typo created something");
+    assert_eq!(
+        std::fs::read_dir(workspace.path()).unwrap().count(),
+        0,
+        "a typo created something"
+    );
 
     let (_alice, _) = workspace.alice(&["--role", "coder"]);
     let typo = workspace.lead(&["--json", "send", "alcie", "hello"]);
     assert_eq!(typo.status.code(), Some(3));
     let error: Value = serde_json::from_str(&err(&typo)).unwrap();
     assert_eq!(error["error"]["kind"], "unknown_member");
-    assert!(error["error"]["message"].as_str().unwrap().contains("the members are alice"));
+    assert!(
+        error["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("the members are alice")
+    );
     let path = workspace.lead(&["send", "../alice", "hello"]);
     assert_eq!(path.status.code(), Some(2));
     let second = workspace.teammate(&["--name", "Alice"]).output().unwrap();
     assert_eq!(second.status.code(), Some(7));
-    assert!(err(&second).contains("already runs as process"), "{}", err(&second));
+    assert!(
+        err(&second).contains("already runs as process"),
+        "{}",
+        err(&second)
+    );
     let mode = Command::new(env!("CARGO_BIN_EXE_team-lead"))
         .current_dir(workspace.path())
         .env("TEAM_FSYNC", "maybe")

@@ -1,3 +1,5 @@
 //! The two programs as a person uses them, and the folder as other programs see it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod cli;

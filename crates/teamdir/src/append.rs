@@ -7,15 +7,16 @@
 //! programs that take no lock append too.
 
 use crate::Durability;
+use crate::atomic;
 use crate::error::{Context, PathError};
-use crate::file::{self, sync_dir};
+use crate::file;
 use crate::lock::{FileLock, LockError};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Space is reserved when a line reaches into another block of this size.
@@ -56,9 +57,7 @@ pub enum AppendError {
 pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
     let path = target.path.as_path();
     let lock = FileLock::acquire(&target.lock, target.lock_wait)?;
-    let mut options = file::options();
-    options.read(true).append(true).create(true);
-    let mut file = options.open(path).context("open", path)?;
+    let mut file = open_or_create(path, target.durability)?;
     let size = file.metadata().context("look at", path)?.len();
     if target.limit.is_some_and(|limit| size >= limit) {
         let path = target.path.clone();
@@ -78,12 +77,23 @@ pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
     drop(lock);
     if target.durability == Durability::PowerCut {
         file.sync_data().context("sync", path)?;
-        // The first line of a file is only as safe as the file's name.
-        if let Some(parent) = path.parent().filter(|_| size == 0) {
-            sync_dir(parent)?;
-        }
     }
     Ok(())
+}
+
+/// Opens the file for appending. Called under the lock, so that whoever finds the file there finds
+/// it there after a power cut too, and no sender but the first has to sync the folder.
+fn open_or_create(path: &Path, durability: Durability) -> Result<File, PathError> {
+    let mut options = file::options();
+    options.read(true).append(true);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let file = options.create(true).open(path).context("create", path)?;
+            atomic::sync_parent(path, durability)?;
+            Ok(file)
+        }
+        result => result.context("open", path),
+    }
 }
 
 /// Whether the last of `size` bytes ends a line.

@@ -15,11 +15,14 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// How far the journal grows before the state of the mail is written into it again. A restart
-/// reads about this much, however long the journal is.
-const CHECKPOINT_EVERY: u64 = 1 << 20;
+/// How far the journal grows at least before the state of the mail is written into it again. A
+/// restart reads about this much, however long the journal is.
+const CHECKPOINT_EVERY: u64 = 256 << 10;
+/// How many times its own size the journal grows before the next checkpoint, so that checkpoints
+/// stay a small part of it.
+const CHECKPOINT_SHARE: u64 = 8;
 /// How much of the end is read first when looking for the last checkpoint.
-const FIRST_LOOK: u64 = 2 << 20;
+const FIRST_LOOK: u64 = 512 << 10;
 /// How every line that holds a checkpoint begins.
 const CHECKPOINT: &[u8] = br#"{"kind":"checkpoint""#;
 
@@ -31,8 +34,8 @@ pub struct Journal {
     durability: Durability,
     /// Everything before this byte is committed.
     end: u64,
-    /// Where the last checkpoint begins.
-    checkpoint: u64,
+    /// Where the next checkpoint is due.
+    next_checkpoint: u64,
     /// Whether bytes behind `end` may be left over from a failed append.
     dirty: bool,
 }
@@ -41,7 +44,8 @@ pub struct Journal {
 pub(crate) struct Recovered {
     pub(crate) state: MailState,
     pub(crate) end: u64,
-    checkpoint: u64,
+    /// Where the last checkpoint begins, and where it ends.
+    checkpoint: (u64, u64),
 }
 
 impl Journal {
@@ -58,7 +62,7 @@ impl Journal {
             file,
             durability: team.options.durability,
             end: recovered.end,
-            checkpoint: recovered.checkpoint,
+            next_checkpoint: next_checkpoint(recovered.checkpoint),
             dirty: true,
             path,
         };
@@ -122,12 +126,12 @@ impl Journal {
 
     /// Writes the state of the mail into the journal when it has grown enough.
     pub(crate) fn checkpoint_if_due(&mut self, state: &MailState) -> Result<(), PathError> {
-        if self.end - self.checkpoint < CHECKPOINT_EVERY {
+        if self.end < self.next_checkpoint {
             return Ok(());
         }
-        let at = self.end;
+        let start = self.end;
         self.append_unsynced(&JournalRecord::Checkpoint(state.to_checkpoint()))?;
-        self.checkpoint = at;
+        self.next_checkpoint = next_checkpoint((start, self.end));
         Ok(())
     }
 
@@ -194,7 +198,9 @@ fn recover(file: &File) -> io::Result<Recovered> {
                     state.apply(&record);
                 }
             }
-            let checkpoint = from + start as u64;
+            let first = records.iter().position(|byte| *byte == b'\n');
+            let start = from + start as u64;
+            let checkpoint = (start, start + first.map_or(0, |at| at as u64));
             return Ok(Recovered {
                 state,
                 end,
@@ -203,6 +209,10 @@ fn recover(file: &File) -> io::Result<Recovered> {
         }
         look *= 4;
     }
+}
+
+fn next_checkpoint((start, end): (u64, u64)) -> u64 {
+    start + CHECKPOINT_EVERY.max(CHECKPOINT_SHARE * (end - start))
 }
 
 /// Where the last line that holds a checkpoint begins. Only whole lines count: the first line of

@@ -17,6 +17,8 @@ use std::time::{Duration, SystemTime};
 const TRIES: u32 = 5;
 /// The pause between two such tries.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often a change is begun anew because somebody changed the file without its lock.
+const CONTESTED: u32 = 100;
 /// A file changed more recently than this when it was read may change again without its time
 /// stamp showing it, so what was read is not kept.
 const TIME_GRAIN: Duration = Duration::from_millis(50);
@@ -30,6 +32,9 @@ pub enum RosterError {
     /// The lock could not be had.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// Another program keeps changing the file without taking its lock.
+    #[error("{} is changed again and again by a program that takes no lock", .0.display())]
+    Contested(PathBuf),
     /// The file is not a roster.
     #[error("{} is not a valid roster: {reason}; mend the file or restore it", path.display())]
     Invalid {
@@ -106,7 +111,7 @@ impl TeamDir {
         let wait = self.options.lock_wait;
         let _lock =
             FileLock::acquire(&self.layout.config_lock(), wait).map_err(RosterError::Lock)?;
-        loop {
+        for _ in 0..CONTESTED {
             let (mut roster, before) = read_patiently(&path)?;
             let outcome = change(&mut roster)?;
             roster.rev += 1;
@@ -125,6 +130,7 @@ impl TeamDir {
             atomic::sync_parent(&path, self.options.durability).map_err(RosterError::File)?;
             return Ok(outcome);
         }
+        Err(RosterError::Contested(path).into())
     }
 }
 

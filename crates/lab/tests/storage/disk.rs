@@ -176,7 +176,14 @@ fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
                 (from.clone(), team.start_quietly(&args))
             })
             .collect();
-        let flags = ["--sync", "--seal-after-ms", "5", "--grace-ms", "20"];
+        let flags = [
+            "--sync",
+            "--print",
+            "--seal-after-ms",
+            "5",
+            "--grace-ms",
+            "20",
+        ];
         let mut reader = team.start_quietly(&[&["read", "--name", "alice"], &flags[..]].concat());
         let pause = Duration::from_micros(20_000 + rng.below(150_000));
         let _ = try_wait_for(pause, || None::<()>);
@@ -187,12 +194,20 @@ fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
             let ids: Vec<String> = lines.map(|line| format!("{from}-{line}")).collect();
             acknowledged.extend(ids);
         }
+        let shown: BTreeSet<String> = reader.lines_so_far().iter().skip(1).cloned().collect();
         disk.cut().unwrap();
         reader.kill9();
         for (_, writer) in &mut writers {
             writer.kill9();
         }
         disk.remount().unwrap();
+        // What was shown must not be forgotten, or it would be shown again (invariant 2).
+        let journal: BTreeSet<String> = TestTeam::at(&disk.path(), Options::default())
+            .journal()
+            .into_iter()
+            .collect();
+        let forgotten: Vec<_> = shown.difference(&journal).collect();
+        assert!(forgotten.is_empty(), "shown, then forgotten: {forgotten:?}");
     }
     let team = TestTeam::at(&disk.path(), Options::default());
     let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();

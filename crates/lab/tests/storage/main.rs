@@ -3,6 +3,8 @@
 //! The numbers in names such as `inv_05` are those of the list in `crates/README.md`.
 //! `TEAM_TEST=long` runs the long versions.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod board;
 mod crash_points;
 mod disk;

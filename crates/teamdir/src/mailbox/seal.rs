@@ -2,9 +2,9 @@
 //! to be woken.
 
 use super::{Mailbox, ReceiveError};
-use crate::Durability;
+use crate::atomic;
 use crate::error::{Context, PathError};
-use crate::file::{self, FileId, sync_dir};
+use crate::file::{self, FileId};
 use crate::journal::Journal;
 use crate::lease::has_no_writer;
 use crate::lock::FileLock;
@@ -110,10 +110,6 @@ impl Mailbox {
         self.aside.insert(number, live);
         // Whatever came between the last look and the rename is read before the new file.
         self.looked_aside = None;
-        if self.team.options.durability == Durability::PowerCut {
-            // The record says that the number is used up, so it must not come before the rename.
-            sync_dir(&self.team.layout.inbox_dir())?;
-        }
         self.record_seal(number, journal)?;
         Ok(true)
     }
@@ -141,8 +137,10 @@ impl Mailbox {
         rename_to_free_name(path, aside).context("set aside the inbox", path)?;
         // An empty inbox is kinder to people than none, and there is something to watch. If it
         // cannot be created now, the next sender does.
-        let created = file::options().write(true).create_new(true).open(path);
-        drop(created);
+        drop(file::options().write(true).create_new(true).open(path));
+        // Under the lock, so that senders find a file that lasts; and before the record that says
+        // the number is used up.
+        atomic::sync_parent(path, self.team.options.durability)?;
         Ok(true)
     }
 
@@ -184,12 +182,24 @@ impl Mailbox {
         Ok(next)
     }
 
+    /// Creates the inbox, in the way senders do.
+    fn create_empty(&self, path: &Path) -> Result<(), ReceiveError> {
+        let _lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT)?;
+        match file::options().write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => {
+                result.context("create the inbox", path)?;
+                Ok(atomic::sync_parent(path, self.team.options.durability)?)
+            }
+        }
+    }
+
     /// Asks for notifications about the live file and those set aside. Returns whether anything
     /// was asked for that was not before: then another look is needed.
     fn arm(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
         let path = self.team.layout.inbox(&self.owner);
         if self.live.is_none() {
-            create_empty(&path)?;
+            self.create_empty(&path)?;
             self.follow_the_name(journal)?;
         }
         let mut changed = false;
@@ -220,13 +230,6 @@ fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
             std::fs::rename(from, to)
         }
         result => Ok(result?),
-    }
-}
-
-fn create_empty(path: &Path) -> Result<(), PathError> {
-    match file::options().write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        result => result.map(drop).context("create the inbox", path),
     }
 }
 

@@ -1,0 +1,283 @@
+//! A member in another language, written from the specification, beside members in Rust.
+
+use coordination::{Addressee, Opening, Response, Verdict};
+use protocol::{
+    AgentName, Body, Incarnation, JournalLine, JournalRecord, Line, Member, MemberStatus, Message,
+    MessageId, Party, Recipient, Request, RequestStatus, Sender,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use teamdir::{
+    Durability, JoinError, Liveness, Options, Post, PostError, RequestError, RosterError, TeamDir,
+    WatchChoice, new_request_id, now,
+};
+use test_support::{Rng, Worker, skip_with_a_word, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/member.py");
+
+/// A team of `bob`, who is this test process, and `pat`, who is a Python process.
+struct Team {
+    dir: tempfile::TempDir,
+    team: TeamDir,
+}
+
+impl Team {
+    /// `None`, with a word about it, where there is no Python.
+    fn new(test: &str) -> Option<Self> {
+        if Command::new("python3").arg("--version").output().is_err() {
+            skip_with_a_word(test, "python3 is not installed");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        // Files are set aside and deleted at once, so that renames meet as many writes as possible.
+        let options = Options {
+            durability: Durability::ProcessDeath,
+            seal_after: Duration::ZERO,
+            segment_grace: Duration::ZERO,
+            ..Options::default()
+        };
+        let team = TeamDir::create(dir.path(), "default", options).unwrap();
+        team.update_roster(|roster| {
+            for name in ["bob", "pat"] {
+                let name = AgentName::new(name).unwrap();
+                roster.members.push(Member::new(name, "tester"));
+            }
+            Ok::<_, RosterError>(())
+        })
+        .unwrap();
+        Some(Self { dir, team })
+    }
+
+    /// Starts the Python process and waits until it says that it is the member.
+    fn start_pat(&self) -> Worker {
+        let folder: &Path = self.team.layout().root();
+        let mut command = Command::new("python3");
+        command.arg(PROGRAM).arg(folder).arg("pat");
+        let mut worker = Worker::spawn(command.current_dir(self.dir.path())).unwrap();
+        let line = worker.line(LIMIT);
+        assert_eq!(line, format!("pat runs as incarnation {}", self.life()));
+        worker
+    }
+
+    fn post(&self, owner: &str) -> Post {
+        Post::open(&self.team, &who(owner), WatchChoice::Auto).unwrap()
+    }
+
+    /// Sends one message and returns the id that its echo will have.
+    fn send(&self, from: &str, to: &str, number: usize) -> String {
+        let content = format!("message {number} from {from}: {{\"é\"}}\n");
+        let mut message = Message::new(Body::Message { content });
+        message.from = Some(Sender::new(from));
+        message.to = Some(who(to));
+        message.id = Some(MessageId::new(&format!("{from}-{number}")).unwrap());
+        let sent = self.team.send(message).unwrap();
+        format!("{}/echo", sent.id)
+    }
+
+    fn pat(&self) -> Member {
+        let name = AgentName::new("pat").unwrap();
+        self.team.roster().unwrap().member(&name).unwrap().clone()
+    }
+
+    fn life(&self) -> Incarnation {
+        self.pat().incarnation
+    }
+
+    /// How often each id was recorded in a journal.
+    fn recorded(&self, owner: &str) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        let count = |_: &[u8], line| {
+            if let JournalLine::Known(JournalRecord::Mail(record)) = line {
+                for entry in record.mail {
+                    *counts.entry(entry.id.to_string()).or_default() += 1;
+                }
+            }
+        };
+        self.team.read_journal(&who(owner), count).unwrap();
+        counts
+    }
+
+    /// Asks the given life of pat to end.
+    fn ask_to_end(&self, life: Incarnation) -> Request {
+        let opening = Opening {
+            id: new_request_id(),
+            from: Party::Lead,
+            from_incarnation: None,
+            to: who("pat"),
+            to_incarnation: Some(life),
+            now: now(),
+        };
+        let deadline = now().plus(LIMIT);
+        let request = coordination::open_shutdown(opening, deadline, "", false).unwrap();
+        self.team.create_request(&request).unwrap();
+        let mut message = Message::new(Body::ShutdownRequest {
+            request_id: request.id.clone(),
+            content: "Please end.".to_owned(),
+        });
+        message.id = Some(MessageId::new(&format!("{}/ask", request.id)).unwrap());
+        message.from = Some(Sender::Party(Party::Lead));
+        message.to = Some(who("pat"));
+        message.to_incarnation = Some(life);
+        self.team.send(message).unwrap();
+        request
+    }
+}
+
+fn who(name: &str) -> Recipient {
+    name.parse().unwrap()
+}
+
+/// The next messages of a post. Panics if there are none within the limit.
+fn receive(post: &mut Post) -> Vec<Message> {
+    let delivery = post.next(Some(Instant::now() + LIMIT)).unwrap();
+    let delivery = delivery.expect("no mail within the limit");
+    assert!(delivery.bad.is_empty(), "{:?}", delivery.bad);
+    let messages = delivery.mail.into_iter().map(|mail| match mail.line {
+        Line::Message(message) => message,
+        other => panic!("{other:?}"),
+    });
+    messages.collect()
+}
+
+#[test]
+fn a_second_process_for_the_same_name_is_refused() {
+    let Some(team) = Team::new("a_second_process_for_the_same_name_is_refused") else {
+        return;
+    };
+    let mut pat = team.start_pat();
+    match Post::open(&team.team, &who("pat"), WatchChoice::Auto) {
+        Err(PostError::Join(JoinError::Held { holder, .. })) => {
+            let holder = holder.expect("the lock says who holds it");
+            assert_eq!(holder.pid, pat.id());
+            assert_eq!(holder.incarnation, team.life());
+            assert!(teamdir::is_running(&holder));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(pat.kill9().code(), None);
+    let post = team.post("pat");
+    assert_eq!(post.guard().incarnation(), Incarnation(2));
+    // And the other way round: Python gives way to Rust.
+    let mut command = Command::new("python3");
+    let program = command
+        .arg(PROGRAM)
+        .arg(team.team.layout().root())
+        .arg("pat");
+    assert_eq!(program.status().unwrap().code(), Some(7));
+}
+
+#[test]
+fn inv_21_python_sends_500_messages_while_a_reader_drains() {
+    const MESSAGES: usize = 500;
+    let Some(team) = Team::new("inv_21_python_sends_500_messages_while_a_reader_drains") else {
+        return;
+    };
+    let _pat = team.start_pat();
+    let mut bob = team.post("bob");
+    // A Rust sender takes turns with Python at the lock of bob's inbox.
+    let mut echoes = Vec::new();
+    std::thread::scope(|scope| {
+        let lead = scope.spawn(|| {
+            for number in 0..MESSAGES {
+                team.send("lead", "bob", number);
+            }
+        });
+        let own: Vec<String> = (0..MESSAGES).map(|n| team.send("bob", "pat", n)).collect();
+        let mut from_lead = 0;
+        while echoes.len() < MESSAGES || from_lead < MESSAGES {
+            for message in receive(&mut bob) {
+                match message.from {
+                    Some(Sender::Party(Party::Lead)) => from_lead += 1,
+                    _ => echoes.push(message.id.unwrap().to_string()),
+                }
+            }
+        }
+        lead.join().unwrap();
+        // Order per sender is kept.
+        assert_eq!(echoes, own);
+    });
+    let recorded = team.recorded("bob");
+    assert_eq!(recorded.len(), 2 * MESSAGES);
+    assert!(recorded.values().all(|count| *count == 1), "{recorded:?}");
+}
+
+#[test]
+fn killing_python_again_and_again_loses_nothing_and_repeats_nothing() {
+    const ROUNDS: usize = 12;
+    const PER_ROUND: usize = 15;
+    let Some(team) = Team::new("killing_python_again_and_again") else {
+        return;
+    };
+    let mut rng = Rng::new(7);
+    let mut bob = team.post("bob");
+    let mut expected = Vec::new();
+    let mut echoes = Vec::new();
+    for round in 0..ROUNDS {
+        let mut pat = team.start_pat();
+        assert_eq!(team.life(), Incarnation(round as u64 + 1));
+        for number in 0..PER_ROUND {
+            expected.push(team.send("bob", "pat", round * PER_ROUND + number));
+        }
+        // Some of them come through before the kill, at a moment that the seed decides.
+        let enough = echoes.len() + rng.below(PER_ROUND as u64) as usize;
+        while echoes.len() < enough {
+            echoes.extend(receive(&mut bob));
+        }
+        pat.kill9();
+    }
+    let _pat = team.start_pat();
+    while echoes.len() < expected.len() {
+        echoes.extend(receive(&mut bob));
+    }
+    let ids: Vec<String> = echoes
+        .iter()
+        .map(|message| message.id.clone().unwrap().to_string())
+        .collect();
+    assert_eq!(ids, expected);
+    assert!(team.recorded("bob").values().all(|count| *count == 1));
+    for message in &echoes {
+        assert!(message.body.text().ends_with("from bob: {\"é\"}\n"));
+    }
+}
+
+#[test]
+fn python_answers_a_shutdown_of_this_life_and_of_no_other() {
+    let Some(team) = Team::new("python_answers_a_shutdown_of_this_life_and_of_no_other") else {
+        return;
+    };
+    team.start_pat().kill9();
+    // This one is for the life that was just killed.
+    let stale = team.ask_to_end(Incarnation(1));
+    let mut pat = team.start_pat();
+    let dead_letters = team.team.layout().dead_letters();
+    wait_until("the stale request among the dead letters", LIMIT, || {
+        std::fs::read_to_string(&dead_letters).is_ok_and(|text| text.contains(stale.id.as_str()))
+    });
+    assert_eq!(pat.try_wait(), None);
+
+    let request = team.ask_to_end(Incarnation(2));
+    let mut lead = team.post("lead");
+    let answers = receive(&mut lead);
+    let [answer] = answers.as_slice() else {
+        panic!("{answers:?}");
+    };
+    let response = Response::of(answer).expect("it is an answer");
+    let resolved = team.team.update_request(&request.id, |found| {
+        let alive = Addressee::Alive(Incarnation(2));
+        match coordination::answer(&found, &response, alive, now()) {
+            Verdict::Resolved(request) => Ok::<_, RequestError>((request, true)),
+            Verdict::Ignored { request, .. } => Ok((request, false)),
+        }
+    });
+    assert!(resolved.unwrap(), "{answer:?} does not count");
+    let stored = team.team.request(&request.id).unwrap();
+    assert_eq!(stored.status(), RequestStatus::Approved);
+
+    assert_eq!(pat.wait(LIMIT).code(), Some(0));
+    assert_eq!(team.pat().status, MemberStatus::Shutdown);
+    let liveness = team.team.liveness(&who("pat")).unwrap();
+    assert!(matches!(liveness, Liveness::Gone(Some(_))), "{liveness:?}");
+}
