@@ -1,14 +1,13 @@
-//! Full disks, file size limits, folders that cannot be written, and power cuts.
+//! Full disks, file size limits, and folders that cannot be written.
 
-use crate::support::{TestTeam, is_long, unsynced};
+use crate::support::{TestTeam, unsynced};
 use protocol::{Body, Message, MessageId, Sender};
-use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use teamdir::{Options, Post, RosterError, TeamDir, WatchChoice};
-use test_support::{LoopDisk, Rng, SmallDisk, Worker, skip_with_a_word, try_wait_for};
+use teamdir::{Options, Post, TeamDir, WatchChoice};
+use test_support::{SmallDisk, skip_with_a_word};
 
 fn message(id: &str, size: usize) -> Message {
     let mut message = Message::new(Body::Message {
@@ -153,77 +152,4 @@ fn inv_13_an_inbox_folder_without_permissions_gives_a_clear_error_and_recovers()
     let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
     while post.next(Some(Instant::now())).unwrap().is_some() {}
     assert_eq!(team.journal(), ["1", "2"]);
-}
-
-/// Writers and a reader on a disk whose power is cut in the middle of their work.
-#[test]
-fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
-    let mut disk = match LoopDisk::ext4() {
-        Ok(disk) => disk,
-        Err(reason) => return skip_with_a_word("power cuts", reason),
-    };
-    let cuts = if is_long() { 100 } else { 12 };
-    let mut rng = Rng::new(5);
-    let mut acknowledged = BTreeSet::new();
-    for cut in 0..cuts {
-        let team = TestTeam::at(&disk.path(), Options::default());
-        let mut writers: Vec<(String, Worker)> = (0..3)
-            .map(|n| {
-                let from = format!("c{cut}w{n}");
-                let args = [
-                    "write", "--from", &from, "--to", "alice", "--end", "100000", "--sync",
-                ];
-                (from.clone(), team.start_quietly(&args))
-            })
-            .collect();
-        let flags = [
-            "--sync",
-            "--print",
-            "--seal-after-ms",
-            "5",
-            "--grace-ms",
-            "20",
-        ];
-        let mut reader = team.start_quietly(&[&["read", "--name", "alice"], &flags[..]].concat());
-        let pause = Duration::from_micros(20_000 + rng.below(150_000));
-        let _ = try_wait_for(pause, || None::<()>);
-        // Only what was acknowledged before the cut counts: a sync that is under way while the
-        // disk goes may report success.
-        for (from, writer) in &mut writers {
-            let lines = writer.lines_so_far().iter();
-            let ids: Vec<String> = lines.map(|line| format!("{from}-{line}")).collect();
-            acknowledged.extend(ids);
-        }
-        let shown: BTreeSet<String> = reader.lines_so_far().iter().skip(1).cloned().collect();
-        disk.cut().unwrap();
-        reader.kill9();
-        for (_, writer) in &mut writers {
-            writer.kill9();
-        }
-        disk.remount().unwrap();
-        // What was shown must not be forgotten, or it would be shown again (invariant 2).
-        let journal: BTreeSet<String> = TestTeam::at(&disk.path(), Options::default())
-            .journal()
-            .into_iter()
-            .collect();
-        let forgotten: Vec<_> = shown.difference(&journal).collect();
-        assert!(forgotten.is_empty(), "shown, then forgotten: {forgotten:?}");
-    }
-    let team = TestTeam::at(&disk.path(), Options::default());
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
-    drop(post);
-    let journal = team.journal();
-    let distinct: BTreeSet<String> = journal.iter().cloned().collect();
-    assert_eq!(journal.len(), distinct.len(), "some mail was repeated");
-    let lost: Vec<_> = acknowledged.difference(&distinct).collect();
-    assert!(
-        lost.is_empty(),
-        "{} of {} lost: {lost:?}",
-        lost.len(),
-        acknowledged.len()
-    );
-    assert!(acknowledged.len() > 100, "the cuts came before any mail");
-    let roster: Result<_, RosterError> = team.team.roster();
-    assert_eq!(roster.unwrap().members.len(), 4);
 }

@@ -11,5 +11,6 @@ mod disk;
 mod history;
 mod kills;
 mod members;
+mod power;
 mod support;
 mod waking;

@@ -1,0 +1,72 @@
+//! Power cuts: a disk image whose file system forgets all that was not synced.
+
+use crate::support::{TestTeam, is_long};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use teamdir::{Options, Post, WatchChoice};
+use test_support::{LoopDisk, Rng, Worker, skip_with_a_word, try_wait_for};
+
+type Ids = BTreeSet<String>;
+
+#[test]
+fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
+    let mut disk = match LoopDisk::ext4() {
+        Ok(disk) => disk,
+        Err(reason) => return skip_with_a_word("power cuts", reason),
+    };
+    let mut rng = Rng::new(5);
+    let mut acknowledged = Ids::new();
+    for cut in 0..if is_long() { 500 } else { 100 } {
+        let pause = Duration::from_micros(10_000 + rng.below(60_000));
+        acknowledged.extend(work_until_the_power_goes(&mut disk, cut, pause));
+    }
+    let team = TestTeam::at(&disk.path(), Options::default());
+    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    drop(post);
+    let journal = team.journal();
+    let distinct: Ids = journal.iter().cloned().collect();
+    assert_eq!(journal.len(), distinct.len(), "some mail was repeated");
+    let lost: Vec<_> = acknowledged.difference(&distinct).collect();
+    let (lost_count, count) = (lost.len(), acknowledged.len());
+    assert!(lost.is_empty(), "{lost_count} of {count} lost: {lost:?}");
+    assert!(count > 1_000, "the cuts came before any mail");
+    assert_eq!(team.team.roster().unwrap().members.len(), 4);
+}
+
+/// Three writers and a reader at work, then the cut. Returns what was acknowledged before it.
+fn work_until_the_power_goes(disk: &mut LoopDisk, cut: u32, pause: Duration) -> Ids {
+    let team = TestTeam::at(&disk.path(), Options::default());
+    let mut writers: Vec<(String, Worker)> = (0..3)
+        .map(|n| {
+            let from = format!("c{cut}w{n}");
+            let args = ["write", "--from", &from, "--to", "alice", "--end", "100000"];
+            let writer = team.start_quietly(&[&args[..], &["--sync"]].concat());
+            (from, writer)
+        })
+        .collect();
+    let reader = ["read", "--name", "alice", "--print", "--sync"];
+    let eager = ["--seal-after-ms", "5", "--grace-ms", "20"];
+    let mut reader = team.start_quietly(&[&reader[..], &eager].concat());
+    let _ = try_wait_for(pause, || None::<()>);
+    // Only what was acknowledged or shown before the cut counts: a sync that is under way while
+    // the disk goes may report success.
+    let mut acknowledged = Ids::new();
+    for (from, writer) in &mut writers {
+        let lines = writer.lines_so_far().iter();
+        acknowledged.extend(lines.map(|line| format!("{from}-{line}")));
+    }
+    let shown: Ids = reader.lines_so_far().iter().skip(1).cloned().collect();
+    disk.cut().unwrap();
+    reader.kill9();
+    for (_, writer) in &mut writers {
+        writer.kill9();
+    }
+    disk.remount().unwrap();
+    // What was shown must not be forgotten, or it would be shown again (invariant 2).
+    let team = TestTeam::at(&disk.path(), Options::default());
+    let journal: Ids = team.journal().into_iter().collect();
+    let forgotten: Vec<_> = shown.difference(&journal).collect();
+    assert!(forgotten.is_empty(), "shown, then forgotten: {forgotten:?}");
+    acknowledged
+}
