@@ -17,6 +17,7 @@ use test_support::{Rng, Worker, skip_with_a_word, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/member.py");
+const MINIMAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/minimal.py");
 
 /// A team of `bob`, who is this test process, and `pat`, who is a Python process.
 struct Team {
@@ -280,4 +281,31 @@ fn python_answers_a_shutdown_of_this_life_and_of_no_other() {
     assert_eq!(team.pat().status, MemberStatus::Shutdown);
     let liveness = team.team.liveness(&who("pat")).unwrap();
     assert!(matches!(liveness, Liveness::Gone(Some(_))), "{liveness:?}");
+}
+
+#[test]
+fn thirty_lines_of_python_send_receive_and_answer_a_shutdown() {
+    let Some(team) = Team::new("thirty_lines_of_python") else {
+        return;
+    };
+    let lines = std::fs::read_to_string(MINIMAL).unwrap().lines().count();
+    assert!(lines <= 30, "{lines} lines");
+    let mut command = Command::new("python3");
+    command
+        .arg(MINIMAL)
+        .arg(team.team.layout().root())
+        .arg("pat");
+    let mut pat = Worker::spawn(&mut command).unwrap();
+    assert_eq!(pat.line(LIMIT), "pat is here");
+    let mut bob = team.post("bob");
+    team.send("bob", "pat", 1);
+    let echo = receive(&mut bob).remove(0);
+    assert_eq!(echo.body.text(), "message 1 from bob: {\"é\"}\n");
+    let request = team.ask_to_end(team.life());
+    let answer = receive(&mut team.post("lead")).remove(0);
+    assert!(
+        matches!(&answer.body, Body::ShutdownResponse { request_id, approve: true, .. } if *request_id == request.id),
+        "{answer:?}"
+    );
+    assert_eq!(pat.wait(LIMIT).code(), Some(0));
 }

@@ -92,8 +92,9 @@ impl Restarts {
 
     /// Decides what follows from a death that was noticed at `now`.
     pub fn handle(&mut self, death: &Death, now: Timestamp) -> RestartDecision {
-        let cause = match (self.policy, death) {
-            (RestartPolicy::Never, _) | (RestartPolicy::OnFailure, Death::Clean) => {
+        let cause = match (&self.policy, death) {
+            (RestartPolicy::Never | RestartPolicy::Other(_), _)
+            | (RestartPolicy::OnFailure, Death::Clean) => {
                 return RestartDecision::Leave;
             }
             (RestartPolicy::OnFailure, Death::Failed(cause)) => cause,

@@ -78,13 +78,20 @@ pub fn decode_line(bytes: &[u8]) -> Line {
 pub fn salvage(bytes: &[u8]) -> Option<usize> {
     let starts = bytes.iter().enumerate().skip(1);
     starts
-        .filter(|(_, byte)| **byte == b'{')
+        .filter(|(at, byte)| **byte == b'{' && starts_an_object(bytes, *at))
         .map(|(at, _)| at)
         .take(SALVAGE_TRIES)
         .find(|at| {
             let rest = bytes.get(*at..).unwrap_or_default();
             serde_json::from_slice::<Map<String, Value>>(rest).is_ok()
         })
+}
+
+/// Whether the brace at `at` can begin an object: a name or the end follows. The braces inside a
+/// text, of which source code has many, are not followed by a bare quotation mark.
+fn starts_an_object(bytes: &[u8], at: usize) -> bool {
+    let rest = bytes.get(at + 1..).unwrap_or_default().trim_ascii_start();
+    matches!(rest.first(), Some(b'"' | b'}'))
 }
 
 #[cfg(test)]
@@ -189,6 +196,9 @@ mod tests {
             glued.get(at..).unwrap(),
             br#"{"type":"message","content":"{}"}"#
         );
+        let code = ["{\"content\":\"", &"fn f() { x } ".repeat(1_000)].concat();
+        let glued = [code.as_bytes(), br#"{"content":"b"}"#].concat();
+        assert_eq!(salvage(&glued), Some(code.len()));
         assert_eq!(salvage(br#"{"type":"message","content":"a"#), None);
         assert_eq!(salvage(&b"{".repeat(100_000)), None);
     }

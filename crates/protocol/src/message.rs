@@ -401,6 +401,13 @@ fn envelope_has(message: &Message, key: &str) -> bool {
         "reason" => matches!(message.body, Body::ShutdownResponse { .. }),
         "plan" => matches!(message.body, Body::PlanApprovalRequest { .. }),
         "feedback" => matches!(message.body, Body::PlanApprovalResponse { .. }),
+        "id" => message.id.is_some(),
+        "from" => message.from.is_some(),
+        "to" => message.to.is_some(),
+        "timestamp" => message.timestamp.is_some(),
+        "from_incarnation" => message.from_incarnation.is_some(),
+        "to_incarnation" => message.to_incarnation.is_some(),
+        "in_reply_to" => message.in_reply_to.is_some(),
         _ => false,
     }
 }

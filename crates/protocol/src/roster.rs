@@ -107,14 +107,43 @@ impl From<MemberStatus> for String {
 }
 
 /// What happens when a member's process dies without being asked to end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum RestartPolicy {
     /// It stays dead until somebody brings it back.
     #[default]
     Never,
     /// The lead brings it back, within limits.
     OnFailure,
+    /// A word of another program. Nobody who does not know it acts on it.
+    Other(String),
+}
+
+impl RestartPolicy {
+    /// The word as stored.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Never => "never",
+            Self::OnFailure => "on-failure",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<String> for RestartPolicy {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "never" => Self::Never,
+            "on-failure" => Self::OnFailure,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl From<RestartPolicy> for String {
+    fn from(policy: RestartPolicy) -> Self {
+        policy.as_str().to_owned()
+    }
 }
 
 impl Default for Roster {
@@ -130,7 +159,20 @@ impl Default for Roster {
     }
 }
 
+#[derive(Deserialize)]
+struct VersionOnly {
+    #[serde(default, rename = "version")]
+    _version: FormatVersion,
+}
+
 impl Roster {
+    /// Reads the text of a roster file. The version comes first, wherever it stands: what a newer
+    /// program wrote need not make sense otherwise.
+    pub fn decode(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice::<VersionOnly>(bytes)?;
+        serde_json::from_slice(bytes)
+    }
+
     /// The member that `name` names, ignoring case.
     pub fn member(&self, name: &AgentName) -> Option<&Member> {
         self.members.iter().find(|member| member.name.same_as(name))

@@ -59,7 +59,8 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
-        // The range keeps the microseconds exact and the arithmetic free of overflow.
+        // The range keeps the arithmetic free of overflow. Microseconds are exact until the year
+        // 2106, from when on a float of seconds cannot tell them apart.
         if !(-9e9..=9e9).contains(&seconds) {
             return Err(serde::de::Error::custom(format_args!(
                 "{seconds} is not a time in seconds since 1970"

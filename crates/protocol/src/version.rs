@@ -11,15 +11,18 @@ pub const FORMAT_VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatVersion(u32);
 
-/// A file was written by a newer program.
+/// Why a file of some version cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "format version {found} is newer than version {FORMAT_VERSION}, the newest this program \
-     knows; use a newer team-lead on this folder"
-)]
-pub struct UnsupportedVersion {
-    /// The version the file claims.
-    pub found: u32,
+pub enum UnsupportedVersion {
+    /// It was written by a newer program.
+    #[error(
+        "format version {0} is newer than version {FORMAT_VERSION}, the newest this program \
+         knows; use a newer team-lead on this folder"
+    )]
+    Newer(u64),
+    /// There never was such a version.
+    #[error("there is no format version 0; the first is 1")]
+    Zero,
 }
 
 impl FormatVersion {
@@ -27,11 +30,12 @@ impl FormatVersion {
     pub const CURRENT: Self = Self(FORMAT_VERSION);
 
     /// Accepts a version this program can read.
-    pub fn new(found: u32) -> Result<Self, UnsupportedVersion> {
-        if found == 0 || found > FORMAT_VERSION {
-            return Err(UnsupportedVersion { found });
+    pub fn new(found: u64) -> Result<Self, UnsupportedVersion> {
+        match u32::try_from(found) {
+            Ok(0) => Err(UnsupportedVersion::Zero),
+            Ok(version) if version <= FORMAT_VERSION => Ok(Self(version)),
+            _ => Err(UnsupportedVersion::Newer(found)),
         }
-        Ok(Self(found))
     }
 
     /// The number as stored.
@@ -54,6 +58,6 @@ impl Serialize for FormatVersion {
 
 impl<'de> Deserialize<'de> for FormatVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(u32::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::new(u64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }

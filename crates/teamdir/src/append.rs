@@ -82,7 +82,9 @@ pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
 }
 
 /// Opens the file for appending. Called under the lock, so that whoever finds the file there finds
-/// it there after a power cut too, and no sender but the first has to sync the folder.
+/// it there after a power cut too, and no sender but the first has to sync the folder. A file that
+/// somebody created without the lock relies on the file system, which keeps a new file's name with
+/// its first synced bytes (as ext4, XFS and btrfs do).
 fn open_or_create(path: &Path, durability: Durability) -> Result<File, PathError> {
     let mut options = file::options();
     options.read(true).append(true);

@@ -93,6 +93,7 @@ impl Mailbox {
         team: &TeamDir,
         guard: &MemberGuard,
         state: MailState,
+        journal: &mut Journal,
     ) -> Result<Self, ReceiveError> {
         let mut mailbox = Self {
             team: team.clone(),
@@ -105,7 +106,7 @@ impl Mailbox {
             looked_aside: None,
             armed: None,
         };
-        mailbox.find_files_set_aside()?;
+        mailbox.find_files_set_aside(journal)?;
         Ok(mailbox)
     }
 
@@ -182,7 +183,7 @@ impl Mailbox {
         } else {
             self.commit(batch, position, journal)?
         };
-        segment.end = end;
+        segment.move_to(&position);
         self.last_mail = Instant::now();
         Ok(Some(delivery))
     }
@@ -243,9 +244,11 @@ impl Mailbox {
         };
         if let Some(live) = &self.live {
             let same = found.as_ref().filter(|found| FileId::of(found) == live.id);
-            match same.map(|found| found.len() >= live.end) {
+            let intact = same.map(|found| live.is_intact(found.len()));
+            match intact.transpose().context("read the inbox", &path)? {
                 Some(true) => return Ok(()),
-                // Somebody cut the file: what comes now is new, at places that were read before.
+                // Somebody cut the file or wrote it anew: what it holds now is new, at places that
+                // were read before.
                 Some(false) => {
                     self.record_seal(live.number, journal)?;
                     self.live = None;
@@ -299,7 +302,7 @@ impl Mailbox {
         Ok(())
     }
 
-    fn find_files_set_aside(&mut self) -> Result<(), PathError> {
+    fn find_files_set_aside(&mut self, journal: &mut Journal) -> Result<(), PathError> {
         for number in self.team.segments(&self.owner)? {
             let path = self.team.layout.segment(&self.owner, number);
             let mut segment = match Segment::open(&path, number) {
@@ -312,7 +315,9 @@ impl Mailbox {
             segment.set_aside = Some(Instant::now());
             self.aside.insert(number, segment);
             // The rename happened even if its record did not.
-            self.state.seal(number);
+            if number > self.state.sealed {
+                self.record_seal(number, journal)?;
+            }
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ impl Layout {
     pub(crate) fn segment_number(owner: &Recipient, file_name: &str) -> Option<u64> {
         let rest = file_name.strip_prefix('.')?.strip_prefix(owner.as_str())?;
         let digits = rest.strip_prefix('.')?.strip_suffix(".jsonl")?;
-        digits.parse().ok()
+        number(digits)
     }
 
     /// The folder of all requests.
@@ -91,7 +91,7 @@ impl Layout {
     /// The number in the name of a task's file.
     pub(crate) fn task_id(file_name: &str) -> Option<TaskId> {
         let digits = file_name.strip_prefix("task_")?.strip_suffix(".json")?;
-        digits.parse().ok().map(TaskId)
+        number(digits).map(TaskId)
     }
 
     pub(crate) fn tasks_lock(&self) -> PathBuf {
@@ -147,6 +147,12 @@ impl Layout {
     }
 }
 
+/// A number as we write it ourselves: `007` is somebody else's name for a file.
+fn number(digits: &str) -> Option<u64> {
+    let number: u64 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +166,8 @@ mod tests {
             "al.17.jsonl",
             ".al.jsonl",
             ".al.x.jsonl",
+            ".al.007.jsonl",
+            ".al.+7.jsonl",
             ".al.lock",
         ] {
             assert_eq!(Layout::segment_number(&owner, other), None, "{other}");

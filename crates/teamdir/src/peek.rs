@@ -39,7 +39,7 @@ impl TeamDir {
                         visit(line, decoded);
                     }
                 }
-                segment.end += bytes.len() as u64;
+                segment.skip(bytes.len() as u64);
             }
         }
         Ok(count)
@@ -51,8 +51,11 @@ fn open(path: &Path, number: u64, state: &MailState) -> Result<Option<Segment>, 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         result => result.context("open the inbox", path)?,
     };
+    // A file set aside bears its number in its name; which number the live one has is only known
+    // by what it is.
+    let by_name = number <= state.sealed;
     if let Some(position) = state.positions.get(&number)
-        && segment.is_file_of(position)
+        && (by_name || segment.is_file_of(position))
     {
         segment.resume(position).context("read the inbox", path)?;
     }

@@ -38,8 +38,8 @@ impl Post {
     /// Makes this process the member `owner` and finds where its predecessor stopped.
     pub fn open(team: &TeamDir, owner: &Recipient, choice: WatchChoice) -> Result<Self, PostError> {
         let guard = team.join(owner)?;
-        let (journal, state) = Journal::open(team, &guard)?;
-        let mailbox = Mailbox::open(team, &guard, state)?;
+        let (mut journal, state) = Journal::open(team, &guard)?;
+        let mailbox = Mailbox::open(team, &guard, state, &mut journal)?;
         let (watch, waiter) = Watch::blocking(&team.layout.inbox_dir(), choice);
         Ok(Self {
             mailbox,

@@ -164,8 +164,7 @@ fn read(path: &Path) -> Result<(Roster, Stamp), RosterError> {
     let metadata = file.metadata().context("read the roster", path)?;
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut file, &mut bytes).context("read the roster", path)?;
-    let roster: Roster =
-        serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+    let roster = Roster::decode(&bytes).map_err(|error| invalid(error.to_string()))?;
     if let Some(name) = roster.namesakes() {
         return Err(invalid(format!("two members are called {name}")));
     }

@@ -6,7 +6,7 @@
 //! between, and the memory needed does not grow with history.
 
 use crate::file::hash;
-use protocol::{Line, SenderWindow};
+use protocol::{Body, Line, RequestId, SenderWindow};
 use std::collections::{HashMap, VecDeque};
 
 /// How many messages of one sender are remembered.
@@ -58,9 +58,11 @@ impl Fingerprint {
         let (from, text) = match line {
             Line::Message(message) => {
                 let from = message.from.as_ref().map(|from| from.as_str().to_owned());
-                let text = [message.body.kind(), "\0", message.body.text()].concat();
                 // Without an identifier of its own a line is known by its place.
-                (from.filter(|_| message.id.is_some()), hash(text.as_bytes()))
+                (
+                    from.filter(|_| message.id.is_some()),
+                    text_hash(&message.body),
+                )
             }
             Line::Unknown(unknown) => {
                 let from = unknown.from().map(|from| from.as_str().to_owned());
@@ -73,6 +75,25 @@ impl Fingerprint {
         let id = hash(id.as_bytes());
         Self { from, id, text }
     }
+}
+
+/// A hash of all that a message says.
+fn text_hash(body: &Body) -> u64 {
+    let mut parts = vec![body.kind()];
+    parts.extend(body.request_id().map(RequestId::as_str));
+    match body {
+        Body::ShutdownResponse { approve, .. } | Body::PlanApprovalResponse { approve, .. } => {
+            parts.push(if *approve { "true" } else { "false" });
+        }
+        Body::Message { .. }
+        | Body::Broadcast { .. }
+        | Body::ShutdownRequest { .. }
+        | Body::PlanApprovalRequest { .. }
+        | Body::IdleNotification { .. }
+        | Body::Notice { .. } => {}
+    }
+    parts.push(body.text());
+    hash(parts.join("\0").as_bytes())
 }
 
 impl Seen {
@@ -191,6 +212,17 @@ mod tests {
         assert_eq!(seen.verdict(&message("bob", 1, 2)), Verdict::Reused);
         assert_eq!(seen.verdict(&message("bob", 99_999, 1)), Verdict::Shared);
         assert_eq!(seen.verdict(&message("bob", 200_000, 1)), Verdict::New);
+    }
+
+    #[test]
+    fn answers_that_differ_only_in_their_verdict_are_two_messages() {
+        let answer = |approve: bool| {
+            let line =
+                format!(r#"{{"type":"shutdown_response","request_id":"1","approve":{approve}}}"#);
+            Fingerprint::of(&protocol::decode_line(line.as_bytes()), "a")
+        };
+        assert_ne!(answer(true), answer(false));
+        assert_eq!(answer(true), answer(true));
     }
 
     #[test]

@@ -23,6 +23,10 @@ pub(crate) struct Segment {
     pub(crate) id: FileId,
     pub(crate) number: u64,
     pub(crate) end: u64,
+    /// A hash of the last bytes before `end`.
+    check: u64,
+    /// No line ends between `end` and here.
+    searched: u64,
     /// When it was set aside, as far as this process knows.
     pub(crate) set_aside: Option<Instant>,
     /// Whether it can be reached under its number. A file that somebody moved away cannot.
@@ -38,6 +42,8 @@ impl Segment {
             id,
             number,
             end: 0,
+            check: hash(b""),
+            searched: 0,
             set_aside: None,
             has_name: true,
         })
@@ -57,8 +63,29 @@ impl Segment {
     /// again, and what was seen is left out by its identifier.
     pub(crate) fn resume(&mut self, position: &SegmentPosition) -> io::Result<()> {
         let intact = self.size()? >= position.end && self.check(position.end)? == position.check;
-        self.end = if intact { position.end } else { 0 };
+        if intact {
+            self.move_to(position);
+        }
         Ok(())
+    }
+
+    /// Everything before `position` has been read.
+    pub(crate) fn move_to(&mut self, position: &SegmentPosition) {
+        self.end = position.end;
+        self.check = position.check;
+        self.searched = position.end;
+    }
+
+    /// The next `length` bytes have been looked at, without a record of it.
+    pub(crate) const fn skip(&mut self, length: u64) {
+        self.end += length;
+        self.searched = self.end;
+    }
+
+    /// Whether what was read is still there, in a file that has `size` bytes now. Only a file that
+    /// has grown is looked into: there is nothing to gain from one that has not.
+    pub(crate) fn is_intact(&self, size: u64) -> io::Result<bool> {
+        Ok(size == self.end || (size > self.end && self.check(self.end)? == self.check))
     }
 
     /// The position after everything before `end` was read.
@@ -85,43 +112,60 @@ impl Segment {
     ///
     /// A last line without its newline is left for later, unless the file was set aside and
     /// nobody can write to it any more.
-    pub(crate) fn unread_lines(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        // A small first look usually finds all there is.
-        let mut at_end = self.read_more(&mut bytes, FIRST_LOOK)?;
-        loop {
-            if !at_end {
-                at_end = self.read_more(&mut bytes, BATCH)?;
+    pub(crate) fn unread_lines(&mut self) -> io::Result<Vec<u8>> {
+        // Of a line that was begun before, only what is new is searched for its end.
+        let mut start = self.searched;
+        let mut wish = FIRST_LOOK;
+        let mut bytes = self.read(start, wish)?;
+        while !bytes.contains(&b'\n') {
+            start += bytes.len() as u64;
+            if bytes.len() < wish {
+                self.searched = start;
+                return self.last_words();
             }
-            if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
-                bytes.truncate(newline + 1);
-                return Ok(bytes);
-            }
-            if !at_end {
-                continue;
-            }
-            if bytes.is_empty() || self.set_aside.is_none() || !has_no_writer(&self.file) {
-                return Ok(Vec::new());
-            }
-            // Only what is read after the last writer is gone is known to be all.
-            while !self.read_more(&mut bytes, BATCH)? {}
-            return Ok(bytes);
+            wish = BATCH;
+            bytes = self.read(start, wish)?;
         }
+        if start > self.end {
+            let begun = usize::try_from(start - self.end).map_err(io::Error::other)?;
+            bytes = [self.read(self.end, begun)?, bytes].concat();
+        } else if bytes.len() == FIRST_LOOK {
+            bytes.extend(self.read(start + bytes.len() as u64, BATCH)?);
+        }
+        let newline = bytes.iter().rposition(|byte| *byte == b'\n');
+        bytes.truncate(newline.map_or(0, |at| at + 1));
+        Ok(bytes)
     }
 
-    /// Reads up to `wish` bytes behind what is in `bytes`. Returns whether the end was reached.
-    fn read_more(&self, bytes: &mut Vec<u8>, wish: usize) -> io::Result<bool> {
-        let start = bytes.len();
-        bytes.resize(start + wish, 0);
-        let rest = bytes.get_mut(start..).unwrap_or_default();
-        let read = loop {
-            match self.file.read_at(rest, self.end + start as u64) {
+    /// A line that will never get its newline.
+    fn last_words(&self) -> io::Result<Vec<u8>> {
+        let is_final = self.set_aside.is_some() && has_no_writer(&self.file);
+        if self.searched == self.end || !is_final {
+            return Ok(Vec::new());
+        }
+        // Only what is read after the last writer is gone is known to be all.
+        let length = usize::try_from(self.size()?.saturating_sub(self.end));
+        self.read(self.end, length.map_err(io::Error::other)?)
+    }
+
+    /// Reads `wish` bytes at `offset`; less only at the end of the file.
+    fn read(&self, offset: u64, wish: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; wish];
+        let mut filled = 0;
+        while filled < wish {
+            let rest = bytes.get_mut(filled..).unwrap_or_default();
+            match self.file.read_at(rest, offset + filled as u64) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result?,
+                Err(error) => return Err(error),
+                // An ordinary file gives less than asked only at its end.
+                Ok(read) if read < rest.len() => {
+                    filled += read;
+                    break;
+                }
+                Ok(read) => filled += read,
             }
-        };
-        bytes.truncate(start + read);
-        // An ordinary file gives less than asked only at its end.
-        Ok(read < wish)
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
     }
 }

@@ -67,7 +67,7 @@ def numbers():  # of the files that were set aside
 def receive(inbox=f"{BOX}/{ME}.jsonl"):
     if os.path.exists(inbox) and os.path.getsize(inbox):
         number = max([0, *ends, *numbers()]) + 1
-        with lock(f"{BOX}/.{ME}.lock"): os.rename(inbox, f"{BOX}/.{ME}.{number}.jsonl")
+        with lock(f"{BOX}/.{ME}.lock"): os.rename(inbox, f"{BOX}/.{ME}.{number}.jsonl"); sync(BOX)
     for number in numbers():
         with open(f"{BOX}/.{ME}.{number}.jsonl", "rb") as file:
             file.seek(ends.setdefault(number, 0))

@@ -175,6 +175,8 @@ impl Mailbox {
                 // A power cut must not bring back a number whose file is gone.
                 journal.sync()?;
                 delete(&path)?;
+                // A file that came back after its position was forgotten would be read again.
+                atomic::sync_parent(&path, self.team.options.durability)?;
             }
             self.aside.remove(&number);
             self.state.forget(number);

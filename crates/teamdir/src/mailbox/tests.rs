@@ -1,6 +1,6 @@
 //! Mail in one process; the tests with several are in the `lab` crate.
 
-use crate::{Options, Post, SendError, TeamDir, WatchChoice};
+use crate::{Journal, Mailbox, Options, Post, SendError, TeamDir, Watch, WatchChoice};
 use protocol::{AgentName, Body, Line, Member, Message, MessageId, Recipient};
 use std::io::Write;
 use std::path::PathBuf;
@@ -200,6 +200,79 @@ fn inv_13_an_inbox_deleted_replaced_or_cut_by_a_person_goes_on() {
     std::fs::remove_file(fixture.team.layout().inbox_lock(&fixture.alice)).unwrap_or(());
     fixture.send("9", "four");
     assert_eq!(drain(&mut post), ["four"], "lock file deleted");
+}
+
+#[test]
+fn a_file_written_anew_in_place_is_read_from_its_start() {
+    let fixture = fixture(Options::default());
+    let mut post = fixture.post();
+    fixture.echo("a line\nand another\n");
+    assert_eq!(drain(&mut post), ["a line", "and another"]);
+    std::fs::write(
+        fixture.inbox(),
+        "something longer than that\nin its place\n",
+    )
+    .unwrap();
+    assert_eq!(
+        drain(&mut post),
+        ["something longer than that", "in its place"]
+    );
+}
+
+/// A power cut takes bytes that were read but never synced; mail that comes afterwards lands where
+/// they were.
+#[test]
+fn a_file_that_lost_its_end_is_read_again_without_repeats() {
+    let fixture = fixture(Options::default());
+    let mut post = fixture.post();
+    fixture.echo("kept\nlost\n");
+    assert_eq!(drain(&mut post), ["kept", "lost"]);
+    drop(post);
+    let file = std::fs::File::options().write(true).open(fixture.inbox());
+    file.unwrap().set_len(5).unwrap();
+    fixture.echo("new and longer\n");
+    assert_eq!(drain(&mut fixture.post()), ["new and longer"]);
+}
+
+#[test]
+fn a_number_that_was_used_up_is_not_used_again() {
+    let mut fixture = fixture(eager());
+    let mut post = fixture.post();
+    fixture.echo("first\n");
+    assert_eq!(drain(&mut post), ["first"]);
+    assert_eq!(fixture.hidden_files(), 0, "set aside and deleted");
+    drop(post);
+    // From now on nothing is set aside, so that the live file has a position.
+    let workspace = fixture.team.layout().root().parent().unwrap().to_path_buf();
+    fixture.team = TeamDir::open(&workspace, Options::default()).unwrap();
+    fixture.echo("second\n");
+    assert_eq!(drain(&mut fixture.post()), ["second"]);
+    assert_eq!(drain(&mut fixture.post()), [""; 0]);
+}
+
+#[test]
+fn a_file_set_aside_is_not_deleted_before_its_last_line_was_read() {
+    let fixture = fixture(eager());
+    let guard = fixture.team.join(&fixture.alice).unwrap();
+    let (mut journal, state) = Journal::open(&fixture.team, &guard).unwrap();
+    let mut mailbox = Mailbox::open(&fixture.team, &guard, state, &mut journal).unwrap();
+    let folder = fixture.team.layout().inbox_dir();
+    let mut watch = Watch::new(&folder, WatchChoice::Poll, || {});
+    fixture.echo("first\n");
+    let mut late = std::fs::File::options()
+        .append(true)
+        .open(fixture.inbox())
+        .unwrap();
+    assert!(mailbox.receive(&mut journal).unwrap().is_some());
+    mailbox.settle(&mut journal, &mut watch).unwrap();
+    assert_eq!(fixture.hidden_files(), 1);
+    // Written and closed between two looks of the reader.
+    writeln!(late, "late").unwrap();
+    drop(late);
+    mailbox.settle(&mut journal, &mut watch).unwrap();
+    assert_eq!(fixture.hidden_files(), 1, "deleted unread");
+    let delivery = mailbox.receive(&mut journal).unwrap().unwrap();
+    assert_eq!(delivery.mail[0].line, Line::Text("late".into()));
 }
 
 #[test]

@@ -1,0 +1,362 @@
+//! Random values of every stored type.
+
+use proptest::collection::{btree_map, vec};
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+use protocol::{
+    Activity, AgentName, Answer, Body, DeadLetter, Extra, Holder, IgnoredAnswer, Incarnation,
+    LiveState, Member, MemberStatus, Message, MessageId, Owner, Party, Phase, Priority, Recipient,
+    Request, RequestId, RequestState, RestartPolicy, Roster, Sender, Subject, Task, TaskHistory,
+    TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
+};
+use serde_json::Value;
+
+pub(crate) fn text() -> impl Strategy<Value = String> + Clone {
+    // Any characters at all, and often those that matter to JSON and to lines.
+    prop_oneof![any::<String>(), "[{}\"\\\\ \n\r\u{0}a]{0,12}"].boxed()
+}
+
+/// Microseconds are exact up to the year 2106.
+pub(crate) fn time() -> impl Strategy<Value = Timestamp> + Clone {
+    (0..(1_i64 << 32) * 1_000_000).prop_map(Timestamp::from_micros)
+}
+
+pub(crate) fn life() -> impl Strategy<Value = Incarnation> + Clone {
+    any::<u64>().prop_map(Incarnation)
+}
+
+fn name() -> impl Strategy<Value = AgentName> + Clone {
+    let valid = |text: String| AgentName::new(&text).ok();
+    "[a-zA-Zäéß日本語0-9_-]{1,12}".prop_filter_map("reserved", valid)
+}
+
+fn recipient() -> impl Strategy<Value = Recipient> + Clone {
+    prop_oneof![Just(Recipient::Lead), name().prop_map(Recipient::Member)]
+}
+
+fn party() -> impl Strategy<Value = Party> + Clone {
+    prop_oneof![
+        Just(Party::Lead),
+        Just(Party::User),
+        Just(Party::System),
+        name().prop_map(Party::Member),
+    ]
+}
+
+fn sender() -> impl Strategy<Value = Sender> + Clone {
+    prop_oneof![
+        party().prop_map(Sender::Party),
+        text().prop_map(|text| Sender::new(&text))
+    ]
+}
+
+fn message_id() -> impl Strategy<Value = MessageId> + Clone {
+    "[ -~é日]{1,64}".prop_map(|text| MessageId::new(&text).unwrap())
+}
+
+fn request_id() -> impl Strategy<Value = RequestId> + Clone {
+    "[a-zA-Z0-9_-]{1,64}".prop_map(|text| RequestId::new(&text).unwrap())
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<i32>().prop_map(|n| Value::from(f64::from(n) / 8.0)),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            btree_map(text(), inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Fields that no type knows.
+pub(crate) fn extra() -> impl Strategy<Value = Extra> {
+    btree_map("x[a-z é\"]{0,6}", json_value(), 0..4).prop_map(|map| map.into_iter().collect())
+}
+
+/// Fields that some message types know and others do not.
+pub(crate) fn leftovers() -> impl Strategy<Value = Extra> {
+    let words = vec!["content", "plan", "feedback", "reason"];
+    let texts = btree_map(select(words), text(), 0..4);
+    (texts, of(request_id()), of(any::<bool>())).prop_map(|(texts, request, approve)| {
+        let texts = texts
+            .into_iter()
+            .map(|(key, text)| (key.to_owned(), text.into()));
+        let request = request.map(|id| ("request_id".to_owned(), id.as_str().into()));
+        let approve = approve.map(|approve| ("approve".to_owned(), approve.into()));
+        texts.chain(request).chain(approve).collect()
+    })
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let answer = || (request_id(), any::<bool>(), text());
+    prop_oneof![
+        text().prop_map(|content| Body::Message { content }),
+        text().prop_map(|content| Body::Broadcast { content }),
+        (request_id(), text()).prop_map(|(request_id, content)| Body::ShutdownRequest {
+            request_id,
+            content,
+        }),
+        answer().prop_map(|(request_id, approve, reason)| Body::ShutdownResponse {
+            request_id,
+            approve,
+            reason,
+        }),
+        (request_id(), text(), text()).prop_map(|(request_id, plan, content)| {
+            Body::PlanApprovalRequest {
+                request_id,
+                plan,
+                content,
+            }
+        }),
+        answer().prop_map(
+            |(request_id, approve, feedback)| Body::PlanApprovalResponse {
+                request_id,
+                approve,
+                feedback,
+            }
+        ),
+        text().prop_map(|content| Body::IdleNotification { content }),
+        text().prop_map(|content| Body::Notice { content }),
+    ]
+}
+
+pub(crate) fn message() -> impl Strategy<Value = Message> {
+    let who = (
+        of(message_id()),
+        of(sender()),
+        of(recipient()),
+        of(message_id()),
+    );
+    let when = (of(time()), of(life()), of(life()));
+    (who, when, body(), extra()).prop_map(|(who, when, body, extra)| {
+        let (id, from, to, in_reply_to) = who;
+        let (timestamp, from_incarnation, to_incarnation) = when;
+        Message {
+            id,
+            from,
+            to,
+            timestamp,
+            from_incarnation,
+            to_incarnation,
+            in_reply_to,
+            body,
+            extra,
+        }
+    })
+}
+
+fn member() -> impl Strategy<Value = Member> {
+    let status = text().prop_map(MemberStatus::from);
+    let status = prop_oneof![
+        Just(MemberStatus::Working),
+        Just(MemberStatus::Idle),
+        status
+    ];
+    let restart = select(vec![RestartPolicy::Never, RestartPolicy::OnFailure]);
+    let known = (name(), text(), status, life());
+    let more = (
+        of(text()),
+        of(any::<bool>()),
+        of(restart),
+        of(text()),
+        of(text()),
+        of(time()),
+    );
+    (known, more, extra()).prop_map(|(known, more, extra)| {
+        let (name, role, status, incarnation) = known;
+        let (model, require_plan, restart, prompt, exec, joined_at) = more;
+        Member {
+            name,
+            role,
+            status,
+            incarnation,
+            model,
+            require_plan,
+            restart,
+            prompt,
+            exec,
+            joined_at,
+            extra,
+        }
+    })
+}
+
+pub(crate) fn roster() -> impl Strategy<Value = Roster> {
+    (text(), any::<u64>(), vec(member(), 0..4), life(), extra()).prop_map(
+        |(team_name, rev, members, lead_incarnation, extra)| Roster {
+            team_name: TeamName(team_name),
+            rev,
+            members,
+            lead_incarnation,
+            extra,
+            ..Roster::default()
+        },
+    )
+}
+
+fn history() -> impl Strategy<Value = TaskHistory> {
+    (time(), party(), text(), of(text()), extra()).prop_map(|(at, by, action, note, extra)| {
+        TaskHistory {
+            at,
+            by,
+            action,
+            note,
+            extra,
+        }
+    })
+}
+
+pub(crate) fn task() -> impl Strategy<Value = Task> {
+    use TaskStatus::{Completed, InProgress, Pending};
+    let status = select(vec![Pending, InProgress, Completed]);
+    let priority = (0..=10_u8).prop_map(|value| Priority::new(value).unwrap());
+    let ids = vec(any::<u64>().prop_map(TaskId), 0..4);
+    let known = (any::<u64>(), text(), text(), status, ids);
+    let owned = (of(party()), of(life()), priority, of(text()), of(text()));
+    let rest = (of(time()), of(time()), vec(history(), 0..3), extra());
+    (known, owned, rest).prop_map(|(known, owned, rest)| {
+        let (id, subject, description, status, blocked_by) = known;
+        let (owner, owner_incarnation, priority, role, result) = owned;
+        let (created_at, updated_at, history, extra) = rest;
+        Task {
+            id: TaskId(id),
+            subject,
+            description,
+            status,
+            blocked_by,
+            owner: Owner(owner),
+            owner_incarnation,
+            priority,
+            role,
+            result,
+            created_at,
+            updated_at,
+            history,
+            extra,
+        }
+    })
+}
+
+fn ignored() -> impl Strategy<Value = IgnoredAnswer> {
+    let said = (of(sender()), of(life()), of(any::<bool>()));
+    (said, time(), text(), extra()).prop_map(|(said, at, why, extra)| {
+        let (from, from_incarnation, approve) = said;
+        IgnoredAnswer {
+            from,
+            from_incarnation,
+            approve,
+            at,
+            why,
+            extra,
+        }
+    })
+}
+
+pub(crate) fn request() -> impl Strategy<Value = Request> {
+    let subject = prop_oneof![
+        (text(), any::<bool>()).prop_map(|(reason, force)| Subject::Shutdown { reason, force }),
+        (text(), text()).prop_map(|(plan, plan_hash)| Subject::Plan { plan, plan_hash }),
+    ];
+    let answer = (party(), time(), text()).prop_map(|(by, at, words)| Answer { by, at, words });
+    let state = prop_oneof![
+        Just(RequestState::Pending),
+        answer.clone().prop_map(RequestState::Approved),
+        answer.prop_map(RequestState::Rejected),
+        (time(), text()).prop_map(|(at, reason)| RequestState::Expired { at, reason }),
+    ];
+    let who = (request_id(), party(), of(life()), recipient(), of(life()));
+    let rest = (time(), of(time()), vec(ignored(), 0..3), extra());
+    (who, subject, state, rest).prop_map(|(who, subject, state, rest)| {
+        let (id, from, from_incarnation, to, to_incarnation) = who;
+        let (created_at, deadline, ignored, extra) = rest;
+        Request {
+            id,
+            from,
+            from_incarnation,
+            to,
+            to_incarnation,
+            created_at,
+            deadline,
+            subject,
+            state,
+            ignored,
+            extra,
+        }
+    })
+}
+
+pub(crate) fn holder() -> impl Strategy<Value = Holder> {
+    let process = (any::<u32>(), any::<u64>(), text(), text());
+    (process, life(), time(), extra()).prop_map(|(process, incarnation, since, extra)| {
+        let (pid, start_time, boot_id, host) = process;
+        Holder {
+            pid,
+            start_time,
+            boot_id,
+            host,
+            incarnation,
+            since,
+            extra,
+        }
+    })
+}
+
+pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
+    let phase = select(vec![
+        Phase::Starting,
+        Phase::Working,
+        Phase::Waiting,
+        Phase::Idle,
+        Phase::Failed,
+        Phase::Shutdown,
+    ]);
+    let waiting_for = select(vec![
+        WaitingFor::Plan,
+        WaitingFor::Background,
+        WaitingFor::RateLimit,
+        WaitingFor::Budget,
+    ]);
+    let activity = (text(), time(), extra());
+    let activity = activity.prop_map(|(name, since, extra)| Activity { name, since, extra });
+    let known = (life(), phase, time(), of(waiting_for), of(text()));
+    (known, of(activity), of(time()), extra()).prop_map(|(known, activity, progress_at, extra)| {
+        let (incarnation, phase, since, waiting_for, reason) = known;
+        LiveState {
+            incarnation,
+            phase,
+            since,
+            waiting_for,
+            reason,
+            activity,
+            progress_at,
+            extra,
+        }
+    })
+}
+
+pub(crate) fn dead_letter() -> impl Strategy<Value = DeadLetter> {
+    let line = json_value().prop_filter("null means absent", |line| !line.is_null());
+    let known = (text(), time(), recipient(), text());
+    (known, of(line), of(text()), of("[0-9a-f]{0,8}"), extra()).prop_map(
+        |(known, line, raw, raw_hex, extra)| {
+            let (id, time, inbox, reason) = known;
+            DeadLetter {
+                id,
+                time,
+                inbox,
+                reason,
+                line,
+                raw,
+                raw_hex,
+                extra,
+            }
+        },
+    )
+}

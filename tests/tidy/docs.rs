@@ -1,0 +1,104 @@
+//! Documents speak of what exists, and promises about the code hold in the code.
+
+use crate::sources::{crates, read, root, sources};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The documents whose links are checked. The first may be absent while it is being written.
+const DOCUMENTS: [&str; 3] = ["README.md", "crates/README.md", "crates/protocol/README.md"];
+
+#[test]
+fn the_code_map_has_every_crate_and_no_other() {
+    let map = read("crates/README.md");
+    for name in crates() {
+        assert!(
+            map.contains(&format!("| [`{name}`]({name}/)")),
+            "crates/README.md has no row for `{name}`"
+        );
+    }
+    for line in map.lines().filter_map(|line| line.strip_prefix("| [`")) {
+        let (name, _) = line.split_once('`').expect("a row names its crate");
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        assert!(manifest.exists(), "crates/README.md has a row for `{name}`");
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for document in DOCUMENTS {
+        let path = root().join(document);
+        if document == "README.md" && !path.exists() {
+            continue;
+        }
+        let folder = path.parent().expect("a document lies in a folder");
+        for target in links(&read(document)) {
+            assert!(
+                leads_somewhere(folder, &target),
+                "{document}: the link to {target} leads nowhere"
+            );
+        }
+    }
+}
+
+/// The targets of all links of a Markdown text, fenced blocks left out.
+fn links(text: &str) -> Vec<String> {
+    let mut targets = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced {
+            continue;
+        }
+        for part in line.split("](").skip(1) {
+            targets.extend(part.split_once(')').map(|(target, _)| target.to_owned()));
+        }
+    }
+    targets
+}
+
+fn leads_somewhere(folder: &Path, target: &str) -> bool {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return true;
+    }
+    let (path, _heading) = target.split_once('#').unwrap_or((target, ""));
+    path.is_empty() || folder.join(path).exists()
+}
+
+#[test]
+fn links_are_found_outside_fences_only() {
+    let text = "a [b](c.md) and [d](e.md#f)\n```\n[no](x)\n```\n[g](#h)";
+    assert_eq!(links(text), ["c.md", "e.md#f", "#h"]);
+}
+
+/// Invariant 7. Programs that take no lock append to inboxes too, so whatever is cut off could be
+/// theirs. Two places shorten files that have one writer: the journal's torn end, and the text in
+/// a member's lock.
+#[test]
+fn inv_07_no_code_path_shortens_an_inbox() {
+    let shortening = [
+        "set_len",
+        "truncate(true)",
+        "ftruncate",
+        "File::create(",
+        "fs::write(",
+    ];
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    let sources = sources("crates/teamdir/src");
+    assert!(!sources.is_empty(), "teamdir has no sources");
+    for source in &sources {
+        let lines = source.code();
+        let count = lines.filter(|(_, line)| shortening.iter().any(|word| line.contains(word)));
+        let count = count.count();
+        if count > 0 {
+            found.insert(source.path.clone(), count);
+        }
+    }
+    let allowed = BTreeMap::from([
+        ("crates/teamdir/src/journal.rs".to_owned(), 1),
+        ("crates/teamdir/src/member.rs".to_owned(), 1),
+    ]);
+    assert_eq!(
+        found, allowed,
+        "files that shorten something, and how often"
+    );
+}
