@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use teamdir::{
-    Durability, JoinError, Liveness, Options, Post, PostError, RequestError, RosterError, TeamDir,
-    WatchChoice, new_request_id, now,
+    Durability, JoinError, Liveness, Options, Post, PostError, RequestError, TeamDir, WatchChoice,
+    new_request_id, now,
 };
-use test_support::{Rng, Worker, skip_with_a_word, wait_until};
+use test_support::{Rng, TempTeam, Worker, skip_with_a_word, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/member.py");
@@ -21,7 +21,7 @@ const MINIMAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/min
 
 /// A team of `bob`, who is this test process, and `pat`, who is a Python process.
 struct Team {
-    dir: tempfile::TempDir,
+    temp: TempTeam,
     team: TeamDir,
 }
 
@@ -32,7 +32,6 @@ impl Team {
             skip_with_a_word(test, "python3 is not installed");
             return None;
         }
-        let dir = tempfile::tempdir().unwrap();
         // Files are set aside and deleted at once, so that renames meet as many writes as possible.
         let options = Options {
             durability: Durability::ProcessDeath,
@@ -40,16 +39,9 @@ impl Team {
             segment_grace: Duration::ZERO,
             ..Options::default()
         };
-        let team = TeamDir::create(dir.path(), "default", options).unwrap();
-        team.update_roster(|roster| {
-            for name in ["bob", "pat"] {
-                let name = AgentName::new(name).unwrap();
-                roster.members.push(Member::new(name, "tester"));
-            }
-            Ok::<_, RosterError>(())
-        })
-        .unwrap();
-        Some(Self { dir, team })
+        let temp = TempTeam::new(&["bob", "pat"], options);
+        let team = temp.team().clone();
+        Some(Self { temp, team })
     }
 
     /// Starts the Python process and waits until it says that it is the member.
@@ -57,7 +49,7 @@ impl Team {
         let folder: &Path = self.team.layout().root();
         let mut command = Command::new("python3");
         command.arg(PROGRAM).arg(folder).arg("pat");
-        let mut worker = Worker::spawn(command.current_dir(self.dir.path())).unwrap();
+        let mut worker = Worker::spawn(command.current_dir(self.temp.workspace())).unwrap();
         let line = worker.line(LIMIT);
         assert_eq!(line, format!("pat runs as incarnation {}", self.life()));
         worker

@@ -1,12 +1,12 @@
 //! Teams for tests, and what their files say afterwards.
 
-use protocol::{AgentName, JournalLine, JournalRecord, Member, Recipient};
+use protocol::Recipient;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use teamdir::{Durability, Options, RosterError, TeamDir};
-use test_support::Worker;
+use teamdir::{Durability, Options, TeamDir};
+use test_support::{TempTeam, Worker};
 
 /// How long anything may take before a test fails.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -16,13 +16,14 @@ pub(crate) fn is_long() -> bool {
     std::env::var_os("TEAM_TEST").is_some_and(|value| value == "long")
 }
 
-/// A team in a folder that goes when the test ends.
+/// A team of four, and processes that work on it.
 pub(crate) struct TestTeam {
-    _temp: Option<tempfile::TempDir>,
-    dir: PathBuf,
+    temp: TempTeam,
     pub(crate) team: TeamDir,
     pub(crate) alice: Recipient,
 }
+
+const MEMBERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
 
 pub(crate) fn unsynced() -> Options {
     Options {
@@ -33,29 +34,17 @@ pub(crate) fn unsynced() -> Options {
 
 impl TestTeam {
     pub(crate) fn new() -> Self {
-        let temp = tempfile::tempdir().unwrap();
-        let mut team = Self::at(temp.path(), unsynced());
-        team._temp = Some(temp);
-        team
+        Self::of(TempTeam::new(&MEMBERS, unsynced()))
     }
 
     pub(crate) fn at(dir: &Path, options: Options) -> Self {
-        let team = TeamDir::create(dir, "default", options).unwrap();
-        let names =
-            ["alice", "bob", "carol", "dave"].map(|name| name.parse::<AgentName>().unwrap());
-        team.update_roster(|roster| {
-            for name in &names {
-                if roster.member(name).is_none() {
-                    roster.members.push(Member::new(name.clone(), "tester"));
-                }
-            }
-            Ok::<_, RosterError>(())
-        })
-        .unwrap();
+        Self::of(TempTeam::at(dir, &MEMBERS, options))
+    }
+
+    fn of(temp: TempTeam) -> Self {
         Self {
-            _temp: None,
-            dir: dir.to_path_buf(),
-            team,
+            team: temp.team().clone(),
+            temp,
             alice: "alice".parse().unwrap(),
         }
     }
@@ -63,8 +52,8 @@ impl TestTeam {
     /// A `lab work` process on this team.
     pub(crate) fn lab(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lab"));
-        command.arg("work").arg("--dir").arg(&self.dir).args(args);
-        command.stderr(Stdio::inherit());
+        command.arg("work").arg("--dir").arg(self.temp.workspace());
+        command.args(args).stderr(Stdio::inherit());
         command
     }
 
@@ -87,24 +76,12 @@ impl TestTeam {
     }
 
     pub(crate) fn unread(&self) -> usize {
-        self.team.peek(&self.alice, |_, _| {}).unwrap()
+        self.temp.unread(&self.alice)
     }
 
-    /// The identifiers of all mail in alice's journal, in order. Every line must be a record.
+    /// The identifiers of all mail in alice's journal, in order.
     pub(crate) fn journal(&self) -> Vec<String> {
-        let mut ids = Vec::new();
-        self.team
-            .read_journal(&self.alice, |bytes, line| match line {
-                JournalLine::Known(JournalRecord::Mail(mail)) => {
-                    ids.extend(mail.mail.iter().map(|entry| entry.id.to_string()));
-                }
-                JournalLine::Known(_) | JournalLine::Other { .. } => {}
-                JournalLine::Corrupt { reason } => {
-                    panic!("{reason}: {}", String::from_utf8_lossy(bytes))
-                }
-            })
-            .unwrap();
-        ids
+        self.temp.recorded(&self.alice)
     }
 
     /// How many dead letters there are, each counted once.
