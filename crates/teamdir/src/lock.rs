@@ -101,6 +101,7 @@ fn pause(tries: &mut u32, started: Instant, wait: Duration, path: &Path) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Arc, Barrier};
 
     #[test]
     fn a_busy_lock_ends_in_an_error_that_names_it() {
@@ -123,5 +124,27 @@ mod tests {
         let _stale = FileLock::acquire(&path, Duration::ZERO).unwrap();
         std::fs::remove_file(&path).unwrap();
         FileLock::acquire(&path, Duration::from_secs(1)).unwrap();
+    }
+
+    #[test]
+    fn whoever_waited_for_a_deleted_lock_file_gets_the_one_that_others_see() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let first = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        let waiting = Arc::new(Barrier::new(2));
+        let thread = std::thread::spawn({
+            let (path, waiting) = (path.clone(), Arc::clone(&waiting));
+            move || {
+                waiting.wait();
+                FileLock::acquire(&path, Duration::from_secs(10)).unwrap()
+            }
+        });
+        waiting.wait();
+        // Long enough that the thread waits for the file that is about to go.
+        assert!(FileLock::acquire(&path, Duration::from_millis(50)).is_err());
+        std::fs::remove_file(&path).unwrap();
+        drop(first);
+        let _second = thread.join().unwrap();
+        assert!(FileLock::acquire(&path, Duration::from_millis(20)).is_err());
     }
 }
