@@ -54,6 +54,8 @@ pub struct Mailbox {
     owner: Recipient,
     incarnation: Incarnation,
     state: MailState,
+    /// The highest number that the journal says is used up.
+    recorded_seal: u64,
     live: Option<Segment>,
     aside: BTreeMap<u64, Segment>,
     last_mail: Instant,
@@ -99,6 +101,7 @@ impl Mailbox {
             team: team.clone(),
             owner: guard.owner().clone(),
             incarnation: guard.incarnation(),
+            recorded_seal: state.sealed,
             state,
             live: None,
             aside: BTreeMap::new(),
@@ -206,7 +209,9 @@ impl Mailbox {
             notes: batch.notes.clone(),
         }))?;
         self.state.take_in(position, batch.fingerprints);
-        journal.checkpoint_if_due(&self.state)?;
+        // The mail is committed and must be handed out, whatever becomes of the checkpoint. One that
+        // fails is tried again with the next record.
+        let _ = journal.checkpoint_if_due(&self.state);
         Ok(Delivery {
             mail: batch.received,
             bad: batch.bad,
@@ -265,14 +270,17 @@ impl Mailbox {
     }
 
     fn give_up_live(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
-        let Some(mut segment) = self.live.take() else {
+        let Some(number) = self.live.as_ref().map(|live| live.number) else {
             return Ok(());
         };
-        self.record_seal(segment.number, journal)?;
-        segment.set_aside = Some(Instant::now());
-        segment.has_name = false;
-        let number = segment.number;
-        self.aside.insert(number, segment);
+        self.record_seal(number, journal)?;
+        if let Some(mut segment) = self.live.take() {
+            let path = self.team.layout.segment(&self.owner, number);
+            let found = std::fs::symlink_metadata(path);
+            segment.has_name = found.is_ok_and(|found| FileId::of(&found) == segment.id);
+            segment.set_aside = Some(Instant::now());
+            self.aside.insert(number, segment);
+        }
         self.looked_aside = None;
         Ok(())
     }
@@ -296,9 +304,19 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Uses up a number, and says so in the journal. The number is used up even if the journal
+    /// cannot take the record now: then [`Self::record_owed_seal`] makes up for it.
     fn record_seal(&mut self, segment: u64, journal: &mut Journal) -> Result<(), PathError> {
-        journal.append_unsynced(&JournalRecord::Seal(SealRecord { segment }))?;
         self.state.seal(segment);
+        self.record_owed_seal(journal)
+    }
+
+    fn record_owed_seal(&mut self, journal: &mut Journal) -> Result<(), PathError> {
+        let segment = self.state.sealed;
+        if segment > self.recorded_seal {
+            journal.append_unsynced(&JournalRecord::Seal(SealRecord { segment }))?;
+            self.recorded_seal = segment;
+        }
         Ok(())
     }
 

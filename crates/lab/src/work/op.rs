@@ -96,10 +96,15 @@ fn send(team: &TeamDir, to: &Recipient, id: &str) -> anyhow::Result<()> {
 fn with_post(team: &TeamDir, owner: &Recipient, op: &Op) -> anyhow::Result<()> {
     if matches!(op.what, What::Receive) {
         let mut post = Post::open(team, owner, WatchChoice::Poll)?;
-        return marked(op, || {
-            while post.try_next()?.is_some() {}
+        let mut shown = Vec::new();
+        let outcome = marked(op, || {
+            while let Some(delivery) = post.try_next()? {
+                shown.extend(delivery.mail.into_iter().map(|received| received.id));
+            }
             Ok(())
         });
+        shown.iter().try_for_each(|id| say(&format!("shown {id}")))?;
+        return outcome;
     }
     let guard = team.join(owner)?;
     let (mut journal, state) = teamdir::Journal::open(team, &guard)?;

@@ -167,6 +167,39 @@ fn inv_02_claim_and_acknowledge_are_one_step_at_every_call() {
     });
 }
 
+/// A process that gets an error and goes on must show what it commits, each message once, also
+/// when it is the checkpoint behind the mail that fails.
+#[test]
+fn inv_02_what_is_committed_is_shown_by_the_same_process() {
+    if let Err(reason) = faults::available() {
+        return skip_with_a_word("receive", reason);
+    }
+    let case = Case {
+        op: "receive",
+        prepare: checks::enough_for_a_checkpoint,
+        check: |_, _| {},
+    };
+    let trace = faults::record(&mut command(&fresh(&case), &case, "1")).unwrap();
+    let is_struck = |call: &&Call| call.writes || call.name == "fdatasync";
+    let struck: Vec<&Call> = trace.calls.iter().filter(is_struck).collect();
+    assert!(struck.len() > 3, "there is no checkpoint among {struck:?}");
+    for call in struck {
+        let team = fresh(&case);
+        let mut command = command(&team, &case, "4");
+        let fault = Fault::Errno(libc::ENOSPC);
+        let (_, trace) = faults::inject_traced(&mut command, call.index, fault).unwrap();
+        let out = String::from_utf8_lossy(&trace.stdout);
+        let mut shown: Vec<&str> = out
+            .lines()
+            .filter_map(|l| l.strip_prefix("shown "))
+            .collect();
+        shown.sort_unstable();
+        let mut recorded = team.journal();
+        recorded.sort_unstable();
+        assert_eq!(shown, recorded, "struck at {call:?}");
+    }
+}
+
 #[test]
 fn inv_09_setting_aside_and_deleting_lose_nothing_at_any_call() {
     strike_everywhere(&Case {

@@ -147,7 +147,7 @@ impl Mailbox {
     /// Deletes files that were set aside and are done with. Returns when to try the others.
     fn delete_what_is_done(
         &mut self,
-        journal: &Journal,
+        journal: &mut Journal,
         watch: &mut Watch,
     ) -> Result<Option<Instant>, ReceiveError> {
         let grace = self.team.options.segment_grace;
@@ -172,7 +172,9 @@ impl Mailbox {
             }
             watch.forget(&path);
             if segment.has_name {
-                // A power cut must not bring back a number whose file is gone.
+                // Without a record, and after a power cut without a synced one, the number of a file
+                // that is gone would be given to another.
+                self.record_owed_seal(journal)?;
                 journal.sync()?;
                 delete(&path)?;
                 // A file that came back after its position was forgotten would be read again.

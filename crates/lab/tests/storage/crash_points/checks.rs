@@ -58,6 +58,12 @@ pub(super) fn mixed_mail(team: &TestTeam) {
     team.team.send(message("1")).unwrap();
 }
 
+pub(super) fn enough_for_a_checkpoint(team: &TestTeam) {
+    for number in 0..1_000 {
+        team.team.send(message(&number.to_string())).unwrap();
+    }
+}
+
 pub(super) fn received_once(team: &TestTeam, _: Struck) {
     let team = later(team);
     drain(&team);
