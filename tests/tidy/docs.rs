@@ -1,6 +1,6 @@
 //! Documents speak of what exists, and promises about the code hold in the code.
 
-use crate::sources::{crates, read, root, sources};
+use crate::sources::{crates, read, root, sources, test_files};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -37,6 +37,19 @@ fn links_lead_somewhere() {
                 "{document}: the link to {target} leads nowhere"
             );
         }
+    }
+}
+
+/// The list in `crates/README.md` speaks of 22 invariants; each has a test that bears its number.
+#[test]
+fn every_invariant_has_a_test_of_its_number() {
+    let tests: String = test_files().iter().map(|path| read(path)).collect();
+    for number in 1..=22 {
+        let name = format!("inv_{number:02}_");
+        let is_named = tests
+            .lines()
+            .any(|line| line.trim_start().starts_with("fn ") && line.contains(&name));
+        assert!(is_named, "no test is called {name}...");
     }
 }
 

@@ -34,7 +34,6 @@ const RULES: &[Rule] = &[
             "rustls",
             "serde",
             "serde_json",
-            "sse-stream",
             "thiserror",
             "tokio",
             "tokio-util",
@@ -65,7 +64,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "test-support",
         ours: &["protocol", "teamdir"],
-        external: &["libc", "nix", "rustix", "tempfile"],
+        external: &["libc", "nix", "rustix", "serde_json", "tempfile"],
         dev_ours: &[],
     },
     Rule {

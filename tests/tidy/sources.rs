@@ -117,3 +117,27 @@ fn words_are_found_whole() {
     assert!(!contains_word("operand::new()", "rand::"));
     assert!(contains_word(r#"root.join("inbox")"#, r#"join("inbox"#));
 }
+
+/// The paths of all files that hold tests, from the root of the repository.
+pub(crate) fn test_files() -> Vec<String> {
+    let mut folders = vec!["tests".to_owned()];
+    for name in crates() {
+        folders.push(format!("crates/{name}/tests"));
+        folders.push(format!("crates/{name}/src"));
+    }
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(root().join(&folder)) else {
+            continue;
+        };
+        for entry in entries.filter_map(Result::ok) {
+            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                folders.push(name);
+            } else if name.ends_with(".rs") {
+                files.push(name);
+            }
+        }
+    }
+    files
+}

@@ -85,6 +85,36 @@ fn inv_10_a_file_size_limit_refuses_a_send_and_leaves_the_inbox_as_it_was() {
 }
 
 #[test]
+fn a_read_only_folder_gives_a_clear_error_and_recovers() {
+    let disk = match SmallDisk::tmpfs(1 << 20) {
+        Ok(disk) => disk,
+        Err(reason) => return skip_with_a_word("read-only folder", reason),
+    };
+    let team = TestTeam::at(disk.path(), Options::default());
+    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    team.team.send(message("1", 10)).unwrap();
+    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    let remount = |how: &str| {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", how]).arg(disk.path()).status().unwrap()
+    };
+    // A file that is open for writing keeps a file system from becoming read-only.
+    drop(post);
+    assert!(remount("remount,ro").success());
+    let error = team.team.send(message("2", 10)).unwrap_err().to_string();
+    assert!(
+        error.contains(".alice.lock") && error.contains("must be writable"),
+        "{error}"
+    );
+    assert_eq!(team.unread(), 0, "looking needs no writing");
+    assert!(remount("remount,rw").success());
+    team.team.send(message("2", 10)).unwrap();
+    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    assert_eq!(team.journal(), ["1", "2"]);
+}
+
+#[test]
 fn errors_name_path_and_cause() {
     let team = TestTeam::new();
     let config = team.team.layout().config();
