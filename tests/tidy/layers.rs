@@ -41,6 +41,28 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "supervisor",
+        ours: &[],
+        external: &["libc", "rustix", "thiserror", "tokio", "tokio-util"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
+        package: "tools",
+        ours: &["supervisor"],
+        external: &[
+            "fastrand",
+            "rustix",
+            "schemars",
+            "serde",
+            "serde_json",
+            "similar",
+            "thiserror",
+            "tokio",
+            "tokio-util",
+        ],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "coordination",
         ours: &["protocol"],
         external: &["sha2", "thiserror"],
@@ -51,7 +73,6 @@ const RULES: &[Rule] = &[
         ours: &["protocol"],
         external: &[
             "libc",
-            "notify",
             "rustix",
             "serde",
             "serde_json",

@@ -1,6 +1,7 @@
 //! Messages: the envelope every message shares, and what each type carries.
 
 use crate::{Incarnation, MessageId, Recipient, RequestId, Sender, Timestamp};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The longest line our own senders write, newline included.
@@ -339,54 +340,57 @@ fn take_either(own: &mut Option<String>, content: &mut Option<String>) -> String
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut envelope = Envelope {
-            kind: Some(self.body.kind().to_owned()),
-            from: self.from.clone(),
-            to: self.to.as_ref().map(ToString::to_string),
-            id: self.id.clone(),
-            request_id: self.body.request_id().cloned(),
-            approve: None,
-            content: None,
-            plan: None,
-            feedback: None,
-            reason: None,
-            timestamp: self.timestamp,
-            from_incarnation: self.from_incarnation,
-            to_incarnation: self.to_incarnation,
-            in_reply_to: self.in_reply_to.clone(),
-            extra: self.extra.clone(),
-        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", self.body.kind())?;
+        entry(&mut map, "from", self.from.as_ref())?;
+        entry(&mut map, "to", self.to.as_ref())?;
+        entry(&mut map, "id", self.id.as_ref())?;
+        entry(&mut map, "request_id", self.body.request_id())?;
         match &self.body {
             Body::Message { content }
             | Body::Broadcast { content }
             | Body::ShutdownRequest { content, .. }
             | Body::IdleNotification { content }
-            | Body::Notice { content } => envelope.content = Some(content.clone()),
+            | Body::Notice { content } => map.serialize_entry("content", content)?,
             Body::ShutdownResponse {
                 approve, reason, ..
             } => {
-                envelope.approve = Some(*approve);
-                envelope.reason = Some(reason.clone());
+                map.serialize_entry("approve", approve)?;
+                map.serialize_entry("reason", reason)?;
             }
             Body::PlanApprovalRequest { plan, content, .. } => {
-                envelope.plan = Some(plan.clone());
-                envelope.content = Some(content.clone());
+                map.serialize_entry("content", content)?;
+                map.serialize_entry("plan", plan)?;
             }
             Body::PlanApprovalResponse {
                 approve, feedback, ..
             } => {
-                envelope.approve = Some(*approve);
-                envelope.feedback = Some(feedback.clone());
+                map.serialize_entry("approve", approve)?;
+                map.serialize_entry("feedback", feedback)?;
             }
         }
+        entry(&mut map, "timestamp", self.timestamp.as_ref())?;
+        entry(&mut map, "from_incarnation", self.from_incarnation.as_ref())?;
+        entry(&mut map, "to_incarnation", self.to_incarnation.as_ref())?;
+        entry(&mut map, "in_reply_to", self.in_reply_to.as_ref())?;
         // A known field always wins over a kept one of the same name.
-        envelope.extra.retain(|key, _| !envelope_has(self, key));
-        envelope.serialize(serializer)
+        for (key, value) in self.extra.iter().filter(|(key, _)| !has_field(self, key)) {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
     }
 }
 
+fn entry<M: SerializeMap>(
+    map: &mut M,
+    key: &str,
+    value: Option<&impl Serialize>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(key, value))
+}
+
 /// Whether the message's own fields already write `key`.
-fn envelope_has(message: &Message, key: &str) -> bool {
+fn has_field(message: &Message, key: &str) -> bool {
     match key {
         "type" => true,
         "content" => !matches!(

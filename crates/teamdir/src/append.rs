@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Space is reserved when a line reaches into another block of this size.
@@ -108,8 +109,11 @@ pub(crate) fn ends_with_newline(file: &File, size: u64) -> io::Result<bool> {
 /// Makes sure before the write that there is room for it, so that a full disk leaves no half of
 /// a line behind.
 fn reserve(file: &File, size: u64, length: u64) -> io::Result<()> {
-    if let Some(limit) = getrlimit(Resource::Fsize).current
-        && size + length > limit
+    // Asked once: it costs a system call, and hardly ever changes.
+    static FILE_SIZE_LIMIT: OnceLock<Option<u64>> = OnceLock::new();
+    let limit = FILE_SIZE_LIMIT.get_or_init(|| getrlimit(Resource::Fsize).current);
+    if let Some(limit) = limit
+        && size + length > *limit
     {
         return Err(io::ErrorKind::FileTooLarge.into());
     }

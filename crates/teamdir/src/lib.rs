@@ -61,4 +61,4 @@ pub use requests::{RequestError, new_request_id};
 pub use roster::RosterError;
 pub use tasks::{LockedBoard, TaskError};
 pub use team::{Durability, OpenError, Options, TeamDir};
-pub use watch::{NET, PollReason, Waiter, Watch, WatchChoice, WatchMode};
+pub use watch::{LOOK_EVERY, NET, PollReason, Watch, WatchChoice, WatchMode};

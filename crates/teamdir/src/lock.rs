@@ -58,7 +58,7 @@ impl FileLock {
                 }
             }
             // Somebody may have deleted the file while we waited: then others lock another one.
-            if is_at(&file, path)? {
+            if tries == 0 || is_at(&file, path)? {
                 return Ok(Self { _file: file });
             }
             pause(&mut tries, started, wait, path)?;

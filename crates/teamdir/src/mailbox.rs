@@ -41,7 +41,7 @@ use protocol::{
 };
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How often files that were set aside are looked at while mail keeps coming.
@@ -52,6 +52,8 @@ const LOOK_ASIDE_EVERY: Duration = Duration::from_millis(100);
 pub struct Mailbox {
     team: TeamDir,
     owner: Recipient,
+    /// The path of the inbox, made once.
+    inbox: PathBuf,
     incarnation: Incarnation,
     state: MailState,
     /// The highest number that the journal says is used up.
@@ -99,6 +101,7 @@ impl Mailbox {
     ) -> Result<Self, ReceiveError> {
         let mut mailbox = Self {
             team: team.clone(),
+            inbox: team.layout.inbox(guard.owner()),
             owner: guard.owner().clone(),
             incarnation: guard.incarnation(),
             recorded_seal: state.sealed,
@@ -129,7 +132,9 @@ impl Mailbox {
             }
             self.looked_aside = Some(Instant::now());
         }
-        self.follow_the_name(journal)?;
+        if !self.follow_the_name(journal)? {
+            return Ok(None);
+        }
         let Some(segment) = self.live.take() else {
             return Ok(None);
         };
@@ -166,8 +171,8 @@ impl Mailbox {
         segment: &mut Segment,
         journal: &mut Journal,
     ) -> Result<Option<Delivery>, ReceiveError> {
-        let path = self.team.layout.inbox(&self.owner);
-        let bytes = segment.unread_lines().context("read the inbox", &path)?;
+        let bytes = segment.unread_lines();
+        let bytes = bytes.context("read the inbox", &self.inbox)?;
         if bytes.is_empty() {
             return Ok(None);
         }
@@ -177,8 +182,8 @@ impl Mailbox {
             offset: segment.end,
         };
         let batch = intake::take(&bytes, place, &self.state.seen);
-        let end = segment.end + bytes.len() as u64;
-        let position = segment.position(end).context("read the inbox", &path)?;
+        let position = segment.position_after(&bytes);
+        let position = position.context("read the inbox", &self.inbox)?;
         let delivery = if batch.is_empty() {
             // Not worth a record: reading it again would find nothing either.
             self.state.move_to(position);
@@ -239,19 +244,21 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes the live file the one that the inbox's name means now.
-    fn follow_the_name(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
-        let path = self.team.layout.inbox(&self.owner);
-        let found = match std::fs::symlink_metadata(&path) {
+    /// Makes the live file the one that the inbox's name means now. Returns whether there may be
+    /// something in it that was not read.
+    fn follow_the_name(&mut self, journal: &mut Journal) -> Result<bool, ReceiveError> {
+        let found = match std::fs::symlink_metadata(&self.inbox) {
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(PathError::new("look at the inbox", &path, error).into()),
+            Err(error) => {
+                return Err(PathError::new("look at the inbox", &self.inbox, error).into());
+            }
         };
         if let Some(live) = &self.live {
             let same = found.as_ref().filter(|found| FileId::of(found) == live.id);
             let intact = same.map(|found| live.is_intact(found.len()));
-            match intact.transpose().context("read the inbox", &path)? {
-                Some(true) => return Ok(()),
+            match intact.transpose().context("read the inbox", &self.inbox)? {
+                Some(true) => return Ok(same.is_some_and(|found| found.len() > live.end)),
                 // Somebody cut the file or wrote it anew: what it holds now is new, at places that
                 // were read before.
                 Some(false) => {
@@ -263,10 +270,10 @@ impl Mailbox {
                 None => self.give_up_live(journal)?,
             }
         }
-        if found.is_none() {
-            return Ok(());
+        if found.is_some() {
+            self.open_live(journal)?;
         }
-        self.open_live(&path, journal)
+        Ok(found.is_some())
     }
 
     fn give_up_live(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
@@ -285,8 +292,9 @@ impl Mailbox {
         Ok(())
     }
 
-    fn open_live(&mut self, path: &Path, journal: &mut Journal) -> Result<(), ReceiveError> {
+    fn open_live(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
         let number = self.state.sealed + 1;
+        let path = self.inbox.as_path();
         let mut segment = match Segment::open(path, number) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             result => result.context("open the inbox", path)?,

@@ -5,6 +5,8 @@ use crate::clock::now;
 use crate::roster::RosterError;
 use crate::team::TeamDir;
 use protocol::{AgentName, MAX_LINE_BYTES, Message, MessageId, Recipient};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// A message that was accepted: it will be in exactly one place, its recipient's journal or the
@@ -102,7 +104,11 @@ impl TeamDir {
     }
 }
 
-/// A new identifier for a message. Those of one process sort by time.
+/// A new identifier for a message: a random number for the process, and a count.
 pub fn new_message_id() -> MessageId {
-    MessageId::new(&Uuid::now_v7().simple().to_string()).expect("hex digits are a valid id")
+    static PROCESS: OnceLock<u64> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let process = PROCESS.get_or_init(|| Uuid::new_v4().as_u64_pair().0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    MessageId::new(&format!("{process:016x}-{count}")).expect("digits are a valid id")
 }

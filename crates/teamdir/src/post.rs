@@ -5,7 +5,7 @@ use crate::journal::Journal;
 use crate::mailbox::{Delivery, Mailbox, ReceiveError};
 use crate::member::{JoinError, MemberGuard};
 use crate::team::TeamDir;
-use crate::watch::{Waiter, Watch, WatchChoice, WatchMode};
+use crate::watch::{Watch, WatchChoice, WatchMode};
 use protocol::Recipient;
 use std::time::Instant;
 
@@ -15,7 +15,6 @@ pub struct Post {
     mailbox: Mailbox,
     journal: Journal,
     watch: Watch,
-    waiter: Waiter,
     // Last, so that the lock is given up after everything it protects.
     guard: MemberGuard,
 }
@@ -40,12 +39,11 @@ impl Post {
         let guard = team.join(owner)?;
         let (mut journal, state) = Journal::open(team, &guard)?;
         let mailbox = Mailbox::open(team, &guard, state, &mut journal)?;
-        let (watch, waiter) = Watch::blocking(&team.layout.inbox_dir(), choice);
+        let watch = Watch::new(&team.layout.inbox_dir(), choice);
         Ok(Self {
             mailbox,
             journal,
             watch,
-            waiter,
             guard,
         })
     }
@@ -75,7 +73,7 @@ impl Post {
                 return Ok(None);
             }
             let wake_at = settled.wake_at.into_iter().chain(deadline).min();
-            self.waiter.wait(wake_at);
+            self.watch.wait(wake_at);
         }
     }
 
@@ -96,7 +94,7 @@ impl Post {
     }
 
     /// How this process learns of mail.
-    pub const fn watch_mode(&self) -> &WatchMode {
+    pub fn watch_mode(&self) -> WatchMode {
         self.watch.mode()
     }
 }

@@ -27,6 +27,10 @@ pub(crate) struct Segment {
     check: u64,
     /// No line ends between `end` and here.
     searched: u64,
+    /// Whether the last look filled a whole batch.
+    pub(crate) may_be_large: bool,
+    /// Whether notifications about it were asked for under its number.
+    pub(crate) asked: bool,
     /// When it was set aside, as far as this process knows.
     pub(crate) set_aside: Option<Instant>,
     /// Whether it can be reached under its number. A file that somebody moved away cannot.
@@ -44,6 +48,8 @@ impl Segment {
             end: 0,
             check: hash(b""),
             searched: 0,
+            may_be_large: false,
+            asked: false,
             set_aside: None,
             has_name: true,
         })
@@ -88,14 +94,21 @@ impl Segment {
         Ok(size == self.end || (size > self.end && self.check(self.end)? == self.check))
     }
 
-    /// The position after everything before `end` was read.
-    pub(crate) fn position(&self, end: u64) -> io::Result<SegmentPosition> {
+    /// The position after `bytes`, which follow what was read before, were read too.
+    pub(crate) fn position_after(&self, bytes: &[u8]) -> io::Result<SegmentPosition> {
+        let end = self.end + bytes.len() as u64;
+        // Usually the bytes to be checked are at hand.
+        let last = bytes.len().checked_sub(CHECKED as usize);
+        let check = match last.and_then(|start| bytes.get(start..)) {
+            Some(last) => hash(last),
+            None => self.check(end)?,
+        };
         Ok(SegmentPosition {
             segment: self.number,
             end,
             inode: self.id.inode,
             born: self.id.born,
-            check: self.check(end)?,
+            check,
         })
     }
 
@@ -132,6 +145,7 @@ impl Segment {
         } else if bytes.len() == FIRST_LOOK {
             bytes.extend(self.read(start + bytes.len() as u64, BATCH)?);
         }
+        self.may_be_large = bytes.len() >= BATCH;
         let newline = bytes.iter().rposition(|byte| *byte == b'\n');
         bytes.truncate(newline.map_or(0, |at| at + 1));
         Ok(bytes)
@@ -139,8 +153,8 @@ impl Segment {
 
     /// A line that will never get its newline.
     fn last_words(&self) -> io::Result<Vec<u8>> {
-        let is_final = self.set_aside.is_some() && has_no_writer(&self.file);
-        if self.searched == self.end || !is_final {
+        let is_begun = self.searched > self.end;
+        if !is_begun || self.set_aside.is_none() || !has_no_writer(&self.file) {
             return Ok(Vec::new());
         }
         // Only what is read after the last writer is gone is known to be all.

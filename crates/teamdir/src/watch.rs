@@ -4,24 +4,31 @@
 //! Whoever waits asks for notifications first, looks a last time, and only then sleeps.
 //!
 //! Single files are watched rather than folders: mail for one member then costs the others
-//! nothing at all, and a reader's own opening of files is not reported back to it.
+//! nothing at all, and a reader's own opening of files is not reported back to it. The system's
+//! inotify is used directly. The `notify` crate was measured beside it: it asks for events that
+//! mean nothing here (every opening and closing), which wakes its thread three times for a
+//! message, and hands each over to the waiting thread; together that was half of the time from
+//! sending a message to its being shown.
 
-mod poll;
+mod looks;
 
-use notify::event::{EventKind, ModifyKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-use poll::Poller;
+use looks::Looks;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::statfs;
-use std::collections::BTreeSet;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How long a waiter sleeps at most. Notifications are reliable where they work; this is the net
 /// below them, and wide enough to cost nothing.
 pub const NET: Duration = Duration::from_secs(60);
+/// How often files are looked at where the system does not tell.
+pub const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// How to learn about changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,7 +45,7 @@ pub enum WatchChoice {
 pub enum WatchMode {
     /// The system tells.
     Notified,
-    /// Somebody looks every [`poll::EVERY`].
+    /// The files are looked at every [`LOOK_EVERY`].
     Polling(PollReason),
 }
 
@@ -49,169 +56,181 @@ pub enum PollReason {
     Asked,
     /// The folder lies on a file system that does not report what other machines do.
     Remote(&'static str),
-    /// The user has no notification instance left.
+    /// The user has no notification instance or watch left.
     Limit,
     /// The system refused.
     Refused(String),
 }
 
-type Hint = Arc<dyn Fn() + Send + Sync>;
-
-/// Notifications for a set of files.
-pub struct Watch {
-    backend: Backend,
-    asked: BTreeSet<PathBuf>,
-    mode: WatchMode,
-    hint: Hint,
-}
-
-enum Backend {
-    Notify(RecommendedWatcher),
-    Poll(Poller),
-}
-
-/// The blocking side of a [`Watch`].
+/// Hints about a set of files.
 #[derive(Debug)]
-pub struct Waiter {
-    hints: Receiver<()>,
+pub struct Watch {
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Notified {
+        instance: OwnedFd,
+        asked: BTreeMap<PathBuf, i32>,
+    },
+    Polling {
+        reason: PollReason,
+        files: Looks,
+    },
 }
 
 impl Watch {
-    /// A watch on files in `folder` that calls `hint` on a thread of its own. The call must not
-    /// block.
-    pub fn new(
-        folder: &Path,
-        choice: WatchChoice,
-        hint: impl Fn() + Send + Sync + 'static,
-    ) -> Self {
-        let hint: Hint = Arc::new(hint);
-        let (backend, mode) = match choose(folder, choice) {
-            Some(reason) => (poller(&hint), WatchMode::Polling(reason)),
-            None => match notifier(&hint) {
-                Ok(watcher) => (Backend::Notify(watcher), WatchMode::Notified),
-                Err(error) => (poller(&hint), WatchMode::Polling(reason(&error))),
+    /// A watch on files in `folder`.
+    pub fn new(folder: &Path, choice: WatchChoice) -> Self {
+        let reason = match choice {
+            WatchChoice::Poll => Some(PollReason::Asked),
+            WatchChoice::Auto => remote_file_system(folder).map(PollReason::Remote),
+        };
+        let source = match reason {
+            Some(reason) => Source::polling(reason),
+            None => match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
+                Ok(instance) => Source::Notified {
+                    instance,
+                    asked: BTreeMap::new(),
+                },
+                Err(error) => Source::polling(refusal(error)),
             },
         };
-        let asked = BTreeSet::new();
-        Self {
-            backend,
-            asked,
-            mode,
-            hint,
-        }
-    }
-
-    /// A watch for a thread that sleeps until a hint comes.
-    pub fn blocking(folder: &Path, choice: WatchChoice) -> (Self, Waiter) {
-        // One waiting hint says as much as many.
-        let (sender, hints): (SyncSender<()>, _) = sync_channel(1);
-        let watch = Self::new(folder, choice, move || {
-            let _ = sender.try_send(());
-        });
-        (watch, Waiter { hints })
+        Self { source }
     }
 
     /// How changes are learned about. Worth telling a person once if it is by polling.
-    pub const fn mode(&self) -> &WatchMode {
-        &self.mode
+    pub fn mode(&self) -> WatchMode {
+        match &self.source {
+            Source::Notified { .. } => WatchMode::Notified,
+            Source::Polling { reason, .. } => WatchMode::Polling(reason.clone()),
+        }
     }
 
-    /// Asks for hints about the file at `path`, which must exist. Returns whether that is new.
-    pub fn ask(&mut self, path: &Path) -> bool {
-        if !self.asked.insert(path.to_path_buf()) {
-            return false;
+    /// What becomes readable when there is a hint, for an event loop; `None` where files have to
+    /// be looked at. Call [`Watch::check`] then.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.source {
+            Source::Notified { instance, .. } => Some(instance.as_fd()),
+            Source::Polling { .. } => None,
         }
-        let refused = match &mut self.backend {
-            Backend::Poll(poller) => {
-                poller.add(path);
-                None
+    }
+
+    /// Asks for hints about the file at `path`. A file that is not there gives none.
+    pub fn ask(&mut self, path: &Path) {
+        let refused = match &mut self.source {
+            Source::Polling { files, .. } => return files.add(path),
+            Source::Notified { instance, asked } => {
+                let events = WatchFlags::MODIFY
+                    | WatchFlags::ATTRIB
+                    | WatchFlags::MOVE_SELF
+                    | WatchFlags::DELETE_SELF;
+                match inotify::add_watch(&*instance, path, events) {
+                    Ok(watch) => {
+                        asked.insert(path.to_path_buf(), watch);
+                        return;
+                    }
+                    // The look that follows finds out what has become of it.
+                    Err(Errno::NOENT) => return,
+                    Err(error) => refusal(error),
+                }
             }
-            Backend::Notify(watcher) => watcher.watch(path, RecursiveMode::NonRecursive).err(),
         };
-        match refused {
-            // A file that has just gone is found out by the next look.
-            Some(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => (self.hint)(),
-            Some(error) => self.fall_back(reason(&error)),
-            None => {}
-        }
-        true
+        self.fall_back(refused, path);
     }
 
     /// Asks for no more hints about the file at `path`.
     pub fn forget(&mut self, path: &Path) {
-        if !self.asked.remove(path) {
-            return;
-        }
-        match &mut self.backend {
-            Backend::Poll(poller) => poller.remove(path),
-            // It may have been removed by the watcher itself when the file was deleted.
-            Backend::Notify(watcher) => drop(watcher.unwatch(path)),
-        }
-    }
-
-    fn fall_back(&mut self, reason: PollReason) {
-        let mut backend = poller(&self.hint);
-        if let Backend::Poll(poller) = &mut backend {
-            for path in &self.asked {
-                poller.add(path);
+        match &mut self.source {
+            Source::Polling { files, .. } => files.remove(path),
+            Source::Notified { instance, asked } => {
+                if let Some(watch) = asked.remove(path) {
+                    // It is gone already if the file is.
+                    let _ = inotify::remove_watch(&*instance, watch);
+                }
             }
         }
-        self.backend = backend;
-        self.mode = WatchMode::Polling(reason);
-        // What happened while nobody watched is found by looking.
-        (self.hint)();
     }
-}
 
-impl Waiter {
+    /// Whether there has been a hint since the last time. Does not wait.
+    pub fn check(&mut self) -> bool {
+        match &mut self.source {
+            Source::Polling { files, .. } => files.changed(),
+            Source::Notified { instance, .. } => drain(instance),
+        }
+    }
+
     /// Sleeps until a hint comes, until `wake_at`, or for [`NET`] at most. Returns whether a
     /// hint came.
-    pub fn wait(&self, wake_at: Option<Instant>) -> bool {
-        let limit = wake_at.map_or(NET, |at| {
-            at.saturating_duration_since(Instant::now()).min(NET)
-        });
-        match self.hints.recv_timeout(limit) {
-            Ok(()) => true,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
+    pub fn wait(&mut self, wake_at: Option<Instant>) -> bool {
+        let net = Instant::now() + NET;
+        let wake_at = wake_at.map_or(net, |at| at.min(net));
+        loop {
+            let rest = wake_at.saturating_duration_since(Instant::now());
+            match &mut self.source {
+                Source::Polling { files, .. } => {
+                    std::thread::sleep(rest.min(LOOK_EVERY));
+                    if files.changed() {
+                        return true;
+                    }
+                }
+                Source::Notified { instance, .. } => {
+                    sleep_on(instance, rest);
+                    if drain(instance) {
+                        return true;
+                    }
+                }
+            }
+            if Instant::now() >= wake_at {
+                return false;
+            }
         }
+    }
+
+    /// Goes on by looking, with all the files that were asked for.
+    fn fall_back(&mut self, reason: PollReason, newest: &Path) {
+        let mut files = Looks::default();
+        if let Source::Notified { asked, .. } = &self.source {
+            asked.keys().for_each(|path| files.add(path));
+        }
+        files.add(newest);
+        self.source = Source::Polling { reason, files };
     }
 }
 
-fn poller(hint: &Hint) -> Backend {
-    Backend::Poll(Poller::start(Arc::clone(hint)))
-}
-
-fn notifier(hint: &Hint) -> notify::Result<RecommendedWatcher> {
-    let hint = Arc::clone(hint);
-    notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let relevant = event.map_or(true, |event| event.need_rescan() || matters(&event.kind));
-        if relevant {
-            hint();
-        }
-    })
-}
-
-/// Whether an event can mean new mail. Opening, reading and closing cannot.
-fn matters(kind: &EventKind) -> bool {
-    match kind {
-        EventKind::Modify(
-            ModifyKind::Any
-            | ModifyKind::Data(_)
-            | ModifyKind::Name(_)
-            | ModifyKind::Metadata(_)
-            | ModifyKind::Other,
-        )
-        | EventKind::Remove(_)
-        | EventKind::Any => true,
-        EventKind::Access(_) | EventKind::Create(_) | EventKind::Other => false,
+impl Source {
+    fn polling(reason: PollReason) -> Self {
+        let files = Looks::default();
+        Self::Polling { reason, files }
     }
 }
 
-/// The reason to look rather than be told, if there is one beforehand.
-fn choose(folder: &Path, choice: WatchChoice) -> Option<PollReason> {
-    match choice {
-        WatchChoice::Poll => Some(PollReason::Asked),
-        WatchChoice::Auto => remote_file_system(folder).map(PollReason::Remote),
+fn sleep_on(instance: &OwnedFd, limit: Duration) {
+    let timeout = Timespec::try_from(limit).ok();
+    // An interruption is a wake-up like any other: the caller looks at the clock.
+    let _ = poll(
+        &mut [PollFd::new(instance, PollFlags::IN)],
+        timeout.as_ref(),
+    );
+}
+
+/// Takes the events that are there. Returns whether one of them can mean something: our own
+/// forgetting of a file is reported too.
+fn drain(instance: &OwnedFd) -> bool {
+    let mut space = [MaybeUninit::uninit(); 1024];
+    let mut reader = Reader::new(instance, &mut space);
+    let mut hint = false;
+    loop {
+        match reader.next() {
+            Ok(event) => hint |= event.events() != ReadFlags::IGNORED,
+            Err(Errno::INTR) => {}
+            Err(_) => return hint,
+        }
+        // What does not fit is found by the next wait, which does not sleep then.
+        if reader.is_buffer_empty() {
+            return hint;
+        }
     }
 }
 
@@ -231,18 +250,13 @@ fn remote_file_system(folder: &Path) -> Option<&'static str> {
     let kind = statfs(folder).ok()?.f_type;
     // The field is signed on some systems; the low 32 bits are the magic number everywhere.
     let magic = u32::try_from(i128::from(kind) & 0xffff_ffff).ok()?;
-    REMOTE
-        .iter()
-        .find(|(known, _)| *known == magic)
-        .map(|(_, name)| *name)
+    let known = REMOTE.iter().find(|(known, _)| *known == magic);
+    known.map(|(_, name)| *name)
 }
 
-fn reason(error: &notify::Error) -> PollReason {
-    match &error.kind {
-        notify::ErrorKind::MaxFilesWatch => PollReason::Limit,
-        notify::ErrorKind::Io(cause) if cause.raw_os_error() == Some(libc::EMFILE) => {
-            PollReason::Limit
-        }
+fn refusal(error: Errno) -> PollReason {
+    match error {
+        Errno::MFILE | Errno::NFILE | Errno::NOSPC => PollReason::Limit,
         _ => PollReason::Refused(error.to_string()),
     }
 }
@@ -261,14 +275,5 @@ impl fmt::Display for PollReason {
             ),
             Self::Refused(cause) => write!(f, "the system refused notifications: {cause}"),
         }
-    }
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
-            .field("mode", &self.mode)
-            .field("asked", &self.asked)
-            .finish_non_exhaustive()
     }
 }

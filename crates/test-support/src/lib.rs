@@ -8,12 +8,15 @@
 //! - [`TempTeam`] is a team in a folder of its own, deleted on drop.
 //! - [`faults`] runs a command and, at a chosen system call of a marked
 //!   region, kills it, tears a write or makes the call fail.
+//! - [`llm_server`] is a loopback server that plays a provider of models, with
+//!   faults and gates.
 //! - [`SmallDisk`] is a disk that is soon full, [`LoopDisk`] a disk whose power
 //!   can be cut. Where they cannot be had they return a [`Skip`], which
 //!   [`skip_with_a_word`] puts on standard error.
 
 mod disk;
 pub mod faults;
+pub mod llm_server;
 mod process;
 mod rng;
 mod team;

@@ -103,13 +103,15 @@ fn with_post(team: &TeamDir, owner: &Recipient, op: &Op) -> anyhow::Result<()> {
             }
             Ok(())
         });
-        shown.iter().try_for_each(|id| say(&format!("shown {id}")))?;
+        shown
+            .iter()
+            .try_for_each(|id| say(&format!("shown {id}")))?;
         return outcome;
     }
     let guard = team.join(owner)?;
     let (mut journal, state) = teamdir::Journal::open(team, &guard)?;
     let mut mailbox = teamdir::Mailbox::open(team, &guard, state, &mut journal)?;
-    let mut watch = Watch::new(&team.layout().inbox_dir(), WatchChoice::Poll, || {});
+    let mut watch = Watch::new(&team.layout().inbox_dir(), WatchChoice::Poll);
     while mailbox.receive(&mut journal)?.is_some() {}
     let give_up = Instant::now() + Duration::from_secs(5);
     marked(op, || {

@@ -123,7 +123,7 @@ fn at_the_limit_of_inotify_instances_a_reader_polls_and_says_so() {
     let team = TestTeam::new();
     let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
     drop(taken);
-    let WatchMode::Polling(reason) = post.watch_mode().clone() else {
+    let WatchMode::Polling(reason) = post.watch_mode() else {
         panic!("notified without an instance");
     };
     assert_eq!(reason, PollReason::Limit);

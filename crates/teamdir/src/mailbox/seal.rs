@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 
 /// A live file that has grown this large is set aside even while mail keeps coming.
 const LARGE: u64 = 8 << 20;
+/// From how many files set aside on the next one is held back.
+const MANY: usize = 8;
+/// How many more there may be by the time the first of them is deleted.
+const MANY_SHARE: u32 = 8;
 /// How long the lock of the inbox is waited for. Setting aside can wait; a reader cannot.
 const LOCK_WAIT: Duration = Duration::from_millis(250);
 /// How soon something that could not be done is tried again.
@@ -41,10 +45,9 @@ impl Mailbox {
         watch: &mut Watch,
     ) -> Result<Settled, ReceiveError> {
         let mut wake_at = self.delete_what_is_done(journal, watch)?;
-        self.follow_the_name(journal)?;
         match self.seal_due() {
             Some(due) if due > Instant::now() => wake_at = earliest(wake_at, due),
-            Some(_) if !self.seal(journal, watch)? => {
+            Some(_) if self.is_read_to_its_end() && !self.seal(journal, watch)? => {
                 wake_at = earliest(wake_at, Instant::now() + RETRY);
             }
             Some(_) | None => {}
@@ -56,23 +59,38 @@ impl Mailbox {
         })
     }
 
-    /// When the live file should be set aside: some time after it was read to its end.
+    /// When the live file should be set aside: some time after it was read. Under steady mail the
+    /// files set aside would pile up for as long as they are kept, so they are spaced out.
     fn seal_due(&self) -> Option<Instant> {
-        let live = self.live.as_ref().filter(|live| live.end > 0)?;
-        let size = live.size().ok()?;
-        if size >= LARGE {
-            return Some(self.last_mail);
+        self.live.as_ref().filter(|live| live.end > 0)?;
+        let due = self.last_mail + self.team.options.seal_after;
+        let newest = self
+            .aside
+            .values()
+            .filter_map(|aside| aside.set_aside)
+            .max();
+        match newest {
+            Some(newest) if self.aside.len() >= MANY => {
+                Some(due.max(newest + self.team.options.segment_grace / MANY_SHARE))
+            }
+            _ => Some(due),
         }
-        (size == live.end).then(|| self.last_mail + self.team.options.seal_after)
+    }
+
+    fn is_read_to_its_end(&self) -> bool {
+        let read = |live: &Segment| live.size().is_ok_and(|size| size == live.end);
+        self.live.as_ref().is_some_and(read)
     }
 
     /// Sets a large live file aside between two batches. Small ones wait for [`Self::settle`].
+    /// Only a full batch makes it worth looking at the size.
     pub fn seal_if_large(
         &mut self,
         journal: &mut Journal,
         watch: &mut Watch,
     ) -> Result<(), ReceiveError> {
-        let large = |live: &Segment| live.size().is_ok_and(|size| size >= LARGE);
+        let large =
+            |live: &Segment| live.may_be_large && live.size().is_ok_and(|size| size >= LARGE);
         if self.live.as_ref().is_some_and(large) {
             self.seal(journal, watch)?;
         }
@@ -85,7 +103,7 @@ impl Mailbox {
         journal: &mut Journal,
         watch: &mut Watch,
     ) -> Result<(), ReceiveError> {
-        if self.seal_due().is_some() {
+        if self.seal_due().is_some() && self.is_read_to_its_end() {
             self.seal(journal, watch)?;
         }
         Ok(())
@@ -96,9 +114,8 @@ impl Mailbox {
         let Some(mut live) = self.live.take() else {
             return Ok(true);
         };
-        let path = self.team.layout.inbox(&self.owner);
         let aside = self.team.layout.segment(&self.owner, live.number);
-        match self.rename_under_lock(&live, &path, &aside, watch) {
+        match self.rename_under_lock(&live, &aside, watch) {
             Ok(true) => {}
             other => {
                 self.live = Some(live);
@@ -117,7 +134,6 @@ impl Mailbox {
     fn rename_under_lock(
         &mut self,
         live: &Segment,
-        path: &Path,
         aside: &Path,
         watch: &mut Watch,
     ) -> Result<bool, ReceiveError> {
@@ -125,6 +141,7 @@ impl Mailbox {
         let Ok(_lock) = lock else {
             return Ok(false);
         };
+        let path = self.inbox.as_path();
         let size = live.size().context("look at the inbox", path)?;
         let same = std::fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == live.id);
         // Somebody is in the middle of a line: its second half would go into another file.
@@ -157,12 +174,12 @@ impl Mailbox {
             let Some(segment) = self.aside.get(&number) else {
                 continue;
             };
-            let path = self.team.layout.segment(&self.owner, number);
             let due = segment.set_aside.map_or_else(Instant::now, |at| at + grace);
             if due > Instant::now() {
                 next = earliest(next, due);
                 continue;
             }
+            let path = self.team.layout.segment(&self.owner, number);
             // First nobody may be able to write any more, then the size is final.
             let done = has_no_writer(&segment.file)
                 && segment.size().context("look at", &path)? == segment.end;
@@ -187,7 +204,8 @@ impl Mailbox {
     }
 
     /// Creates the inbox, in the way senders do.
-    fn create_empty(&self, path: &Path) -> Result<(), ReceiveError> {
+    fn create_empty(&self) -> Result<(), ReceiveError> {
+        let path = self.inbox.as_path();
         let _lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT)?;
         match file::options().write(true).create_new(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -201,22 +219,24 @@ impl Mailbox {
     /// Asks for notifications about the live file and those set aside. Returns whether anything
     /// was asked for that was not before: then another look is needed.
     fn arm(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
-        let path = self.team.layout.inbox(&self.owner);
         if self.live.is_none() {
-            self.create_empty(&path)?;
+            self.create_empty()?;
             self.follow_the_name(journal)?;
         }
         let mut changed = false;
         let live = self.live.as_ref().map(|live| live.id);
         if live != self.armed {
-            watch.forget(&path);
-            watch.ask(&path);
+            watch.forget(&self.inbox);
+            watch.ask(&self.inbox);
             self.armed = live;
             changed = true;
         }
-        for (number, segment) in &self.aside {
-            let path = self.team.layout.segment(&self.owner, *number);
-            changed |= segment.has_name && watch.ask(&path);
+        for (number, segment) in &mut self.aside {
+            if segment.has_name && !segment.asked {
+                watch.ask(&self.team.layout.segment(&self.owner, *number));
+                segment.asked = true;
+                changed = true;
+            }
         }
         Ok(changed)
     }

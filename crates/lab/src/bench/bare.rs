@@ -1,0 +1,145 @@
+//! The least that any mailbox of files must do, in bare system calls.
+
+use super::end::{End, Kind, LINE, Medium};
+use anyhow::Context as _;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+
+/// An end whose mailbox is a file that is appended to and never emptied.
+pub(super) struct BareEnd {
+    peer: PathBuf,
+    synced: bool,
+    inbox: Option<Inbox>,
+}
+
+struct Inbox {
+    file: File,
+    offset: u64,
+    notices: OwnedFd,
+    journal: Option<File>,
+    buffer: Vec<u8>,
+}
+
+impl BareEnd {
+    pub(super) fn prepare(dir: &Path, members: &[&str]) -> anyhow::Result<()> {
+        for name in members {
+            File::create(inbox(dir, name))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_to_send(medium: &Medium) -> Self {
+        Self {
+            peer: inbox(&medium.dir, &medium.peer),
+            synced: medium.kind == Kind::BareSynced,
+            inbox: None,
+        }
+    }
+
+    pub(super) fn open(medium: &Medium) -> anyhow::Result<Self> {
+        let path = inbox(&medium.dir, &medium.me);
+        let journal = match medium.kind {
+            Kind::BareJournal | Kind::BareSynced => {
+                let path = medium.dir.join(format!("{}.journal", medium.me));
+                Some(OpenOptions::new().append(true).create(true).open(path)?)
+            }
+            Kind::Bare | Kind::Ours | Kind::OursSynced => None,
+        };
+        let inbox = Inbox {
+            file: File::open(&path).with_context(|| format!("open {}", path.display()))?,
+            offset: 0,
+            notices: watch(&path)?,
+            journal,
+            buffer: vec![0; CHUNK],
+        };
+        Ok(Self {
+            inbox: Some(inbox),
+            ..Self::open_to_send(medium)
+        })
+    }
+}
+
+impl End for BareEnd {
+    fn send(&mut self, content: &str) -> anyhow::Result<bool> {
+        let mut line = content.as_bytes().to_vec();
+        line.resize(LINE - 1, b' ');
+        line.push(b'\n');
+        append(&self.peer, &line, self.synced)?;
+        Ok(true)
+    }
+
+    fn next(&mut self, deadline: Option<Instant>) -> anyhow::Result<Vec<String>> {
+        let inbox = self.inbox.as_mut().context("this end only sends")?;
+        loop {
+            let lines = inbox.read()?;
+            if !lines.is_empty() {
+                if let Some(journal) = &mut inbox.journal {
+                    journal.write_all(&lines)?;
+                    if self.synced {
+                        journal.sync_data()?;
+                    }
+                }
+                let text = String::from_utf8(lines)?;
+                return Ok(text.lines().map(str::to_owned).collect());
+            }
+            if !wait(&inbox.notices, deadline)? {
+                return Ok(Vec::new());
+            }
+        }
+    }
+}
+
+impl Inbox {
+    /// The whole lines that were not read yet.
+    fn read(&mut self) -> std::io::Result<Vec<u8>> {
+        let read = self.file.read_at(&mut self.buffer, self.offset)?;
+        let bytes = self.buffer.get(..read).unwrap_or_default();
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+        let lines = bytes.get(..whole.map_or(0, |at| at + 1));
+        let lines = lines.unwrap_or_default().to_vec();
+        self.offset += lines.len() as u64;
+        Ok(lines)
+    }
+}
+
+/// Opens, appends, and syncs if asked to.
+pub(super) fn append(path: &Path, line: &[u8], synced: bool) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(line)?;
+    if synced { file.sync_data() } else { Ok(()) }
+}
+
+/// Asks to be told when what is at `path` is written to.
+pub(super) fn watch(path: &Path) -> anyhow::Result<OwnedFd> {
+    let notices = inotify::init(CreateFlags::CLOEXEC)?;
+    inotify::add_watch(&notices, path, WatchFlags::MODIFY | WatchFlags::MOVED_TO)?;
+    Ok(notices)
+}
+
+/// Sleeps until there is a notice, and takes it. `false` if the deadline came first.
+fn wait(notices: &OwnedFd, deadline: Option<Instant>) -> anyhow::Result<bool> {
+    if let Some(deadline) = deadline {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left: Timespec = left.max(Duration::from_millis(1)).try_into()?;
+        let mut sources = [PollFd::new(notices, PollFlags::IN)];
+        if poll(&mut sources, Some(&left))? == 0 {
+            return Ok(false);
+        }
+    }
+    let mut events = [0_u8; 4096];
+    rustix::io::read(notices, &mut events)?;
+    Ok(true)
+}
+
+fn inbox(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.jsonl"))
+}

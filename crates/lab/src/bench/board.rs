@@ -1,0 +1,157 @@
+//! What a change of the roster and the claim of a task cost. For orientation: no bars.
+
+use super::end::{self, options};
+use super::report::{Row, Section, Value};
+use super::stats::Blocks;
+use super::{Plan, clock, progress};
+use anyhow::Context as _;
+use protocol::{MemberStatus, Owner, Party, Task, TaskHistory, TaskId, TaskStatus};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use teamdir::{Durability, RosterError, TeamDir};
+
+const MEMBERS: usize = 20;
+const TASKS: u64 = 50;
+/// How many changes make up a block.
+const BLOCK: u64 = 10;
+
+pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
+    progress("roster and board");
+    let mut section = Section::new(
+        "board",
+        "a roster of 20, a board of 50 tasks; bare = temporary file + rename; alternative = \
+         writing over the file, as the tutorial does",
+    );
+    let dir = plan.folder("board")?;
+    let names: Vec<String> = (0..MEMBERS).map(|number| format!("m{number:02}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    end::create_team(&dir, &names)?;
+    for durability in [Durability::ProcessDeath, Durability::PowerCut] {
+        let synced = durability == Durability::PowerCut;
+        let prefix = if synced { "synced: " } else { "" };
+        let team = TeamDir::open(&dir, options(durability))?;
+        let blocks = plan.pick(15, 3);
+        let roster = team.layout().config();
+        let races = [
+            race(&roster, synced, blocks, |round| update(&team, round))?,
+            claims(&team, synced, blocks)?,
+        ];
+        for (what, race) in ["roster update", "task claim"].iter().zip(races) {
+            section
+                .rows
+                .push(race.row(&format!("{prefix}{what}, p50"), synced));
+        }
+    }
+    section.note("claim = the board's lock, all 50 tasks read, one replaced");
+    section.note("bare synced = fsync of the temporary file, rename, fsync of the folder");
+    Ok(section)
+}
+
+/// Ours, the bare limit and the alternative, in turns.
+#[derive(Default)]
+struct Race {
+    ours: Blocks,
+    bare: Blocks,
+    alternative: Blocks,
+}
+
+impl Race {
+    fn row(&self, what: &str, synced: bool) -> Row {
+        let ratio = self.ours.ratio(&self.bare, 0.5);
+        let row = Row::new(what, Value::Seconds(self.ours.p50()));
+        let row = row.bare(Value::Seconds(self.bare.p50()), ratio);
+        if synced {
+            return row;
+        }
+        row.alternative(Value::Seconds(self.alternative.p50()))
+    }
+}
+
+fn race(
+    path: &Path,
+    synced: bool,
+    blocks: u64,
+    mut ours: impl FnMut(u64) -> anyhow::Result<()>,
+) -> anyhow::Result<Race> {
+    let bytes = std::fs::read(path)?;
+    let copy = path.with_file_name("bare-copy");
+    let mut race = Race::default();
+    for block in 0..blocks {
+        let rounds = block * BLOCK..(block + 1) * BLOCK;
+        race.ours.push_nanos(&timed(rounds.clone(), &mut ours)?);
+        let bare = |_| replace(&copy, &bytes, synced);
+        race.bare.push_nanos(&timed(rounds.clone(), bare)?);
+        let over = |_| Ok(std::fs::write(&copy, &bytes)?);
+        race.alternative.push_nanos(&timed(rounds, over)?);
+    }
+    std::fs::remove_file(&copy)?;
+    Ok(race)
+}
+
+fn timed(
+    rounds: std::ops::Range<u64>,
+    mut change: impl FnMut(u64) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<u64>> {
+    let mut times = Vec::new();
+    for round in rounds {
+        let started = clock::nanos();
+        change(round)?;
+        times.push(clock::nanos() - started);
+    }
+    Ok(times)
+}
+
+fn update(team: &TeamDir, round: u64) -> anyhow::Result<()> {
+    Ok(team.update_roster(|roster| {
+        let at = usize::try_from(round).unwrap_or(0) % MEMBERS;
+        if let Some(member) = roster.members.get_mut(at) {
+            let idle = member.status == MemberStatus::Idle;
+            member.status = if idle {
+                MemberStatus::Working
+            } else {
+                MemberStatus::Idle
+            };
+        }
+        Ok::<(), RosterError>(())
+    })?)
+}
+
+fn claims(team: &TeamDir, synced: bool, blocks: u64) -> anyhow::Result<Race> {
+    let board = team.lock_board()?;
+    for number in board.all()?.len() as u64..TASKS {
+        board.create(|id| {
+            let mut task = Task::new(id, &format!("task {number}"));
+            task.description = "x".repeat(200);
+            task
+        })?;
+    }
+    drop(board);
+    let who: Party = "m00".parse()?;
+    let path = team.layout().task(TaskId(1));
+    race(&path, synced, blocks, |round| {
+        let board = team.lock_board()?;
+        let wanted = usize::try_from(round % TASKS)?;
+        let mut tasks = board.all()?;
+        let task = tasks.get_mut(wanted).context("a task")?;
+        task.status = TaskStatus::InProgress;
+        task.owner = Owner(Some(who.clone()));
+        task.history = vec![TaskHistory::new(teamdir::now(), who.clone(), "claimed")];
+        Ok(board.put(task)?)
+    })
+}
+
+fn replace(path: &Path, bytes: &[u8], synced: bool) -> anyhow::Result<()> {
+    let parent = path.parent().context("a folder")?;
+    let temporary = parent.join(".bare-temporary");
+    let mut file = File::create(&temporary)?;
+    file.write_all(bytes)?;
+    if synced {
+        file.sync_all()?;
+    }
+    std::fs::rename(&temporary, path)?;
+    if synced {
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}

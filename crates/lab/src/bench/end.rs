@@ -1,0 +1,216 @@
+//! One end of a line between processes: ours, or the same steps in bare system calls.
+
+use super::bare::BareEnd;
+use super::proc;
+use anyhow::Context as _;
+use protocol::{Body, Line, Member, Message, Recipient, Sender};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use teamdir::{
+    AppendError, Durability, Options, Post, RosterError, SendError, TeamDir, WatchChoice, WatchMode,
+};
+
+/// The length of a line in an inbox, newline included.
+pub(super) const LINE: usize = 300;
+
+/// What lines go through, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Medium {
+    pub(super) kind: Kind,
+    pub(super) dir: PathBuf,
+    pub(super) me: String,
+    pub(super) peer: String,
+    /// The core this end stays on.
+    pub(super) core: Option<usize>,
+}
+
+/// The kinds of media.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Kind {
+    /// The team folder; what is done survives the death of any process.
+    Ours,
+    /// The team folder; what is done survives a power cut.
+    OursSynced,
+    /// Append, be woken, read.
+    Bare,
+    /// The same, and the reader appends what it read to a journal.
+    BareJournal,
+    /// The same, and both appends are synced.
+    BareSynced,
+}
+
+/// One end: sends to its peer, and takes what comes.
+pub(super) trait End {
+    /// Sends a line. `false` if the other side has too much to read already.
+    fn send(&mut self, content: &str) -> anyhow::Result<bool>;
+    /// Waits for the next lines.
+    fn next(&mut self, deadline: Option<Instant>) -> anyhow::Result<Vec<String>>;
+}
+
+impl Medium {
+    pub(super) fn new(kind: Kind, dir: &Path, me: &str, peer: &str) -> Self {
+        Self {
+            kind,
+            dir: dir.to_path_buf(),
+            me: me.to_owned(),
+            peer: peer.to_owned(),
+            core: None,
+        }
+    }
+
+    pub(super) const fn on_core(mut self, core: Option<usize>) -> Self {
+        self.core = core;
+        self
+    }
+
+    /// Makes the folder ready for `members`.
+    pub(super) fn prepare(kind: Kind, dir: &Path, members: &[&str]) -> anyhow::Result<()> {
+        match kind {
+            // What this writes is not measured, so it need not be synced.
+            Kind::Ours | Kind::OursSynced => create_team(dir, members).map(drop),
+            Kind::Bare | Kind::BareJournal | Kind::BareSynced => BareEnd::prepare(dir, members),
+        }
+    }
+
+    /// The end that sends and receives.
+    pub(super) fn open(&self) -> anyhow::Result<Box<dyn End>> {
+        if let Some(core) = self.core {
+            proc::stay_on(core).context("stay on one core")?;
+        }
+        Ok(match self.kind {
+            Kind::Ours | Kind::OursSynced => Box::new(OurEnd::open(self)?),
+            Kind::Bare | Kind::BareJournal | Kind::BareSynced => Box::new(BareEnd::open(self)?),
+        })
+    }
+
+    /// An end that sends only.
+    pub(super) fn open_to_send(&self) -> anyhow::Result<Box<dyn End>> {
+        Ok(match self.kind {
+            Kind::Ours | Kind::OursSynced => Box::new(OurEnd::open_to_send(self)?),
+            Kind::Bare | Kind::BareJournal | Kind::BareSynced => {
+                Box::new(BareEnd::open_to_send(self))
+            }
+        })
+    }
+}
+
+impl Kind {
+    pub(super) const fn durability(self) -> Durability {
+        match self {
+            Self::OursSynced | Self::BareSynced => Durability::PowerCut,
+            Self::Ours | Self::Bare | Self::BareJournal => Durability::ProcessDeath,
+        }
+    }
+}
+
+/// The options of a team, as they are by default but for the syncs.
+pub(super) fn options(durability: Durability) -> Options {
+    Options {
+        durability,
+        ..Options::default()
+    }
+}
+
+/// Creates a team folder with the given members.
+pub(super) fn create_team(dir: &Path, members: &[&str]) -> anyhow::Result<TeamDir> {
+    let team = TeamDir::create(dir, "bench", options(Durability::ProcessDeath))?;
+    team.update_roster(|roster| {
+        for name in members {
+            let name = name.parse().expect("a plain name");
+            roster.members.push(Member::new(name, "bench"));
+        }
+        Ok::<(), RosterError>(())
+    })?;
+    Ok(team)
+}
+
+/// An end in a team folder.
+pub(super) struct OurEnd {
+    team: TeamDir,
+    post: Option<Post>,
+    from: Sender,
+    to: Recipient,
+}
+
+impl OurEnd {
+    pub(super) fn open(medium: &Medium) -> anyhow::Result<Self> {
+        let mut end = Self::open_to_send(medium)?;
+        let me: Recipient = medium.me.parse()?;
+        end.post = Some(Post::open(&end.team, &me, WatchChoice::Auto)?);
+        Ok(end)
+    }
+
+    pub(super) fn open_to_send(medium: &Medium) -> anyhow::Result<Self> {
+        Ok(Self {
+            team: TeamDir::open(&medium.dir, options(medium.kind.durability()))?,
+            post: None,
+            from: Sender::new(&medium.me),
+            to: medium.peer.parse()?,
+        })
+    }
+
+    /// Whether it is told of mail, or looks.
+    pub(super) fn watch_mode(&self) -> Option<WatchMode> {
+        self.post.as_ref().map(Post::watch_mode)
+    }
+}
+
+impl End for OurEnd {
+    fn send(&mut self, content: &str) -> anyhow::Result<bool> {
+        match self.team.send(message(&self.from, &self.to, content)) {
+            Ok(_) => Ok(true),
+            Err(SendError::Append(AppendError::Full { .. })) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn next(&mut self, deadline: Option<Instant>) -> anyhow::Result<Vec<String>> {
+        let post = self.post.as_mut().context("this end only sends")?;
+        let Some(delivery) = post.next(deadline)? else {
+            return Ok(Vec::new());
+        };
+        let texts = delivery.mail.into_iter().map(|mail| match mail.line {
+            Line::Message(message) => message.body.text().to_owned(),
+            other => format!("{other:?}"),
+        });
+        Ok(texts.collect())
+    }
+}
+
+/// A message whose line is about [`LINE`] long.
+pub(super) fn message(from: &Sender, to: &Recipient, content: &str) -> Message {
+    // The envelope: an identifier of 32 digits, a time, the names and the words around them.
+    const ENVELOPE: usize = 120;
+    let names = from.as_str().len() + to.as_str().len();
+    let width = LINE - ENVELOPE - names;
+    let filling = "x".repeat(width.saturating_sub(content.len() + 1));
+    let content = [content, &filling].join(" ");
+    let mut message = Message::new(Body::Message { content });
+    message.from = Some(from.clone());
+    message.to = Some(to.clone());
+    message
+}
+
+/// The number at `place` of a content.
+pub(super) fn number(content: &str, place: usize) -> anyhow::Result<u64> {
+    let word = content.split_ascii_whitespace().nth(place);
+    let word = word.with_context(|| format!("no number in {content:?}"))?;
+    word.parse()
+        .with_context(|| format!("no number in {content:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_length_they_should() {
+        let mut message = message(&Sender::new("alice"), &Recipient::Lead, "123 456");
+        message.id = Some(teamdir::new_message_id());
+        message.timestamp = Some(teamdir::now());
+        let length = message.to_line().len();
+        assert!(length.abs_diff(LINE) <= 4, "{length}");
+        assert_eq!(number(message.body.text(), 1).unwrap(), 456);
+    }
+}

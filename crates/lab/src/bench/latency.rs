@@ -1,0 +1,215 @@
+//! How long a message takes from one process to another, until it is in the journal there.
+
+use super::end::{Kind, Medium, number};
+use super::report::{Row, Section, Value};
+use super::stats::Blocks;
+use super::worker::{self, Job};
+use super::{Plan, clock, progress, tutorial};
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use test_support::Worker;
+
+/// Rounds at the start of a block that are not counted.
+const WARM_UP: u64 = 5;
+/// The pause between two rounds where the machine is to fall asleep in between.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What the pinging side measured in one block, in nanoseconds.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Rounds {
+    one_way: Vec<u64>,
+    round_trip: Vec<u64>,
+}
+
+/// Which cores the two processes of a pair stay on; `None` leaves that to the kernel.
+type Cores = Option<(usize, usize)>;
+
+/// One contestant: two processes, and what they measured.
+struct Pair {
+    ping: Worker,
+    _echo: Worker,
+    one_way: Blocks,
+    round_trip: Blocks,
+    paused: Blocks,
+}
+
+pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
+    let mut section = Section::new(
+        "latency",
+        "two processes, 300-byte lines, from before the send to shown (in the journal); \
+         bare = append + inotify + read; alternative = the tutorial's Python mailbox, 0.1 s poll",
+    );
+    let kinds = [Kind::Ours, Kind::Bare, Kind::BareJournal];
+    let [ours, bare, journal] = race(plan, kinds, None, plan.pick((20, 100), (4, 50)))?;
+    let synced = [Kind::OursSynced, Kind::BareSynced];
+    let [ours_synced, bare_synced] = race(plan, synced, None, plan.pick((15, 20), (4, 10)))?;
+    let tutorial = tutorial::latency(plan)?;
+
+    let beside_bare = ours.row("one way, p50", &bare, 0.5, |pair| &pair.one_way);
+    let row = match &tutorial {
+        Some(times) => beside_bare.alternative(Value::Seconds(times.p50())),
+        None => beside_bare,
+    };
+    let rows = [
+        row,
+        ours.row("one way, p99", &bare, 0.99, |pair| &pair.one_way),
+        ours.row("one way, p50, bare with journal", &journal, 0.5, |pair| {
+            &pair.one_way
+        }),
+        ours.row("round trip, p50", &bare, 0.5, |pair| &pair.round_trip),
+        ours.row("round trip, p99", &bare, 0.99, |pair| &pair.round_trip),
+        ours.row("one way, 10 ms pauses, p50", &bare, 0.5, |pair| {
+            &pair.paused
+        }),
+    ];
+    section.rows.extend(rows);
+    section.rows.extend(pinned(plan)?);
+    let ratio = ours_synced.one_way.ratio(&bare_synced.one_way, 0.5);
+    let row =
+        |what, at, which: fn(&Pair) -> &Blocks| ours_synced.row(what, &bare_synced, at, which);
+    section.rows.extend([
+        row("synced: one way, p50", 0.5, |pair| &pair.one_way)
+            .bar("at most 1.5x bare with its syncs", ratio <= 1.5),
+        row("synced: one way, p99", 0.99, |pair| &pair.one_way),
+        row("synced: round trip, p50", 0.5, |pair| &pair.round_trip),
+        row("synced: one way, 10 ms pauses, p50", 0.5, |pair| {
+            &pair.paused
+        }),
+    ]);
+    notes(&mut section, tutorial.is_some());
+    Ok(section)
+}
+
+/// The same where the kernel has no choice of cores: waking a sleeping one costs more than all
+/// the rest, and whether it happens is a matter of luck. The bar stands here, where ours and the
+/// bare loop are placed alike.
+fn pinned(plan: &Plan<'_>) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let places = [
+        ("one way, both on one core, p50", (0, 0)),
+        ("one way, each on its own core, p50", (0, 1)),
+    ];
+    for (what, place) in places.into_iter().take(cores) {
+        let kinds = [Kind::Ours, Kind::Bare];
+        let length = plan.pick((10, 100), (3, 50));
+        let [ours, bare] = race(plan, kinds, Some(place), length)?;
+        let ratio = ours.one_way.ratio(&bare.one_way, 0.5);
+        let row = ours.row(what, &bare, 0.5, |pair| &pair.one_way);
+        rows.push(row.bar("at most 5x bare", ratio <= 5.0));
+    }
+    Ok(rows)
+}
+
+fn notes(section: &mut Section, has_tutorial: bool) {
+    section.note(
+        "bare synced = append, fdatasync; the peer, woken by the write: read, append to its \
+         journal, fdatasync",
+    );
+    section.note(
+        "syncs in a row from send to shown, by the code: 1, of the journal; the sender's own \
+         comes after the write that wakes the reader, and runs beside it",
+    );
+    section.note(
+        "where the kernel places the processes itself it often keeps the bare loop on one core and \
+         spreads ours over two, which adds the wake-up of a sleeping core: compare the rows with \
+         cores, in which both are placed alike",
+    );
+    section.note(if has_tutorial {
+        "the tutorial polls every 5 s by default: p50 2.5 s, by arithmetic"
+    } else {
+        "python3 not found: the tutorial's mailbox was not measured"
+    });
+}
+
+/// Lets contestants take turns, `blocks` times, with so many rounds each.
+fn race<const N: usize>(
+    plan: &Plan<'_>,
+    kinds: [Kind; N],
+    cores: Cores,
+    (blocks, rounds): (usize, u64),
+) -> anyhow::Result<[Pair; N]> {
+    progress(&format!("latency of {kinds:?}"));
+    let mut pairs = Vec::new();
+    for kind in kinds {
+        pairs.push(Pair::start(plan, kind, cores)?);
+    }
+    for _ in 0..blocks {
+        for pair in &mut pairs {
+            let answer: Rounds = worker::ask(&mut pair.ping, &format!("{rounds} 0"))?;
+            pair.one_way.push_nanos(&answer.one_way);
+            pair.round_trip.push_nanos(&answer.round_trip);
+        }
+    }
+    let paused = if cores.is_none() { blocks.min(5) } else { 0 };
+    for _ in 0..paused {
+        for pair in &mut pairs {
+            let pause = PAUSE.as_micros();
+            let answer: Rounds = worker::ask(&mut pair.ping, &format!("20 {pause}"))?;
+            pair.paused.push_nanos(&answer.one_way);
+        }
+    }
+    pairs.try_into().ok().context("one pair for each kind")
+}
+
+impl Pair {
+    fn start(plan: &Plan<'_>, kind: Kind, cores: Cores) -> anyhow::Result<Self> {
+        let dir = plan.folder("latency")?;
+        Medium::prepare(kind, &dir, &["alice", "bob"])?;
+        let ping = Medium::new(kind, &dir, "alice", "bob").on_core(cores.map(|both| both.0));
+        let echo = Medium::new(kind, &dir, "bob", "alice").on_core(cores.map(|both| both.1));
+        Ok(Self {
+            _echo: worker::start_ready(&Job::Echo(echo))?,
+            ping: worker::start_ready(&Job::Ping(ping))?,
+            one_way: Blocks::default(),
+            round_trip: Blocks::default(),
+            paused: Blocks::default(),
+        })
+    }
+
+    fn row(&self, what: &str, other: &Self, at: f64, which: fn(&Self) -> &Blocks) -> Row {
+        let (own, other) = (which(self), which(other));
+        let value = Value::Seconds(other.quantile(at));
+        Row::new(what, Value::Seconds(own.quantile(at))).bare(value, own.ratio(other, at))
+    }
+}
+
+/// The worker that starts each round.
+pub(super) fn ping(medium: &Medium) -> anyhow::Result<()> {
+    let mut end = medium.open()?;
+    worker::say_ready();
+    while let Some(told) = worker::hear()? {
+        let (count, pause) = (number(&told, 0)?, number(&told, 1)?);
+        let mut rounds = Rounds::default();
+        for round in 0..count + WARM_UP {
+            std::thread::sleep(Duration::from_micros(pause));
+            let started = clock::nanos();
+            end.send(&started.to_string())?;
+            let answer = end.next(None)?;
+            let now = clock::nanos();
+            let answer = answer.first().context("an answer")?;
+            if round >= WARM_UP {
+                rounds.one_way.push(number(answer, 1)?);
+                rounds.one_way.push(now - number(answer, 0)?);
+                rounds.round_trip.push(now - started);
+            }
+        }
+        worker::say(&rounds)?;
+    }
+    Ok(())
+}
+
+/// The worker that answers with the time it sends at and the time the question took.
+pub(super) fn echo(medium: &Medium) -> anyhow::Result<()> {
+    let mut end = medium.open()?;
+    worker::say_ready();
+    loop {
+        let texts = end.next(None)?;
+        let now = clock::nanos();
+        for text in texts {
+            let took = now - number(&text, 0)?;
+            end.send(&format!("{} {took}", clock::nanos()))?;
+        }
+    }
+}

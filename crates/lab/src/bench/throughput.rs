@@ -1,0 +1,245 @@
+//! How many messages several writers get into one inbox while its owner drains it.
+
+use super::end::{Kind, Medium, number};
+use super::report::{Row, Section, Value};
+use super::stats::Blocks;
+use super::worker::{self, Job};
+use super::{Plan, clock, progress, tutorial};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+const READER: &str = "alice";
+/// How long the reader waits for what is still missing.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a writer rests when the inbox is full.
+const REST: Duration = Duration::from_millis(1);
+
+/// What a writer did.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Wrote {
+    sent: u64,
+    refused: u64,
+}
+
+/// What the reader got.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Took {
+    different: u64,
+    repeated: u64,
+    last: u64,
+}
+
+/// The runs of one contestant with one number of writers.
+#[derive(Default)]
+struct Runs {
+    sent: Blocks,
+    delivered: Blocks,
+    total: u64,
+    lost: u64,
+    repeated: u64,
+    refused: u64,
+}
+
+pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
+    let mut section = Section::new(
+        "throughput",
+        "messages accepted per second, each before the writer's next, one reader draining; \
+         bare = open + append + close; alternative = the tutorial's Python mailbox",
+    );
+    let mut ours_lost = 0;
+    let mut ours_total = 0;
+    for writers in [1, 4, 32] {
+        progress(&format!("throughput with {writers} writers"));
+        let with_tutorial = writers == 4 && tutorial::exists();
+        let (runs, tutorial) = turns(plan, writers, with_tutorial)?;
+        let [ours, bare, ours_synced, bare_synced] = &runs;
+        section.rows.extend(rows(writers, ours, bare, &tutorial));
+        let mut row = ours_synced.row(&format!("synced: {}", writing(writers)), bare_synced);
+        row.what += &delivered(ours_synced);
+        section.rows.push(row);
+        for runs in [ours, ours_synced] {
+            ours_lost += runs.lost + runs.repeated;
+            ours_total += runs.total;
+            if runs.refused > 0 {
+                section.note(format!(
+                    "{writers} writers: {} sends were refused because the inbox was full",
+                    runs.refused
+                ));
+            }
+        }
+        if with_tutorial {
+            section.note(format!(
+                "the tutorial's mailbox lost {} of {} messages ({:.1} %) with {writers} writers",
+                tutorial.lost,
+                tutorial.total,
+                100.0 * tutorial.lost as f64 / tutorial.total.max(1) as f64
+            ));
+        }
+    }
+    let lost = Value::Count(ours_lost as f64);
+    let row = Row::new(format!("ours lost or doubled, of {ours_total}"), lost);
+    section.rows.push(row.bar("none", ours_lost == 0));
+    section.note("in brackets: how much of the accepted rate the reader kept up with");
+    Ok(section)
+}
+
+/// Lets the contestants take turns: ours, bare, ours synced, bare synced, and the tutorial.
+fn turns(plan: &Plan<'_>, writers: u32, with_tutorial: bool) -> anyhow::Result<([Runs; 4], Runs)> {
+    let kinds = [Kind::Ours, Kind::Bare, Kind::OursSynced, Kind::BareSynced];
+    let mut runs: [Runs; 4] = Default::default();
+    let mut python = Runs::default();
+    let time = Duration::from_millis(plan.pick(1000, 400));
+    for _ in 0..plan.pick(4, 1) {
+        for (kind, runs) in kinds.iter().zip(&mut runs) {
+            runs.add(plan, *kind, writers, time)?;
+        }
+        if with_tutorial {
+            let outcome = tutorial::throughput(plan, writers, time)?;
+            python.sent.push([outcome.sent as f64 / outcome.seconds]);
+            python.total += outcome.sent;
+            python.lost += outcome.sent.saturating_sub(outcome.got);
+        }
+    }
+    Ok((runs, python))
+}
+
+fn rows(writers: u32, ours: &Runs, bare: &Runs, tutorial: &Runs) -> Vec<Row> {
+    let mut row = ours.row(&writing(writers), bare);
+    row.what += &delivered(ours);
+    if tutorial.total == 0 {
+        return vec![row];
+    }
+    let ratio = ours.sent.ratio(&tutorial.sent, 0.5);
+    let row = row.alternative(Value::PerSecond(tutorial.sent.p50()));
+    vec![row.bar("at least 2x the alternative", ratio >= 2.0)]
+}
+
+fn writing(writers: u32) -> String {
+    format!("{writers} writer{}", if writers == 1 { "" } else { "s" })
+}
+
+/// How much of the accepted rate was delivered at the same time.
+fn delivered(runs: &Runs) -> String {
+    format!(" ({:.0} %)", 100.0 * runs.delivered.ratio(&runs.sent, 0.5))
+}
+
+impl Runs {
+    fn row(&self, what: &str, bare: &Self) -> Row {
+        let value = Value::PerSecond(bare.sent.p50());
+        let ratio = self.sent.ratio(&bare.sent, 0.5);
+        Row::new(what, Value::PerSecond(self.sent.p50())).bare(value, ratio)
+    }
+
+    fn add(
+        &mut self,
+        plan: &Plan<'_>,
+        kind: Kind,
+        writers: u32,
+        time: Duration,
+    ) -> anyhow::Result<()> {
+        let dir = plan.folder("throughput")?;
+        Medium::prepare(kind, &dir, &[READER])?;
+        let reader = Medium::new(kind, &dir, READER, READER);
+        let mut reader = worker::start_ready(&Job::Reader(reader))?;
+        let mut workers = Vec::new();
+        for number in 0..writers {
+            let medium = Medium::new(kind, &dir, &format!("w{number}"), READER);
+            workers.push(worker::start(&Job::Writer { medium, number })?);
+        }
+        for writer in &mut workers {
+            worker::expect_ready(writer)?;
+        }
+        let started = clock::nanos();
+        let until = started + u64::try_from(time.as_nanos())?;
+        for writer in &mut workers {
+            worker::tell(writer, &until.to_string())?;
+        }
+        let mut sent = 0;
+        for writer in &mut workers {
+            let wrote: Wrote = worker::answer(writer)?;
+            sent += wrote.sent;
+            self.refused += wrote.refused;
+        }
+        let took: Took = worker::ask(&mut reader, &sent.to_string())?;
+        let span = took.last.saturating_sub(started).max(until - started);
+        self.sent.push([sent as f64 / time.as_secs_f64()]);
+        self.delivered
+            .push([took.different as f64 * 1e9 / span as f64]);
+        self.total += sent;
+        self.lost += sent.saturating_sub(took.different);
+        self.repeated += took.repeated;
+        drop((reader, workers));
+        std::fs::remove_dir_all(&dir)?;
+        Ok(())
+    }
+}
+
+/// The worker that sends until a given time.
+pub(super) fn write(medium: &Medium, writer: u32) -> anyhow::Result<()> {
+    let mut end = medium.open_to_send()?;
+    worker::say_ready();
+    let until = number(&worker::hear()?.unwrap_or_default(), 0)?;
+    let mut wrote = Wrote {
+        sent: 0,
+        refused: 0,
+    };
+    while clock::nanos() < until {
+        if end.send(&format!("{writer} {}", wrote.sent))? {
+            wrote.sent += 1;
+        } else {
+            wrote.refused += 1;
+            std::thread::sleep(REST);
+        }
+    }
+    worker::say(&wrote)
+}
+
+/// The worker that takes everything.
+pub(super) fn read(medium: &Medium) -> anyhow::Result<()> {
+    let mut end = medium.open()?;
+    let told = listen();
+    worker::say_ready();
+    let mut seen = HashSet::new();
+    let mut took = Took {
+        different: 0,
+        repeated: 0,
+        last: 0,
+    };
+    let mut total = None;
+    let mut progress = Instant::now();
+    loop {
+        for text in end.next(Some(Instant::now() + Duration::from_millis(20)))? {
+            if !seen.insert((number(&text, 0)?, number(&text, 1)?)) {
+                took.repeated += 1;
+            }
+            took.last = clock::nanos();
+            progress = Instant::now();
+        }
+        took.different = seen.len() as u64;
+        total = match told.try_recv() {
+            Ok(sent) => Some(sent),
+            Err(TryRecvError::Empty) => total,
+            Err(TryRecvError::Disconnected) if total.is_none() => return Ok(()),
+            Err(TryRecvError::Disconnected) => total,
+        };
+        let enough = total.is_some_and(|total| took.different >= total);
+        if enough || (total.is_some() && progress.elapsed() > PATIENCE) {
+            return worker::say(&took);
+        }
+    }
+}
+
+/// The number this process is told while it does something else.
+fn listen() -> Receiver<u64> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        if let Ok(Some(line)) = worker::hear()
+            && let Ok(number) = line.parse()
+        {
+            let _ = sender.send(number);
+        }
+    });
+    receiver
+}

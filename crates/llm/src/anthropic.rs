@@ -1,0 +1,161 @@
+//! The Messages API of Anthropic, also served by others.
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio_util::sync::CancellationToken;
+
+use crate::conversation::Provider;
+use crate::decode::Decoder;
+use crate::error::ModelError;
+use crate::failure::Site;
+use crate::http::{self, ClientError, ClientOptions, Endpoint};
+use crate::model::{BoxFuture, EventSink, Model, Reply};
+use crate::request::Request;
+use crate::secret::Secret;
+
+mod block;
+mod decode;
+mod encode;
+
+pub(crate) use decode::MessageAssembler;
+
+/// Where the provider itself is.
+pub const ANTHROPIC_ADDRESS: &str = "https://api.anthropic.com";
+/// The version of the wire format that all servers understand. What is sent is
+/// valid under the later ones as well.
+pub const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+const ADDRESS_VARIABLE: &str = "ANTHROPIC_BASE_URL";
+
+/// How a key is shown to the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnthropicAuth {
+    /// Not at all, for a server of one's own.
+    None,
+    /// As `x-api-key`, the key of `ANTHROPIC_API_KEY`.
+    ApiKey(Secret),
+    /// As `authorization: Bearer`, the token of `ANTHROPIC_AUTH_TOKEN`.
+    Bearer(Secret),
+}
+
+impl AnthropicAuth {
+    fn variable(&self) -> &'static str {
+        match self {
+            Self::None | Self::ApiKey(_) => "ANTHROPIC_API_KEY",
+            Self::Bearer(_) => "ANTHROPIC_AUTH_TOKEN",
+        }
+    }
+
+    fn secret(&self) -> Option<&Secret> {
+        match self {
+            Self::None => None,
+            Self::ApiKey(key) | Self::Bearer(key) => Some(key),
+        }
+    }
+
+    fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ClientError> {
+        let variable = self.variable();
+        Ok(match self {
+            Self::None => None,
+            Self::ApiKey(key) => {
+                let value = http::secret_header(key.expose(), variable)?;
+                Some((HeaderName::from_static("x-api-key"), value))
+            }
+            Self::Bearer(key) => Some(http::bearer(key, variable)?),
+        })
+    }
+}
+
+/// What a client of the Messages API needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnthropicConfig {
+    /// The name of the model.
+    pub model: String,
+    /// The key.
+    pub auth: AnthropicAuth,
+    /// The address, without `/v1/messages`.
+    pub base_url: String,
+    /// The version of the wire format.
+    pub version: String,
+    /// The beta features to switch on.
+    pub betas: Vec<String>,
+    /// Times and retries.
+    pub options: ClientOptions,
+}
+
+impl AnthropicConfig {
+    /// A client of the provider itself.
+    pub fn new(model: impl Into<String>, auth: AnthropicAuth) -> Self {
+        Self {
+            model: model.into(),
+            auth,
+            base_url: ANTHROPIC_ADDRESS.to_owned(),
+            version: ANTHROPIC_VERSION.to_owned(),
+            betas: Vec::new(),
+            options: ClientOptions::default(),
+        }
+    }
+}
+
+/// A model behind the Messages API.
+#[derive(Debug)]
+pub struct Anthropic {
+    name: String,
+    model: String,
+    endpoint: Endpoint,
+}
+
+impl Anthropic {
+    /// A client. Nothing is sent yet.
+    pub fn new(config: AnthropicConfig) -> Result<Self, ClientError> {
+        let base = http::parse_address(&config.base_url, ADDRESS_VARIABLE)?;
+        // Users of other wire formats are used to write the version there.
+        let path = if base.path().ends_with("/v1") {
+            "/messages"
+        } else {
+            "/v1/messages"
+        };
+        let mut headers = HeaderMap::new();
+        let setting = |text: &str, name| {
+            HeaderValue::from_str(text).map_err(|_| ClientError::Setting { name })
+        };
+        headers.insert("anthropic-version", setting(&config.version, "version")?);
+        if !config.betas.is_empty() {
+            let betas = setting(&config.betas.join(","), "betas")?;
+            headers.insert("anthropic-beta", betas);
+        }
+        headers.extend(config.auth.header()?);
+        let site = Site {
+            provider: Provider::Anthropic,
+            model: config.model.clone(),
+            address: base.to_string(),
+            key_variable: config.auth.variable(),
+            address_variable: ADDRESS_VARIABLE,
+            secret: config.auth.secret().cloned(),
+        };
+        Ok(Self {
+            name: format!("anthropic:{}", config.model),
+            endpoint: Endpoint::new(http::join(&base, path), headers, site, config.options)?,
+            model: config.model,
+        })
+    }
+}
+
+impl Model for Anthropic {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        events: &'a mut EventSink<'_>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let body = encode::encode(request, &self.model)?;
+            self.endpoint
+                .ask(body, Decoder::anthropic, events, cancel)
+                .await
+        })
+    }
+}

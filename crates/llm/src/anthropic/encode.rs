@@ -1,0 +1,251 @@
+//! Requests of the Messages API.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::conversation::{Block, Provider, Role};
+use crate::json::RawJson;
+use crate::request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, TurnView};
+
+/// The body of a request.
+///
+/// It has at most four cache breakpoints: after the tools, after the system
+/// text, and after the last two turns of the user. The last makes the next
+/// request find all that is sent now; the one before finds what the previous
+/// request left there, also if this turn brought more blocks than the provider
+/// looks back.
+pub(super) fn encode(request: &Request, model: &str) -> Result<Vec<u8>, RequestError> {
+    let turns = request.view(is_understood)?;
+    let body = Body {
+        model,
+        max_tokens: request.max_tokens,
+        stream: true,
+        system: system(&request.system),
+        tools: tools(&request.tools),
+        tool_choice: tool_choice(request),
+        temperature: request.tuning.temperature,
+        top_p: request.tuning.top_p,
+        thinking: request.tuning.thinking.map(thinking),
+        output_config: request.tuning.effort.map(|effort| OutputConfig { effort }),
+        messages: messages(&turns),
+    };
+    Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
+}
+
+/// Unsigned thoughts and unknown blocks of the other wire format are refused by
+/// this one.
+fn is_understood(block: &Block) -> bool {
+    match block {
+        Block::Thinking { signature, .. } => signature.is_some(),
+        Block::Opaque { provider, .. } => *provider == Provider::Anthropic,
+        Block::Text { .. }
+        | Block::RedactedThinking { .. }
+        | Block::ToolUse(_)
+        | Block::ToolResult(_) => true,
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<WireToolChoice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<WireThinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+struct WireToolChoice<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct WireThinking {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_tokens: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct OutputConfig {
+    effort: Effort,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: Role,
+    content: Vec<Content<'a>>,
+}
+
+/// A block, or one as it came.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Known(Known<'a>),
+    AsItCame(&'a RawJson),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Known<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a RawJson,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+}
+
+/// A cache breakpoint.
+#[derive(Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+impl CacheControl {
+    const EPHEMERAL: Self = Self { kind: "ephemeral" };
+}
+
+fn system(text: &str) -> Vec<Content<'_>> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    vec![Content::Known(Known::Text {
+        text,
+        cache_control: Some(CacheControl::EPHEMERAL),
+    })]
+}
+
+fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
+    let last = specs.len().saturating_sub(1);
+    specs
+        .iter()
+        .enumerate()
+        .map(|(place, spec)| Tool {
+            name: &spec.name,
+            description: &spec.description,
+            input_schema: &spec.input_schema,
+            cache_control: (place == last).then_some(CacheControl::EPHEMERAL),
+        })
+        .collect()
+}
+
+fn tool_choice(request: &Request) -> Option<WireToolChoice<'_>> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    let (kind, name) = match &request.tool_choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => ("none", None),
+        ToolChoice::Any => ("any", None),
+        ToolChoice::Tool(name) => ("tool", Some(name.as_str())),
+    };
+    Some(WireToolChoice { kind, name })
+}
+
+fn thinking(mode: Thinking) -> WireThinking {
+    let (kind, budget_tokens) = match mode {
+        Thinking::Adaptive => ("adaptive", None),
+        Thinking::Budget(tokens) => ("enabled", Some(tokens)),
+        Thinking::Disabled => ("disabled", None),
+    };
+    WireThinking {
+        kind,
+        budget_tokens,
+    }
+}
+
+fn messages<'a>(turns: &[TurnView<'a>]) -> Vec<Message<'a>> {
+    let mut messages: Vec<_> = turns
+        .iter()
+        .map(|turn| Message {
+            role: turn.role,
+            content: turn.blocks.iter().map(|block| content(block)).collect(),
+        })
+        .collect();
+    let users = messages
+        .iter_mut()
+        .rev()
+        .filter(|message| message.role == Role::User);
+    for message in users.take(2) {
+        if let Some(Content::Known(
+            Known::Text { cache_control, .. } | Known::ToolResult { cache_control, .. },
+        )) = message.content.last_mut()
+        {
+            *cache_control = Some(CacheControl::EPHEMERAL);
+        }
+    }
+    messages
+}
+
+fn content(block: &Block) -> Content<'_> {
+    Content::Known(match block {
+        Block::Text { text } => Known::Text {
+            text,
+            cache_control: None,
+        },
+        Block::Thinking { text, signature } => Known::Thinking {
+            thinking: text,
+            signature: signature.as_deref().unwrap_or(""),
+        },
+        Block::RedactedThinking { data } => Known::RedactedThinking { data },
+        Block::ToolUse(tool_use) => Known::ToolUse {
+            id: &tool_use.id,
+            name: &tool_use.name,
+            input: tool_use.replayed_input(),
+        },
+        Block::ToolResult(result) => Known::ToolResult {
+            tool_use_id: &result.tool_use_id,
+            content: &result.content,
+            is_error: result.is_error,
+            cache_control: None,
+        },
+        Block::Opaque { json, .. } => return Content::AsItCame(json),
+    })
+}

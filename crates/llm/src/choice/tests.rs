@@ -1,0 +1,152 @@
+use super::*;
+
+const ANTHROPIC: (&str, &str) = ("ANTHROPIC_API_KEY", "sk-a");
+const TOKEN: (&str, &str) = ("ANTHROPIC_AUTH_TOKEN", "sk-t");
+const OPENAI: (&str, &str) = ("OPENAI_API_KEY", "sk-o");
+
+fn variables(pairs: &[(&str, &str)]) -> Variables {
+    pairs.iter().copied().collect()
+}
+
+fn parse(value: &str, pairs: &[(&str, &str)]) -> Result<String, String> {
+    match ModelChoice::parse(value, &variables(pairs)) {
+        Ok(choice) => Ok(choice.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn ok(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+#[test]
+fn full_values() {
+    for value in [
+        "anthropic:claude-x",
+        "openai:gpt-x",
+        "openai:llama3:8b",
+        "openai:org/model",
+        "offline",
+        "script:a:b.jsonl",
+    ] {
+        assert_eq!(parse(value, &[]), ok(value));
+    }
+    assert_eq!(parse(" anthropic: x ", &[]), ok("anthropic:x"));
+}
+
+#[test]
+fn a_bare_name_belongs_to_the_provider_whose_key_is_set() {
+    assert_eq!(parse("m", &[ANTHROPIC]), ok("anthropic:m"));
+    assert_eq!(parse("m", &[TOKEN]), ok("anthropic:m"));
+    assert_eq!(parse("m", &[OPENAI]), ok("openai:m"));
+    assert_eq!(
+        parse("m", &[OPENAI, ("ANTHROPIC_API_KEY", " ")]),
+        ok("openai:m")
+    );
+    let local = ("OPENAI_BASE_URL", "http://localhost:1/v1");
+    assert_eq!(parse("m", &[local]), ok("openai:m"));
+    assert_eq!(parse("m", &[local, ANTHROPIC]), ok("anthropic:m"));
+    assert_eq!(
+        parse("claude-x", &[ANTHROPIC, OPENAI]),
+        ok("anthropic:claude-x")
+    );
+    assert_eq!(parse("gpt-x", &[ANTHROPIC, OPENAI]), ok("openai:gpt-x"));
+}
+
+#[test]
+fn a_wrong_value_says_which_values_there_are() {
+    for (value, pairs, reason) in [
+        ("", &[][..], "it is empty"),
+        ("anthropic", &[], "after a colon"),
+        ("anthropic:", &[], "nothing follows"),
+        ("script: ", &[], "nothing follows"),
+        ("llama3:8b", &[OPENAI], "openai:llama3:8b"),
+        ("m", &[], "no key is set"),
+        ("m", &[ANTHROPIC, OPENAI], "both"),
+    ] {
+        let error = parse(value, pairs).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+        for word in ["anthropic:NAME", "openai:NAME", "offline", "script:FILE"] {
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}
+
+#[test]
+fn the_caller_wins_then_the_variables_then_offline() {
+    let both = [("TEAM_MODEL", "anthropic:t"), ("MODEL_ID", "openai:m")];
+    let chosen = |value, pairs: &[(&str, &str)]| {
+        let chosen = choose(value, &variables(pairs)).unwrap();
+        (chosen.choice.to_string(), chosen.by)
+    };
+    assert_eq!(
+        chosen(Some("offline"), &both),
+        ("offline".into(), ChosenBy::Caller)
+    );
+    assert_eq!(
+        chosen(None, &both),
+        ("anthropic:t".into(), ChosenBy::Variable("TEAM_MODEL"))
+    );
+    assert_eq!(
+        chosen(None, &both[1..]),
+        ("openai:m".into(), ChosenBy::Variable("MODEL_ID"))
+    );
+    assert_eq!(
+        chosen(None, &[ANTHROPIC]),
+        ("offline".into(), ChosenBy::Default)
+    );
+    assert!(choose(None, &variables(&[("MODEL_ID", "x:y")])).is_err());
+}
+
+#[test]
+fn a_dotenv_fills_only_what_is_missing() {
+    let mut variables = variables(&[("A", "mine"), ("B", "")]);
+    variables.fill(parse_dotenv("A=theirs\nB=theirs\nC=theirs\n"));
+    assert_eq!(variables.get("A"), Some("mine"));
+    assert_eq!(variables.get("B"), Some("theirs"));
+    assert_eq!(variables.get("C"), Some("theirs"));
+}
+
+fn build(choice: &ModelChoice, pairs: &[(&str, &str)]) -> Result<Option<String>, String> {
+    match choice.build(&variables(pairs), "alice", ClientOptions::default()) {
+        Ok(model) => Ok(model.map(|model| model.name().to_owned())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn a_choice_is_built_with_its_key_and_address() {
+    let anthropic = ModelChoice::Anthropic("m".into());
+    let openai = ModelChoice::OpenAi("m".into());
+    assert_eq!(build(&anthropic, &[TOKEN]), Ok(Some("anthropic:m".into())));
+    assert_eq!(build(&openai, &[OPENAI]), Ok(Some("openai:m".into())));
+    let local = ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1/");
+    assert_eq!(build(&openai, &[local]), Ok(Some("openai:m".into())));
+    assert_eq!(build(&ModelChoice::Offline, &[]), Ok(None));
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    let anthropic = ModelChoice::Anthropic("m".into());
+    let openai = ModelChoice::OpenAi("m".into());
+    let error = build(&anthropic, &[OPENAI]).unwrap_err();
+    assert!(error.contains("ANTHROPIC_API_KEY"), "{error}");
+    let error = build(&openai, &[ANTHROPIC]).unwrap_err();
+    assert!(error.contains("OPENAI_API_KEY"), "{error}");
+    for bad in [
+        "nonsense",
+        "ftp://host",
+        "http://me:pw@host",
+        "http://host?key=pw",
+    ] {
+        let error = build(&openai, &[OPENAI, ("OPENAI_BASE_URL", bad)]).unwrap_err();
+        assert!(error.contains("OPENAI_BASE_URL"), "{error}");
+        assert!(!error.contains("pw"), "{error}");
+    }
+    let error = build(&openai, &[("OPENAI_API_KEY", "sk-\u{7f}x")]).unwrap_err();
+    assert!(error.contains("OPENAI_API_KEY"), "{error}");
+    assert!(!error.contains("sk-"), "{error}");
+    let script = ModelChoice::Script("/nowhere/to/be/found".into());
+    let error = build(&script, &[]).unwrap_err();
+    assert!(error.contains("/nowhere/to/be/found"), "{error}");
+}

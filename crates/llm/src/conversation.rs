@@ -1,0 +1,262 @@
+//! The conversation with a model, in a form that belongs to no provider.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::json::{RawJson, mend_whole};
+
+mod stored;
+
+/// Who speaks in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The program and its users, tool results included.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// A wire format, and so the family of providers that understands a block which
+/// is kept in the form it came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// The Messages API.
+    Anthropic,
+    /// Chat Completions, as OpenAI and many others serve it.
+    OpenAi,
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+        })
+    }
+}
+
+/// What one side says before the other side speaks.
+///
+/// Turns are stored as JSON. They must be read directly by `serde_json`, for the
+/// reason that [`RawJson`] gives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub blocks: Vec<Block>,
+}
+
+impl Turn {
+    /// A user's turn that is one text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self {
+            role: Role::User,
+            blocks: vec![Block::text(text)],
+        }
+    }
+
+    /// A user's turn that answers the tool uses of the turn before.
+    pub fn results(results: impl IntoIterator<Item = ToolResult>) -> Self {
+        Self {
+            role: Role::User,
+            blocks: results.into_iter().map(Block::ToolResult).collect(),
+        }
+    }
+
+    /// The model's turn, as a reply brought it.
+    pub fn assistant(blocks: Vec<Block>) -> Self {
+        Self {
+            role: Role::Assistant,
+            blocks,
+        }
+    }
+}
+
+/// A piece of a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    try_from = "stored::StoredBlock"
+)]
+pub enum Block {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// What the model thought before it spoke.
+    Thinking {
+        /// The thought; a provider may hide it and send only the signature.
+        text: String,
+        /// The provider's seal, kept as it came. Wire formats without seals
+        /// have none, which is not the same as an empty one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// A thought that only the provider can read.
+    RedactedThinking {
+        /// The sealed thought, kept as it came.
+        data: String,
+    },
+    /// The model wants a tool to be run.
+    ToolUse(ToolUse),
+    /// What a tool gave.
+    ToolResult(ToolResult),
+    /// A block of a kind unknown here. It goes back to the provider that sent
+    /// it, and to no other.
+    Opaque {
+        /// Who sent it.
+        provider: Provider,
+        /// The block as it came.
+        json: RawJson,
+    },
+}
+
+impl Block {
+    /// A block of text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// The text for a reader, if the block has any. Thoughts and tool blocks
+    /// have none.
+    pub fn readable_text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Text { text } => Some(Cow::Borrowed(text)),
+            Self::Opaque { json, .. } => {
+                #[derive(Deserialize)]
+                struct Readable {
+                    text: String,
+                }
+                let readable: Readable = json.read().ok()?;
+                Some(Cow::Owned(readable.text))
+            }
+            Self::Thinking { .. }
+            | Self::RedactedThinking { .. }
+            | Self::ToolUse(_)
+            | Self::ToolResult(_) => None,
+        }
+    }
+}
+
+/// The model's wish to have a tool run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// Ties the result to the use.
+    pub id: String,
+    /// The name of the tool.
+    pub name: String,
+    /// A JSON object, always; what the model wrote if there is no flaw.
+    input: RawJson,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flaw: Option<InputFlaw>,
+}
+
+impl ToolUse {
+    /// A use from the text of the arguments as the model wrote it. Empty means
+    /// no arguments. A text that is not a JSON object becomes a flawed use.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: &str) -> Self {
+        let arguments = arguments.trim();
+        let (input, flaw) = match arguments {
+            "" | "null" => (RawJson::from(json!({})), None),
+            text => match RawJson::parse(mend_whole(text.to_owned())) {
+                Ok(input) if input.is_object() => (input, None),
+                Ok(_) | Err(_) => (keep_flawed(text), Some(InputFlaw::NotAnObject)),
+            },
+        };
+        Self {
+            id: id.into(),
+            name: name.into(),
+            input,
+            flaw,
+        }
+    }
+
+    /// The same use, marked as cut off by a limit.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        if self.flaw.is_none() {
+            self.input = keep_flawed(self.input.get());
+        }
+        self.flaw = Some(InputFlaw::Cut);
+        self
+    }
+
+    /// The arguments, a JSON object. A flawed use has none: the tool must not
+    /// run, and the flaw's text is the result to give to the model.
+    pub fn arguments(&self) -> Result<&RawJson, InputFlaw> {
+        match self.flaw {
+            None => Ok(&self.input),
+            Some(flaw) => Err(flaw),
+        }
+    }
+
+    /// What goes back to the provider as the input of this use: an object, also
+    /// if the use is flawed.
+    pub fn replayed_input(&self) -> &RawJson {
+        &self.input
+    }
+}
+
+/// Wire formats insist on an object, so that a text which is none is wrapped.
+fn keep_flawed(text: &str) -> RawJson {
+    RawJson::from(json!({ "INVALID_JSON": text }))
+}
+
+/// Why the arguments of a tool use cannot be used. The text is meant for the
+/// model, as the result of the use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum InputFlaw {
+    /// The text is not JSON, or JSON but not an object.
+    #[error(
+        "the tool was not run: its arguments are not a JSON object; send the call again with valid arguments"
+    )]
+    NotAnObject,
+    /// The reply was cut off, and this use was its end.
+    #[error(
+        "the tool was not run: the reply was cut off inside this call; send the call again, in smaller parts if it is large"
+    )]
+    Cut,
+}
+
+/// What a tool gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The use that this answers.
+    pub tool_use_id: String,
+    /// The output.
+    pub content: String,
+    /// Whether the output tells of a failure.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+impl ToolResult {
+    /// The output of a tool that worked.
+    pub fn ok(tool_use_id: impl Into<String>, content: impl Into<String>) -> Self {
+        Self {
+            tool_use_id: tool_use_id.into(),
+            content: content.into(),
+            is_error: false,
+        }
+    }
+
+    /// The output of a tool that failed, was refused or was cancelled.
+    pub fn error(tool_use_id: impl Into<String>, content: impl Into<String>) -> Self {
+        Self {
+            is_error: true,
+            ..Self::ok(tool_use_id, content)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! What a failed try means: whether it may pass, and what to tell if not.
+
+use std::time::Duration;
+
+use crate::conversation::Provider;
+use crate::decode::DecodeError;
+use crate::error::{Detail, ModelError};
+use crate::model::WaitReason;
+use crate::secret::Secret;
+
+mod body;
+
+pub use body::ErrorInfo;
+
+/// How a try failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It will fail again, whatever is done.
+    Final(ModelError),
+    /// Another try may work.
+    Passing(Passing),
+}
+
+/// A failure that may pass.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    pub(crate) reason: WaitReason,
+    pub(crate) detail: Detail,
+    /// How long the server asks to wait.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// What the headers of an answer say about another try.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RetryHints {
+    pub(crate) retry_after: Option<Duration>,
+    /// The server's own verdict, which wins over the status.
+    pub(crate) should_retry: Option<bool>,
+    pub(crate) request_id: Option<String>,
+}
+
+/// Who is asked, for the words of errors.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) provider: Provider,
+    pub(crate) model: String,
+    /// The address as it may be shown, without user and password.
+    pub(crate) address: String,
+    pub(crate) key_variable: &'static str,
+    pub(crate) address_variable: &'static str,
+    pub(crate) secret: Option<Secret>,
+}
+
+impl Site {
+    /// The words of an error, with the key taken out. Every text of a server or
+    /// a library passes through here before anyone sees it.
+    pub(crate) fn detail(&self, message: &str, request_id: Option<String>) -> Detail {
+        let scrub = |text: &str| match &self.secret {
+            Some(secret) => secret.scrub(text),
+            None => text.to_owned(),
+        };
+        Detail {
+            message: shorten(&scrub(message)),
+            request_id: request_id.map(|id| shorten(&scrub(&id))),
+        }
+    }
+
+    /// A failure of the connection or of the reading.
+    pub(crate) fn passing(&self, reason: WaitReason, message: &str) -> Failure {
+        Failure::Passing(Passing {
+            reason,
+            detail: self.detail(message, None),
+            retry_after: None,
+        })
+    }
+
+    /// An answer with a status other than success.
+    pub(crate) fn refused(
+        &self,
+        status: u16,
+        info: &ErrorInfo,
+        hints: RetryHints,
+        bytes: usize,
+    ) -> Failure {
+        let request_id = hints.request_id.or_else(|| info.request_id.clone());
+        let detail = self.detail(&info.message, request_id);
+        if let Some(error) = info.always_final(status, &detail) {
+            return Failure::Final(error);
+        }
+        let reason = match status {
+            429 => Some(WaitReason::RateLimit),
+            503 | 529 => Some(WaitReason::Overloaded),
+            408 | 409 | 425 | 500.. => Some(WaitReason::ServerError(status)),
+            _ => None,
+        };
+        let reason = match hints.should_retry {
+            Some(true) => reason.or(Some(WaitReason::ServerError(status))),
+            Some(false) => None,
+            None => reason,
+        };
+        match reason {
+            Some(reason) => Failure::Passing(Passing {
+                reason,
+                detail,
+                retry_after: hints.retry_after,
+            }),
+            None => Failure::Final(self.final_error(status, detail, bytes)),
+        }
+    }
+
+    /// A reply that could not be decoded, or an error inside one.
+    pub(crate) fn undecoded(&self, error: &DecodeError, bytes: usize) -> Failure {
+        let reason = match error {
+            DecodeError::Server(info) => return self.error_in_reply(info, bytes),
+            DecodeError::Cut => WaitReason::StreamCut,
+            DecodeError::Empty => WaitReason::Empty,
+            DecodeError::Malformed { .. } | DecodeError::NotAStream | DecodeError::TooLarge => {
+                WaitReason::Unreadable
+            }
+        };
+        self.passing(reason, &error.to_string())
+    }
+
+    fn error_in_reply(&self, info: &ErrorInfo, bytes: usize) -> Failure {
+        match info.implied_status() {
+            Some(status) => self.refused(status, info, RetryHints::default(), bytes),
+            None => Failure::Passing(Passing {
+                reason: WaitReason::ErrorInReply,
+                detail: self.detail(&info.message, info.request_id.clone()),
+                retry_after: None,
+            }),
+        }
+    }
+
+    fn final_error(&self, status: u16, detail: Detail, bytes: usize) -> ModelError {
+        match status {
+            401 => ModelError::KeyRefused {
+                variable: self.key_variable,
+                address: self.address.clone(),
+                detail,
+            },
+            402 => ModelError::Billing(detail),
+            403 => ModelError::Forbidden {
+                variable: self.key_variable,
+                model: self.model.clone(),
+                detail,
+            },
+            300..=399 | 404 => ModelError::NotFound {
+                model: self.model.clone(),
+                address: self.address.clone(),
+                variable: self.address_variable,
+                detail,
+            },
+            413 => ModelError::RequestTooLarge { bytes, detail },
+            _ => ModelError::BadRequest { status, detail },
+        }
+    }
+}
+
+/// The text on one line, cut after some hundred characters.
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 500;
+    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = words.char_indices().nth(LONGEST) {
+        words.truncate(cut);
+        words.push('…');
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! The thin skin of HTTP around encoding and decoding.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Client, Response, Url};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::decode::{DecodeError, Decoder};
+use crate::error::ModelError;
+use crate::failure::{ErrorInfo, Failure, Passing, RetryHints, Site};
+use crate::model::{Event, EventSink, Reply, WaitReason, Waiting};
+use crate::retry::{FailedTry, RetryPolicy, retry_after};
+
+mod address;
+
+pub use address::ClientError;
+use address::is_loopback;
+pub(crate) use address::{bearer, join, parse_address, secret_header};
+
+/// The most bytes that are read of the body of an error.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// How long the rest of a complete reply is waited for. When it has come the
+/// connection serves the next request.
+const DRAIN_TIME: Duration = Duration::from_millis(200);
+
+/// Times of the connection and of the retries.
+///
+/// There is no limit for a whole reply: models think, and busy servers pause,
+/// for minutes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// How often and how long a call is tried.
+    pub retry: RetryPolicy,
+    /// The longest time to make a connection.
+    pub connect_timeout: Duration,
+    /// The longest time in which nothing arrives.
+    pub idle_timeout: Duration,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            retry: RetryPolicy::default(),
+            connect_timeout: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+/// One address that is asked with the same headers every time.
+pub(crate) struct Endpoint {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    site: Site,
+    options: ClientOptions,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("site", &self.site)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn new(
+        url: Url,
+        mut headers: HeaderMap,
+        site: Site,
+        options: ClientOptions,
+    ) -> Result<Self, ClientError> {
+        headers.insert(
+            reqwest::header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        Ok(Self {
+            client: client(&url, &options)?,
+            url,
+            headers,
+            site,
+            options,
+        })
+    }
+
+    /// Asks until there is a reply or no hope, or until it is cancelled.
+    pub(crate) async fn ask(
+        &self,
+        body: Vec<u8>,
+        new_decoder: impl Fn() -> Decoder,
+        events: &mut EventSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, ModelError> {
+        // Dropping the other branch ends it wherever it waits.
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ModelError::Cancelled),
+            reply = self.persist(&body, new_decoder, events) => reply,
+        }
+    }
+
+    async fn persist(
+        &self,
+        body: &[u8],
+        new_decoder: impl Fn() -> Decoder,
+        events: &mut EventSink<'_>,
+    ) -> Result<Reply, ModelError> {
+        let mut tries = 0;
+        let mut first_failure = None;
+        loop {
+            let passing = match self.attempt(body, new_decoder(), events).await {
+                Ok(reply) => return Ok(reply),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Passing(passing)) => passing,
+            };
+            tries += 1;
+            let failed = FailedTry {
+                tries,
+                since_first: first_failure.get_or_insert_with(Instant::now).elapsed(),
+                reason: passing.reason,
+                retry_after: passing.retry_after,
+            };
+            let Some(delay) = self.options.retry.delay(failed, fastrand::f64()) else {
+                return Err(self.give_up(tries, passing));
+            };
+            events(Event::Waiting(Waiting {
+                reason: passing.reason,
+                delay,
+                failed_tries: tries,
+            }));
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    async fn attempt(
+        &self,
+        body: &[u8],
+        decoder: Decoder,
+        events: &mut EventSink<'_>,
+    ) -> Result<Reply, Failure> {
+        let request = self
+            .client
+            .post(self.url.clone())
+            .headers(self.headers.clone())
+            .body(body.to_vec());
+        let response = match timeout(self.options.idle_timeout, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.unsent(error)),
+            Err(_) => return Err(self.silence()),
+        };
+        if response.status().is_success() {
+            self.read(response, decoder, events, body.len()).await
+        } else {
+            Err(self.refusal(response, body.len()).await)
+        }
+    }
+
+    async fn read(
+        &self,
+        mut response: Response,
+        mut decoder: Decoder,
+        events: &mut EventSink<'_>,
+        sent: usize,
+    ) -> Result<Reply, Failure> {
+        let idle = self.options.idle_timeout;
+        let mut cut = None;
+        while !decoder.is_complete() {
+            match timeout(idle, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => decoder
+                    .push(&bytes, &mut |event| events(event))
+                    .map_err(|error| self.site.undecoded(&error, sent))?,
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => {
+                    let words = chain(&error.without_url());
+                    cut = Some(self.site.passing(WaitReason::StreamCut, &words));
+                    break;
+                }
+                Err(_) => {
+                    cut = Some(self.silence());
+                    break;
+                }
+            }
+        }
+        let complete = decoder.is_complete();
+        // A reply may be whole although its connection broke, since one wire
+        // format has its end marker before the end of the stream.
+        let reply = decoder.finish().map_err(|error| match (error, cut) {
+            (DecodeError::Cut, Some(cut)) => cut,
+            (error, _) => self.site.undecoded(&error, sent),
+        })?;
+        if complete {
+            drain(response).await;
+        }
+        Ok(reply)
+    }
+
+    async fn refusal(&self, mut response: Response, sent: usize) -> Failure {
+        let status = response.status();
+        let hints = hints(response.headers());
+        let target = response.headers().get(reqwest::header::LOCATION).cloned();
+        let mut body = Vec::new();
+        let reading = async {
+            while let Ok(Some(bytes)) = response.chunk().await {
+                body.extend_from_slice(&bytes);
+                if body.len() > MAX_ERROR_BYTES {
+                    break;
+                }
+            }
+        };
+        // What has come until then says enough.
+        let _ = timeout(
+            self.options.idle_timeout.min(Duration::from_secs(10)),
+            reading,
+        )
+        .await;
+        let mut info = ErrorInfo::parse(&body);
+        if let Some(target) = target.as_ref().and_then(|target| target.to_str().ok()) {
+            info.message = format!("it sends to {target}");
+        }
+        self.site.refused(status.as_u16(), &info, hints, sent)
+    }
+
+    fn unsent(&self, error: reqwest::Error) -> Failure {
+        let reason = if error.is_connect() {
+            WaitReason::CannotConnect
+        } else {
+            WaitReason::StreamCut
+        };
+        self.site.passing(reason, &chain(&error.without_url()))
+    }
+
+    fn silence(&self) -> Failure {
+        let seconds = self.options.idle_timeout.as_secs_f64();
+        let words = format!("nothing came for {seconds} s");
+        self.site.passing(WaitReason::Silence, &words)
+    }
+
+    fn give_up(&self, tries: u32, passing: Passing) -> ModelError {
+        ModelError::GaveUp {
+            provider: self.site.provider,
+            address: self.site.address.clone(),
+            tries,
+            reason: passing.reason,
+            asked_to_wait: passing.retry_after,
+            detail: passing.detail,
+        }
+    }
+}
+
+fn client(url: &Url, options: &ClientOptions) -> Result<Client, ClientError> {
+    // Another client of this process may have installed one; any will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!(
+            env!("CARGO_PKG_NAME"),
+            "/",
+            env!("CARGO_PKG_VERSION")
+        ))
+        .connect_timeout(options.connect_timeout)
+        // A redirect would take the key to a place that the user did not name.
+        .redirect(reqwest::redirect::Policy::none());
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    builder
+        .build()
+        .map_err(|error| ClientError::Http(chain(&error)))
+}
+
+fn hints(headers: &HeaderMap) -> RetryHints {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let all: Vec<_> = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        .collect();
+    RetryHints {
+        retry_after: retry_after(&all, SystemTime::now()),
+        should_retry: text("x-should-retry").and_then(|word| word.parse().ok()),
+        request_id: text("request-id")
+            .or_else(|| text("x-request-id"))
+            .map(str::to_owned),
+    }
+}
+
+/// Reads what is left of a complete reply.
+async fn drain(mut response: Response) {
+    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+    // A server that does not end its reply costs a connection, nothing else.
+    let _ = timeout(DRAIN_TIME, rest).await;
+}
+
+/// The words of an error and of its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !words.contains(&more) {
+            words.push_str(": ");
+            words.push_str(&more);
+        }
+        cause = error.source();
+    }
+    words
+}

@@ -1,0 +1,67 @@
+//! The voice of an agent: one way to talk to models, whoever serves them.
+//!
+//! # Theory of operation
+//!
+//! A conversation is a list of [`Turn`]s that belong to no provider. A
+//! [`Request`] carries it, with the system text and the tools, to a [`Model`],
+//! and the answer is a [`Reply`], whose blocks become the next turn exactly as
+//! they came. While it comes in, [`Event`]s tell about it.
+//!
+//! Three layers make a model of a provider:
+//!
+//! - *Encoding* turns a request into the body of the provider's wire format. It
+//!   first brings the conversation into the order that providers insist on, and
+//!   refuses one that cannot be brought there, see [`Request::validate`].
+//! - *Decoding* turns the bytes of an answer into events and a reply. It is pure
+//!   and takes the bytes in pieces of any size, see [`Decoder`] and [`sse`].
+//! - The *skin* sends the one, reads the other, and tries again where that may
+//!   help. How long it waits is a pure function, see [`RetryPolicy`]. What does
+//!   not pass is a [`ModelError`] that says what to do.
+//!
+//! [`Anthropic`] and [`OpenAi`] are such models; [`ScriptModel`] plays recorded
+//! turns from a file, see [`script`]. [`choose`] finds out which one is meant.
+//!
+//! **Invariant:** a reply is given out only if its end marker came. No tool use
+//! of a reply that was cut off is ever seen by the caller.
+//!
+//! **Invariant:** a key leaves a [`Secret`] only into the header of a request.
+//! Every text of a server or a library is searched for it before it becomes part
+//! of an error.
+//!
+//! **Invariant:** nothing in this crate reads the environment or prints.
+
+mod anthropic;
+pub mod choice;
+mod conversation;
+mod decode;
+mod error;
+mod failure;
+mod http;
+mod json;
+mod model;
+mod openai;
+mod request;
+pub mod retry;
+pub mod script;
+mod secret;
+pub mod sse;
+
+pub use anthropic::{
+    ANTHROPIC_ADDRESS, ANTHROPIC_VERSION, Anthropic, AnthropicAuth, AnthropicConfig,
+};
+pub use choice::{ModelChoice, Variables, choose, parse_dotenv};
+pub use conversation::{Block, InputFlaw, Provider, Role, ToolResult, ToolUse, Turn};
+pub use decode::{DecodeError, Decoder};
+pub use error::{Detail, ModelError};
+pub use failure::ErrorInfo;
+pub use http::{ClientError, ClientOptions};
+pub use json::RawJson;
+pub use model::{
+    BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage, WaitReason, Waiting,
+};
+pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, TokenField};
+pub use request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, Tuning};
+pub use retry::RetryPolicy;
+pub use script::{ScriptError, ScriptModel};
+pub use secret::Secret;
+pub use tokio_util::sync::CancellationToken;

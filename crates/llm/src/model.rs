@@ -1,0 +1,237 @@
+//! The seam between those who talk to a model and those who are one.
+
+use std::fmt;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::conversation::{Block, ToolUse};
+use crate::error::ModelError;
+use crate::request::Request;
+
+/// A future on the heap, so that [`Model`] can be used as `dyn Model`.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Receives what happens while a reply is on its way. It must return quickly.
+pub type EventSink<'a> = dyn FnMut(Event) + Send + 'a;
+
+/// Something that answers: a provider, or a stand-in for one.
+pub trait Model: Send + Sync {
+    /// The name under which it was chosen, like `anthropic:NAME`.
+    fn name(&self) -> &str;
+
+    /// Asks for the next turn. What happens on the way is told to `events`; the
+    /// reply has everything once more, and counts alone.
+    ///
+    /// Failures that may pass are tried again inside, and told as
+    /// [`Event::Waiting`]. When `cancel` is cancelled the call ends at once with
+    /// [`ModelError::Cancelled`], wherever it is.
+    ///
+    /// The clients of providers need a tokio runtime with its network and timers
+    /// switched on.
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        events: &'a mut EventSink<'_>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+}
+
+/// What happens while a reply is on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// More text.
+    TextDelta(String),
+    /// More of a thought.
+    ThinkingDelta(String),
+    /// A tool use has begun; its arguments are still to come.
+    ToolUseStarted {
+        /// Its id.
+        id: String,
+        /// The name of the tool.
+        name: String,
+    },
+    /// The try failed, and another follows after a wait. All that the call told
+    /// before is void.
+    Waiting(Waiting),
+}
+
+/// A wait before the next try. It prints as `waiting: rate limit, 12 s`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Why the last try failed.
+    pub reason: WaitReason,
+    /// How long the wait is.
+    pub delay: Duration,
+    /// How many tries have failed so far.
+    pub failed_tries: u32,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "waiting: {}, ", self.reason)?;
+        if self.delay < Duration::from_secs(1) {
+            write!(f, "{} ms", self.delay.as_millis())
+        } else {
+            write!(f, "{:.0} s", self.delay.as_secs_f64().ceil())
+        }
+    }
+}
+
+/// Why a try failed in a way that may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WaitReason {
+    /// Too many requests or tokens in a span of time.
+    #[error("rate limit")]
+    RateLimit,
+    /// The provider has too much to do, or its model is still being loaded.
+    #[error("overloaded")]
+    Overloaded,
+    /// The server failed with this status.
+    #[error("server error {0}")]
+    ServerError(u16),
+    /// The server told of a failure of its own inside its reply.
+    #[error("server error")]
+    ErrorInReply,
+    /// No connection came about.
+    #[error("cannot connect")]
+    CannotConnect,
+    /// The reply ended before its end marker.
+    #[error("stream cut")]
+    StreamCut,
+    /// Nothing came for a long time.
+    #[error("no answer")]
+    Silence,
+    /// The reply could not be read.
+    #[error("unreadable answer")]
+    Unreadable,
+    /// The reply said nothing and used no tool.
+    #[error("empty answer")]
+    Empty,
+}
+
+/// The model's next turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// What it says, in order, as it came.
+    pub blocks: Vec<Block>,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// What it cost, if the server says so.
+    pub usage: Option<Usage>,
+    /// The model that answered, by the server's word; empty if it gave none.
+    pub model: String,
+}
+
+impl Reply {
+    /// The tool uses, in order. Each needs a result in the next turn, also one
+    /// that is not run.
+    pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolUse(tool_use) => Some(tool_use),
+            _ => None,
+        })
+    }
+
+    /// All text for a reader, in order.
+    pub fn text(&self) -> String {
+        self.blocks
+            .iter()
+            .filter_map(Block::readable_text)
+            .collect()
+    }
+}
+
+/// Why a model stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It is done.
+    EndTurn,
+    /// It waits for the results of its tool uses. Told by their presence, since
+    /// some servers name another reason.
+    ToolUse,
+    /// It reached the limit of the reply. A tool use at the end is marked as cut.
+    MaxTokens,
+    /// It reached a stop sequence.
+    StopSequence,
+    /// The provider made a pause. Append the turn and ask again with
+    /// [`Request::resume`] set.
+    Paused,
+    /// It or its provider refused. No tool use of such a turn is to be run.
+    Refusal {
+        /// The kind of refusal, if told.
+        category: Option<String>,
+        /// The explanation, if given.
+        explanation: Option<String>,
+    },
+    /// The conversation fills the model's window: make it shorter.
+    ContextWindowExceeded,
+    /// A reason unknown here: it stopped.
+    Other(String),
+}
+
+/// Tokens that a reply cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Input that was neither read from the cache nor written to it.
+    pub input: u64,
+    /// Output, thoughts included.
+    pub output: u64,
+    /// Input that was read from the cache.
+    pub cache_read: u64,
+    /// Input that was written to the cache.
+    pub cache_write: u64,
+    /// How much of the output was thought, if told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+}
+
+impl Usage {
+    /// The whole input, which is what fills the model's window.
+    pub fn total_input(&self) -> u64 {
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_told_in_one_line() {
+        let told = |millis| {
+            Waiting {
+                reason: WaitReason::RateLimit,
+                delay: Duration::from_millis(millis),
+                failed_tries: 1,
+            }
+            .to_string()
+        };
+        assert_eq!(told(11_600), "waiting: rate limit, 12 s");
+        assert_eq!(told(700), "waiting: rate limit, 700 ms");
+    }
+
+    #[test]
+    fn stop_reasons_and_usage_can_be_stored() {
+        let stop = StopReason::Refusal {
+            category: Some("cyber".into()),
+            explanation: None,
+        };
+        let text = serde_json::to_string(&stop).unwrap();
+        assert_eq!(serde_json::from_str::<StopReason>(&text).unwrap(), stop);
+        let usage = Usage {
+            input: 1,
+            cache_read: 2,
+            cache_write: 3,
+            ..Usage::default()
+        };
+        let text = serde_json::to_string(&usage).unwrap();
+        assert_eq!(serde_json::from_str::<Usage>(&text).unwrap(), usage);
+        assert_eq!(usage.total_input(), 6);
+    }
+}

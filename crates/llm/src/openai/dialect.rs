@@ -1,0 +1,83 @@
+//! How servers of Chat Completions differ.
+
+/// What a server of Chat Completions understands. The constructors know some
+/// servers; the fields can be set for any other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// The name of the limit of a reply.
+    pub token_field: TokenField,
+    /// The field in which a model's thoughts go back to it beside its tool
+    /// calls, if the server wants them. It is then sent also when empty.
+    pub reasoning_field: Option<String>,
+    /// Whether to ask for the usage at the end of the stream.
+    pub asks_for_usage: bool,
+    /// Whether to allow or forbid several tool calls in one reply; unset, the
+    /// server decides.
+    pub parallel_tool_calls: Option<bool>,
+}
+
+/// The name of the limit of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenField {
+    /// The old name, which most servers know.
+    MaxTokens,
+    /// The new name, the only one that OpenAI's reasoning models accept.
+    MaxCompletionTokens,
+}
+
+impl Dialect {
+    /// OpenAI itself.
+    pub fn openai() -> Self {
+        Self {
+            token_field: TokenField::MaxCompletionTokens,
+            ..Self::compatible()
+        }
+    }
+
+    /// Servers that follow OpenAI: Ollama, vLLM, llama.cpp, gateways.
+    pub fn compatible() -> Self {
+        Self {
+            token_field: TokenField::MaxTokens,
+            reasoning_field: None,
+            asks_for_usage: true,
+            parallel_tool_calls: None,
+        }
+    }
+
+    /// DeepSeek, which refuses tool calls that come back without thoughts.
+    pub fn deepseek() -> Self {
+        Self {
+            reasoning_field: Some("reasoning_content".into()),
+            ..Self::compatible()
+        }
+    }
+
+    /// The dialect of the server at a host.
+    pub fn of_host(host: &str) -> Self {
+        let is_of = |domain: &str| {
+            host.strip_suffix(domain)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        if is_of("openai.com") || is_of("openai.azure.com") {
+            Self::openai()
+        } else if is_of("deepseek.com") {
+            Self::deepseek()
+        } else {
+            Self::compatible()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_tells_the_dialect() {
+        assert_eq!(Dialect::of_host("api.openai.com"), Dialect::openai());
+        assert_eq!(Dialect::of_host("api.deepseek.com"), Dialect::deepseek());
+        for other in ["openrouter.ai", "127.0.0.1", "notopenai.com", ""] {
+            assert_eq!(Dialect::of_host(other), Dialect::compatible(), "{other}");
+        }
+    }
+}

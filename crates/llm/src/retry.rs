@@ -1,0 +1,237 @@
+//! How long to wait before another try, and when to give up. All of it is pure:
+//! time and chance come in as arguments.
+
+use std::time::{Duration, SystemTime};
+
+use crate::model::WaitReason;
+
+/// How many tries there are for a reply that is complete but empty. The same
+/// question often brings the same nothing.
+const TRIES_FOR_EMPTY: u32 = 3;
+
+/// How often and how long a call is tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// The most tries, the first included.
+    pub tries: u32,
+    /// The wait after the first failure; it doubles with every further one.
+    pub first_delay: Duration,
+    /// The longest wait, unless the server asks for a longer one.
+    pub longest_delay: Duration,
+    /// The most time from the first failure to the last try. A server that asks
+    /// for a wait beyond it ends the call at once.
+    pub total: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            tries: 8,
+            first_delay: Duration::from_secs(1),
+            longest_delay: Duration::from_secs(60),
+            total: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// The state of a call after a failed try.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedTry {
+    /// How many tries have failed, this one included.
+    pub tries: u32,
+    /// The time since the first one failed.
+    pub since_first: Duration,
+    /// Why this one failed.
+    pub reason: WaitReason,
+    /// How long the server asks to wait.
+    pub retry_after: Option<Duration>,
+}
+
+impl RetryPolicy {
+    /// The wait before the next try, or `None` to give up. `random` is a number
+    /// from 0 to 1.
+    ///
+    /// Without a wish of the server the wait is between a half and the whole of
+    /// the doubled delay. A wish is always granted in full, plus up to a quarter,
+    /// so that callers who were refused together do not come back together.
+    pub fn delay(&self, failed: FailedTry, random: f64) -> Option<Duration> {
+        let random = random.clamp(0.0, 1.0);
+        let tries = match failed.reason {
+            WaitReason::Empty => self.tries.min(TRIES_FOR_EMPTY),
+            _ => self.tries,
+        };
+        if failed.tries >= tries {
+            return None;
+        }
+        let delay = match failed.retry_after {
+            Some(wish) => {
+                let spread = wish.max(self.first_delay).div_f64(4.0);
+                wish.saturating_add(spread.mul_f64(random))
+            }
+            None => self.doubled(failed.tries).mul_f64(0.5 + random / 2.0),
+        };
+        let end = failed.since_first.saturating_add(delay);
+        (end <= self.total).then_some(delay)
+    }
+
+    fn doubled(&self, tries: u32) -> Duration {
+        let factor = 1_u32
+            .checked_shl(tries.saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        self.first_delay
+            .saturating_mul(factor)
+            .min(self.longest_delay)
+    }
+}
+
+/// How long a server asks to wait, by the headers of its answer: milliseconds,
+/// seconds, or a date. A gateway may have put its own prefix before the name.
+pub fn retry_after(headers: &[(&str, &str)], now: SystemTime) -> Option<Duration> {
+    let named = |name: &str| {
+        let exact = headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
+        exact.or_else(|| {
+            headers.iter().find(|(key, _)| {
+                let key = key.to_ascii_lowercase();
+                key.strip_suffix(name)
+                    .is_some_and(|prefix| prefix.ends_with(['-', '_']))
+            })
+        })
+    };
+    let millis = named("retry-after-ms").and_then(|(_, value)| number(value, 0.001));
+    millis.or_else(|| {
+        let (_, value) = named("retry-after")?;
+        number(value, 1.0).or_else(|| {
+            let date = httpdate::parse_http_date(value.trim()).ok()?;
+            Some(date.duration_since(now).unwrap_or(Duration::ZERO))
+        })
+    })
+}
+
+fn number(value: &str, unit: f64) -> Option<Duration> {
+    let value: f64 = value.trim().parse().ok()?;
+    Duration::try_from_secs_f64(value * unit).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn failed(tries: u32) -> FailedTry {
+        FailedTry {
+            tries,
+            since_first: Duration::ZERO,
+            reason: WaitReason::RateLimit,
+            retry_after: None,
+        }
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn delays_double_up_to_the_longest() {
+        let policy = RetryPolicy::default();
+        let delays: Vec<_> = (1..=8)
+            .map(|tries| {
+                policy
+                    .delay(failed(tries), 1.0)
+                    .map(|delay| delay.as_secs())
+            })
+            .collect();
+        let expected = [1, 2, 4, 8, 16, 32, 60].map(Some);
+        assert_eq!(delays[..7], expected);
+        assert_eq!(delays[7], None, "the eighth try was the last");
+        assert_eq!(policy.delay(failed(1), 0.0), Some(SECOND / 2));
+    }
+
+    #[test]
+    fn a_wish_of_the_server_is_granted_in_full() {
+        let policy = RetryPolicy::default();
+        let with = |seconds, random| {
+            let failed = FailedTry {
+                retry_after: Some(SECOND * seconds),
+                ..failed(1)
+            };
+            policy.delay(failed, random)
+        };
+        assert_eq!(with(120, 0.0), Some(SECOND * 120), "beyond the longest");
+        assert_eq!(with(120, 1.0), Some(SECOND * 150));
+        assert_eq!(with(0, 1.0), Some(SECOND / 4));
+        assert_eq!(with(3600, 0.0), None, "there is no such patience");
+    }
+
+    #[test]
+    fn time_runs_out() {
+        let policy = RetryPolicy::default();
+        let late = FailedTry {
+            since_first: policy.total - SECOND / 2,
+            ..failed(1)
+        };
+        assert_eq!(policy.delay(late, 0.0), Some(SECOND / 2));
+        assert_eq!(policy.delay(late, 0.1), None);
+    }
+
+    #[test]
+    fn an_empty_reply_has_fewer_tries() {
+        let policy = RetryPolicy::default();
+        let empty = |tries| FailedTry {
+            reason: WaitReason::Empty,
+            ..failed(tries)
+        };
+        assert!(policy.delay(empty(2), 0.0).is_some());
+        assert_eq!(policy.delay(empty(3), 0.0), None);
+    }
+
+    #[test]
+    fn headers_are_read_in_every_form() {
+        let now = SystemTime::UNIX_EPOCH + SECOND * 784_111_777;
+        let read = |headers: &[(&str, &str)]| retry_after(headers, now);
+        assert_eq!(read(&[("Retry-After", "12")]), Some(SECOND * 12));
+        assert_eq!(read(&[("retry-after", " 1.5 ")]), Some(SECOND * 3 / 2));
+        assert_eq!(
+            read(&[("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT")]),
+            Some(SECOND * 10)
+        );
+        assert_eq!(
+            read(&[("retry-after", "Sun, 06 Nov 1994 08:49:07 GMT")]),
+            Some(Duration::ZERO),
+            "a date that has passed"
+        );
+        assert_eq!(
+            read(&[("retry-after", "9"), ("retry-after-ms", "250")]),
+            Some(SECOND / 4)
+        );
+        assert_eq!(read(&[("llm_provider-retry-after", "7")]), Some(SECOND * 7));
+        for bad in ["", "soon", "-1", "NaN", "inf", "1e300"] {
+            assert_eq!(read(&[("retry-after", bad)]), None, "{bad}");
+        }
+        assert_eq!(read(&[("x-noretry-after", "1")]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_delay_is_never_shorter_than_asked_nor_past_the_end(
+            tries in 0_u32..100,
+            since in 0_u64..2_000,
+            wish in prop::option::of(0_u64..u64::MAX),
+            random in any::<f64>(),
+        ) {
+            let policy = RetryPolicy::default();
+            let failed = FailedTry {
+                tries,
+                since_first: Duration::from_secs(since),
+                reason: WaitReason::Overloaded,
+                retry_after: wish.map(Duration::from_secs),
+            };
+            let random = if random.is_nan() { 0.5 } else { random };
+            if let Some(delay) = policy.delay(failed, random) {
+                prop_assert!(delay >= failed.retry_after.unwrap_or(Duration::ZERO));
+                prop_assert!(failed.since_first + delay <= policy.total);
+                prop_assert!(tries < policy.tries);
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The wire formats, tested from outside: what is decoded, what is sent, and
+//! what happens when something goes wrong.
+//!
+//! The modules are marked as tests so that clippy takes their helpers for such.
+
+#[cfg(test)]
+mod anthropic_replies;
+#[cfg(test)]
+mod anthropic_requests;
+#[cfg(test)]
+mod cancel;
+#[cfg(test)]
+mod chunking;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod openai_replies;
+#[cfg(test)]
+mod openai_requests;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
+mod script;
+#[cfg(test)]
+mod secrets;
+#[cfg(test)]
+mod streams;

@@ -1,0 +1,86 @@
+//! Finding processes by the mark in their environment.
+
+use std::fs;
+use std::process;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::environment::{Found, look};
+
+/// The variable that every process of a command has in its environment. A program that starts a
+/// daemon which is to outlive the command removes it, and puts the daemon in a session of its own.
+pub const MARK: &str = "TEAM_JOB";
+
+/// A process that carries a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    /// Its number.
+    pub pid: i32,
+    /// The value of [`MARK`] in its environment.
+    pub mark: String,
+}
+
+/// The processes, among those whose environment we may read, that carry a mark. This one is not
+/// among them.
+pub fn survivors() -> Vec<Survivor> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let pids = names.filter_map(|name| name.to_str()?.parse().ok());
+    let others = pids.filter(|pid: &i32| u32::try_from(*pid) != Ok(process::id()));
+    let found = others.filter_map(|pid| {
+        let mark = mark_of(pid)?;
+        Some(Survivor { pid, mark })
+    });
+    found.collect()
+}
+
+/// Kills, with SIGKILL, every process whose mark is wanted, and those which they start meanwhile.
+/// Returns how many there were. Those that are left after two seconds are left alone.
+pub fn kill_survivors(wanted: impl Fn(&str) -> bool) -> usize {
+    let mut killed = 0;
+    let mut quiet = 0;
+    for _ in 0..ROUNDS {
+        let all = survivors();
+        quiet += 1;
+        for survivor in all.iter().filter(|survivor| wanted(&survivor.mark)) {
+            quiet = 0;
+            killed += usize::from(kill(survivor));
+        }
+        // A process that is just being replaced by exec shows no environment for a moment.
+        if quiet == 2 {
+            break;
+        }
+        thread::sleep(PAUSE);
+    }
+    killed
+}
+
+const ROUNDS: usize = 100;
+/// A killed process needs a moment to go.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Whether the process was still the one that was found, and was killed.
+fn kill(survivor: &Survivor) -> bool {
+    let Some(pid) = Pid::from_raw(survivor.pid) else {
+        return false;
+    };
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return false;
+    };
+    // The handle names one process for good. It is the right one if the mark is still there.
+    let setting = format!("{MARK}={}", survivor.mark);
+    look(survivor.pid, setting.as_bytes()) == Found::Yes
+        && pidfd_send_signal(handle, Signal::KILL).is_ok()
+}
+
+fn mark_of(pid: i32) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let settings = environment.split(|byte| *byte == 0);
+    let settings = settings.filter_map(|setting| std::str::from_utf8(setting).ok());
+    let values = settings.filter_map(|setting| setting.strip_prefix(MARK)?.strip_prefix('='));
+    values.map(str::to_owned).next()
+}

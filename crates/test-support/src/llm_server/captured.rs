@@ -1,0 +1,202 @@
+//! Requests as the server got them.
+
+use serde_json::Value;
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// The Messages API.
+    Anthropic,
+    /// Chat Completions.
+    OpenAi,
+}
+
+/// A request as the server got it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapturedRequest {
+    agent: String,
+    wire: Wire,
+    path: String,
+    headers: Vec<(String, String)>,
+    raw: Vec<u8>,
+    body: Value,
+}
+
+impl CapturedRequest {
+    /// A request from its path, headers and body, or `None` if the path is not
+    /// one that a client of the two wire formats asks.
+    pub(super) fn new(path: String, headers: Vec<(String, String)>, raw: Vec<u8>) -> Option<Self> {
+        let (agent, rest) = path.strip_prefix('/')?.split_once('/')?;
+        let wire = match rest {
+            "v1/messages" => Wire::Anthropic,
+            "v1/chat/completions" => Wire::OpenAi,
+            _ => return None,
+        };
+        Some(Self {
+            agent: decode_name(agent),
+            wire,
+            headers,
+            body: serde_json::from_slice(&raw).unwrap_or(Value::Null),
+            raw,
+            path,
+        })
+    }
+
+    /// Who asked.
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// The wire format of the request.
+    pub fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    /// The path that was asked.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The first header of this name, in any case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The body; null if it was no JSON.
+    pub fn body(&self) -> &Value {
+        &self.body
+    }
+
+    /// The body as it came.
+    pub fn raw_body(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// The name of the model.
+    pub fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or("")
+    }
+
+    /// The system text.
+    pub fn system_text(&self) -> String {
+        match self.wire {
+            Wire::Anthropic => text(&self.body["system"]),
+            Wire::OpenAi => {
+                let is_system = |message: &&Value| {
+                    matches!(message["role"].as_str(), Some("system" | "developer"))
+                };
+                let system = self.messages().iter().find(is_system);
+                system.map_or_else(String::new, |message| text(&message["content"]))
+            }
+        }
+    }
+
+    /// The messages, in the form of the wire.
+    pub fn messages(&self) -> &[Value] {
+        list(&self.body["messages"])
+    }
+
+    /// The tools, in the form of the wire.
+    pub fn tools(&self) -> &[Value] {
+        list(&self.body["tools"])
+    }
+
+    /// The names of the tools.
+    pub fn tool_names(&self) -> Vec<&str> {
+        self.tools()
+            .iter()
+            .filter_map(|tool| match self.wire {
+                Wire::Anthropic => tool["name"].as_str(),
+                Wire::OpenAi => tool["function"]["name"].as_str(),
+            })
+            .collect()
+    }
+
+    /// All that the last message says: its text and its tool results.
+    pub fn last_text(&self) -> String {
+        let last = self.messages().last().unwrap_or(&Value::Null);
+        text(&last["content"])
+    }
+
+    /// How many cache breakpoints there are, wherever they stand.
+    pub fn cache_breakpoints(&self) -> usize {
+        count_keys(&self.body, "cache_control")
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The text of a content, which is a string or a list of blocks.
+fn text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<_> = blocks
+                .iter()
+                .map(|block| match block["type"].as_str() {
+                    Some("tool_result") => text(&block["content"]),
+                    _ => block["text"].as_str().unwrap_or("").to_owned(),
+                })
+                .filter(|text| !text.is_empty())
+                .collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+fn count_keys(value: &Value, key: &str) -> usize {
+    match value {
+        Value::Object(map) => {
+            let below: usize = map.values().map(|value| count_keys(value, key)).sum();
+            below + usize::from(map.contains_key(key))
+        }
+        Value::Array(values) => values.iter().map(|value| count_keys(value, key)).sum(),
+        _ => 0,
+    }
+}
+
+/// A name as a part of an address.
+pub(super) fn encode_name(name: &str) -> String {
+    name.bytes()
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
+}
+
+fn decode_name(part: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = part.as_bytes();
+    while let Some((&first, more)) = rest.split_first() {
+        let escaped = more
+            .get(..2)
+            .filter(|_| first == b'%')
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(first));
+        rest = if escaped.is_some() { &more[2..] } else { more };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_any_script_survive_an_address() {
+        for name in ["alice", "жук", "a b/c%"] {
+            assert_eq!(decode_name(&encode_name(name)), name);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The tools of one agent: their schemas, and the one place where their calls are parsed.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::Poll;
+
+use serde_json::Value;
+
+use crate::context::ToolContext;
+use crate::schema;
+use crate::tool::{Effect, Tool, ToolError, ToolOutput};
+
+/// A set of tools by name. Whatever happens in a call, its outcome is an output for the model.
+#[derive(Default)]
+pub struct Registry {
+    tools: Vec<Entry>,
+}
+
+/// A tool as a model sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does and when to use it.
+    pub description: &'static str,
+    /// The JSON schema of its arguments, an object.
+    pub schema: Value,
+    /// What it may do to the world.
+    pub effect: Effect,
+}
+
+/// Two tools have the same name.
+#[derive(Debug, thiserror::Error)]
+#[error("there is already a tool with the name {0}")]
+pub struct DuplicateTool(&'static str);
+
+struct Entry {
+    definition: Definition,
+    tool: Box<dyn Erased>,
+}
+
+impl Registry {
+    /// A set without tools.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool.
+    pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), DuplicateTool> {
+        if self.entry(T::NAME).is_some() {
+            return Err(DuplicateTool(T::NAME));
+        }
+        let definition = Definition {
+            name: T::NAME,
+            description: T::DESCRIPTION,
+            schema: schema::of::<T::Args>(),
+            effect: T::EFFECT,
+        };
+        self.tools.push(Entry {
+            definition,
+            tool: Box::new(tool),
+        });
+        Ok(())
+    }
+
+    /// The tools in the order in which they were added.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.tools.iter().map(|entry| &entry.definition)
+    }
+
+    /// What a tool may do to the world, if there is such a tool.
+    pub fn effect(&self, name: &str) -> Option<Effect> {
+        self.entry(name).map(|entry| entry.definition.effect)
+    }
+
+    /// Calls a tool with the JSON text of its arguments. Wrong arguments, unknown tools, failures
+    /// and panics become outputs. No output is empty or longer than
+    /// [`LIMIT`](crate::LIMIT) characters.
+    pub async fn call(&self, name: &str, arguments: &str, context: &ToolContext) -> ToolOutput {
+        let Some(entry) = self.entry(name) else {
+            return ToolOutput::error(format!("Unknown tool: {name}"));
+        };
+        let mut output = match entry.call(arguments, context).await {
+            Ok(output) => output,
+            Err(error) => ToolOutput::error(format!("Error: {error}")),
+        };
+        output.text = context.shorten(output.text, name);
+        if output.text.is_empty() {
+            "(no output)".clone_into(&mut output.text);
+        }
+        output
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.tools
+            .iter()
+            .find(|entry| entry.definition.name == name)
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.definitions().map(|d| d.name))
+            .finish()
+    }
+}
+
+impl Entry {
+    async fn call(&self, arguments: &str, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolError::cancelled());
+        }
+        let call = caught(self.tool.call(arguments, context, &self.definition));
+        if self.definition.effect != Effect::Read {
+            return call.await;
+        }
+        tokio::select! {
+            biased;
+            output = call => output,
+            () = context.cancel.cancelled() => Err(ToolError::cancelled()),
+        }
+    }
+}
+
+type Call<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+
+/// A tool whose type of arguments is forgotten.
+trait Erased: Send + Sync {
+    fn call<'a>(
+        &'a self,
+        arguments: &'a str,
+        context: &'a ToolContext,
+        definition: &'a Definition,
+    ) -> Call<'a>;
+}
+
+impl<T: Tool> Erased for T {
+    fn call<'a>(
+        &'a self,
+        arguments: &'a str,
+        context: &'a ToolContext,
+        definition: &'a Definition,
+    ) -> Call<'a> {
+        Box::pin(async move {
+            let arguments = match arguments.trim() {
+                "" | "null" => "{}",
+                text => text,
+            };
+            let args = serde_json::from_str(arguments).map_err(|error| {
+                let name = definition.name;
+                let expected = schema::summary(&definition.schema);
+                ToolError::new(format!(
+                    "Wrong arguments for {name}: {error}. It takes: {expected}"
+                ))
+            })?;
+            Tool::call(self, args, context).await
+        })
+    }
+}
+
+/// Turns a panic inside a call into its failure.
+async fn caught(mut call: Call<'_>) -> Result<ToolOutput, ToolError> {
+    std::future::poll_fn(move |context| {
+        // A call that has panicked is not polled again, so that nothing broken in it is seen.
+        let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context)));
+        polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(panic.as_ref()))))
+    })
+    .await
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> ToolError {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("no reason given");
+    ToolError::new(format!("the tool crashed: {text}"))
+}
+
+/// Runs something that waits for the disk where it stalls nobody else.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => Err(panicked(panic.as_ref())),
+            Err(_) => Err(ToolError::cancelled()),
+        },
+    }
+}

@@ -1,0 +1,175 @@
+//! Running a shell command and waiting for it.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use supervisor::{Captured, End, Finished, Save, SaveWhen, Saved, Spec};
+
+use crate::context::{ToolContext, random_id};
+use crate::tool::{Effect, Tool, ToolError, ToolOutput};
+use crate::truncate::{LIMIT, Pieces, truncate};
+
+/// How many seconds a command has if nothing else is said.
+const SECONDS: u64 = 120;
+/// How many characters are left for the line that says how the command ended.
+const LAST_LINE: usize = 200;
+
+/// Runs a command in the workspace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bash;
+
+/// The arguments of [`Bash`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BashArgs {
+    /// The command, for bash.
+    command: String,
+    /// The limit in seconds, 120 if absent.
+    timeout: Option<u64>,
+}
+
+impl Tool for Bash {
+    const NAME: &'static str = "bash";
+    const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output \
+         (standard output and standard error in order). Processes it leaves in the background are \
+         killed when it ends: use background_run for those.";
+    const EFFECT: Effect = Effect::Mutate;
+    type Args = BashArgs;
+
+    async fn call(&self, args: BashArgs, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        check(&args.command, context)?;
+        let seconds = args.timeout.unwrap_or(SECONDS).max(1);
+        let id = random_id();
+        let save = context.output.file(&format!("bash-{id}.txt"))?;
+        let save = Save::new(save, SaveWhen::Large);
+        let spec = spec(&args.command, &id, save, context).with_limit(limit(seconds));
+        let finished = supervisor::run(spec, &context.cancel).await;
+        let finished = finished.map_err(|error| ToolError::from_error(&error))?;
+        Ok(report(&finished, seconds, context))
+    }
+}
+
+/// Refuses what the policy refuses.
+pub(crate) fn check(command: &str, context: &ToolContext) -> Result<(), ToolError> {
+    if command.trim().is_empty() {
+        return Err(ToolError::new("the command is empty"));
+    }
+    let checked = context.policy.check(command);
+    checked.map_err(|why| ToolError::new(format!("Dangerous command blocked: {why}")))
+}
+
+pub(crate) fn spec(command: &str, id: &str, save: Save, context: &ToolContext) -> Spec {
+    let mark = format!("{}.{id}", context.owner);
+    Spec::new(command, context.workspace.root(), &mark, save)
+}
+
+/// No limit is longer than a day, which also keeps times from overflowing.
+pub(crate) fn limit(seconds: u64) -> Duration {
+    Duration::from_secs(seconds.min(24 * 60 * 60))
+}
+
+/// The output of a command as a model sees it, with how it ended unless that is by exit status 0.
+pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -> ToolOutput {
+    let mut text = output_text(&finished.output, LIMIT - LAST_LINE, context);
+    let mut line = |end: String| {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&end);
+    };
+    match finished.end {
+        End::Exited(0) => {}
+        End::Exited(code) => line(format!("[exit status {code}]")),
+        End::Signaled(signal) => line(format!("[killed by signal {signal}]")),
+        End::TimedOut => line(format!("[timed out after {seconds} s]")),
+        End::Cancelled => line("[interrupted]".to_owned()),
+        End::Lost => line("[killed together with its supervisor; outcome unknown]".to_owned()),
+    }
+    if finished.left_behind > 0 {
+        let count = finished.left_behind;
+        line(format!("[{count} of its processes could not be killed]"));
+    }
+    if text.is_empty() {
+        "(no output)".clone_into(&mut text);
+    }
+    ToolOutput {
+        text,
+        is_error: finished.end != End::Exited(0),
+        control: None,
+    }
+}
+
+/// The output as text of at most `limit` characters, without blank ends.
+pub(crate) fn output_text(output: &Captured, limit: usize, context: &ToolContext) -> String {
+    let head = String::from_utf8_lossy(whole_end(&output.head, output));
+    let tail = String::from_utf8_lossy(whole_start(&output.tail));
+    let (head, tail) = if tail.is_empty() {
+        (head.trim_end(), "")
+    } else {
+        (&*head, tail.trim_end())
+    };
+    let pieces = Pieces {
+        head,
+        tail,
+        skipped: output.skipped(),
+    };
+    match &output.saved {
+        Saved::Yes { path, bytes } => {
+            let mut saved = context.show_path(path);
+            if *bytes < output.total {
+                saved = format!("{saved} (its first {bytes} bytes)");
+            }
+            truncate(&pieces, limit, Some(&saved))
+        }
+        Saved::No | Saved::Failed { .. } => save_or_truncate(&pieces, limit, &output.head, context),
+    }
+}
+
+/// What fits in memory can still be too long for a model.
+fn save_or_truncate(
+    pieces: &Pieces<'_>,
+    limit: usize,
+    whole: &[u8],
+    context: &ToolContext,
+) -> String {
+    let fits = pieces.skipped == 0 && pieces.head.chars().nth(limit).is_none();
+    if fits {
+        return pieces.head.to_owned();
+    }
+    let saved = (pieces.skipped == 0).then(|| context.output.save("output", whole).ok());
+    let saved = saved.flatten();
+    let saved = saved.map(|path| context.show_path(&path));
+    truncate(pieces, limit, saved.as_deref())
+}
+
+/// The start of an output, without a character that was cut in two at its end.
+fn whole_end<'a>(head: &'a [u8], output: &Captured) -> &'a [u8] {
+    if output.tail.is_empty() {
+        return head;
+    }
+    let cut = incomplete(head).unwrap_or(0);
+    head.get(..head.len() - cut).unwrap_or(head)
+}
+
+/// How many bytes at the end are the start of a character whose rest is missing.
+fn incomplete(bytes: &[u8]) -> Option<usize> {
+    (1..=3).find(|count| {
+        let end = last(bytes, *count);
+        let starts = end.first().is_some_and(|byte| *byte >= 0xc0);
+        let error = std::str::from_utf8(end).err();
+        starts && error.is_some_and(|error| error.error_len().is_none())
+    })
+}
+
+/// The end of an output, without the rest of a character whose start was cut off.
+fn whole_start(tail: &[u8]) -> &[u8] {
+    let rest = tail.iter().take(3);
+    let rest = rest.take_while(|byte| **byte & 0xc0 == 0x80).count();
+    tail.get(rest..).unwrap_or(tail)
+}
+
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    let start = bytes.len().saturating_sub(count);
+    bytes.get(start..).unwrap_or(bytes)
+}

@@ -1,0 +1,226 @@
+//! The workspace as a real boundary.
+//!
+//! A path is walked one name at a time, from a handle of the workspace's folder, with calls that
+//! never follow a link. A link is read and its text walked in the same way; `..` goes back to a
+//! handle that is already there. So every step starts from a folder that was reached from the
+//! workspace, and whatever others do to the names meanwhile, no step can lead out.
+//!
+//! The kernel has a call with the same promise (`openat2` with `RESOLVE_BENEATH`). The walk is
+//! sturdier for this purpose: it works where a container forbids that call or the kernel lacks it,
+//! it knows the true place of a file, which is needed to protect folders, and it accepts links and
+//! paths that are absolute but lead to a place inside. Files are written beside their place and
+//! then renamed onto it, which never follows a link either and leaves other hard links alone.
+
+mod error;
+mod replace;
+mod walk;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open, openat};
+
+pub use error::PathError;
+use walk::Walk;
+
+/// The folder in which the file tools work, and the paths in it that they must not change.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    /// The path by which it was opened, which may lead through links.
+    given: PathBuf,
+    handle: OwnedFd,
+    protected: Vec<PathBuf>,
+}
+
+/// The workspace cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open the workspace {}", path.display())]
+pub struct OpenWorkspaceError {
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// A regular file of the workspace, opened for reading.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// Its content.
+    pub file: File,
+    /// How many bytes it had when it was opened.
+    pub size: u64,
+    pub(crate) version: Version,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    identity: Identity,
+    size: i64,
+    modified: (i64, u64),
+}
+
+/// What tells one file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Workspace {
+    /// Opens a folder as a workspace. The file tools do not write to the paths in `protected`,
+    /// which are relative to the folder, or to anything below them.
+    pub fn open(
+        path: impl AsRef<Path>,
+        protected: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<Self, OpenWorkspaceError> {
+        let path = path.as_ref();
+        let failed = |source| OpenWorkspaceError {
+            path: path.to_owned(),
+            source,
+        };
+        let root = path.canonicalize().map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = open(&root, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+        let normal = |part: &Component<'_>| matches!(part, Component::Normal(_));
+        let protected = protected.into_iter();
+        let protected = protected.map(|path| path.components().filter(normal).collect::<PathBuf>());
+        Ok(Self {
+            given: std::path::absolute(path).map_err(failed)?,
+            root,
+            handle,
+            protected: protected
+                .filter(|path| !path.as_os_str().is_empty())
+                .collect(),
+        })
+    }
+
+    /// The path of the folder, without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Opens a regular file for reading. Never waits, as opening a pipe would.
+    pub fn open_file(&self, path: &str) -> Result<OpenFile, PathError> {
+        let walk = Walk::along(self, path)?;
+        let (folder, leaf) = walk.existing_file(self, path)?;
+        leaf.must_be_regular(path)?;
+        let flags =
+            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = openat(folder, &leaf.name, flags, Mode::empty());
+        let opened = opened.map_err(|error| PathError::io(path, error))?;
+        let stat = fstat(&opened).map_err(|error| PathError::io(path, error))?;
+        // Something else may have taken its place since the walk.
+        must_be_regular(&stat, path)?;
+        Ok(OpenFile {
+            file: File::from(opened),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            version: Version::of(&stat),
+        })
+    }
+
+    /// Replaces the content of a file at once, so that nobody ever sees a part of it. Creates the
+    /// file and the folders above it if they are missing; keeps the permissions of a file that is
+    /// there.
+    pub fn replace_file(&self, path: &str, content: &[u8]) -> Result<(), PathError> {
+        replace::replace(self, path, content, None)
+    }
+
+    /// The same for a file that must still be as it was when it was read.
+    pub(crate) fn replace_version(
+        &self,
+        path: &str,
+        content: &[u8],
+        version: Version,
+    ) -> Result<(), PathError> {
+        replace::replace(self, path, content, Some(version))
+    }
+
+    /// An absolute path as seen from the workspace, or nothing if it lies outside. Whether what is
+    /// left of it stays inside is for the walk to find out.
+    fn relative<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
+        let roots = [&self.root, &self.given];
+        let mut found = roots.iter().map(|root| absolute.strip_prefix(root));
+        found.find_map(Result::ok)
+    }
+}
+
+impl Version {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            identity: Identity::of(stat),
+            size: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        }
+    }
+}
+
+impl Identity {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        }
+    }
+}
+
+fn must_be_regular(stat: &Stat, path: &str) -> Result<(), PathError> {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => return Err(PathError::IsFolder(path.to_owned())),
+        FileType::Symlink => "a symbolic link",
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Unknown => "of an unknown kind",
+    };
+    Err(PathError::Special {
+        path: path.to_owned(),
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_that_changed_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(folder.path(), []).unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "mine").unwrap();
+        let opened = workspace.open_file("file").unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let replaced = workspace.replace_version("file", b"x", opened.version);
+        assert!(
+            matches!(replaced, Err(PathError::Changed(_))),
+            "{replaced:?}"
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        fs::remove_file(&path).unwrap();
+        let replaced = workspace.replace_version("file", b"x", opened.version);
+        assert!(
+            matches!(replaced, Err(PathError::Changed(_))),
+            "{replaced:?}"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let version = workspace
+            .replace_file("file", b"new")
+            .and_then(|()| workspace.open_file("file").map(|opened| opened.version));
+        workspace
+            .replace_version("file", b"newer", version.unwrap())
+            .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
+    }
+
+    #[test]
+    fn a_workspace_that_is_no_folder_cannot_be_opened() {
+        let error = Workspace::open("/dev/null", []).unwrap_err();
+        assert_eq!(error.to_string(), "cannot open the workspace /dev/null");
+        assert!(Workspace::open("/no/such/folder", []).is_err());
+    }
+}

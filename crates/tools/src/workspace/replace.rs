@@ -1,0 +1,107 @@
+//! Replacing a file at once.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use rustix::fs::{
+    Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, accessat, fchmod, fchown, fstat, fsync, openat,
+    renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::walk::{Target, Walk};
+use super::{PathError, Version, Workspace, must_be_regular};
+
+/// The permissions that are kept. Programs that run with other rights than their caller's lose
+/// that when they are written to, as always.
+const KEPT: u32 = 0o1777;
+
+/// See [`Workspace::replace_file`].
+pub(super) fn replace(
+    workspace: &Workspace,
+    path: &str,
+    content: &[u8],
+    version: Option<Version>,
+) -> Result<(), PathError> {
+    let target = Walk::along(workspace, path)?.target(workspace, path)?;
+    if let Some(existing) = &target.existing {
+        must_be_regular(existing, path)?;
+        must_be_writable(&target, path)?;
+    }
+    let temporary = OsString::from(format!(".tmp-{:016x}", fastrand::u64(..)));
+    let written = write(&target, &temporary, content)
+        .map_err(|error| PathError::io(path, error))
+        .and_then(|()| put(&target, &temporary, path, version));
+    if written.is_err() {
+        // What is in the way now is in the way of nobody.
+        let _ = unlinkat(&target.folder, &temporary, AtFlags::empty());
+    }
+    written
+}
+
+/// A file that its owner has made read-only stays as it is, although a rename could replace it.
+fn must_be_writable(target: &Target, path: &str) -> Result<(), PathError> {
+    let access = accessat(
+        &target.folder,
+        &target.name,
+        Access::WRITE_OK,
+        AtFlags::EACCESS,
+    );
+    match access {
+        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(PathError::io(path, error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn write(target: &Target, temporary: &OsString, content: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = if target.existing.is_some() {
+        0o600
+    } else {
+        0o666
+    };
+    let file = openat(&target.folder, temporary, flags, Mode::from_raw_mode(mode))?;
+    let mut file = File::from(file);
+    file.write_all(content)?;
+    if let Some(existing) = &target.existing {
+        keep_owner(&file, existing)?;
+        fchmod(&file, Mode::from_raw_mode(existing.st_mode & KEPT))?;
+    }
+    file.sync_all()
+}
+
+/// Gives the file to the owner of the one it replaces, as far as we may.
+fn keep_owner(file: &File, existing: &Stat) -> io::Result<()> {
+    let own = fstat(file)?;
+    if (own.st_uid, own.st_gid) != (existing.st_uid, existing.st_gid) {
+        let owner = Uid::from_raw(existing.st_uid);
+        let group = Gid::from_raw(existing.st_gid);
+        let _ = fchown(file, Some(owner), Some(group));
+    }
+    Ok(())
+}
+
+fn put(
+    target: &Target,
+    temporary: &OsString,
+    path: &str,
+    version: Option<Version>,
+) -> Result<(), PathError> {
+    let folder = target.folder.as_fd();
+    if let Some(version) = version {
+        let now = statat(folder, &target.name, AtFlags::SYMLINK_NOFOLLOW);
+        if now.as_ref().map(Version::of) != Ok(version) {
+            return Err(PathError::Changed(path.to_owned()));
+        }
+    }
+    renameat(folder, temporary, folder, &target.name).map_err(PathError::errno(path))?;
+    // The walk's own handle is only good for looking. A folder that cannot be synced does not
+    // undo what is done.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(folder) = openat(folder, c".", flags, Mode::empty()) {
+        let _ = fsync(folder);
+    }
+    Ok(())
+}

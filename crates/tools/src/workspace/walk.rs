@@ -1,0 +1,304 @@
+//! Following a path without ever leaving the workspace.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat};
+use rustix::io::Errno;
+
+use super::{Identity, PathError, Workspace, must_be_regular};
+
+/// As many links as Linux itself follows.
+const MOST_LINKS: usize = 40;
+/// The longest path that Linux takes.
+const LONGEST: usize = 4096;
+
+/// A name that was looked at without following it.
+const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The true place of a path: the folders from the workspace down to it, all of them reached without
+/// following a link.
+#[derive(Debug)]
+pub(super) struct Walk {
+    folders: Vec<Level>,
+    /// What the path ends with, if that is not a folder.
+    leaf: Option<Leaf>,
+    /// Whether the path is written like that of a folder.
+    wants_folder: bool,
+}
+
+/// A folder on the way.
+#[derive(Debug)]
+struct Level {
+    name: OsString,
+    /// Nothing if the folder does not exist. Then none below it does.
+    found: Option<(OwnedFd, Identity)>,
+}
+
+/// A file at the end of the way.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub(super) name: OsString,
+    pub(super) stat: Stat,
+}
+
+impl Leaf {
+    pub(super) fn must_be_regular(&self, path: &str) -> Result<(), PathError> {
+        must_be_regular(&self.stat, path)
+    }
+}
+
+/// Where a file is to be written.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) folder: OwnedFd,
+    pub(super) name: OsString,
+    /// The file that is there.
+    pub(super) existing: Option<Stat>,
+}
+
+impl Walk {
+    /// Walks along a path as a model wrote it.
+    pub(super) fn along(workspace: &Workspace, path: &str) -> Result<Self, PathError> {
+        if path.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if path.contains('\0') {
+            return Err(PathError::Nul(path.to_owned()));
+        }
+        if path.len() >= LONGEST {
+            return Err(PathError::io(path, Errno::NAMETOOLONG));
+        }
+        let mut walk = Self {
+            folders: Vec::new(),
+            leaf: None,
+            wants_folder: false,
+        };
+        let mut todo = VecDeque::new();
+        walk.enter(workspace, Path::new(path), path, &mut todo)?;
+        let mut links = 0;
+        while let Some(part) = todo.pop_front() {
+            let Some(link) = walk.step(workspace, part, path)? else {
+                continue;
+            };
+            links += 1;
+            if links > MOST_LINKS || todo.len() > LONGEST {
+                return Err(PathError::io(path, Errno::LOOP));
+            }
+            let link = OsString::from_vec(link);
+            walk.enter(workspace, Path::new(&link), path, &mut todo)?;
+        }
+        Ok(walk)
+    }
+
+    /// Puts the parts of a path, or of a link's text, before those that are still to be walked.
+    fn enter(
+        &mut self,
+        workspace: &Workspace,
+        text: &Path,
+        path: &str,
+        todo: &mut VecDeque<OsString>,
+    ) -> Result<(), PathError> {
+        let relative = if text.is_absolute() {
+            self.folders.clear();
+            let inside = workspace.relative(text);
+            inside.ok_or_else(|| PathError::Escapes(path.to_owned()))?
+        } else {
+            text
+        };
+        // `strip_prefix` drops a final slash.
+        if text.as_os_str().as_bytes().ends_with(b"/") {
+            todo.push_front(".".into());
+        }
+        let bytes = relative.as_os_str().as_bytes();
+        for part in bytes.rsplit(|byte| *byte == b'/') {
+            // An empty part is a doubled or a final slash, which means the same as a dot.
+            let part = if part.is_empty() { b"." } else { part };
+            todo.push_front(OsStr::from_bytes(part).to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes one part of the path. Returns the text of a link that has to be walked first.
+    fn step(
+        &mut self,
+        workspace: &Workspace,
+        part: OsString,
+        path: &str,
+    ) -> Result<Option<Vec<u8>>, PathError> {
+        if self.leaf.is_some() {
+            return Err(PathError::NotAFolder(path.to_owned()));
+        }
+        self.wants_folder = matches!(part.as_bytes(), b"." | b"..");
+        match part.as_bytes() {
+            b"." => return Ok(None),
+            b".." => {
+                let left = self.folders.pop();
+                left.ok_or_else(|| PathError::Escapes(path.to_owned()))?;
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let Some(folder) = self.handle(workspace) else {
+            self.folders.push(Level {
+                name: part,
+                found: None,
+            });
+            return Ok(None);
+        };
+        let found = match openat(folder, &part, LOOK, Mode::empty()) {
+            Ok(found) => found,
+            Err(Errno::NOENT) => {
+                self.folders.push(Level {
+                    name: part,
+                    found: None,
+                });
+                return Ok(None);
+            }
+            Err(error) => return Err(PathError::io(path, error)),
+        };
+        let stat = fstat(&found).map_err(PathError::errno(path))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => self.folders.push(Level {
+                name: part,
+                found: Some((found, Identity::of(&stat))),
+            }),
+            FileType::Symlink => {
+                let text = readlinkat(&found, c"", Vec::new()).map_err(PathError::errno(path))?;
+                return Ok(Some(text.into_bytes()));
+            }
+            FileType::RegularFile
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => self.leaf = Some(Leaf { name: part, stat }),
+        }
+        Ok(None)
+    }
+
+    /// The folder in which the walk stands, if it exists.
+    fn handle<'a>(&'a self, workspace: &'a Workspace) -> Option<BorrowedFd<'a>> {
+        match self.folders.last() {
+            None => Some(workspace.handle.as_fd()),
+            Some(level) => level.found.as_ref().map(|(fd, _)| fd.as_fd()),
+        }
+    }
+
+    /// The file at the end of the path, and the folder in which it lies.
+    pub(super) fn existing_file<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        path: &str,
+    ) -> Result<(BorrowedFd<'a>, &'a Leaf), PathError> {
+        match (self.handle(workspace), &self.leaf) {
+            (Some(folder), Some(leaf)) => Ok((folder, leaf)),
+            (Some(_), None) => Err(PathError::IsFolder(path.to_owned())),
+            (None, _) => Err(PathError::NotFound(path.to_owned())),
+        }
+    }
+
+    /// The place for a file at the end of the path. Creates the folders that are missing.
+    pub(super) fn target(mut self, workspace: &Workspace, path: &str) -> Result<Target, PathError> {
+        self.must_not_be_protected(workspace, path)?;
+        let (name, existing) = match self.leaf.take() {
+            Some(leaf) => (leaf.name, Some(leaf.stat)),
+            None => match self.folders.pop() {
+                Some(Level { name, found: None }) if !self.wants_folder => (name, None),
+                Some(_) | None => return Err(PathError::IsFolder(path.to_owned())),
+            },
+        };
+        for at in 0..self.folders.len() {
+            self.create_folder(workspace, at, path)?;
+        }
+        // What turned up instead of a missing folder may be a protected one.
+        self.must_not_be_protected(workspace, path)?;
+        let folder = match self.folders.pop() {
+            Some(Level {
+                found: Some((fd, _)),
+                ..
+            }) => fd,
+            Some(_) | None => {
+                let root = workspace.handle.try_clone();
+                root.map_err(|error| PathError::io(path, error))?
+            }
+        };
+        Ok(Target {
+            folder,
+            name,
+            existing,
+        })
+    }
+
+    fn create_folder(
+        &mut self,
+        workspace: &Workspace,
+        at: usize,
+        path: &str,
+    ) -> Result<(), PathError> {
+        let (above, rest) = self.folders.split_at_mut(at);
+        let Some(level) = rest.first_mut().filter(|level| level.found.is_none()) else {
+            return Ok(());
+        };
+        let above = above.last().and_then(|level| level.found.as_ref());
+        let above = above.map_or(workspace.handle.as_fd(), |(fd, _)| fd.as_fd());
+        match mkdirat(above, &level.name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(PathError::io(path, error)),
+        }
+        let flags = LOOK | OFlags::DIRECTORY;
+        let opened = openat(above, &level.name, flags, Mode::empty());
+        let opened = opened.map_err(PathError::errno(path))?;
+        let stat = fstat(&opened).map_err(PathError::errno(path))?;
+        level.found = Some((opened, Identity::of(&stat)));
+        Ok(())
+    }
+
+    /// A protected path is known by its name, in any mixture of cases, and by being the same file
+    /// or folder, whatever it is called on the way.
+    fn must_not_be_protected(&self, workspace: &Workspace, path: &str) -> Result<(), PathError> {
+        let names = self.folders.iter().map(|level| &level.name);
+        let names: Vec<String> = names
+            .chain(self.leaf.iter().map(|leaf| &leaf.name))
+            .map(|name| name.to_string_lossy().to_lowercase())
+            .collect();
+        for protected in &workspace.protected {
+            let parts: Vec<String> = protected
+                .iter()
+                .map(|part| part.to_string_lossy().to_lowercase())
+                .collect();
+            if names.starts_with(&parts) || self.passes(workspace, protected) {
+                return Err(PathError::Protected {
+                    path: path.to_owned(),
+                    protected: protected.display().to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn passes(&self, workspace: &Workspace, protected: &Path) -> bool {
+        let Some(protected) = protected.to_str() else {
+            return false;
+        };
+        let Ok(other) = Self::along(workspace, protected) else {
+            return false;
+        };
+        let on_the_way = |wanted: Identity| {
+            let folders = self.folders.iter().filter_map(|level| level.found.as_ref());
+            folders.into_iter().any(|(_, identity)| *identity == wanted)
+        };
+        match (&other.leaf, other.folders.last()) {
+            (Some(leaf), _) => {
+                let wanted = Identity::of(&leaf.stat);
+                let own = self.leaf.as_ref().map(|leaf| Identity::of(&leaf.stat));
+                own == Some(wanted)
+            }
+            (None, Some(level)) => level.found.as_ref().is_some_and(|(_, id)| on_the_way(*id)),
+            (None, None) => false,
+        }
+    }
+}
