@@ -5,7 +5,7 @@
 //! Every file belongs to one of four families, and each family has one way to be written:
 //!
 //! * **Logs many processes append to** (inboxes, events, dead letters): a lock file, one `write`
-//!   of a whole line ([`append`](mod@append)). Nothing ever shortens them.
+//!   of a whole line (`append.rs`). Nothing ever shortens them.
 //! * **Files that are replaced whole** (roster, requests, tasks, live state): temporary file,
 //!   sync, rename, sync of the folder, under a lock where the new text depends on the old.
 //! * **The journal of a member**: appended by the one process that holds the member's lock; a
