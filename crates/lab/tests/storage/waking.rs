@@ -82,10 +82,10 @@ fn a_readers_own_actions_do_not_wake_it() {
         .count()
             == 0
     });
-    // The message itself, setting the file aside, deleting it, and the handshakes of asking for
-    // notifications: a loop that feeds itself would show thousands.
+    // The message itself, the time to set the file aside, the time to delete it, and a few more
+    // for a busy machine: a reader that wakes itself would show hundreds.
     let woken = after - before;
-    assert!(woken < 40, "woken {woken} times for one message");
+    assert!(woken < 10, "woken {woken} times for one message");
 }
 
 #[test]
