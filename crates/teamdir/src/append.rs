@@ -57,7 +57,7 @@ pub enum AppendError {
 /// promises.
 pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
     let path = target.path.as_path();
-    let lock = FileLock::acquire(&target.lock, target.lock_wait)?;
+    let lock = FileLock::acquire_to_append(&target.lock, target.lock_wait)?;
     let mut file = open_or_create(path, target.durability)?;
     let size = file.metadata().context("look at", path)?.len();
     if target.limit.is_some_and(|limit| size >= limit) {

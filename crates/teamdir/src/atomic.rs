@@ -3,6 +3,7 @@
 use crate::Durability;
 use crate::error::{Context, PathError};
 use crate::file::sync_dir;
+use crate::lock::is_at;
 use std::io::{self, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
@@ -19,11 +20,13 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> Resu
 pub(crate) fn create(path: &Path, bytes: &[u8], durability: Durability) -> Result<bool, PathError> {
     let temporary = write_beside(path, bytes, durability)?;
     match temporary.persist_noclobber(path) {
-        Ok(_) => match sync_parent(path, durability) {
+        Ok(created) => match sync_parent(path, durability) {
             Ok(()) => Ok(true),
             Err(error) => {
                 // What is reported as not created must not be in the way of the next try.
-                let _ = std::fs::remove_file(path);
+                if is_at(&created, path).unwrap_or(false) {
+                    let _ = std::fs::remove_file(path);
+                }
                 Err(error)
             }
         },

@@ -31,12 +31,15 @@ pub(crate) struct Batch {
     pub(crate) fingerprints: Vec<Fingerprint>,
     pub(crate) bad: Vec<Quarantined>,
     pub(crate) notes: Vec<String>,
+    /// Whether something was left out. That must be recorded: when the place is read again the
+    /// message may be forgotten.
+    pub(crate) repeats: bool,
 }
 
 impl Batch {
-    /// Whether there is nothing worth recording: only blank lines and repeats.
+    /// Whether there is nothing worth recording: only blank lines.
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.bad.is_empty()
+        self.entries.is_empty() && self.bad.is_empty() && !self.repeats
     }
 }
 
@@ -105,10 +108,16 @@ impl Intake<'_> {
         };
         let fingerprint = Fingerprint::of(&line, id.as_str());
         if !self.fresh.insert(fingerprint.clone()) {
+            self.batch.repeats = true;
             return;
         }
         match self.seen.verdict(&fingerprint) {
-            Verdict::Repeat => return,
+            Verdict::Repeat => {
+                // While a file is read again its old position must stay until something new comes:
+                // it makes the next process, too, know all of the file.
+                self.batch.repeats |= !self.seen.is_read_again(&fingerprint);
+                return;
+            }
             Verdict::New => {}
             Verdict::Reused => self.note(format!("the id {id} came again with another text")),
             Verdict::Shared => self.note(format!("the id {id} came from another sender before")),

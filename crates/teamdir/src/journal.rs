@@ -229,7 +229,13 @@ fn last_checkpoint(tail: &[u8], from_start: bool) -> Option<usize> {
             Some(start) => (start, true),
             None => (0, from_start),
         };
-        if whole && tail.get(start..line_end)?.starts_with(CHECKPOINT) {
+        let line = tail.get(start..line_end)?;
+        // One that was torn, and closed with a newline, is none.
+        let is_checkpoint = || {
+            let record = JournalLine::decode(line);
+            matches!(record, JournalLine::Known(JournalRecord::Checkpoint(_)))
+        };
+        if whole && line.starts_with(CHECKPOINT) && is_checkpoint() {
             return Some(start);
         }
         line_end = start;
@@ -256,4 +262,14 @@ fn read_range(file: &File, from: u64, end: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     file.read_exact_at(&mut bytes, from)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+impl Journal {
+    /// As on a full disk: every append fails until it is mended again.
+    pub(crate) fn set_broken(&mut self, broken: bool) {
+        let mut options = file::options();
+        options.read(true).append(!broken);
+        self.file = options.open(&self.path).unwrap();
+    }
 }

@@ -20,6 +20,13 @@ pub(crate) struct FileLock {
     _file: File,
 }
 
+/// When to make sure that the locked file is the one others see.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    Always,
+    AfterWaiting,
+}
+
 /// Why a lock was not had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -42,6 +49,16 @@ pub enum LockError {
 impl FileLock {
     /// Takes the lock at `path`, waiting at most `wait` for others to give it up.
     pub(crate) fn acquire(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        Self::take(path, wait, Care::Always)
+    }
+
+    /// The same for appending, which is safe without a lock too: whether the file was deleted is
+    /// only looked at after a wait, which spares most senders two system calls.
+    pub(crate) fn acquire_to_append(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        Self::take(path, wait, Care::AfterWaiting)
+    }
+
+    fn take(path: &Path, wait: Duration, care: Care) -> Result<Self, LockError> {
         let started = Instant::now();
         let mut tries = 0;
         loop {
@@ -58,7 +75,8 @@ impl FileLock {
                 }
             }
             // Somebody may have deleted the file while we waited: then others lock another one.
-            if tries == 0 || is_at(&file, path)? {
+            let is_safe = care == Care::AfterWaiting && tries == 0;
+            if is_safe || is_at(&file, path)? {
                 return Ok(Self { _file: file });
             }
             pause(&mut tries, started, wait, path)?;

@@ -68,6 +68,6 @@ impl MailState {
     }
 }
 
-fn fingerprint(entry: &MailEntry) -> Fingerprint {
+pub(crate) fn fingerprint(entry: &MailEntry) -> Fingerprint {
     Fingerprint::of(&entry.decode(), entry.id.as_str())
 }

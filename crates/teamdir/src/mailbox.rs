@@ -18,6 +18,8 @@
 //! the journal is about, and whether it still holds what was read, is decided by inode, time of
 //! birth and a hash of the bytes before the position, see [`Segment`].
 
+#[cfg(test)]
+mod regressions;
 mod seal;
 #[cfg(test)]
 mod tests;
@@ -36,8 +38,8 @@ use crate::paths::Layout;
 use crate::segment::Segment;
 use crate::team::TeamDir;
 use protocol::{
-    DeadLetter, EventKind, Incarnation, JournalRecord, MailRecord, Quarantined, Recipient,
-    SealRecord, SegmentPosition,
+    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, MailRecord, Quarantined,
+    Recipient, SealRecord, SegmentPosition,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -118,20 +120,38 @@ impl Mailbox {
 
     /// Takes the next batch of mail, if there is any. When this returns it, it is committed.
     pub fn receive(&mut self, journal: &mut Journal) -> Result<Option<Delivery>, ReceiveError> {
-        if self.is_time_to_look_aside() {
-            let numbers: Vec<u64> = self.aside.keys().copied().collect();
-            for number in numbers {
-                let Some(segment) = self.aside.remove(&number) else {
-                    continue;
-                };
-                let (segment, delivery) = self.take_from(segment, journal);
-                self.aside.insert(number, segment);
-                if let Some(delivery) = delivery? {
-                    return Ok(Some(delivery));
-                }
-            }
-            self.looked_aside = Some(Instant::now());
+        let look_aside = self.is_time_to_look_aside();
+        if look_aside && let Some(delivery) = self.take_from_aside(journal)? {
+            return Ok(Some(delivery));
         }
+        if let Some(delivery) = self.take_from_live(journal)? {
+            return Ok(Some(delivery));
+        }
+        // The reader goes to sleep on `None`, and the hint that woke it may have been about a file
+        // set aside.
+        if look_aside {
+            return Ok(None);
+        }
+        self.take_from_aside(journal)
+    }
+
+    fn take_from_aside(&mut self, journal: &mut Journal) -> Result<Option<Delivery>, ReceiveError> {
+        let numbers: Vec<u64> = self.aside.keys().copied().collect();
+        for number in numbers {
+            let Some(segment) = self.aside.remove(&number) else {
+                continue;
+            };
+            let (segment, delivery) = self.take_from(segment, journal);
+            self.aside.insert(number, segment);
+            if let Some(delivery) = delivery? {
+                return Ok(Some(delivery));
+            }
+        }
+        self.looked_aside = Some(Instant::now());
+        Ok(None)
+    }
+
+    fn take_from_live(&mut self, journal: &mut Journal) -> Result<Option<Delivery>, ReceiveError> {
         if !self.follow_the_name(journal)? {
             return Ok(None);
         }
@@ -202,9 +222,9 @@ impl Mailbox {
         position: SegmentPosition,
         journal: &mut Journal,
     ) -> Result<Delivery, ReceiveError> {
-        for bad in &batch.bad {
-            self.bury(bad)?;
-        }
+        self.bury(&batch.bad)?;
+        // A position under a number whose predecessor is not used up would not be found again.
+        self.record_owed_seal(journal)?;
         journal.append(&JournalRecord::Mail(MailRecord {
             incarnation: self.incarnation,
             time: crate::clock::now(),
@@ -224,8 +244,8 @@ impl Mailbox {
         })
     }
 
-    fn bury(&self, bad: &Quarantined) -> Result<(), AppendError> {
-        self.team.bury(&DeadLetter {
+    fn bury(&self, bad: &[Quarantined]) -> Result<(), AppendError> {
+        let letters = bad.iter().map(|bad| DeadLetter {
             id: bad.id.clone(),
             time: crate::clock::now(),
             inbox: self.owner.clone(),
@@ -234,13 +254,16 @@ impl Mailbox {
             raw: Some(bad.raw.clone()),
             raw_hex: bad.raw_hex.clone(),
             extra: protocol::Extra::new(),
-        })?;
-        // The event only tells people about it; the letter is safe without.
-        let _ = self.team.log_event(EventKind::DeadLetter {
-            id: bad.id.clone(),
-            inbox: self.owner.clone(),
-            reason: bad.reason.clone(),
         });
+        let letters: Vec<DeadLetter> = letters.collect();
+        for letter in self.team.bury_all(&letters)? {
+            // The event only tells people about it; the letter is safe without.
+            let _ = self.team.log_event(EventKind::DeadLetter {
+                id: letter.id.clone(),
+                inbox: self.owner.clone(),
+                reason: letter.reason.clone(),
+            });
+        }
         Ok(())
     }
 
@@ -301,15 +324,34 @@ impl Mailbox {
         };
         if let Some(position) = self.state.positions.get(&number) {
             if segment.is_file_of(position) {
-                segment.resume(position).context("read the inbox", path)?;
+                if !segment.resume(position).context("read the inbox", path)? {
+                    self.know_all_of(number)?;
+                }
             } else {
                 // The file this number was given to has gone while nobody was here to see it.
                 self.record_seal(number, journal)?;
                 segment.number = number + 1;
             }
         }
+        // A file that was moved away and back is not read twice from now on.
+        let id = segment.id;
+        self.aside
+            .retain(|_, aside| aside.has_name || aside.id != id);
         self.live = Some(segment);
         Ok(())
+    }
+
+    /// A file has to be read again from its start. It may hold more messages of a sender than are
+    /// remembered; the journal has them all.
+    fn know_all_of(&mut self, segment: u64) -> Result<(), PathError> {
+        let seen = &mut self.state.seen;
+        self.team.read_journal(&self.owner, |_, line| {
+            if let JournalLine::Known(JournalRecord::Mail(mail)) = line
+                && mail.position.segment == segment
+            {
+                seen.know(mail.mail.iter().map(crate::mail_state::fingerprint));
+            }
+        })
     }
 
     /// Uses up a number, and says so in the journal. The number is used up even if the journal
@@ -335,16 +377,26 @@ impl Mailbox {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 result => result.context("open the inbox", &path)?,
             };
-            if let Some(position) = self.state.positions.get(&number) {
-                segment.resume(position).context("read the inbox", &path)?;
+            if let Some(position) = self.state.positions.get(&number)
+                && !segment.resume(position).context("read the inbox", &path)?
+            {
+                self.know_all_of(number)?;
             }
-            segment.set_aside = Some(Instant::now());
+            // Members may live for less than the grace: it does not begin again with each.
+            let age = segment.age().context("look at", &path)?;
+            let age = age.min(self.team.options.segment_grace);
+            let now = Instant::now();
+            segment.set_aside = Some(now.checked_sub(age).unwrap_or(now));
             self.aside.insert(number, segment);
             // The rename happened even if its record did not.
             if number > self.state.sealed {
                 self.record_seal(number, journal)?;
             }
         }
+        // The journal does not say which files were deleted.
+        let (aside, sealed) = (&self.aside, self.state.sealed);
+        let positions = &mut self.state.positions;
+        positions.retain(|number, _| *number > sealed || aside.contains_key(number));
         Ok(())
     }
 }
@@ -364,5 +416,13 @@ impl TeamDir {
         }
         numbers.sort_unstable();
         Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+impl Mailbox {
+    /// How many positions are remembered.
+    pub(crate) fn positions(&self) -> usize {
+        self.state.positions.len()
     }
 }

@@ -106,7 +106,11 @@ impl TeamDir {
             Err(error) => return Err(PathError::new("open the lock", &path, error)),
         };
         let alive = match file.try_lock_shared() {
-            Ok(()) => false,
+            Ok(()) => {
+                // At once: whoever becomes the member now must not wait while we read.
+                file.unlock().context("unlock", &path)?;
+                false
+            }
             Err(TryLockError::WouldBlock) => true,
             Err(TryLockError::Error(error)) => return Err(PathError::new("lock", &path, error)),
         };
@@ -165,7 +169,7 @@ impl TeamDir {
                     let owner = owner.clone();
                     return Err(JoinError::Held { owner, holder });
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(100)),
                 Err(TryLockError::Error(error)) => {
                     return Err(PathError::new("lock", path, error).into());
                 }

@@ -98,3 +98,11 @@ impl Post {
         self.watch.mode()
     }
 }
+
+#[cfg(test)]
+impl Post {
+    /// How many positions are remembered.
+    pub(crate) fn positions(&self) -> usize {
+        self.mailbox.positions()
+    }
+}

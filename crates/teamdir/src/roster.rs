@@ -94,8 +94,10 @@ impl TeamDir {
         {
             return Ok(Arc::clone(roster));
         }
+        // Asked before reading: a change after it must show in the stamp.
+        let is_settled = stamp.is_settled();
         let roster = Arc::new(read_patiently(&path)?.0);
-        if stamp.is_settled() {
+        if is_settled {
             *last = Some((stamp, Arc::clone(&roster)));
         }
         Ok(roster)

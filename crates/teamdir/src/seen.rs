@@ -7,7 +7,7 @@
 
 use crate::file::hash;
 use protocol::{Body, Line, RequestId, SenderWindow};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// How many messages of one sender are remembered.
 const PER_SENDER: usize = 128;
@@ -44,6 +44,8 @@ pub(crate) struct Seen {
     /// In how many places each identifier is remembered.
     ids: HashMap<u64, u32>,
     uses: u64,
+    /// All messages of files that have to be read again.
+    again: HashSet<Fingerprint>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -99,6 +101,9 @@ fn text_hash(body: &Body) -> u64 {
 impl Seen {
     /// What is known of a message.
     pub(crate) fn verdict(&self, message: &Fingerprint) -> Verdict {
+        if self.again.contains(message) {
+            return Verdict::Repeat;
+        }
         let Some(&places) = self.ids.get(&message.id) else {
             return Verdict::New;
         };
@@ -139,6 +144,16 @@ impl Seen {
         {
             forget_id(&mut self.ids, id);
         }
+    }
+
+    /// Knows messages beyond the last of each sender, for the life of this process.
+    pub(crate) fn know(&mut self, messages: impl Iterator<Item = Fingerprint>) {
+        self.again.extend(messages);
+    }
+
+    /// Whether a message is from a file that has to be read again.
+    pub(crate) fn is_read_again(&self, message: &Fingerprint) -> bool {
+        self.again.contains(message)
     }
 
     fn forget_a_sender(&mut self) {

@@ -5,9 +5,9 @@ use crate::lease::has_no_writer;
 use protocol::SegmentPosition;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 /// How much is read at once. A longer line is read whole all the same.
 pub(crate) const BATCH: usize = 256 << 10;
@@ -59,6 +59,14 @@ impl Segment {
         Ok(self.file.metadata()?.len())
     }
 
+    /// How long ago it was renamed or written to, by the wall clock.
+    pub(crate) fn age(&self) -> io::Result<Duration> {
+        let metadata = self.file.metadata()?;
+        let changed = u64::try_from(metadata.ctime()).map_err(io::Error::other)?;
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(changed + 1);
+        Ok(changed.elapsed().unwrap_or_default())
+    }
+
     /// Whether a position was taken in this very file.
     pub(crate) fn is_file_of(&self, position: &SegmentPosition) -> bool {
         self.id.inode == position.inode && self.id.born == position.born
@@ -67,12 +75,12 @@ impl Segment {
     /// Goes on where `position` says, if the bytes before it are still the ones that were read.
     /// A power cut may have taken bytes that were read but never synced; then everything is read
     /// again, and what was seen is left out by its identifier.
-    pub(crate) fn resume(&mut self, position: &SegmentPosition) -> io::Result<()> {
+    pub(crate) fn resume(&mut self, position: &SegmentPosition) -> io::Result<bool> {
         let intact = self.size()? >= position.end && self.check(position.end)? == position.check;
         if intact {
             self.move_to(position);
         }
-        Ok(())
+        Ok(intact)
     }
 
     /// Everything before `position` has been read.

@@ -7,7 +7,7 @@ use crate::error::{Context, PathError};
 use crate::file::{self, FileId};
 use crate::journal::Journal;
 use crate::lease::has_no_writer;
-use crate::lock::FileLock;
+use crate::lock::{FileLock, LockError};
 use crate::segment::Segment;
 use crate::watch::Watch;
 use rustix::fs::{CWD, RenameFlags};
@@ -22,6 +22,8 @@ const LARGE: u64 = 8 << 20;
 const MANY: usize = 8;
 /// How many more there may be by the time the first of them is deleted.
 const MANY_SHARE: u32 = 8;
+/// How many files set aside there are at most, but for large ones.
+const TOO_MANY: usize = 128;
 /// How long the lock of the inbox is waited for. Setting aside can wait; a reader cannot.
 const LOCK_WAIT: Duration = Duration::from_millis(250);
 /// How soon something that could not be done is tried again.
@@ -52,7 +54,13 @@ impl Mailbox {
             }
             Some(_) | None => {}
         }
+        // The agent's own records make the journal grow too. One that fails is tried again.
+        let _ = journal.checkpoint_if_due(&self.state);
         let look_again = self.arm(journal, watch)?;
+        if self.live.is_none() {
+            // There is nothing that could wake us.
+            wake_at = earliest(wake_at, Instant::now() + RETRY);
+        }
         Ok(Settled {
             look_again,
             wake_at,
@@ -63,6 +71,10 @@ impl Mailbox {
     /// files set aside would pile up for as long as they are kept, so they are spaced out.
     fn seal_due(&self) -> Option<Instant> {
         self.live.as_ref().filter(|live| live.end > 0)?;
+        // Each costs a descriptor, and where leases do not work none is ever deleted.
+        if self.aside.len() >= TOO_MANY {
+            return None;
+        }
         let due = self.last_mail + self.team.options.seal_after;
         let newest = self
             .aside
@@ -89,8 +101,9 @@ impl Mailbox {
         journal: &mut Journal,
         watch: &mut Watch,
     ) -> Result<(), ReceiveError> {
-        let large =
-            |live: &Segment| live.may_be_large && live.size().is_ok_and(|size| size >= LARGE);
+        let large = |live: &Segment| {
+            live.end >= LARGE || live.may_be_large && live.size().is_ok_and(|size| size >= LARGE)
+        };
         if self.live.as_ref().is_some_and(large) {
             self.seal(journal, watch)?;
         }
@@ -192,7 +205,11 @@ impl Mailbox {
                 // Without a record, and after a power cut without a synced one, the number of a file
                 // that is gone would be given to another.
                 self.record_owed_seal(journal)?;
-                journal.sync()?;
+                if let Err(error) = journal.sync() {
+                    // After a failed sync only writing the record again makes it safe.
+                    self.recorded_seal = 0;
+                    return Err(error.into());
+                }
                 delete(&path)?;
                 // A file that came back after its position was forgotten would be read again.
                 atomic::sync_parent(&path, self.team.options.durability)?;
@@ -206,7 +223,11 @@ impl Mailbox {
     /// Creates the inbox, in the way senders do.
     fn create_empty(&self) -> Result<(), ReceiveError> {
         let path = self.inbox.as_path();
-        let _lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT)?;
+        let _lock = match FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT) {
+            // Whoever holds it may be about to create the inbox.
+            Err(LockError::Busy { .. }) => return Ok(()),
+            lock => lock?,
+        };
         match file::options().write(true).create_new(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             result => {

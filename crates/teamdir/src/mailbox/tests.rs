@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-struct Fixture {
+pub(super) struct Fixture {
     _dir: tempfile::TempDir,
-    team: TeamDir,
-    alice: Recipient,
+    pub(super) team: TeamDir,
+    pub(super) alice: Recipient,
 }
 
-fn fixture(options: Options) -> Fixture {
+pub(super) fn fixture(options: Options) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let team = TeamDir::create(dir.path(), "default", options).unwrap();
     let alice = AgentName::new("alice").unwrap();
@@ -29,7 +29,7 @@ fn fixture(options: Options) -> Fixture {
 }
 
 /// Sets aside and deletes at once, so that each step shows.
-fn eager() -> Options {
+pub(super) fn eager() -> Options {
     Options {
         seal_after: Duration::ZERO,
         segment_grace: Duration::ZERO,
@@ -39,7 +39,7 @@ fn eager() -> Options {
 }
 
 impl Fixture {
-    fn send(&self, id: &str, text: &str) {
+    pub(super) fn send(&self, id: &str, text: &str) {
         let mut message = Message::new(Body::Message {
             content: text.to_owned(),
         });
@@ -49,11 +49,11 @@ impl Fixture {
         self.team.send(message).unwrap();
     }
 
-    fn inbox(&self) -> PathBuf {
+    pub(super) fn inbox(&self) -> PathBuf {
         self.team.layout().inbox(&self.alice)
     }
 
-    fn echo(&self, text: &str) {
+    pub(super) fn echo(&self, text: &str) {
         let mut file = std::fs::OpenOptions::new()
             .append(true)
             .create(true)
@@ -62,21 +62,21 @@ impl Fixture {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    fn post(&self) -> Post {
+    pub(super) fn post(&self) -> Post {
         Post::open(&self.team, &self.alice, WatchChoice::Poll).unwrap()
     }
 
-    fn hidden_files(&self) -> usize {
+    pub(super) fn hidden_files(&self) -> usize {
         self.team.segments(&self.alice).unwrap().len()
     }
 
-    fn unread(&self) -> usize {
+    pub(super) fn unread(&self) -> usize {
         self.team.peek(&self.alice, |_, _| {}).unwrap()
     }
 }
 
 /// Everything there is now; tidies up as a reader does before it sleeps.
-fn drain(post: &mut Post) -> Vec<String> {
+pub(super) fn drain(post: &mut Post) -> Vec<String> {
     let mut texts = Vec::new();
     while let Some(delivery) = post.next(Some(Instant::now())).unwrap() {
         texts.extend(delivery.mail.iter().map(|received| match &received.line {

@@ -1,0 +1,443 @@
+//! What was found wrong once: late writers, repeats beyond memory, torn checkpoints, files that
+//! pile up, and readers that slept with mail before them.
+
+use super::tests::*;
+use crate::*;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test fails.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How many lines the stress tests write.
+const LINES: u32 = 400;
+
+fn kept(f: &Fixture) -> std::fs::File {
+    std::fs::File::options()
+        .append(true)
+        .open(f.inbox())
+        .unwrap()
+}
+
+fn late_line(choice: WatchChoice) {
+    let f = fixture(Options {
+        seal_after: Duration::ZERO,
+        ..Options::default()
+    });
+    let mut post = Post::open(&f.team, &f.alice, choice).unwrap();
+    f.echo("first\n");
+    let mut late = kept(&f);
+    assert_eq!(drain(&mut post), ["first"]);
+    assert_eq!(f.hidden_files(), 1);
+    let t = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        writeln!(late, "late").unwrap();
+        Instant::now()
+    });
+    let got = post.next(Some(Instant::now() + LIMIT)).unwrap();
+    let written = t.join().unwrap();
+    assert!(got.is_some(), "the late line was not seen");
+    assert!(
+        written.elapsed() < LIMIT / 2,
+        "it was seen at the deadline only"
+    );
+}
+
+#[test]
+fn a_late_line_in_a_file_just_set_aside_wakes() {
+    late_line(WatchChoice::Auto);
+}
+#[test]
+fn a_late_line_in_a_file_just_set_aside_wakes_poll() {
+    late_line(WatchChoice::Poll);
+}
+
+#[test]
+fn a_repeat_stays_a_repeat_after_a_restart() {
+    let f = fixture(Options {
+        seal_after: Duration::ZERO,
+        ..Options::default()
+    });
+    let mut post = f.post();
+    f.send("x", "once");
+    assert_eq!(post.try_next().unwrap().unwrap().mail.len(), 1);
+    f.send("x", "once");
+    assert_eq!(drain(&mut post), [""; 0]);
+    assert_eq!(f.hidden_files(), 1);
+    for n in 0..130 {
+        f.send(&format!("n{n}"), "more");
+    }
+    assert_eq!(drain(&mut post).len(), 130);
+    drop(post);
+    assert_eq!(drain(&mut f.post()), [""; 0], "shown again");
+}
+
+#[test]
+fn a_file_that_lost_its_unsynced_end_repeats_nothing() {
+    let f = fixture(Options {
+        seal_after: Duration::from_secs(60),
+        ..Options::default()
+    });
+    let mut post = f.post();
+    for n in 0..200 {
+        f.send(&format!("n{n}"), "signed");
+    }
+    assert_eq!(drain(&mut post).len(), 200);
+    let size = std::fs::metadata(f.inbox()).unwrap().len();
+    f.echo("never synced\n");
+    assert_eq!(drain(&mut post).len(), 1);
+    drop(post);
+    std::fs::File::options()
+        .write(true)
+        .open(f.inbox())
+        .unwrap()
+        .set_len(size)
+        .unwrap();
+    assert_eq!(drain(&mut f.post()).len(), 0, "shown again");
+}
+
+#[test]
+fn a_torn_checkpoint_closed_with_a_newline_is_passed_over() {
+    let f = fixture(Options {
+        seal_after: Duration::from_secs(60),
+        ..Options::default()
+    });
+    let mut post = f.post();
+    f.echo("one\n");
+    f.send("1", "two");
+    assert_eq!(drain(&mut post), ["one", "two"]);
+    drop(post);
+    let mut j = std::fs::File::options()
+        .append(true)
+        .open(f.team.layout().transcript(&f.alice))
+        .unwrap();
+    j.write_all(b"{\"kind\":\"checkpoint\",\"sealed\":1,\"posit\n")
+        .unwrap();
+    assert_eq!(drain(&mut f.post()), [""; 0], "shown again");
+}
+
+#[test]
+fn an_inbox_that_is_read_as_it_grows_is_never_full() {
+    let f = fixture(Options {
+        inbox_limit: 10 << 20,
+        durability: Durability::ProcessDeath,
+        ..Options::default()
+    });
+    let mut post = f.post();
+    let text = "x".repeat(100_000);
+    for n in 0..150 {
+        f.send(&n.to_string(), &text);
+        assert_eq!(drain(&mut post).len(), 1);
+    }
+}
+
+#[test]
+fn short_lives_delete_what_they_set_aside() {
+    let f = fixture(Options {
+        segment_grace: Duration::from_millis(200),
+        durability: Durability::ProcessDeath,
+        ..Options::default()
+    });
+    for n in 0..10 {
+        f.send(&n.to_string(), "x");
+        let mut post = f.post();
+        assert_eq!(drain(&mut post).len(), 1);
+        post.close().unwrap();
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    assert!(f.hidden_files() <= 6, "{}", f.hidden_files());
+}
+
+#[test]
+fn positions_of_deleted_files_are_forgotten_over_restarts() {
+    let f = fixture(eager());
+    for life in 0..10 {
+        let mut post = f.post();
+        for n in 0..10 {
+            f.send(&format!("{life}.{n}"), "x");
+            assert_eq!(drain(&mut post).len(), 1);
+        }
+        assert_eq!(f.hidden_files(), 0);
+    }
+    let post = f.post();
+    let n = post.positions();
+    assert!(n <= 1, "{n} positions, {} files", f.hidden_files());
+}
+
+#[test]
+fn a_long_dead_letter_is_not_written_twice() {
+    let f = fixture(eager());
+    let letter = protocol::DeadLetter {
+        id: "alice/1/0".into(),
+        time: now(),
+        inbox: f.alice.clone(),
+        reason: "torn".into(),
+        line: None,
+        raw: Some("x".repeat(300_000)),
+        raw_hex: None,
+        extra: protocol::Extra::new(),
+    };
+    f.team.bury(&letter).unwrap();
+    f.team.bury(&letter).unwrap();
+    let text = std::fs::read_to_string(f.team.layout().dead_letters()).unwrap();
+    assert_eq!(text.lines().count(), 1);
+}
+
+#[test]
+fn a_restart_costs_the_same_after_long_work_without_mail() {
+    let f = fixture(eager());
+    let mut post = f.post();
+    f.send("1", "x");
+    assert_eq!(drain(&mut post).len(), 1);
+    for _ in 0..400 {
+        post.journal()
+            .append(&serde_json::json!({"kind":"turn","text":"y".repeat(10_000)}))
+            .unwrap();
+        drain(&mut post);
+    }
+    let text = std::fs::read_to_string(f.team.layout().transcript(&f.alice)).unwrap();
+    assert!(
+        text.contains("\n{\"kind\":\"checkpoint\""),
+        "no checkpoint in {} bytes",
+        text.len()
+    );
+}
+
+#[test]
+fn a_seal_the_journal_could_not_take_is_made_up_for_before_the_next_mail() {
+    let f = fixture(Options {
+        seal_after: Duration::from_secs(60),
+        ..Options::default()
+    });
+    let mut post = f.post();
+    f.echo("one\n");
+    assert_eq!(drain(&mut post), ["one"]);
+    std::fs::remove_file(f.inbox()).unwrap();
+    post.journal().set_broken(true);
+    assert!(post.next(Some(Instant::now())).is_err());
+    post.journal().set_broken(false);
+    for n in 0..200 {
+        f.send(&format!("n{n}"), "signed");
+    }
+    let first = drain(&mut post);
+    assert_eq!(first.len(), 200);
+    drop(post);
+    assert_eq!(drain(&mut f.post()).len(), 0, "shown again");
+}
+#[test]
+fn the_same_when_the_inbox_was_replaced_while_nobody_was_there() {
+    // the seal in open_live (file replaced while nobody was there)
+    let f = fixture(Options {
+        seal_after: Duration::from_secs(60),
+        ..Options::default()
+    });
+    let mut post = f.post();
+    f.echo("one\n");
+    assert_eq!(drain(&mut post), ["one"]);
+    drop(post);
+    std::fs::remove_file(f.inbox()).unwrap();
+    for n in 0..200 {
+        f.send(&format!("n{n}"), "signed");
+    }
+    let mut post = f.post();
+    post.journal().set_broken(true);
+    assert!(post.next(Some(Instant::now())).is_err());
+    post.journal().set_broken(false);
+    assert_eq!(drain(&mut post).len(), 200);
+    drop(post);
+    assert_eq!(drain(&mut f.post()).len(), 0, "shown again");
+}
+
+#[test]
+fn a_busy_inbox_lock_is_no_error_for_a_reader() {
+    let f = fixture(eager());
+    let mut post = f.post();
+    let _held =
+        lock::FileLock::acquire(&f.team.layout().inbox_lock(&f.alice), Duration::ZERO).unwrap();
+    assert!(
+        post.next(Some(Instant::now() + Duration::from_millis(500)))
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn an_inbox_moved_away_and_back_is_not_read_twice() {
+    let f = fixture(Options {
+        seal_after: Duration::from_secs(60),
+        ..Options::default()
+    });
+    let mut post = f.post();
+    f.echo("one\n");
+    assert_eq!(drain(&mut post), ["one"]);
+    let away = f.inbox().with_extension("bak");
+    std::fs::rename(f.inbox(), &away).unwrap();
+    assert_eq!(drain(&mut post), [""; 0]);
+    std::fs::rename(&away, f.inbox()).unwrap();
+    eprintln!("back: {:?}", drain(&mut post));
+    std::thread::sleep(Duration::from_millis(150));
+    f.echo("two\n");
+    assert_eq!(drain(&mut post), ["two"]);
+}
+
+#[test]
+fn files_that_cannot_be_deleted_do_not_use_up_descriptors() {
+    let f = fixture(eager());
+    let mut post = f.post();
+    let mut writers = Vec::new();
+    for n in 0..300 {
+        f.echo(&format!("{n}\n"));
+        writers.push(kept(&f));
+        assert_eq!(drain(&mut post).len(), 1);
+    }
+    let n = f.hidden_files();
+    assert!(n <= 256, "{n} files set aside");
+}
+
+#[test]
+fn thousands_of_bad_lines_are_buried_once_each() {
+    let f = fixture(eager());
+    let mut post = f.post();
+    f.echo(&"{\n".repeat(3000));
+    drain(&mut post);
+    let letters = std::fs::read_to_string(f.team.layout().dead_letters()).unwrap();
+    assert_eq!(letters.lines().count(), 3000);
+}
+
+/// Moves, deletes or replaces the inbox, and sometimes waits a little.
+fn disturb(inbox: &std::path::Path, rnd: &mut impl FnMut(u64) -> u64) {
+    let new = inbox.with_extension("new");
+    // It may not be there at the moment.
+    let _ = match rnd(3) {
+        0 => std::fs::remove_file(inbox),
+        1 => std::fs::rename(inbox, inbox.with_extension("moved")),
+        _ => std::fs::write(&new, "").and_then(|()| std::fs::rename(&new, inbox)),
+    };
+    if rnd(2) == 0 {
+        std::thread::sleep(Duration::from_micros(rnd(500)));
+    }
+}
+
+fn stress(person: bool, seal_after: Duration) {
+    let f = fixture(Options {
+        seal_after,
+        segment_grace: Duration::from_secs(60),
+        durability: Durability::ProcessDeath,
+        ..Options::default()
+    });
+    let inbox = f.inbox();
+    let (tx, rx) = std::sync::mpsc::channel::<String>();
+    let (stop_tx, stop_rx) = std::sync::mpsc::channel::<()>();
+    let reader = std::thread::spawn(move || {
+        let mut post = Post::open(&f.team, &f.alice, WatchChoice::Auto).unwrap();
+        loop {
+            match post.next(Some(Instant::now() + LIMIT)) {
+                Ok(Some(d)) => {
+                    for m in d.mail {
+                        if let protocol::Line::Text(t) = m.line {
+                            let _ = tx.send(t);
+                        }
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => panic!("{error}"),
+            }
+            if stop_rx.try_recv().is_ok() {
+                return;
+            }
+        }
+    });
+    let mut x = 88172645463325252u64;
+    let mut rnd = move |n: u64| {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        x % n
+    };
+    for n in 0..LINES {
+        if person && rnd(3) == 0 {
+            disturb(&inbox, &mut rnd);
+        }
+        let mut file = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(&inbox)
+            .unwrap();
+        std::thread::sleep(Duration::from_micros(rnd(1500)));
+        writeln!(file, "line {n}").unwrap();
+        drop(file);
+        if n == LINES - 1 {
+            let _ = stop_tx.send(());
+        }
+        match rx.recv_timeout(LIMIT / 2) {
+            Ok(t) => assert_eq!(t, format!("line {n}")),
+            Err(_) => panic!("line {n} was not seen"),
+        }
+    }
+    reader.join().unwrap();
+}
+#[test]
+fn lines_of_strangers_wake_the_reader_whatever_is_set_aside() {
+    stress(false, Duration::ZERO);
+}
+#[test]
+fn a_person_who_moves_and_deletes_the_inbox_does_not_stop_the_mail() {
+    stress(true, Duration::from_millis(1));
+}
+
+#[test]
+fn probes_do_not_keep_a_member_from_joining() {
+    let f = fixture(eager());
+    drop(f.team.join(&f.alice).unwrap());
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let (team, alice, stop) = (f.team.clone(), f.alice.clone(), stop.clone());
+            std::thread::spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = team.liveness(&alice);
+                }
+            })
+        })
+        .collect();
+    let mut failed = 0;
+    for _ in 0..20 {
+        if f.team.join(&f.alice).is_err() {
+            failed += 1;
+        }
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    for t in threads {
+        t.join().unwrap();
+    }
+    assert_eq!(failed, 0);
+}
+
+#[test]
+fn a_process_killed_while_it_reads_again_repeats_nothing() {
+    let f = fixture(Options {
+        seal_after: Duration::from_secs(60),
+        durability: Durability::ProcessDeath,
+        ..Options::default()
+    });
+    let mut post = f.post();
+    for n in 0..2000 {
+        f.send(&format!("n{n}"), &"signed".repeat(50));
+    }
+    assert_eq!(drain(&mut post).len(), 2000);
+    let size = std::fs::metadata(f.inbox()).unwrap().len();
+    f.echo("never synced\n");
+    assert_eq!(drain(&mut post).len(), 1);
+    drop(post);
+    std::fs::File::options()
+        .write(true)
+        .open(f.inbox())
+        .unwrap()
+        .set_len(size)
+        .unwrap();
+    for _ in 0..3 {
+        assert_eq!(drain(&mut f.post()).len(), 0, "shown again");
+    }
+    f.echo("new\n");
+    assert_eq!(drain(&mut f.post()), ["new"]);
+    assert_eq!(drain(&mut f.post()), [""; 0]);
+}
