@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::anthropic::{Anthropic, AnthropicAuth, AnthropicConfig};
 use crate::http::{ClientError, ClientOptions};
 use crate::model::Model;
+use crate::offline::OfflineModel;
 use crate::openai::{OpenAi, OpenAiConfig};
 use crate::script::{ScriptError, ScriptModel};
 use crate::secret::Secret;
@@ -151,8 +152,8 @@ impl ModelChoice {
         }
     }
 
-    /// The model, ready to be asked by an agent of this name. It is `None` for
-    /// [`ModelChoice::Offline`], which the caller supplies.
+    /// The model, ready to be asked by an agent of this name. There is one for
+    /// every choice.
     pub fn build(
         &self,
         variables: &Variables,
@@ -169,7 +170,7 @@ impl ModelChoice {
                 Some(Arc::new(OpenAi::new(config)?))
             }
             Self::Script(path) => Some(Arc::new(ScriptModel::load(path, agent)?)),
-            Self::Offline => None,
+            Self::Offline => Some(Arc::new(OfflineModel)),
         })
     }
 

@@ -19,7 +19,8 @@
 //!   not pass is a [`ModelError`] that says what to do.
 //!
 //! [`Anthropic`] and [`OpenAi`] are such models; [`ScriptModel`] plays recorded
-//! turns from a file, see [`script`]. [`choose`] finds out which one is meant.
+//! turns from a file, see [`script`], and [`OfflineModel`] follows plain
+//! instructions, see [`offline`]. [`choose`] finds out which one is meant.
 //!
 //! **Invariant:** a reply is given out only if its end marker came. No tool use
 //! of a reply that was cut off is ever seen by the caller.
@@ -39,6 +40,7 @@ mod failure;
 mod http;
 mod json;
 mod model;
+pub mod offline;
 mod openai;
 mod request;
 pub mod retry;
@@ -59,6 +61,7 @@ pub use json::RawJson;
 pub use model::{
     BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage, WaitReason, Waiting,
 };
+pub use offline::OfflineModel;
 pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, TokenField};
 pub use request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, Tuning};
 pub use retry::RetryPolicy;

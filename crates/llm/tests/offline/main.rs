@@ -1,0 +1,8 @@
+//! The offline model in small simulated teams: the tests answer its tool calls
+//! with the texts of the real tools, and bring it its mail.
+
+mod bounds;
+mod harness;
+mod lead;
+mod reading;
+mod teammate;

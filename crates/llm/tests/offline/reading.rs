@@ -1,0 +1,206 @@
+//! Reading many files, and what compaction leaves of the conversation.
+
+use llm::{ToolResult, Turn};
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Did, message};
+
+const ORDER: &str = "Read every Rust file in crates/ one by one";
+
+fn files(count: usize) -> Vec<String> {
+    (0..count)
+        .map(|number| format!("crates/part{number:03}/src/lib_with_a_long_name.rs"))
+        .collect()
+}
+
+/// Lets the agent read; `after` may change the conversation after each result.
+fn read(
+    agent: &mut Agent,
+    files: &[String],
+    after: impl Fn(&mut Agent, usize),
+) -> (Vec<String>, usize, String) {
+    let (mut read, mut lists) = (Vec::new(), 0);
+    for round in 0.. {
+        assert!(round < 10 * files.len(), "endless");
+        match agent.step() {
+            Did::Said(text) => return (read, lists, text),
+            Did::Called { id, tool, input } if tool == "bash" => {
+                assert!(
+                    input["command"]
+                        .as_str()
+                        .expect("a text")
+                        .starts_with("find 'crates/' -type f -name '*.rs'")
+                );
+                lists += 1;
+                agent.give(ToolResult::ok(id, files.join("\n")));
+            }
+            Did::Called { id, tool, input } => {
+                assert_eq!(tool, "read_file");
+                read.push(input["path"].as_str().expect("a text").to_owned());
+                agent.give(ToolResult::ok(id, "fn main() {}\n".repeat(50)));
+            }
+        }
+        after(agent, round);
+    }
+    unreachable!()
+}
+
+#[test]
+fn each_file_is_read_once() {
+    let files = files(60);
+    let mut lead = Agent::lead();
+    lead.hear(ORDER);
+    let (read, lists, text) = read(&mut lead, &files, |_, _| {});
+    assert_eq!((read, lists), (files, 1));
+    assert_eq!(text, "I read 60 files in crates/, one by one.");
+}
+
+#[test]
+fn a_list_that_was_forgotten_is_made_again() {
+    let files = files(20);
+    let mut lead = Agent::lead();
+    lead.hear(ORDER);
+    let (read, lists, text) = read(&mut lead, &files, |agent, _| agent.forget_old_results(3));
+    assert_eq!(read, files);
+    assert!(lists > 1 && lists < 10, "{lists}");
+    assert!(text.contains("I read 20 files"), "{text}");
+}
+
+/// The summary that the model itself gives of a conversation.
+fn summary(agent: &Agent) -> String {
+    let mut asker = Agent::new(&agent.request.system, &[]);
+    asker.request.turns = agent.request.turns.clone();
+    asker.hear(
+        "Summarise the conversation so far: what was accomplished, current state, key decisions.",
+    );
+    match asker.step() {
+        Did::Said(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_summary_of_its_own_lets_it_go_on() {
+    let files = files(20);
+    let mut lead = Agent::lead();
+    lead.hear(ORDER);
+    let (read, lists, text) = read(&mut lead, &files, |agent, round| {
+        if round % 6 == 5 {
+            let text = format!(
+                "[Conversation compressed. Transcript: t.jsonl]\n\n{}",
+                summary(agent)
+            );
+            agent.request.turns = vec![Turn::user(text)];
+        }
+    });
+    assert_eq!((read, lists), (files, 1));
+    assert!(text.contains("I read 20 files"), "{text}");
+}
+
+/// The request for a summary as the agent loop makes it: the conversation is one
+/// text, whose long parts are clipped.
+fn summary_of_transcript(agent: &Agent) -> String {
+    let mut text = String::new();
+    let mut tool = String::new();
+    for turn in &agent.request.turns {
+        for block in &turn.blocks {
+            text.push_str(&match block {
+                llm::Block::ToolUse(used) => {
+                    tool = used.name.clone();
+                    format!("Assistant uses {tool}: {}\n\n", used.replayed_input().get())
+                }
+                llm::Block::ToolResult(result) if result.content.len() > 300 => {
+                    let content = &result.content;
+                    let (head, _) = content.split_at(60);
+                    let (_, tail) = content.split_at(content.len() - 60);
+                    format!("Result of {tool}: {head}\n[... 9 bytes left out ...]\n{tail}\n\n")
+                }
+                llm::Block::ToolResult(result) => {
+                    format!("Result of {tool}: {}\n\n", result.content)
+                }
+                block => {
+                    let said = block.readable_text().unwrap_or_default();
+                    format!("{:?}: {said}\n\n", turn.role)
+                }
+            });
+        }
+    }
+    let mut asker = Agent::new("You summarise the conversation of an agent.", &[]);
+    asker.hear(&format!(
+        "<conversation>\n{text}</conversation>\n\nSummarise the conversation above for the agent."
+    ));
+    match asker.step() {
+        Did::Said(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_summary_of_a_transcript_lets_it_go_on() {
+    let files = files(20);
+    let mut lead = Agent::lead();
+    lead.hear(ORDER);
+    let (read, lists, text) = read(&mut lead, &files, |agent, round| {
+        if round % 6 == 5 {
+            let text = summary_of_transcript(agent);
+            let text = format!("[Conversation compressed. Transcript: t.jsonl]\n\n{text}");
+            agent.request.turns = vec![Turn::user(text)];
+            agent.hear("Not answered yet:\n\nResult of read_file: fn main() {}");
+        }
+    });
+    assert_eq!(read, files);
+    assert!(lists > 1, "the clipped list is made again");
+    assert!(text.contains("I read 20 files"), "{text}");
+}
+
+#[test]
+fn an_unanswered_instruction_is_taken_up_once() {
+    let mut lead = Agent::lead();
+    lead.hear("Run ls");
+    let text = summary_of_transcript(&lead);
+    lead.request.turns = vec![Turn::user(format!(
+        "[Conversation compressed. Transcript: t]\n\n{text}"
+    ))];
+    lead.hear("Not answered yet:\n\nUser: Run ls\n\n");
+    let again = summary_of_transcript(&lead);
+    assert_eq!(again, text);
+    assert_eq!(lead.turn().0.len(), 1);
+    let mut lead = Agent::lead();
+    lead.hear("[Conversation compressed. Transcript: t]\n\nAll is well.");
+    lead.hear("Not answered yet:\n\nUser: Run ls\n\n");
+    assert_eq!(lead.turn().0.len(), 1);
+}
+
+#[test]
+fn a_summary_of_its_own_keeps_mail_and_waits() {
+    let mut lead = Agent::lead();
+    lead.hear("Ask alice to run ls, then read a.txt");
+    lead.turn();
+    let text = summary(&lead);
+    lead.request.turns = vec![Turn::user(format!("[Conversation compressed.]\n{text}"))];
+    lead.mail(json!([message("idle_notification", "alice", "ok")]));
+    let (calls, _) = lead.turn();
+    assert_eq!(calls, [("read_file".to_owned(), json!({"path": "a.txt"}))]);
+}
+
+#[test]
+fn a_foreign_summary_starts_the_reading_again_and_nothing_else() {
+    let mut lead = Agent::lead();
+    lead.hear(&format!("[Conversation compressed. Transcript: t]\n\nThe user asked: \"{ORDER}\"\nSome files were read."));
+    let files = files(3);
+    let (read, lists, _) = read(&mut lead, &files, |_, _| {});
+    assert_eq!((read, lists), (files, 1));
+    let mut lead = Agent::lead();
+    lead.hear("[Conversation compressed. Transcript: t]\n\nThe user asked: Spawn alice");
+    assert!(lead.turn().0.is_empty());
+}
+
+#[test]
+fn a_list_that_stays_lost_ends_the_reading() {
+    let mut lead = Agent::lead();
+    lead.hear(ORDER);
+    let lost = |_: &str, _: &Value| Some(Ok("[Previous: used bash]".to_owned()));
+    let (calls, text) = lead.turn_with(lost);
+    assert_eq!(calls.len(), 2);
+    assert!(text.contains("lost twice"), "{text}");
+}

@@ -1,0 +1,251 @@
+//! The offline model as a teammate.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, call, message};
+
+fn replied(calls: &[(String, Value)]) -> Vec<&str> {
+    let sent = calls.iter().filter(|(tool, _)| tool == "send_message");
+    sent.map(|(_, input)| input["to"].as_str().expect("a text"))
+        .collect()
+}
+
+#[test]
+fn it_says_that_it_is_ready_and_does_what_the_lead_writes() {
+    let mut alice = Agent::teammate("alice", "coder");
+    alice.hear("Wait for instructions.");
+    let (calls, text) = alice.turn();
+    assert!(calls.is_empty());
+    assert_eq!(
+        text,
+        "Ready. I am alice (coder), and I wait for instructions."
+    );
+    alice.mail(json!([message("message", "lead", "Send bob a message.")]));
+    let (calls, text) = alice.turn();
+    assert_eq!(
+        calls[0],
+        call(
+            "send_message",
+            json!({"to": "bob", "content": "Hello bob, this is alice (coder)."})
+        )
+    );
+    assert_eq!(replied(&calls), ["bob", "lead"]);
+    assert!(
+        calls[1].1["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("Re: Sent message to bob")
+    );
+    assert!(text.contains("Sent message to bob"), "{text}");
+}
+
+#[test]
+fn work_that_comes_before_it_was_ready_is_not_hidden_by_that() {
+    let mut alice = Agent::teammate("alice", "coder");
+    alice.hear("Wait for instructions.");
+    alice.mail(json!([message("message", "lead", "Run ls.")]));
+    let (_, text) = alice.turn();
+    assert!(!text.starts_with("Ready."), "{text}");
+}
+
+#[test]
+fn it_makes_pages_and_configurations() {
+    for (order, path, holds) in [
+        ("Create an index.html.", "index.html", "<!DOCTYPE html>"),
+        (
+            "Create a server config.",
+            "server_config.json",
+            "\"port\": 8080",
+        ),
+        (
+            "please write 'good morning' into notes/a.txt",
+            "notes/a.txt",
+            "good morning",
+        ),
+    ] {
+        let mut mate = Agent::teammate("frontend", "frontend");
+        mate.mail(json!([message("message", "lead", order)]));
+        let (calls, _) = mate.turn();
+        assert_eq!(calls[0].0, "write_file", "{order}");
+        assert_eq!(calls[0].1["path"], path);
+        assert!(
+            calls[0].1["content"].as_str().unwrap().contains(holds),
+            "{calls:?}"
+        );
+        assert_eq!(replied(&calls), ["lead"]);
+    }
+}
+
+#[test]
+fn the_first_prompt_is_an_order_too() {
+    let mut mate = Agent::teammate("dora", "coder");
+    mate.hear("Write hello to a.txt, then run `cat a.txt` and message bob: it is done");
+    let (calls, _) = mate.turn();
+    let tools: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(tools, ["write_file", "bash", "send_message"]);
+    assert_eq!(calls[2].1, json!({"to": "bob", "content": "it is done"}));
+}
+
+#[test]
+fn nobody_plays_ping_pong() {
+    let mut bob = Agent::teammate("bob", "tester");
+    for (kind, from, text, answers) in [
+        ("message", "alice", "Hello bob, this is alice (coder).", 0),
+        ("message", "alice", "What is your status?", 1),
+        ("message", "lead", "How far are you?", 1),
+        ("message", "lead", "Prove P = NP.", 1),
+        ("message", "lead", "Hello bob", 1),
+        ("message", "user", "Who are you?", 1),
+        ("message", "lead", "Thanks!", 0),
+        ("message", "alice", "Re: I did not understand \"what?\"", 0),
+        ("broadcast", "lead", "Is everyone fine?", 0),
+        ("notice", "system", "Your mail could not be delivered?", 0),
+        ("idle_notification", "alice", "Done?", 0),
+    ] {
+        bob.mail(json!([message(kind, from, text)]));
+        let (calls, said) = bob.turn();
+        assert_eq!(calls.len(), answers, "{text}: {calls:?}");
+        assert!(!said.is_empty());
+        for (_, input) in &calls {
+            let to = if from == "user" { "lead" } else { from };
+            assert_eq!(input["to"], to);
+            // The answer is not answered by a model of the same kind.
+            let mut other = Agent::teammate("alice", "coder");
+            other.mail(json!([message(
+                "message",
+                "bob",
+                input["content"].as_str().unwrap()
+            )]));
+            assert!(other.turn().0.is_empty());
+        }
+    }
+}
+
+#[test]
+fn raw_json_mail_is_mail_too() {
+    let mut bob = Agent::teammate("bob", "tester");
+    bob.hear(&message("message", "lead", "Run ls.").to_string());
+    assert_eq!(bob.turn().0[0], call("bash", json!({"command": "ls"})));
+}
+
+#[test]
+fn a_shutdown_is_approved_after_the_work_in_hand() {
+    let mut bob = Agent::teammate("bob", "tester");
+    let mut request = message("shutdown_request", "lead", "Please shut down gracefully.");
+    request["request_id"] = json!("1a2b3c4d");
+    bob.mail(json!([request, message("message", "lead", "Run ls.")]));
+    let (calls, text) = bob.turn();
+    let tools: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(tools, ["bash", "send_message", "shutdown_response"]);
+    assert_eq!(
+        (&calls[2].1["request_id"], &calls[2].1["approve"]),
+        (&json!("1a2b3c4d"), &json!(true))
+    );
+    assert!(text.contains("Shutdown approved"), "{text}");
+}
+
+fn decision(approve: bool, feedback: &str) -> Value {
+    let mut mail = message("plan_approval_response", "lead", feedback);
+    mail["request_id"] = json!("0badcafe");
+    mail["approve"] = json!(approve);
+    mail["feedback"] = json!(feedback);
+    mail
+}
+
+#[test]
+fn a_plan_is_submitted_revised_and_carried_out() {
+    let mut bob = Agent::teammate("bob", "coder");
+    bob.hear("Your task is: risky refactoring. Submit a plan for it before you change anything.");
+    let (calls, text) = bob.turn();
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert!(
+        calls[0].1["plan"]
+            .as_str()
+            .unwrap()
+            .contains("risky refactoring")
+    );
+    assert!(
+        text.contains("Waiting for the lead's decision about my plan."),
+        "{text}"
+    );
+    bob.mail(json!([decision(false, "Too risky: add tests")]));
+    let (calls, _) = bob.turn();
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    let plan = calls[0].1["plan"].as_str().unwrap();
+    assert!(
+        plan.contains("Revised") && plan.contains("Too risky: add tests"),
+        "{plan}"
+    );
+    // Mail is answered while the plan is being looked at.
+    bob.mail(json!([message("message", "lead", "Run ls.")]));
+    assert_eq!(bob.turn().0[0].0, "bash");
+    bob.mail(json!([decision(true, "")]));
+    let (calls, text) = bob.turn();
+    assert!(
+        calls.is_empty() && text.contains("My plan was approved."),
+        "{text}"
+    );
+    assert!(
+        text.contains("I did not understand \"risky refactoring\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_plan_is_submitted_when_told_to() {
+    let mut charlie = Agent::teammate("charlie", "generalist");
+    charlie.mail(json!([message("message", "lead", "Submit a plan.")]));
+    let (calls, _) = charlie.turn();
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0].0, "plan_approval");
+}
+
+#[test]
+fn a_refused_tool_leads_to_a_plan_and_then_to_the_work() {
+    let mut bob = Agent::teammate("bob", "coder");
+    bob.mail(json!([message("message", "lead", "Write hello to a.txt.")]));
+    let gate = |tool: &str, _: &Value| {
+        (tool == "write_file").then(|| Err("Error: write_file is refused until your plan is approved: submit one with plan_approval".to_owned()))
+    };
+    let (calls, text) = bob.turn_with(gate);
+    let tools: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(tools, ["write_file", "plan_approval"]);
+    assert!(
+        calls[1].1["plan"]
+            .as_str()
+            .unwrap()
+            .contains("write_file a.txt")
+    );
+    assert!(text.contains("Waiting for the lead's decision"), "{text}");
+    bob.mail(json!([decision(true, "Go")]));
+    let (calls, text) = bob.turn();
+    assert_eq!(calls[0].0, "write_file");
+    assert_eq!(replied(&calls), ["lead"]);
+    assert!(text.contains("Wrote 5 bytes"), "{text}");
+}
+
+#[test]
+fn a_claimed_task_is_done_or_said_not_to_be_and_closed() {
+    let mut bob = Agent::teammate("bob", "coder");
+    bob.hear("<auto-claimed>Task #3: Write hello to a.txt\n</auto-claimed>");
+    let (calls, text) = bob.turn();
+    assert_eq!(calls[0].0, "write_file");
+    assert_eq!(
+        calls[1],
+        call("task_update", json!({"task_id": 3, "status": "completed"}))
+    );
+    assert!(text.contains("Task #3 is completed."), "{text}");
+    bob.hear("<auto-claimed>Task #4: Setup project\nAll of it.</auto-claimed>");
+    let (calls, text) = bob.turn();
+    assert_eq!(
+        calls,
+        [call(
+            "task_update",
+            json!({"task_id": 4, "status": "completed"})
+        )]
+    );
+    assert!(
+        text.contains("I did not understand \"Setup project"),
+        "{text}"
+    );
+}
