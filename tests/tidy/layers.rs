@@ -63,6 +63,18 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "context",
+        ours: &["llm"],
+        external: &[],
+        dev_ours: &[],
+    },
+    Rule {
+        package: "agent",
+        ours: &["llm", "context", "tools"],
+        external: &["serde", "serde_json", "thiserror", "tokio"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "coordination",
         ours: &["protocol"],
         external: &["sha2", "thiserror"],
@@ -90,7 +102,16 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "lab",
-        ours: &["protocol", "coordination", "teamdir", "test-support"],
+        ours: &[
+            "protocol",
+            "llm",
+            "tools",
+            "context",
+            "agent",
+            "coordination",
+            "teamdir",
+            "test-support",
+        ],
         external: &[
             "anyhow",
             "clap",
@@ -99,6 +120,7 @@ const RULES: &[Rule] = &[
             "serde",
             "serde_json",
             "tempfile",
+            "tokio",
         ],
         dev_ours: &[],
     },
@@ -267,7 +289,11 @@ fn pure_crates_touch_nothing_outside() {
         "rustix",
         "libc",
     ];
-    for folder in ["crates/protocol/src", "crates/coordination/src"] {
+    for folder in [
+        "crates/protocol/src",
+        "crates/coordination/src",
+        "crates/context/src",
+    ] {
         let sources = sources(folder);
         assert!(!sources.is_empty(), "{folder} has no sources");
         for source in sources {

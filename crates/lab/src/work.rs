@@ -4,6 +4,7 @@
 //! acknowledged before it killed the process.
 
 mod board;
+mod converse;
 mod mail;
 mod op;
 
@@ -50,6 +51,8 @@ enum Work {
     Create(board::Create),
     /// Does one thing between two marks, for crash points.
     Op(op::Op),
+    /// Works through numbered steps as an agent.
+    Converse(converse::Converse),
 }
 
 impl Args {
@@ -88,6 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Work::Claim(work) => board::claim(args, work),
         Work::Create(work) => board::create(args, work),
         Work::Op(work) => op::run(args, work),
+        Work::Converse(work) => converse::run(args, work),
     }
 }
 

@@ -18,8 +18,6 @@
 //! the journal is about, and whether it still holds what was read, is decided by inode, time of
 //! birth and a hash of the bytes before the position, see [`Segment`].
 
-#[cfg(test)]
-mod regressions;
 mod seal;
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,8 @@ const THINGS: &[(&str, &str)] = &[
     ("landing page", "index.html"),
     ("stylesheet", "style.css"),
     ("style sheet", "style.css"),
-    ("config", "config.json"),
-    ("configuration", "config.json"),
+    ("config", "settings.json"),
+    ("configuration", "settings.json"),
     ("readme", "README.md"),
     ("script", "script.sh"),
     ("shell script", "script.sh"),
@@ -76,7 +76,9 @@ pub(super) fn content(path: &str) -> String {
         "toml" | "conf" | "ini" | "cfg" => "host = \"127.0.0.1\"\nport = 8080\n",
         "yaml" | "yml" => "host: 127.0.0.1\nport: 8080\n",
         "py" => "print(\"hello\")\n",
-        "rs" => "fn main() {\n    println!(\"hello\");\n}\n",
+        "rs" => {
+            "/// Made by the offline model.\npub fn hello() -> &'static str {\n    \"hello\"\n}\n"
+        }
         "sh" => "#!/bin/sh\necho hello\n",
         _ => return format!("{name}\n"),
     };

@@ -1,5 +1,7 @@
 //! Mail in one process; the tests with several are in the `lab` crate.
 
+mod regressions;
+
 use crate::{Journal, Mailbox, Options, Post, SendError, TeamDir, Watch, WatchChoice};
 use protocol::{AgentName, Body, Line, Member, Message, MessageId, Recipient};
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! What was found wrong once: late writers, repeats beyond memory, torn checkpoints, files that
 //! pile up, and readers that slept with mail before them.
 
-use super::tests::*;
+use super::*;
 use crate::*;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -333,7 +333,7 @@ fn stress(person: bool, seal_after: Duration) {
             match post.next(Some(Instant::now() + LIMIT)) {
                 Ok(Some(d)) => {
                     for m in d.mail {
-                        if let protocol::Line::Text(t) = m.line {
+                        if let Line::Text(t) = m.line {
                             let _ = tx.send(t);
                         }
                     }

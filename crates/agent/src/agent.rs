@@ -1,0 +1,303 @@
+//! The turn: ask, run tools, ask again.
+
+use std::sync::Arc;
+
+use context::{Estimator, Limits};
+use llm::{Block, CancellationToken, Model, Reply, Request, StopReason, ToolSpec, Tuning};
+use tools::{Background, FinishedTask, Registry, ToolContext, render_finished};
+
+use crate::conversation::Conversation;
+use crate::host::{Host, Message};
+use crate::outcome::{Halt, Outcome};
+use crate::record::{Assistant, Ended, Record, User};
+
+const CONTINUE: &str =
+    "Your reply was cut off at its limit of tokens. Go on exactly where it stopped.";
+const CUT: &str = "[The reply was cut off at its limit of tokens.]";
+
+/// What can be chosen about an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How long the conversation may grow.
+    pub limits: Limits,
+    /// The most tokens that one reply may have.
+    pub max_tokens: u32,
+    /// How many times the model may be asked before a turn ends by itself; 0 is without limit.
+    pub max_rounds: u32,
+    /// What is sent to the model only if it is set.
+    pub tuning: Tuning,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            max_tokens: 8_000,
+            max_rounds: 50,
+            tuning: Tuning::default(),
+        }
+    }
+}
+
+/// A model with tools and a conversation.
+pub struct Agent {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) context: ToolContext,
+    background: Option<Background>,
+    /// Completions that were taken but are not in the log yet.
+    finished: Vec<FinishedTask>,
+    pub(crate) limits: Limits,
+    max_rounds: u32,
+    /// Everything of a request that does not change. The turns are lent to it while it is sent.
+    pub(crate) request: Request,
+    pub(crate) tools_bytes: usize,
+    pub(crate) estimator: Estimator,
+    pub(crate) conversation: Conversation,
+}
+
+/// What a turn remembers from round to round.
+#[derive(Default)]
+struct Progress {
+    rounds: u32,
+    /// The start of a reply that was cut off.
+    text: String,
+    was_cut: bool,
+}
+
+/// What follows a reply.
+enum Next {
+    AskAgain,
+    Stop(String),
+}
+
+impl Agent {
+    /// An agent that goes on with a conversation.
+    pub fn new(
+        model: Arc<dyn Model>,
+        registry: Arc<Registry>,
+        context: ToolContext,
+        settings: Settings,
+        conversation: Conversation,
+    ) -> Self {
+        let tools: Vec<ToolSpec> = registry.definitions().map(spec).collect();
+        let tools_bytes = tools.iter().map(spec_bytes).sum();
+        Self {
+            model,
+            registry,
+            context,
+            background: None,
+            finished: Vec::new(),
+            limits: settings.limits,
+            max_rounds: settings.max_rounds,
+            request: Request {
+                tools,
+                max_tokens: settings.max_tokens,
+                tuning: settings.tuning,
+                ..Request::default()
+            },
+            tools_bytes,
+            estimator: Estimator::default(),
+            conversation,
+        }
+    }
+
+    /// The same agent, which tells its model of background commands that are over. To wake it when
+    /// it is idle, wait for [`Background::finished`] and run a turn without input.
+    #[must_use]
+    pub fn with_background(mut self, background: Background) -> Self {
+        self.background = Some(background);
+        self
+    }
+
+    /// The conversation so far.
+    pub fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
+    /// Lets the model work until it stops. Without input it answers what waits for an answer: what a
+    /// killed or interrupted process left, background commands that are over, and what the sources
+    /// have for a model that would stop. If there is nothing, the model is not asked.
+    ///
+    /// When `cancel` is cancelled, the turn ends within a second. A turn whose future is dropped is
+    /// like one whose process was killed, and the next one goes on.
+    pub async fn run_turn(
+        &mut self,
+        input: Vec<Message>,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Outcome {
+        let outcome = self.turn(input, host, cancel).await;
+        outcome.unwrap_or_else(Outcome::from)
+    }
+
+    async fn turn(
+        &mut self,
+        input: Vec<Message>,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, Halt> {
+        self.answer_interrupted(host)?;
+        self.inject(input, host)?;
+        if !self.conversation.is_waiting() {
+            let messages = host.when_stopping();
+            self.inject(messages, host)?;
+        }
+        if !self.conversation.is_waiting() {
+            let text = String::new();
+            return Ok(Outcome::Finished { text });
+        }
+        let mut progress = Progress::default();
+        loop {
+            if cancel.is_cancelled() {
+                return Err(Halt::Interrupted);
+            }
+            if self.max_rounds > 0 && progress.rounds >= self.max_rounds {
+                return self.end_by_limit(host);
+            }
+            progress.rounds += 1;
+            let reply = self.ask(host, cancel).await?;
+            match self.take_reply(reply, &mut progress, host, cancel).await? {
+                Next::AskAgain => {}
+                Next::Stop(text) => {
+                    let messages = host.when_stopping();
+                    self.inject(messages, host)?;
+                    if !self.conversation.is_waiting() {
+                        return Ok(Outcome::Finished { text });
+                    }
+                    // What comes now is new work, with a limit of its own.
+                    progress = Progress::default();
+                }
+            }
+        }
+    }
+
+    /// Records a reply and does what it asks for.
+    async fn take_reply(
+        &mut self,
+        mut reply: Reply,
+        progress: &mut Progress,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<Next, Halt> {
+        if let StopReason::Refusal {
+            category,
+            explanation,
+        } = &reply.stop
+        {
+            let text = refusal(&reply, category.as_deref(), explanation.as_deref());
+            // Nothing of a refused reply may be run, and its tool uses would lack results.
+            reply.blocks = vec![Block::text(&text)];
+            self.record_reply(reply, host)?;
+            return Ok(Next::Stop(text));
+        }
+        let (text, stop) = (reply.text(), reply.stop.clone());
+        self.record_reply(reply, host)?;
+        if self.conversation.open_uses().next().is_some() {
+            let focus = self.run_tools(host, cancel).await?;
+            let messages = host.after_tools();
+            self.inject(messages, host)?;
+            if let Some(focus) = focus {
+                self.compact_now(focus.as_deref(), host, cancel).await?;
+            }
+            *progress = Progress {
+                rounds: progress.rounds,
+                ..Progress::default()
+            };
+            return Ok(Next::AskAgain);
+        }
+        progress.text.push_str(&text);
+        match stop {
+            StopReason::Paused => Ok(Next::AskAgain),
+            StopReason::MaxTokens if !progress.was_cut => {
+                progress.was_cut = true;
+                self.inject(vec![Message::new(CONTINUE)], host)?;
+                Ok(Next::AskAgain)
+            }
+            StopReason::MaxTokens => {
+                let text = std::mem::take(&mut progress.text);
+                Ok(Next::Stop(format!("{text}\n{CUT}")))
+            }
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::StopSequence
+            | StopReason::Refusal { .. }
+            | StopReason::ContextWindowExceeded
+            | StopReason::Other(_) => Ok(Next::Stop(std::mem::take(&mut progress.text))),
+        }
+    }
+
+    fn record_reply(&mut self, reply: Reply, host: &mut dyn Host) -> Result<(), Halt> {
+        let record = Record::Assistant(Assistant {
+            blocks: reply.blocks,
+            stop: reply.stop,
+            usage: reply.usage,
+        });
+        self.commit(record, host)
+    }
+
+    /// Says these messages to the model, and which background commands are over.
+    fn inject(&mut self, mut messages: Vec<Message>, host: &mut dyn Host) -> Result<(), Halt> {
+        messages.retain(|message| match &message.id {
+            // Also an empty one is recorded, or it would be offered for ever.
+            Some(id) => !self.conversation.has_seen(id),
+            None => !message.text.trim().is_empty(),
+        });
+        if let Some(background) = &self.background {
+            self.finished.extend(background.take_finished());
+        }
+        messages.extend(render_finished(&self.finished).map(Message::new));
+        if messages.is_empty() {
+            return Ok(());
+        }
+        self.commit(Record::User(User { messages }), host)?;
+        self.finished.clear();
+        Ok(())
+    }
+
+    /// Ends the turn so that no later process takes it up again.
+    fn end_by_limit(&mut self, host: &mut dyn Host) -> Result<Outcome, Halt> {
+        let reason = "round limit".to_owned();
+        self.commit(Record::Ended(Ended { reason }), host)?;
+        let rounds = self.max_rounds;
+        let text = format!(
+            "Stopped after {rounds} rounds without coming to an end. The work so far is kept; say \
+             \"go on\" to continue."
+        );
+        Ok(Outcome::RoundLimit { text })
+    }
+
+    /// Appends a record to the log, and only then takes it in.
+    pub(crate) fn commit(&mut self, record: Record, host: &mut dyn Host) -> Result<(), Halt> {
+        host.append(&record)?;
+        self.conversation.apply(record);
+        Ok(())
+    }
+}
+
+fn spec(definition: &tools::Definition) -> ToolSpec {
+    ToolSpec {
+        name: definition.name.to_owned(),
+        description: definition.description.to_owned(),
+        input_schema: definition.schema.clone(),
+    }
+}
+
+fn spec_bytes(spec: &ToolSpec) -> usize {
+    spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+}
+
+/// What is said in place of a refused reply.
+fn refusal(reply: &Reply, category: Option<&str>, explanation: Option<&str>) -> String {
+    let mut text = reply.text();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str("[The model refused to go on");
+    for part in [category, explanation].into_iter().flatten() {
+        text.push_str(": ");
+        text.push_str(part);
+    }
+    text.push_str(".]");
+    text
+}

@@ -1,0 +1,192 @@
+//! Running the tools that a reply wants.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use llm::{CancellationToken, ToolResult, ToolUse};
+use tokio::task::JoinSet;
+use tools::{Control, Effect, ToolOutput};
+
+use crate::agent::Agent;
+use crate::conversation::{INTERRUPTED, NOT_STARTED};
+use crate::host::{Event, Host};
+use crate::outcome::Halt;
+use crate::record::{Record, ResultRecord};
+
+/// How long a tool may take to end after it was cancelled, before it is left alone.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// What a tool that was run gave.
+struct Done {
+    tool_use: ToolUse,
+    output: ToolOutput,
+    took: Duration,
+}
+
+impl Agent {
+    /// Runs all tools of the last reply, and records each result as it comes. Neighbours that only
+    /// read run at the same time, others one by one. Returns the focus if a tool wants the
+    /// conversation to be compacted.
+    pub(crate) async fn run_tools(
+        &mut self,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Option<String>>, Halt> {
+        let mut compact = None;
+        for group in self.open_groups() {
+            for control in self.run_group(&group, host, cancel).await? {
+                let Control::Compact { focus } = control;
+                compact = Some(focus);
+            }
+        }
+        Ok(compact)
+    }
+
+    /// Gives the model an answer for tools that a process before this one may have run. Only the
+    /// first group can have been started, since each waits for the results of those before it.
+    pub(crate) fn answer_interrupted(&mut self, host: &mut dyn Host) -> Result<(), Halt> {
+        for (place, group) in self.open_groups().iter().enumerate() {
+            let text = if place == 0 { INTERRUPTED } else { NOT_STARTED };
+            for tool_use in group {
+                let result = ToolResult::error(&tool_use.id, text);
+                self.commit(Record::Result(ResultRecord { result, millis: 0 }), host)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tool uses without results, grouped by what may run at the same time.
+    fn open_groups(&self) -> Vec<Vec<ToolUse>> {
+        let only_reads = |tool_use: &ToolUse| {
+            let effect = self.registry.effect(&tool_use.name);
+            effect.is_some_and(Effect::is_concurrent)
+        };
+        let open: Vec<ToolUse> = self.conversation.open_uses().cloned().collect();
+        let groups = open.chunk_by(|one, next| only_reads(one) && only_reads(next));
+        groups.map(<[ToolUse]>::to_vec).collect()
+    }
+
+    async fn run_group(
+        &mut self,
+        group: &[ToolUse],
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Control>, Halt> {
+        let mut running = JoinSet::new();
+        for tool_use in group {
+            match self.refusal(tool_use, host, cancel) {
+                Some(text) => self.record_result(refused(tool_use, text), host)?,
+                None => self.start(tool_use, &mut running, host, cancel),
+            }
+        }
+        let given_up = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::pin!(given_up);
+        let mut controls = Vec::new();
+        loop {
+            let joined = tokio::select! {
+                biased;
+                joined = running.join_next() => joined,
+                () = &mut given_up => None,
+            };
+            match joined {
+                Some(Ok(mut done)) => {
+                    controls.extend(done.output.control.take());
+                    self.record_result(done, host)?;
+                }
+                // The registry catches panics, so that nobody knows what this was.
+                Some(Err(_)) => {}
+                None => break,
+            }
+        }
+        for tool_use in group {
+            if self
+                .conversation
+                .open_uses()
+                .any(|open| open.id == tool_use.id)
+            {
+                self.record_result(refused(tool_use, INTERRUPTED.to_owned()), host)?;
+            }
+        }
+        Ok(controls)
+    }
+
+    /// Why a tool is not run, in words for the model, if it is not.
+    fn refusal(
+        &self,
+        tool_use: &ToolUse,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        if cancel.is_cancelled() {
+            return Some(NOT_STARTED.to_owned());
+        }
+        if let Err(flaw) = tool_use.arguments() {
+            return Some(flaw.to_string());
+        }
+        let effect = self.registry.effect(&tool_use.name);
+        host.may_run(tool_use, effect).err()
+    }
+
+    fn start(
+        &self,
+        tool_use: &ToolUse,
+        running: &mut JoinSet<Done>,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) {
+        host.event(Event::ToolStarted {
+            id: tool_use.id.clone(),
+            name: tool_use.name.clone(),
+            arguments: tool_use.replayed_input().get().to_owned(),
+        });
+        let registry = Arc::clone(&self.registry);
+        let mut context = self.context.clone();
+        context.cancel = cancel.child_token();
+        let tool_use = tool_use.clone();
+        running.spawn(async move {
+            let began = Instant::now();
+            let arguments = tool_use.replayed_input().get();
+            let output = registry.call(&tool_use.name, arguments, &context).await;
+            Done {
+                tool_use,
+                output,
+                took: began.elapsed(),
+            }
+        });
+    }
+
+    fn record_result(&mut self, done: Done, host: &mut dyn Host) -> Result<(), Halt> {
+        let Done {
+            tool_use,
+            output,
+            took,
+        } = done;
+        let result = ToolResult {
+            tool_use_id: tool_use.id.clone(),
+            content: output.text.clone(),
+            is_error: output.is_error,
+        };
+        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.commit(Record::Result(ResultRecord { result, millis }), host)?;
+        host.event(Event::ToolFinished {
+            id: tool_use.id,
+            name: tool_use.name,
+            text: output.text,
+            is_error: output.is_error,
+            took,
+        });
+        Ok(())
+    }
+}
+
+/// The outcome of a tool that was not run, or not to its end.
+fn refused(tool_use: &ToolUse, text: String) -> Done {
+    Done {
+        tool_use: tool_use.clone(),
+        output: ToolOutput::error(text),
+        took: Duration::ZERO,
+    }
+}

@@ -1,0 +1,242 @@
+//! The conversation as the sum of its records.
+
+use std::collections::HashSet;
+
+use context::{Cleared, block_bytes, clear_results, turns_bytes};
+use llm::{Block, Role, StopReason, ToolResult, ToolUse, Turn, Usage};
+
+use crate::record::{Assistant, Compaction, DecodeError, Record, User};
+
+/// The result of a tool use whose process died before there was one.
+pub const INTERRUPTED: &str = "interrupted, outcome unknown: the process ended before the result \
+     was recorded; find out what was done before you repeat it";
+
+/// The result of a tool use that nobody came to, because the turn was interrupted before.
+pub const NOT_STARTED: &str = "interrupted before it was started";
+
+/// A conversation with a model. It changes by [`apply`](Self::apply) only.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conversation {
+    pub(crate) turns: Vec<Turn>,
+    bytes: usize,
+    /// The tool uses of the last reply, in order.
+    uses: Vec<ToolUse>,
+    /// Whether each of them has its result.
+    answered: Vec<bool>,
+    cleared: Vec<Cleared>,
+    seen: HashSet<String>,
+    is_waiting: bool,
+    is_paused: bool,
+    spent: Usage,
+}
+
+/// A log holds a record that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line} of the log is damaged")]
+pub struct ReplayError {
+    /// Which line, from 1 on.
+    pub line: usize,
+    source: DecodeError,
+}
+
+impl Conversation {
+    /// A conversation in which nothing was said.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The conversation that the lines of a log add up to. Lines of other kinds are left out.
+    pub fn replay<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> Result<Self, ReplayError> {
+        let mut conversation = Self::new();
+        for (at, line) in lines.into_iter().enumerate() {
+            let record = Record::decode(line.as_ref());
+            let record = record.map_err(|source| ReplayError {
+                line: at + 1,
+                source,
+            })?;
+            if let Some(record) = record {
+                conversation.apply(record);
+            }
+        }
+        Ok(conversation)
+    }
+
+    /// The turns as they go to the model.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// The turns with all tool results as they were, for an archive.
+    pub fn whole_turns(&self) -> Vec<Turn> {
+        let mut turns = self.turns.clone();
+        for cleared in &self.cleared {
+            let turn = turns.get_mut(cleared.turn);
+            let block = turn.and_then(|turn| turn.blocks.get_mut(cleared.block));
+            if let Some(Block::ToolResult(result)) = block {
+                result.content.clone_from(&cleared.content);
+            }
+        }
+        turns
+    }
+
+    /// The size of the turns in a request, roughly, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether something was said that the model has not answered.
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// Whether the last reply was paused, to be gone on with as it is.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Whether the message with this id was shown to the model.
+    pub fn has_seen(&self, id: &str) -> bool {
+        self.seen.contains(id)
+    }
+
+    /// The tool uses that have no result yet, in order.
+    pub fn open_uses(&self) -> impl Iterator<Item = &ToolUse> {
+        let uses = self.uses.iter().zip(&self.answered);
+        uses.filter(|(_, answered)| !**answered)
+            .map(|(tool_use, _)| tool_use)
+    }
+
+    /// What all replies and summaries cost so far.
+    pub fn spent(&self) -> Usage {
+        self.spent
+    }
+
+    /// Takes a record in. It never makes an invalid conversation, whatever the records are.
+    pub fn apply(&mut self, record: Record) {
+        match record {
+            Record::User(user) => self.apply_user(user),
+            Record::Assistant(assistant) => self.apply_assistant(assistant),
+            Record::Result(record) => self.apply_result(record.result),
+            Record::Cleared(record) => {
+                let cleared = clear_results(&mut self.turns, record.results);
+                self.cleared.extend(cleared);
+                self.bytes = turns_bytes(&self.turns);
+            }
+            Record::Compaction(compaction) => self.apply_compaction(compaction),
+            Record::Ended(_) => self.is_waiting = false,
+        }
+    }
+
+    fn apply_user(&mut self, user: User) {
+        self.answer_open_uses();
+        for message in user.messages {
+            let is_new = message.id.is_none_or(|id| self.seen.insert(id));
+            if is_new && !message.text.trim().is_empty() {
+                let blocks = self.user_blocks();
+                blocks.push(Block::text(message.text));
+                self.bytes += blocks.last().map_or(0, block_bytes);
+                self.is_waiting = true;
+                self.is_paused = false;
+            }
+        }
+    }
+
+    fn apply_assistant(&mut self, assistant: Assistant) {
+        self.answer_open_uses();
+        self.spend(assistant.usage);
+        if self.turns.is_empty() {
+            return;
+        }
+        self.uses.clear();
+        let blocks = assistant.blocks.into_iter();
+        let blocks: Vec<Block> = blocks.filter_map(|block| self.own_block(block)).collect();
+        self.answered = vec![false; self.uses.len()];
+        self.is_paused = assistant.stop == StopReason::Paused && self.uses.is_empty();
+        self.is_waiting = self.is_paused || !self.uses.is_empty();
+        if !blocks.is_empty() {
+            self.bytes += blocks.iter().map(block_bytes).sum::<usize>();
+            self.turns.push(Turn::assistant(blocks));
+        }
+    }
+
+    /// A block of a reply, if it may stand in one. Tool uses get ids that are not in use.
+    fn own_block(&mut self, block: Block) -> Option<Block> {
+        match block {
+            Block::ToolResult(_) => None,
+            Block::ToolUse(mut tool_use) => {
+                let id = tool_use.id.clone();
+                let mut number = 2;
+                while self.uses.iter().any(|other| other.id == tool_use.id) {
+                    tool_use.id = format!("{id}_{number}");
+                    number += 1;
+                }
+                self.uses.push(tool_use.clone());
+                Some(Block::ToolUse(tool_use))
+            }
+            block => Some(block),
+        }
+    }
+
+    /// Puts a result in its place: in the order of the uses, behind the reply.
+    fn apply_result(&mut self, result: ToolResult) {
+        let id = &result.tool_use_id;
+        let place = self.uses.iter().position(|tool_use| tool_use.id == *id);
+        let Some(place) = place.filter(|place| !self.answered[*place]) else {
+            return;
+        };
+        let before = self.answered.iter().take(place);
+        let before = before.filter(|answered| **answered).count();
+        self.answered[place] = true;
+        let block = Block::ToolResult(result);
+        self.bytes += block_bytes(&block);
+        let blocks = self.user_blocks();
+        blocks.insert(before.min(blocks.len()), block);
+        self.is_waiting = true;
+    }
+
+    fn apply_compaction(&mut self, compaction: Compaction) {
+        self.spend(compaction.usage);
+        self.turns = compaction.turns;
+        self.bytes = turns_bytes(&self.turns);
+        self.uses.clear();
+        self.answered.clear();
+        self.cleared.clear();
+        self.is_paused = false;
+    }
+
+    /// The blocks of the user's turn at the end.
+    fn user_blocks(&mut self) -> &mut Vec<Block> {
+        let ends_with_user = self.turns.last().map(|turn| turn.role) == Some(Role::User);
+        if !ends_with_user {
+            self.turns.push(Turn {
+                role: Role::User,
+                blocks: Vec::new(),
+            });
+        }
+        let last = self.turns.len() - 1;
+        &mut self.turns[last].blocks
+    }
+
+    /// A log in which something else follows open uses is damaged; the conversation goes on.
+    fn answer_open_uses(&mut self) {
+        let open: Vec<String> = self.open_uses().map(|open| open.id.clone()).collect();
+        for id in open {
+            self.apply_result(ToolResult::error(id, INTERRUPTED));
+        }
+    }
+
+    fn spend(&mut self, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        let spent = &mut self.spent;
+        spent.input += usage.input;
+        spent.output += usage.output;
+        spent.cache_read += usage.cache_read;
+        spent.cache_write += usage.cache_write;
+        if let Some(reasoning) = usage.reasoning {
+            *spent.reasoning.get_or_insert(0) += reasoning;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

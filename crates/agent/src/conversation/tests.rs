@@ -1,0 +1,179 @@
+use llm::Request;
+use proptest::prelude::*;
+
+use super::*;
+use crate::host::Message;
+use crate::record::{Ended, ResultRecord, ResultsCleared};
+
+fn user(text: &str) -> Record {
+    Record::User(User {
+        messages: vec![Message::new(text)],
+    })
+}
+
+fn mail(id: &str) -> Record {
+    Record::User(User {
+        messages: vec![Message::with_id(id, format!("mail {id}"))],
+    })
+}
+
+fn uses(ids: &[&str]) -> Record {
+    let uses = ids.iter();
+    let uses = uses.map(|id| Block::ToolUse(ToolUse::new(*id, "bash", "")));
+    Record::Assistant(Assistant {
+        blocks: uses.collect(),
+        stop: StopReason::ToolUse,
+        usage: None,
+    })
+}
+
+fn says(text: &str, stop: StopReason) -> Record {
+    Record::Assistant(Assistant {
+        blocks: vec![Block::text(text)],
+        stop,
+        usage: Some(Usage {
+            output: 2,
+            ..Usage::default()
+        }),
+    })
+}
+
+fn result(id: &str) -> Record {
+    Record::Result(ResultRecord {
+        result: ToolResult::ok(id, format!("result of {id}")),
+        millis: 1,
+    })
+}
+
+fn sum(records: impl IntoIterator<Item = Record>) -> Conversation {
+    let mut conversation = Conversation::new();
+    records
+        .into_iter()
+        .for_each(|record| conversation.apply(record));
+    conversation
+}
+
+#[test]
+fn results_stand_in_the_order_of_the_uses_and_before_injections() {
+    let records = [
+        user("go"),
+        uses(&["a", "b", "c"]),
+        result("c"),
+        result("a"),
+        result("a"),
+        result("stray"),
+        result("b"),
+        mail("m1"),
+    ];
+    let conversation = sum(records);
+    let mut last =
+        Turn::results(["a", "b", "c"].map(|id| ToolResult::ok(id, format!("result of {id}"))));
+    last.blocks.push(Block::text("mail m1"));
+    assert_eq!(conversation.turns().len(), 3);
+    assert_eq!(conversation.turns()[2], last);
+    assert_eq!(conversation.bytes(), turns_bytes(conversation.turns()));
+}
+
+#[test]
+fn it_knows_what_waits_for_an_answer() {
+    let waiting = |records: Vec<Record>| {
+        let conversation = sum(records);
+        (conversation.is_waiting(), conversation.is_paused())
+    };
+    let end = || says("done", StopReason::EndTurn);
+    assert_eq!(waiting(vec![]), (false, false));
+    assert_eq!(waiting(vec![user("go")]), (true, false));
+    assert_eq!(waiting(vec![user("go"), uses(&["a"])]), (true, false));
+    assert_eq!(waiting(vec![user("go"), end()]), (false, false));
+    let paused = says("wait", StopReason::Paused);
+    assert_eq!(waiting(vec![user("go"), paused]), (true, true));
+    let ended = Record::Ended(Ended {
+        reason: String::new(),
+    });
+    assert_eq!(waiting(vec![user("go"), ended]), (false, false));
+}
+
+#[test]
+fn a_message_is_taken_in_once() {
+    let end = || says("done", StopReason::EndTurn);
+    let conversation = sum([mail("m1"), end(), mail("m1"), mail("m2"), mail("m2")]);
+    assert_eq!(conversation.turns().len(), 3);
+    assert_eq!(conversation.turns()[2], Turn::user("mail m2"));
+    assert!(conversation.has_seen("m1") && !conversation.has_seen("m3"));
+    assert_eq!(conversation.spent().output, 2);
+}
+
+#[test]
+fn two_uses_with_one_id_are_told_apart() {
+    let conversation = sum([user("go"), uses(&["a", "a"])]);
+    let open: Vec<&str> = conversation
+        .open_uses()
+        .map(|open| open.id.as_str())
+        .collect();
+    assert_eq!(open, ["a", "a_2"]);
+}
+
+#[test]
+fn cleared_results_are_whole_in_an_archive() {
+    let long = Record::Result(ResultRecord {
+        result: ToolResult::ok("a", "x".repeat(500)),
+        millis: 1,
+    });
+    let mut conversation = sum([user("go"), uses(&["a"]), long]);
+    let before = conversation.turns().to_vec();
+    conversation.apply(says("I see", StopReason::EndTurn));
+    conversation.apply(Record::Cleared(ResultsCleared { results: 1 }));
+    assert_eq!(
+        conversation.turns()[2],
+        Turn::results([ToolResult::ok("a", "[Previous: used bash]")])
+    );
+    assert_eq!(conversation.whole_turns()[..3], before);
+    assert_eq!(conversation.bytes(), turns_bytes(conversation.turns()));
+}
+
+#[test]
+fn a_damaged_record_is_named_by_its_line() {
+    let lines = [r#"{"kind":"open"}"#, r#"{"kind":"result"}"#];
+    let error = Conversation::replay(lines).unwrap_err();
+    assert_eq!(error.to_string(), "line 2 of the log is damaged");
+}
+
+fn any_record() -> impl Strategy<Value = Record> {
+    let id = || prop::sample::select(vec!["a", "b", "c"]);
+    let ids = prop::collection::vec(id(), 0..4);
+    let stop = prop::sample::select(vec![
+        StopReason::EndTurn,
+        StopReason::Paused,
+        StopReason::MaxTokens,
+    ]);
+    prop_oneof![
+        prop::sample::select(vec!["", "hello"]).prop_map(user),
+        id().prop_map(mail),
+        ids.prop_map(|ids| uses(&ids)),
+        (prop::sample::select(vec!["", "yes"]), stop).prop_map(|(text, stop)| says(text, stop)),
+        id().prop_map(result),
+        (0_usize..9).prop_map(|results| Record::Cleared(ResultsCleared { results })),
+        Just(Record::Ended(Ended {
+            reason: String::new()
+        })),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+    #[test]
+    fn any_records_make_a_valid_request(records in prop::collection::vec(any_record(), 0..30)) {
+        let lines: Vec<Vec<u8>> = records.iter().map(|record| serde_json::to_vec(record).unwrap()).collect();
+        let mut conversation = sum(records);
+        prop_assert_eq!(&Conversation::replay(&lines).unwrap(), &conversation);
+        conversation.apply(user("and now"));
+        let request = Request {
+            turns: conversation.turns().to_vec(),
+            max_tokens: 1,
+            ..Request::default()
+        };
+        prop_assert_eq!(request.validate(), Ok(()));
+        prop_assert_eq!(conversation.bytes(), turns_bytes(conversation.turns()));
+    }
+}

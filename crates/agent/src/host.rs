@@ -1,0 +1,149 @@
+//! What an agent needs from the program around it.
+
+use std::error::Error;
+use std::time::Duration;
+
+use llm::{ToolUse, Turn, Usage, Waiting};
+use serde::{Deserialize, Serialize};
+use tools::Effect;
+
+use crate::record::Record;
+
+/// Something that the user's side says to the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// What makes it the same message wherever it is offered again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What it says.
+    pub text: String,
+}
+
+impl Message {
+    /// A message that nobody offers twice.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            text: text.into(),
+        }
+    }
+
+    /// A message that is shown once, however often it is offered.
+    pub fn with_id(id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            id: Some(id.into()),
+            text: text.into(),
+        }
+    }
+}
+
+/// Keeps the conversation.
+pub trait Log: Send {
+    /// Commits a record. When this returns `Ok`, a later process finds it.
+    fn append(&mut self, record: &Record) -> Result<(), LogError>;
+
+    /// Keeps a whole conversation that is about to be made shorter, in a place of its own, and
+    /// returns the place in words that the model can use.
+    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError>;
+}
+
+/// A record or an archive could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep the conversation")]
+pub struct LogError(#[source] Box<dyn Error + Send + Sync>);
+
+impl LogError {
+    /// For this reason.
+    pub fn new(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(source.into())
+    }
+}
+
+/// Has messages for the model. The methods return at once, with nothing if there is nothing.
+///
+/// A message counts as delivered when a record with its id was appended to the log. Until then it
+/// may be offered again; afterwards it is left out.
+pub trait Sources: Send {
+    /// Messages to slip in after the results of tools, while the model is busy.
+    fn after_tools(&mut self) -> Vec<Message>;
+
+    /// Messages to take when the model would stop. It stops if there are none.
+    fn when_stopping(&mut self) -> Vec<Message>;
+}
+
+/// The program around an agent.
+pub trait Host: Log + Sources {
+    /// The prompt of the next request, made anew from what is true now.
+    fn prompt(&mut self) -> Prompt;
+
+    /// Whether a tool may be run. The text of a refusal is given to the model. `effect` is absent
+    /// if there is no such tool.
+    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<(), String> {
+        let _ = (tool_use, effect);
+        Ok(())
+    }
+
+    /// Is told what happens. It must return quickly.
+    fn event(&mut self, event: Event) {
+        let _ = event;
+    }
+}
+
+/// What goes into a request besides the conversation. It is not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// Who the model is and what rules it has.
+    pub system: String,
+    /// What changes often. It goes behind the last turn, where it does not make the provider's
+    /// prompt cache miss for the conversation.
+    pub reminder: Option<String>,
+}
+
+/// What happens in a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// More text of the model.
+    Text(String),
+    /// More of a thought of the model.
+    Thinking(String),
+    /// A call of the model failed and is tried again. All text of the call is void.
+    Waiting(Waiting),
+    /// A call of the model is over.
+    Replied {
+        /// The model that answered, by its server's word.
+        model: String,
+        /// What it cost, if told.
+        usage: Option<Usage>,
+    },
+    /// A tool begins.
+    ToolStarted {
+        /// The use.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// Its arguments, as JSON.
+        arguments: String,
+    },
+    /// A tool is over, or was refused.
+    ToolFinished {
+        /// The use.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// What it gave.
+        text: String,
+        /// Whether that tells of a failure.
+        is_error: bool,
+        /// How long it took.
+        took: Duration,
+    },
+    /// The conversation is being made shorter.
+    Compacting,
+    /// The conversation was made shorter.
+    Compacted {
+        /// Where the whole conversation can be read.
+        archive: String,
+        /// Whether the model summarised it; if not, only its newest part was kept.
+        summarised: bool,
+    },
+}

@@ -1,0 +1,48 @@
+//! The loop that lets a model work with tools, and a conversation that survives its process.
+//!
+//! # Theory of operation
+//!
+//! An [`Agent`] has a model, tools and a [`Conversation`]. [`Agent::run_turn`] asks the model, runs
+//! the tools it wants, gives it their results and asks again, until it stops, the limit of rounds is
+//! reached, something fails for good, or the turn is interrupted ([`Outcome`]).
+//!
+//! Everything around it is one [`Host`]. The host is the [`Log`] that keeps the conversation, and the
+//! [`Sources`] that have messages for the model: those to slip in after tool results, and those to
+//! take when the model would stop. It also writes the prompt of each request, may refuse a tool, and
+//! is told what happens ([`Event`]). A host knows of teams, mail and terminals; nothing in here does.
+//!
+//! A conversation is the sum of its [`Record`]s. The agent first appends a record to the log and then
+//! applies it to the conversation in memory; a later process applies the same records with the same
+//! function ([`Conversation::replay`]) and so has the same conversation. Each record stands for
+//! something that has happened: messages of the user's side, a reply, one tool's result. Between the
+//! reply with a tool use and the result, nobody knows whether the tool did anything; if the process
+//! dies there, the next one gives the model that answer, see [`INTERRUPTED`]. A tool whose turn had
+//! not come is told apart from it, see [`NOT_STARTED`].
+//!
+//! The agent asks the `context` crate before every request whether the conversation is too long.
+//! What that crate makes of it is a record like any other.
+//!
+//! **Invariant:** every request is valid for every provider: tool results first and complete,
+//! injections behind them in the same turn, nothing empty, ends with the user.
+//!
+//! **Invariant:** what has happened is in the log before the model is asked again.
+//!
+//! **Invariant:** a message with an id is shown to the model at most once, however often a source
+//! offers it.
+
+mod agent;
+mod ask;
+mod calls;
+mod compaction;
+mod conversation;
+mod host;
+mod outcome;
+mod record;
+
+pub use agent::{Agent, Settings};
+pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED, ReplayError};
+pub use host::{Event, Host, Log, LogError, Message, Prompt, Sources};
+pub use outcome::{Outcome, TurnError};
+pub use record::{
+    Assistant, Compaction, DecodeError, Ended, Record, ResultRecord, ResultsCleared, User,
+};

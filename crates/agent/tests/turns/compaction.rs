@@ -1,0 +1,239 @@
+//! The conversation stays short enough, whatever the model does.
+
+use std::sync::{Arc, Mutex};
+
+use agent::{Agent, Conversation, Event, Outcome, Record, Settings, TurnError};
+use context::{Estimator, Limits, turns_bytes};
+use llm::{Block, Detail, Model, ModelError, Request, Role, StopReason};
+
+use crate::support::{Answer, Echo, Stage, call, last_blocks, reply, say};
+
+fn settings(window: u64) -> Settings {
+    Settings {
+        limits: Limits::for_window(window),
+        max_rounds: 0,
+        ..Settings::default()
+    }
+}
+
+fn too_long() -> Answer {
+    Answer::Error(ModelError::ContextTooLong {
+        tokens: None,
+        limit: None,
+        detail: Detail::default(),
+    })
+}
+
+fn is_summary(request: &Request) -> bool {
+    request.system.starts_with("You summarise")
+}
+
+#[tokio::test]
+async fn the_compact_tool_summarises_with_its_focus_and_work_goes_on() {
+    let mut stage = Stage::new(vec![
+        call(&[("a", "compact", r#"{"focus":"the roof"}"#)]),
+        say("We build a house."),
+        say("done"),
+    ]);
+    assert_eq!(stage.finish("build it").await, "done");
+    let asked = stage.model.asked();
+    assert!(is_summary(&asked[1]));
+    assert!(last_blocks(&asked[1])[0].ends_with("the roof"));
+    let [turn] = asked[2].turns.as_slice() else {
+        panic!("{:?}", asked[2].turns)
+    };
+    assert_eq!(turn.role, Role::User);
+    let said = last_blocks(&asked[2]);
+    assert_eq!(
+        said[0],
+        "[Conversation compressed. Transcript: archive-1]\n\nWe build a house."
+    );
+    assert_eq!(asked[2].system, "You are 'alice', role: coder");
+    assert_eq!(
+        stage.host.archives[0].len(),
+        3,
+        "the whole conversation is kept"
+    );
+    assert_eq!(stage.agent.conversation(), &stage.replayed());
+}
+
+#[tokio::test]
+async fn a_model_that_finds_it_too_long_is_asked_once_more_after_a_summary() {
+    let full = reply(vec![], StopReason::ContextWindowExceeded);
+    for refused in [too_long(), full] {
+        let mut stage = Stage::new(vec![refused, say("summary"), say("done")]);
+        assert_eq!(stage.finish("the open question").await, "done");
+        let said = last_blocks(&stage.model.asked()[2]).concat();
+        assert!(said.contains("summary") && said.contains("the open question"));
+    }
+    let mut stage = Stage::new(vec![too_long(), say("summary"), too_long()]);
+    let outcome = stage.turn("go").await;
+    assert!(matches!(
+        outcome,
+        Outcome::Failed {
+            error: TurnError::Model(ModelError::ContextTooLong { .. })
+        }
+    ));
+    let full = || reply(vec![], StopReason::ContextWindowExceeded);
+    let mut stage = Stage::new(vec![full(), say("summary"), full()]);
+    let outcome = stage.turn("go").await;
+    assert!(matches!(
+        outcome,
+        Outcome::Failed {
+            error: TurnError::WindowFull
+        }
+    ));
+}
+
+#[tokio::test]
+async fn after_three_failures_to_summarise_the_conversation_is_cut() {
+    let empty = || reply(vec![Block::text(" ")], StopReason::EndTurn);
+    let mut stage = Stage::new(vec![
+        call(&[("a", "echo", r#"{"say":"one"}"#)]),
+        too_long(),
+        too_long(),
+        empty(),
+        too_long(),
+        say("done"),
+    ]);
+    assert_eq!(stage.finish("build it").await, "done");
+    let asked = stage.model.asked();
+    assert!(asked[2..5].iter().all(is_summary));
+    assert!(
+        format!("{:?}", asked[5].turns)
+            .contains("[Earlier conversation cut. Transcript: archive-1]")
+    );
+    let compacted = Event::Compacted {
+        archive: "archive-1".into(),
+        summarised: false,
+    };
+    assert!(stage.host.events.contains(&compacted));
+    assert_eq!(stage.agent.conversation(), &stage.replayed());
+}
+
+#[tokio::test]
+async fn a_key_that_is_refused_does_not_cost_the_conversation() {
+    let refused = || Answer::Error(ModelError::Billing(Detail::default()));
+    let mut stage = Stage::new(vec![say("hello"), refused()]);
+    stage.finish("hi").await;
+    let outcome = stage
+        .agent
+        .compact(None, &mut stage.host, &stage.cancel)
+        .await;
+    assert!(matches!(
+        outcome,
+        Outcome::Failed {
+            error: TurnError::Model(_)
+        }
+    ));
+    assert_eq!(stage.agent.conversation().turns().len(), 2);
+}
+
+#[tokio::test]
+async fn compacting_an_idle_conversation_starts_nothing() {
+    let mut stage = Stage::new(vec![say("hello"), say("They greeted."), say("yes")]);
+    let outcome = stage
+        .agent
+        .compact(None, &mut stage.host, &stage.cancel)
+        .await;
+    assert!(
+        matches!(outcome, Outcome::Finished { .. }),
+        "nothing was said yet"
+    );
+    stage.finish("hi").await;
+    let outcome = stage
+        .agent
+        .compact(None, &mut stage.host, &stage.cancel)
+        .await;
+    assert!(matches!(outcome, Outcome::Finished { text } if text.contains("archive-1")));
+    assert!(!stage.replayed().is_waiting());
+    assert_eq!(stage.finish("are you there?").await, "yes");
+    assert_eq!(last_blocks(&stage.model.asked()[2])[1], "are you there?");
+}
+
+/// A model that works for many rounds: it answers a request for a summary with one.
+#[tokio::test]
+async fn five_hundred_rounds_stay_under_the_threshold_and_keep_the_identity() {
+    let settings = settings(4_000);
+    let threshold = settings.limits.threshold;
+    let model = Arc::new(Rounds::default());
+    let mut stage = Stage::new(vec![]);
+    let mut registry = tools::Registry::new();
+    registry.add(Echo).unwrap();
+    stage.agent = Agent::new(
+        Arc::clone(&model) as Arc<dyn Model>,
+        Arc::new(registry),
+        stage.context.clone(),
+        settings,
+        Conversation::new(),
+    );
+    assert_eq!(stage.finish("task number 7").await, "done");
+    let requests = model.requests.lock().unwrap();
+    assert_eq!(
+        requests
+            .iter()
+            .filter(|request| !is_summary(request))
+            .count(),
+        501
+    );
+    let tools: usize = requests[0]
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len())
+        .sum();
+    let mut clearings = 0;
+    for record in &stage.host.records {
+        clearings += usize::from(matches!(record, Record::Cleared(_)));
+    }
+    assert!(
+        clearings > 0,
+        "old results are cleared before it comes to a summary"
+    );
+    for request in requests.iter().filter(|request| !is_summary(request)) {
+        assert_eq!(request.system, "You are 'alice', role: coder");
+        let bytes = turns_bytes(&request.turns) + request.system.len() + tools;
+        assert!(Estimator::default().tokens(bytes) <= threshold);
+        let text = format!("{:?}", request.turns);
+        assert!(text.contains("task number 7"), "the task is never lost");
+    }
+    assert!(stage.host.archives.len() > 3);
+    assert_eq!(stage.agent.conversation(), &stage.replayed());
+}
+
+#[derive(Default)]
+struct Rounds {
+    requests: Mutex<Vec<Request>>,
+}
+
+impl Model for Rounds {
+    fn name(&self) -> &str {
+        "rounds"
+    }
+
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        _: &'a mut llm::EventSink<'_>,
+        _: &'a llm::CancellationToken,
+    ) -> llm::BoxFuture<'a, Result<llm::Reply, ModelError>> {
+        request.validate().unwrap();
+        let mut requests = self.requests.lock().unwrap();
+        requests.push(request.clone());
+        let round = requests
+            .iter()
+            .filter(|request| !is_summary(request))
+            .count();
+        let answer = if is_summary(request) {
+            say("The task is task number 7.")
+        } else if round <= 500 {
+            let text = format!(r#"{{"say":"{round} {}"}}"#, "out ".repeat(50));
+            call(&[(&format!("u{round}"), "echo", &text)])
+        } else {
+            say("done")
+        };
+        let Answer::Reply(reply) = answer else {
+            unreachable!("all answers are replies")
+        };
+        Box::pin(async move { Ok(reply) })
+    }
+}

@@ -1,0 +1,11 @@
+//! The loop under a scripted model: every reason to stop, every fault, every way to be interrupted.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod background;
+mod compaction;
+mod interrupts;
+mod replay;
+mod stops;
+mod support;
+mod tool_calls;

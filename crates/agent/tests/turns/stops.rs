@@ -1,0 +1,238 @@
+//! Every reason for which a model stops, and every way in which it fails.
+
+use agent::{Event, Message, Outcome, Record, Settings, TurnError};
+use llm::{Block, Detail, ModelError, Role, StopReason, ToolUse};
+
+use crate::support::{Answer, Stage, call, last_blocks, reply, say};
+
+#[tokio::test]
+async fn a_turn_ends_when_the_model_does_and_everything_is_in_the_log() {
+    let mut stage = Stage::new(vec![call(&[("a", "echo", r#"{"say":"hi"}"#)]), say("done")]);
+    assert_eq!(stage.finish("go").await, "done");
+    let kinds = stage.host.records.iter().map(|record| match record {
+        Record::User(_) => "user",
+        Record::Assistant(_) => "assistant",
+        Record::Result(_) => "result",
+        Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => "other",
+    });
+    let kinds: Vec<&str> = kinds.collect();
+    assert_eq!(kinds, ["user", "assistant", "result", "assistant"]);
+    let asked = stage.model.asked();
+    assert_eq!(last_blocks(&asked[1]), ["result: hi"]);
+    assert_eq!(asked[1].system, "You are 'alice', role: coder");
+    assert_eq!(asked[1].tools.len(), 6);
+    assert_eq!(stage.agent.conversation(), &stage.replayed());
+    assert_eq!(stage.agent.conversation().spent().output, 2);
+    let replied = |event: &&Event| matches!(event, Event::Replied { .. });
+    assert_eq!(stage.host.events.iter().filter(replied).count(), 2);
+    assert!(stage.host.events.contains(&Event::Text("done".into())));
+}
+
+#[tokio::test]
+async fn without_anything_to_answer_the_model_is_not_asked() {
+    let mut stage = Stage::new(vec![]);
+    assert_eq!(stage.finish("  ").await, "");
+    assert!(stage.host.records.is_empty());
+}
+
+#[tokio::test]
+async fn a_turn_can_run_as_a_task_of_its_own() {
+    let mut stage = Stage::new(vec![say("done")]);
+    let task = tokio::spawn(async move { stage.finish("go").await });
+    assert_eq!(task.await.unwrap(), "done");
+}
+
+#[tokio::test]
+async fn messages_go_behind_tool_results_and_keep_a_model_from_stopping() {
+    let mut stage = Stage::new(vec![
+        call(&[("a", "echo", r#"{"say":"hi"}"#)]),
+        say("done"),
+        say("really done"),
+    ]);
+    let mail = || Message::with_id("m1", "mail one");
+    stage.host.after_tools.push_back(vec![mail()]);
+    stage
+        .host
+        .when_stopping
+        .push_back(vec![mail(), Message::with_id("m2", "mail two")]);
+    stage
+        .host
+        .when_stopping
+        .push_back(vec![mail(), Message::with_id("m3", " ")]);
+    assert_eq!(stage.finish("go").await, "really done");
+    let asked = stage.model.asked();
+    assert_eq!(last_blocks(&asked[1]), ["result: hi", "mail one"]);
+    assert_eq!(last_blocks(&asked[2]), ["mail two"]);
+    assert!(
+        stage.replayed().has_seen("m3"),
+        "an empty one counts as delivered"
+    );
+}
+
+#[tokio::test]
+async fn the_reminder_is_in_each_request_and_not_in_the_conversation() {
+    let mut stage = Stage::new(vec![call(&[("a", "echo", r#"{"say":"hi"}"#)]), say("done")]);
+    stage.host.reminder = Some("your task is 7".into());
+    stage.finish("go").await;
+    let asked = stage.model.asked();
+    assert_eq!(last_blocks(&asked[0]), ["go", "your task is 7"]);
+    assert_eq!(last_blocks(&asked[1]), ["result: hi", "your task is 7"]);
+    assert_eq!(stage.agent.conversation(), &stage.replayed());
+    assert_eq!(stage.host.prompts, 2, "it is made anew for each request");
+}
+
+#[tokio::test]
+async fn a_reply_that_is_cut_off_goes_on_once_and_is_then_reported() {
+    let cut = |text: &str| reply(vec![Block::text(text)], StopReason::MaxTokens);
+    let mut stage = Stage::new(vec![cut("one "), say("two"), cut("three "), cut("four")]);
+    assert_eq!(stage.finish("go").await, "one two");
+    let again = stage.finish("more").await;
+    assert!(
+        again.starts_with("three four\n[The reply was cut off"),
+        "{again}"
+    );
+    let asked = last_blocks(&stage.model.asked()[1]);
+    assert!(asked[0].contains("Go on exactly where it stopped"));
+}
+
+#[tokio::test]
+async fn a_tool_use_that_was_cut_off_is_not_run() {
+    let cut = ToolUse::new("a", "echo", r#"{"say":"h"#).cut();
+    let mut stage = Stage::new(vec![
+        reply(vec![Block::ToolUse(cut)], StopReason::MaxTokens),
+        reply(vec![], StopReason::MaxTokens),
+        say("done"),
+    ]);
+    assert_eq!(stage.finish("go").await, "done");
+    let asked = last_blocks(&stage.model.asked()[1]);
+    assert!(
+        asked[0].starts_with("error: the tool was not run"),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_paused_reply_is_resumed() {
+    let mut stage = Stage::new(vec![
+        reply(vec![Block::text("let me see. ")], StopReason::Paused),
+        say("I see."),
+    ]);
+    assert_eq!(stage.finish("go").await, "let me see. I see.");
+    let asked = stage.model.asked();
+    assert!(!asked[0].resume && asked[1].resume);
+    assert_eq!(asked[1].turns.last().unwrap().role, Role::Assistant);
+}
+
+#[tokio::test]
+async fn a_refusal_is_said_and_nothing_of_it_is_run() {
+    let refusal = StopReason::Refusal {
+        category: Some("cyber".into()),
+        explanation: None,
+    };
+    let tool_use = Block::ToolUse(ToolUse::new("a", "echo", r#"{"say":"hi"}"#));
+    let mut stage = Stage::new(vec![
+        reply(vec![Block::text("No"), tool_use], refusal),
+        say("yes"),
+    ]);
+    assert_eq!(
+        stage.finish("go").await,
+        "No\n[The model refused to go on: cyber.]"
+    );
+    assert_eq!(stage.finish("something else").await, "yes");
+}
+
+#[tokio::test]
+async fn other_reasons_end_the_turn_with_what_was_said() {
+    for stop in [StopReason::StopSequence, StopReason::Other("odd".into())] {
+        let mut stage = Stage::new(vec![reply(vec![Block::text("so")], stop)]);
+        assert_eq!(stage.finish("go").await, "so");
+    }
+    let mut stage = Stage::new(vec![reply(vec![], StopReason::EndTurn), say("yes")]);
+    assert_eq!(stage.finish("go").await, "");
+    assert!(!stage.replayed().is_waiting());
+    assert_eq!(stage.finish("well?").await, "yes");
+}
+
+#[tokio::test]
+async fn a_permanent_error_ends_the_turn_and_the_conversation_goes_on_later() {
+    let mut stage = Stage::new(vec![
+        Answer::Error(ModelError::Billing(Detail::default())),
+        say("paid"),
+    ]);
+    let outcome = stage.turn("go").await;
+    let Outcome::Failed {
+        error: TurnError::Model(ModelError::Billing(_)),
+    } = outcome
+    else {
+        panic!("{outcome:?}")
+    };
+    assert!(stage.replayed().is_waiting(), "it can be tried again");
+    let outcome = stage
+        .agent
+        .run_turn(vec![], &mut stage.host, &stage.cancel)
+        .await;
+    assert!(matches!(outcome, Outcome::Finished { text } if text == "paid"));
+}
+
+#[tokio::test]
+async fn the_round_limit_ends_the_turn_with_a_word_and_counts_anew() {
+    let tool = || call(&[("a", "echo", r#"{"say":"hi"}"#)]);
+    let settings = Settings {
+        max_rounds: 2,
+        ..Settings::default()
+    };
+    let answers = vec![tool(), tool(), tool(), say("done")];
+    let mut stage = Stage::with(answers, settings, agent::Conversation::new());
+    let Outcome::RoundLimit { text } = stage.turn("go").await else {
+        panic!("no limit")
+    };
+    assert!(text.contains("2 rounds"), "{text}");
+    assert!(
+        !stage.replayed().is_waiting(),
+        "no later process goes on by itself"
+    );
+    assert_eq!(stage.finish("go on").await, "done");
+    assert_eq!(
+        last_blocks(&stage.model.asked()[2]),
+        ["result: hi", "go on"]
+    );
+}
+
+#[tokio::test]
+async fn zero_rounds_is_no_limit() {
+    assert_eq!(Settings::default().max_rounds, 50);
+    let mut answers: Vec<Answer> = (0..120)
+        .map(|_| call(&[("a", "echo", r#"{"say":"hi"}"#)]))
+        .collect();
+    answers.push(say("done"));
+    let settings = Settings {
+        max_rounds: 0,
+        ..Settings::default()
+    };
+    let mut stage = Stage::with(answers, settings, agent::Conversation::new());
+    assert_eq!(stage.finish("go").await, "done");
+}
+
+#[tokio::test]
+async fn a_log_that_fails_ends_the_turn_before_the_model_is_asked_again() {
+    for room in 0..4 {
+        let mut stage = Stage::new(vec![call(&[("a", "echo", r#"{"say":"hi"}"#)]), say("done")]);
+        stage.host.room = Some(room);
+        let outcome = stage.turn("go").await;
+        assert!(
+            matches!(
+                outcome,
+                Outcome::Failed {
+                    error: TurnError::Log(_)
+                }
+            ),
+            "{outcome:?}"
+        );
+        assert_eq!(
+            stage.agent.conversation(),
+            &stage.replayed(),
+            "after {room} records"
+        );
+        assert!(stage.model.asked().len() <= room.div_ceil(2).max(usize::from(room > 0)));
+    }
+}

@@ -1,0 +1,277 @@
+//! A model with a queue of replies, a host that remembers everything, and a few tools.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use agent::{
+    Agent, Conversation, Event, Host, Log, LogError, Message, Outcome, Prompt, Record, Settings,
+    Sources,
+};
+use llm::{
+    Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
+    ToolUse, Turn, Usage,
+};
+use tempfile::TempDir;
+use tools::{Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+
+pub(crate) enum Answer {
+    Reply(Reply),
+    Error(ModelError),
+    /// Nothing, until the call is dropped; it does not even look at its token.
+    Never,
+}
+
+/// Answers from a queue, and keeps what it was asked. Every request must be valid.
+#[derive(Default)]
+pub(crate) struct Fake {
+    answers: Mutex<VecDeque<Answer>>,
+    pub(crate) asked: Mutex<Vec<Request>>,
+}
+
+impl Fake {
+    pub(crate) fn asked(&self) -> Vec<Request> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Model for Fake {
+    fn name(&self) -> &str {
+        "fake"
+    }
+
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        events: &'a mut EventSink<'_>,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request.validate().expect("every request is valid");
+        self.asked.lock().unwrap().push(request.clone());
+        let answer = self.answers.lock().unwrap().pop_front();
+        Box::pin(async move {
+            match answer.expect("the model is asked no more often than expected") {
+                Answer::Reply(reply) => {
+                    events(llm::Event::TextDelta(reply.text()));
+                    Ok(reply)
+                }
+                Answer::Error(error) => Err(error),
+                Answer::Never => std::future::pending().await,
+            }
+        })
+    }
+}
+
+pub(crate) fn reply(blocks: Vec<Block>, stop: StopReason) -> Answer {
+    Answer::Reply(Reply {
+        blocks,
+        stop,
+        usage: Some(Usage {
+            output: 1,
+            ..Usage::default()
+        }),
+        model: "fake".into(),
+    })
+}
+
+pub(crate) fn say(text: &str) -> Answer {
+    reply(vec![Block::text(text)], StopReason::EndTurn)
+}
+
+/// A reply that uses tools, each given by its id, name and arguments.
+pub(crate) fn call(uses: &[(&str, &str, &str)]) -> Answer {
+    let uses = uses.iter();
+    let blocks =
+        uses.map(|(id, name, arguments)| Block::ToolUse(ToolUse::new(*id, *name, arguments)));
+    reply(blocks.collect(), StopReason::ToolUse)
+}
+
+/// Remembers all, and hands out what it was given.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub(crate) records: Vec<Record>,
+    pub(crate) archives: Vec<Vec<Turn>>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) after_tools: VecDeque<Vec<Message>>,
+    pub(crate) when_stopping: VecDeque<Vec<Message>>,
+    pub(crate) forbidden: Option<&'static str>,
+    pub(crate) reminder: Option<String>,
+    pub(crate) prompts: usize,
+    /// After how many records the log fails.
+    pub(crate) room: Option<usize>,
+}
+
+impl Log for Memory {
+    fn append(&mut self, record: &Record) -> Result<(), LogError> {
+        if self.room.is_some_and(|room| self.records.len() >= room) {
+            return Err(LogError::new("the disk is full"));
+        }
+        self.records.push(record.clone());
+        Ok(())
+    }
+
+    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError> {
+        self.archives.push(turns.to_vec());
+        Ok(format!("archive-{}", self.archives.len()))
+    }
+}
+
+impl Sources for Memory {
+    fn after_tools(&mut self) -> Vec<Message> {
+        self.after_tools.pop_front().unwrap_or_default()
+    }
+
+    fn when_stopping(&mut self) -> Vec<Message> {
+        self.when_stopping.pop_front().unwrap_or_default()
+    }
+}
+
+impl Host for Memory {
+    fn prompt(&mut self) -> Prompt {
+        self.prompts += 1;
+        Prompt {
+            system: "You are 'alice', role: coder".into(),
+            reminder: self.reminder.clone(),
+        }
+    }
+
+    fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> Result<(), String> {
+        if self.forbidden == Some(tool_use.name.as_str()) {
+            return Err(format!("{} needs an approved plan", tool_use.name));
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+type Arguments = BTreeMap<String, String>;
+
+/// Says what it was told.
+pub(crate) struct Echo;
+
+impl Tool for Echo {
+    const NAME: &'static str = "echo";
+    const DESCRIPTION: &'static str = "Says it again.";
+    const EFFECT: Effect = Effect::Mutate;
+    type Args = Arguments;
+
+    async fn call(&self, args: Arguments, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match args.get("say") {
+            Some(text) => Ok(ToolOutput::ok(text)),
+            None => panic!("nothing to say"),
+        }
+    }
+}
+
+/// Returns when as many calls as `parties` says are there at the same time.
+pub(crate) struct Meet(pub(crate) Arc<tokio::sync::Barrier>);
+
+impl Tool for Meet {
+    const NAME: &'static str = "meet";
+    const DESCRIPTION: &'static str = "Waits for the others.";
+    const EFFECT: Effect = Effect::Read;
+    type Args = Arguments;
+
+    async fn call(&self, _: Arguments, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.0.wait().await;
+        Ok(ToolOutput::ok("met"))
+    }
+}
+
+/// Never ends, whatever it is told.
+pub(crate) struct Stubborn;
+
+impl Tool for Stubborn {
+    const NAME: &'static str = "stubborn";
+    const DESCRIPTION: &'static str = "Never ends.";
+    const EFFECT: Effect = Effect::Mutate;
+    type Args = Arguments;
+
+    async fn call(&self, _: Arguments, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        std::fs::create_dir(context.workspace.root().join("began")).unwrap();
+        std::future::pending().await
+    }
+}
+
+/// An agent with its model and its host.
+pub(crate) struct Stage {
+    pub(crate) agent: Agent,
+    pub(crate) model: Arc<Fake>,
+    pub(crate) host: Memory,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) context: ToolContext,
+    _dir: TempDir,
+}
+
+impl Stage {
+    pub(crate) fn new(answers: Vec<Answer>) -> Self {
+        Self::with(answers, Settings::default(), Conversation::new())
+    }
+
+    pub(crate) fn with(answers: Vec<Answer>, settings: Settings, before: Conversation) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut registry = Registry::new();
+        registry.add(Echo).unwrap();
+        registry.add(Stubborn).unwrap();
+        registry.add(tools::Compact).unwrap();
+        registry.add(tools::Bash).unwrap();
+        registry.add(tools::ReadFile).unwrap();
+        let barrier = Arc::new(tokio::sync::Barrier::new(2));
+        registry.add(Meet(barrier)).unwrap();
+        let workspace = Workspace::open(dir.path(), []).unwrap();
+        let context =
+            ToolContext::new(workspace, OutputFolder::new(dir.path().join("out")), "test");
+        let model = Arc::new(Fake::default());
+        model.answers.lock().unwrap().extend(answers);
+        let agent = Agent::new(
+            Arc::clone(&model) as Arc<dyn Model>,
+            Arc::new(registry),
+            context.clone(),
+            settings,
+            before,
+        );
+        Self {
+            agent,
+            model,
+            host: Memory::default(),
+            cancel: CancellationToken::new(),
+            context,
+            _dir: dir,
+        }
+    }
+
+    pub(crate) async fn turn(&mut self, input: &str) -> Outcome {
+        let input = vec![Message::new(input)];
+        self.agent
+            .run_turn(input, &mut self.host, &self.cancel)
+            .await
+    }
+
+    /// The text of a turn that must finish.
+    pub(crate) async fn finish(&mut self, input: &str) -> String {
+        match self.turn(input).await {
+            Outcome::Finished { text } => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The same conversation, as a process that comes later has it.
+    pub(crate) fn replayed(&self) -> Conversation {
+        let lines = self.host.records.iter();
+        Conversation::replay(lines.map(|record| serde_json::to_vec(record).unwrap())).unwrap()
+    }
+}
+
+/// All that was said in the last turn of a request, block by block.
+pub(crate) fn last_blocks(request: &Request) -> Vec<String> {
+    let blocks = &request.turns.last().unwrap().blocks;
+    let show = |block: &Block| match block {
+        Block::Text { text } => text.clone(),
+        Block::ToolResult(result) if result.is_error => format!("error: {}", result.content),
+        Block::ToolResult(result) => format!("result: {}", result.content),
+        other => panic!("{other:?}"),
+    };
+    blocks.iter().map(show).collect()
+}

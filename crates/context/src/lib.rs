@@ -1,0 +1,34 @@
+//! How a long conversation is kept short enough for its model.
+//!
+//! # Theory of operation
+//!
+//! Everything here is a function over the turns of a conversation. Who stores the turns, who asks
+//! the model and when, is the caller's business.
+//!
+//! Sizes are bytes, and an [`Estimator`] turns them into tokens. It begins with four bytes a token
+//! and follows what the model reports of its requests. [`Limits`] says how much is too much.
+//!
+//! - *Clearing* ([`plan_clearing`], [`clear_results`]) replaces old tool results by a short
+//!   placeholder. It waits until that saves enough and then does all at once, because each change
+//!   makes the provider's prompt cache miss for everything behind it.
+//! - *Compaction* ([`plan_compaction`], [`Plan`]) replaces the whole conversation by a summary that
+//!   the model writes, followed by what the model has not seen yet. If there is no summary to be had,
+//!   [`Plan::cut`] keeps the newest turns instead.
+//!
+//! **Invariant:** what these functions make of a valid conversation is a valid conversation: no tool
+//! use loses its result, and it starts with the user.
+//!
+//! **Invariant:** what the model has not answered yet is never dropped. It is at most shortened in
+//! its middle, with a word about it.
+
+mod clear;
+mod compact;
+mod estimate;
+mod limits;
+mod transcript;
+
+pub use clear::{Cleared, clear_results, plan_clearing};
+pub use compact::{Plan, plan_compaction};
+pub use estimate::{Estimator, block_bytes, turns_bytes};
+pub use limits::Limits;
+pub use transcript::{clip, transcript};
