@@ -7,8 +7,8 @@
 //! nothing at all, and a reader's own opening of files is not reported back to it. The system's
 //! inotify is used directly. The `notify` crate was measured beside it: it asks for events that
 //! mean nothing here (every opening and closing), which wakes its thread three times for a
-//! message, and hands each over to the waiting thread; together that was half of the time from
-//! sending a message to its being shown.
+//! message, and hands each over to the waiting thread; together that was about a third of the time
+//! from sending a message to its being shown.
 
 mod looks;
 
