@@ -113,6 +113,60 @@ pub enum EventKind {
         /// Which life ended.
         incarnation: Incarnation,
     },
+    /// A dead member was started again.
+    Restart {
+        /// Who.
+        member: Recipient,
+        /// Which life began.
+        incarnation: Incarnation,
+        /// On whose wish, or why.
+        reason: String,
+    },
+    /// A member's tool is over.
+    Tool {
+        /// Who used it.
+        member: Recipient,
+        /// Which life.
+        incarnation: Incarnation,
+        /// The tool.
+        name: String,
+        /// How long it took, in milliseconds.
+        millis: u64,
+        /// Whether it did what was asked.
+        ok: bool,
+    },
+    /// A call of a member's model is over.
+    Model {
+        /// Whose model.
+        member: Recipient,
+        /// Which life.
+        incarnation: Incarnation,
+        /// The model, by its server's word.
+        model: String,
+        /// Input tokens that were neither read from a cache nor written to it.
+        input: u64,
+        /// Output tokens.
+        output: u64,
+        /// Input tokens that were read from a cache.
+        cache_read: u64,
+        /// Input tokens that were written to a cache.
+        cache_write: u64,
+        /// How long it took, in milliseconds, with all tries.
+        millis: u64,
+        /// How many tries failed before.
+        retries: u32,
+    },
+    /// A member's conversation was made shorter.
+    Compaction {
+        /// Whose.
+        member: Recipient,
+        /// Which life.
+        incarnation: Incarnation,
+        /// Where the whole conversation can be read.
+        archive: String,
+        /// Whether the model summarised it; if not, only its newest part was kept.
+        summarised: bool,
+    },
     /// Somebody watches by polling, because notifications do not work here.
     Polling {
         /// Who.

@@ -42,7 +42,7 @@ pub use journal::{
     SealRecord, SegmentPosition, SenderWindow,
 };
 pub use line::{Line, Unknown, decode_line, salvage};
-pub use live::{Activity, Holder, LiveState, Phase, WaitingFor};
+pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};
 pub use message::{Body, InvalidMessage, MAX_LINE_BYTES, Message};
 pub use name::{AgentName, NameError, Party, Recipient, Sender};
 pub use record::Extra;

@@ -1,6 +1,6 @@
 //! What a member's own folder says of it: who holds its lock, and what it is doing now.
 
-use crate::{Incarnation, Timestamp};
+use crate::{Incarnation, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 record! {
@@ -41,6 +41,26 @@ record! {
         opt activity: Activity => "activity",
         /// When the member last gave a sign of progress.
         opt progress_at: Timestamp => "progress_at",
+        /// The task it works on.
+        opt task: TaskId => "task",
+        /// What all its lives have used of their models.
+        opt usage: Tally => "usage",
+    }
+}
+
+record! {
+    /// What a member has used of its model.
+    pub struct Tally {
+        /// How many calls.
+        def calls: u64 => "calls",
+        /// Input tokens that were neither read from a cache nor written to it.
+        def input: u64 => "input",
+        /// Output tokens.
+        def output: u64 => "output",
+        /// Input tokens that were read from a cache.
+        def cache_read: u64 => "cache_read",
+        /// Input tokens that were written to a cache.
+        def cache_write: u64 => "cache_write",
     }
 }
 
@@ -97,7 +117,16 @@ impl LiveState {
             reason: None,
             activity: None,
             progress_at: None,
+            task: None,
+            usage: None,
             extra: crate::Extra::new(),
         }
+    }
+}
+
+impl Tally {
+    /// All tokens together.
+    pub const fn tokens(&self) -> u64 {
+        self.input + self.output + self.cache_read + self.cache_write
     }
 }

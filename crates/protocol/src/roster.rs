@@ -1,6 +1,6 @@
 //! The roster: `config.json`.
 
-use crate::{AgentName, FormatVersion, Incarnation, NameError, Recipient, Timestamp};
+use crate::{AgentName, FormatVersion, Incarnation, MessageId, NameError, Recipient, Timestamp};
 use serde::{Deserialize, Serialize};
 
 record! {
@@ -42,6 +42,18 @@ record! {
         opt exec: String => "exec",
         /// When it joined.
         opt joined_at: Timestamp => "joined_at",
+        /// Under which id the prompt is said to its model, once.
+        opt prompt_id: MessageId => "prompt_id",
+        /// Whether it takes no task from the board by itself.
+        opt no_claim: bool => "no_claim",
+        /// After how many seconds of idleness it ends by itself.
+        opt idle_timeout: u64 => "idle_timeout",
+        /// The last life whose death was dealt with.
+        opt mourned: Incarnation => "mourned",
+        /// When its policy brought it back of late.
+        opt restarts: Vec<Timestamp> => "restarts",
+        /// Why its policy brings it back no more.
+        opt gave_up: String => "gave_up",
     }
 }
 
@@ -218,6 +230,12 @@ impl Member {
             prompt: None,
             exec: None,
             joined_at: None,
+            prompt_id: None,
+            no_claim: None,
+            idle_timeout: None,
+            mourned: None,
+            restarts: None,
+            gave_up: None,
             extra: crate::Extra::new(),
         }
     }

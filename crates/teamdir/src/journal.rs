@@ -97,10 +97,7 @@ impl Journal {
     }
 
     /// Appends a record that may be lost in a power cut, together with all that follow it.
-    pub(crate) fn append_unsynced(
-        &mut self,
-        record: &impl serde::Serialize,
-    ) -> Result<(), PathError> {
+    pub fn append_unsynced(&mut self, record: &impl serde::Serialize) -> Result<(), PathError> {
         let mut line = serde_json::to_vec(record)
             .map_err(io::Error::from)
             .context("encode a record for", &self.path)?;

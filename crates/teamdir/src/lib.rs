@@ -52,7 +52,7 @@ pub use journal::Journal;
 pub use lock::LockError;
 pub use mail_state::MailState;
 pub use mailbox::{Delivery, Mailbox, ReceiveError, Settled};
-pub use member::{JoinError, Liveness, MemberGuard};
+pub use member::{JoinError, LifeLock, Liveness, MemberGuard};
 pub use outbox::{SendError, Sent, new_message_id};
 pub use paths::{FOLDER, Layout};
 pub use post::{Post, PostError};

@@ -7,7 +7,7 @@
 use crate::atomic;
 use crate::error::{Context, PathError};
 use crate::file::{self, create_dir};
-use crate::lock::is_at;
+use crate::lock::{FileLock, LockError, is_at};
 use crate::roster::RosterError;
 use crate::team::TeamDir;
 use protocol::{AgentName, Holder, Incarnation, LiveState, Recipient};
@@ -26,6 +26,12 @@ pub struct MemberGuard {
     owner: Recipient,
     incarnation: Incarnation,
     _lock: File,
+}
+
+/// The right to start, end or mourn a member's process. Dropping it gives it up.
+#[derive(Debug)]
+pub struct LifeLock {
+    _lock: FileLock,
 }
 
 /// Whether a member lives.
@@ -93,6 +99,34 @@ impl TeamDir {
             incarnation,
             _lock: lock,
         })
+    }
+
+    /// Takes the place of a member whose process is gone, for as long as the guard lives, without
+    /// beginning a new life of it. Nobody can start the member meanwhile.
+    pub fn sit_in(&self, owner: &Recipient) -> Result<MemberGuard, JoinError> {
+        let owner = self.roster_spelling(owner)?;
+        create_dir(&self.layout.member_dir(&owner))?;
+        let lock = self.hold(&owner, &self.layout.member_lock(&owner))?;
+        let roster = self.roster()?;
+        let incarnation = match &owner {
+            Recipient::Lead => roster.lead_incarnation,
+            Recipient::Member(name) => roster
+                .member(name)
+                .map(|member| member.incarnation)
+                .unwrap_or_default(),
+        };
+        Ok(MemberGuard {
+            owner,
+            incarnation,
+            _lock: lock,
+        })
+    }
+
+    /// Takes the lock for starting, ending or mourning a member's process, waiting at most `wait`
+    /// for whoever has it.
+    pub fn lock_life(&self, name: &AgentName, wait: Duration) -> Result<LifeLock, LockError> {
+        let lock = FileLock::acquire(&self.layout.life_lock(name), wait)?;
+        Ok(LifeLock { _lock: lock })
     }
 
     /// Whether a member lives, by its lock.

@@ -1,6 +1,6 @@
 //! Where everything is. **Invariant:** no other code joins a path under a team folder.
 
-use protocol::{Recipient, RequestId, TaskId};
+use protocol::{AgentName, Recipient, RequestId, TaskId};
 use std::path::{Path, PathBuf};
 
 /// The name of a team folder.
@@ -126,6 +126,26 @@ impl Layout {
     /// What `owner` is doing now.
     pub fn live_state(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("state.json")
+    }
+
+    /// What `owner`'s process says to people.
+    pub fn member_log(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("log")
+    }
+
+    /// Where `owner`'s conversations are kept whole when they are made shorter.
+    pub fn member_archives(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("archives")
+    }
+
+    /// Where long outputs of `owner`'s tools go.
+    pub fn member_outputs(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("outputs")
+    }
+
+    /// Held by whoever starts, ends or mourns the process of `name`.
+    pub(crate) fn life_lock(&self, name: &AgentName) -> PathBuf {
+        self.members_dir().join(format!(".{name}.lock"))
     }
 
     /// The event log.

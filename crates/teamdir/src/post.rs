@@ -2,11 +2,13 @@
 
 use crate::error::PathError;
 use crate::journal::Journal;
-use crate::mailbox::{Delivery, Mailbox, ReceiveError};
+use crate::mailbox::{Delivery, Mailbox, ReceiveError, Settled};
 use crate::member::{JoinError, MemberGuard};
 use crate::team::TeamDir;
 use crate::watch::{Watch, WatchChoice, WatchMode};
 use protocol::Recipient;
+use rustix::fd::BorrowedFd;
+use std::path::Path;
 use std::time::Instant;
 
 /// Everything a process needs to live as a member and take its mail.
@@ -36,7 +38,15 @@ pub enum PostError {
 impl Post {
     /// Makes this process the member `owner` and finds where its predecessor stopped.
     pub fn open(team: &TeamDir, owner: &Recipient, choice: WatchChoice) -> Result<Self, PostError> {
-        let guard = team.join(owner)?;
+        Self::take(team, team.join(owner)?, choice)
+    }
+
+    /// Takes the mail of a member whose process is gone, without beginning a new life of it.
+    pub fn sit_in(team: &TeamDir, owner: &Recipient) -> Result<Self, PostError> {
+        Self::take(team, team.sit_in(owner)?, WatchChoice::Poll)
+    }
+
+    fn take(team: &TeamDir, guard: MemberGuard, choice: WatchChoice) -> Result<Self, PostError> {
         let (mut journal, state) = Journal::open(team, &guard)?;
         let mailbox = Mailbox::open(team, &guard, state, &mut journal)?;
         let watch = Watch::new(&team.layout.inbox_dir(), choice);
@@ -75,6 +85,34 @@ impl Post {
             let wake_at = settled.wake_at.into_iter().chain(deadline).min();
             self.watch.wait(wake_at);
         }
+    }
+
+    /// Does what is due besides taking mail, such as setting aside a file that was read, and asks
+    /// for notifications. An event loop calls this when there is no mail, and waits after it: until
+    /// the descriptor is readable, or until the time that this says, and then looks for mail again.
+    pub fn settle(&mut self) -> Result<Settled, ReceiveError> {
+        self.mailbox.settle(&mut self.journal, &mut self.watch)
+    }
+
+    /// What becomes readable when there is news, for an event loop; `None` where the files have to
+    /// be looked at.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.descriptor()
+    }
+
+    /// Whether there was news since the last time. Does not wait.
+    pub fn has_news(&mut self) -> bool {
+        self.watch.check()
+    }
+
+    /// Asks for news of a folder too: of files that come into it, are replaced or go.
+    pub fn watch_folder(&mut self, folder: &Path) {
+        self.watch.ask_folder(folder);
+    }
+
+    /// Asks for no more news of a folder.
+    pub fn forget_folder(&mut self, folder: &Path) {
+        self.watch.forget(folder);
     }
 
     /// Gives up the post in good order: the inbox shows unread mail only.

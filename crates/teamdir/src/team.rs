@@ -127,6 +127,11 @@ impl TeamDir {
         &self.layout
     }
 
+    /// The folder that the team works in.
+    pub fn workspace(&self) -> &Path {
+        self.layout.root().parent().unwrap_or(Path::new("/"))
+    }
+
     /// How this folder is used.
     pub fn options(&self) -> &Options {
         &self.options

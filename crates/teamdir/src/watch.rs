@@ -119,13 +119,25 @@ impl Watch {
 
     /// Asks for hints about the file at `path`. A file that is not there gives none.
     pub fn ask(&mut self, path: &Path) {
+        let events = WatchFlags::MODIFY
+            | WatchFlags::ATTRIB
+            | WatchFlags::MOVE_SELF
+            | WatchFlags::DELETE_SELF;
+        self.ask_for(path, events);
+    }
+
+    /// Asks for hints about a folder: files that come into it, are replaced or go.
+    pub fn ask_folder(&mut self, path: &Path) {
+        self.ask_for(
+            path,
+            WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::DELETE,
+        );
+    }
+
+    fn ask_for(&mut self, path: &Path, events: WatchFlags) {
         let refused = match &mut self.source {
             Source::Polling { files, .. } => return files.add(path),
             Source::Notified { instance, asked } => {
-                let events = WatchFlags::MODIFY
-                    | WatchFlags::ATTRIB
-                    | WatchFlags::MOVE_SELF
-                    | WatchFlags::DELETE_SELF;
                 match inotify::add_watch(&*instance, path, events) {
                     Ok(watch) => {
                         asked.insert(path.to_path_buf(), watch);

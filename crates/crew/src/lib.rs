@@ -1,0 +1,1 @@
+//! The processes of a team: starting, watching and ending them.

@@ -1,0 +1,26 @@
+//! What members of a team do to each other through its files: mail, requests and the board.
+//!
+//! # Theory of operation
+//!
+//! The rules are those of `coordination`; the files are those of `teamdir`. This crate joins the
+//! two: it reads what a rule needs, asks the rule, stores what comes out of it under the right lock,
+//! and notes in the event log what happened. Every function may be called by any process of the
+//! team, and by several at once.
+//!
+//! **Invariant:** a change is stored before anybody is told of it, and whoever is told is told under
+//! an identifier made from the change, so that telling again after a crash has no effect.
+//!
+//! **Invariant:** nothing in here knows of processes beyond asking whether a member lives.
+
+mod board;
+mod mail;
+mod me;
+mod requests;
+
+pub use board::*;
+pub use mail::{broadcast, notice, post, tell};
+pub use me::Me;
+pub use requests::{
+    Answered, AskError, DecideError, ShutdownWish, SubmitError, addressee, ask_shutdown,
+    decide_plan, expire_due, pending, record_plan, submit_plan, take_answer,
+};

@@ -1,0 +1,1 @@
+//! The lead agent and the terminal it talks at.

@@ -1,0 +1,1 @@
+//! The tools with which a model takes part in a team.
