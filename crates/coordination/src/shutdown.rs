@@ -179,7 +179,9 @@ impl Shutdown {
             }
             (
                 Stage::Asked | Stage::Vetoed,
-                ExpireReason::AddresseeDied | ExpireReason::DeadlinePassed,
+                ExpireReason::AddresseeDied
+                | ExpireReason::DeadlinePassed
+                | ExpireReason::Superseded,
             ) => ShutdownOutcome::Ended,
         };
         self.expire(reason, now, out);

@@ -26,6 +26,8 @@ pub enum ExpireReason {
         /// That life.
         incarnation: Incarnation,
     },
+    /// Whoever asked has asked anew.
+    Superseded,
 }
 
 /// Why a request cannot expire: it has been decided.
@@ -92,6 +94,7 @@ impl fmt::Display for ExpireReason {
         match self {
             Self::DeadlinePassed => f.write_str("no answer came before the deadline"),
             Self::AddresseeDied => f.write_str("the addressee died before it answered"),
+            Self::Superseded => f.write_str("a later request took its place"),
             Self::AddresseeReplaced { incarnation } => {
                 write!(f, "incarnation {incarnation} replaced the addressee")
             }

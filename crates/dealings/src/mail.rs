@@ -1,0 +1,103 @@
+//! Sending, with a word about it in the event log.
+
+use crate::Me;
+use protocol::{Body, EventKind, MemberStatus, Message, MessageId, Party, Recipient, Sender};
+use teamdir::{SendError, Sent, TeamDir};
+
+/// Sends a message that is complete but for what [`TeamDir::send`] adds.
+pub fn post(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
+    let kind = message.body.kind().to_owned();
+    let from = message.from.clone();
+    let sent = team.send(message)?;
+    // The event only tells people about it; the message is safe without.
+    let _ = team.log_event(EventKind::Send {
+        id: sent.id.clone(),
+        from: from.unwrap_or_else(|| Sender::Stranger(String::new())),
+        to: sent.to.clone(),
+        kind,
+    });
+    Ok(sent)
+}
+
+/// Sends words to one recipient.
+pub fn tell(team: &TeamDir, me: &Me, to: Recipient, content: &str) -> Result<Sent, SendError> {
+    let content = content.to_owned();
+    let mut message = me.sign(Message::new(Body::Message { content }));
+    message.to = Some(to);
+    post(team, message)
+}
+
+/// Sends words to every member but the sender. Members that have ended in good order are left out:
+/// nobody waits for what comes after the end. Returns who it went to.
+///
+/// If one of them cannot be reached the others are tried all the same, and the first error is
+/// returned.
+pub fn broadcast(team: &TeamDir, me: &Me, content: &str) -> Result<Vec<Recipient>, SendError> {
+    let roster = team.roster()?;
+    let mut reached = Vec::new();
+    let mut failed = None;
+    for member in &roster.members {
+        let is_sender = matches!(&me.party, Party::Member(name) if name.same_as(&member.name));
+        if is_sender || member.status == MemberStatus::Shutdown {
+            continue;
+        }
+        let content = content.to_owned();
+        let mut message = me.sign(Message::new(Body::Broadcast { content }));
+        message.to = Some(Recipient::Member(member.name.clone()));
+        match post(team, message) {
+            Ok(sent) => reached.push(sent.to),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(reached),
+    }
+}
+
+/// Sends a report of the program itself. The same `id` twice is one report.
+pub fn notice(team: &TeamDir, to: Recipient, id: &str, content: &str) -> Result<Sent, SendError> {
+    let content = content.to_owned();
+    let mut message = Message::new(Body::Notice { content });
+    message.from = Some(Party::System.into());
+    message.to = Some(to);
+    message.id = MessageId::new(id).ok();
+    post(team, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{AgentName, Incarnation};
+    use teamdir::{Options, RosterError};
+    use test_support::TempTeam;
+
+    #[test]
+    fn a_broadcast_reaches_everybody_but_the_sender_and_those_who_have_ended() {
+        let temp = TempTeam::new(&["alice", "bob", "carol"], Options::default());
+        let team = temp.team();
+        team.update_roster(|roster| {
+            for member in &mut roster.members {
+                if member.name.as_str() != "carol" {
+                    member.status = MemberStatus::Idle;
+                }
+            }
+            Ok::<_, RosterError>(())
+        })
+        .unwrap();
+        let alice = Me::member(AgentName::new("ALICE").unwrap(), Incarnation(1));
+        let reached = broadcast(team, &alice, "hello").unwrap();
+        assert_eq!(reached, ["bob".parse::<Recipient>().unwrap()]);
+        assert_eq!(temp.unread(&"bob".parse().unwrap()), 1);
+        assert_eq!(temp.unread(&"alice".parse().unwrap()), 0);
+    }
+
+    #[test]
+    fn what_was_sent_is_an_event() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        tell(temp.team(), &Me::user(), "alice".parse().unwrap(), "hi").unwrap();
+        let events = std::fs::read_to_string(temp.team().layout().events()).unwrap();
+        assert!(events.contains(r#""event":"send""#), "{events}");
+        assert!(events.contains(r#""from":"user","to":"alice""#), "{events}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Requests: asking, answering, deciding, and what happens to those that nobody answers.
+
+mod plan;
+mod shutdown;
+
+pub use plan::{DecideError, SubmitError, decide_plan, record_plan, submit_plan};
+pub use shutdown::{Answered, AskError, ShutdownWish, ask_shutdown, take_answer};
+
+use coordination::{Addressee, due, expire};
+use protocol::{EventKind, Recipient, Request, RequestId, RequestStatus, Timestamp};
+use teamdir::{Liveness, PathError, RequestError, TeamDir, new_request_id};
+
+/// Which life of a recipient runs, as the operating system says.
+pub fn addressee(team: &TeamDir, recipient: &Recipient) -> Addressee {
+    match team.liveness(recipient) {
+        Ok(Liveness::Alive(Some(holder))) => Addressee::Alive(holder.incarnation),
+        Ok(Liveness::Gone(_)) => Addressee::Gone,
+        // The holder is about to write who it is, or nobody can look.
+        Ok(Liveness::Alive(None)) | Err(_) => Addressee::Unknown,
+    }
+}
+
+/// All requests that wait for an answer, oldest first. Files that are no requests are passed over.
+pub fn pending(team: &TeamDir) -> Result<Vec<Request>, PathError> {
+    let requests = team.requests()?.into_iter().flatten();
+    Ok(requests
+        .filter(|request| request.status() == RequestStatus::Pending)
+        .collect())
+}
+
+/// Ends the requests that can no longer be answered: past their deadline, or asked of a life that
+/// is gone. Returns those that ended now.
+pub fn expire_due(team: &TeamDir, now: Timestamp) -> Result<Vec<Request>, PathError> {
+    let mut ended = Vec::new();
+    for request in pending(team)? {
+        let alive = addressee(team, &request.to);
+        if due(&request, alive, now).is_none() {
+            continue;
+        }
+        let changed = change(team, &request.id, |request| {
+            // Somebody may have answered it meanwhile.
+            let reason = due(request, alive, now)?;
+            expire(request, reason, now).ok()
+        });
+        ended.extend(changed.ok().flatten());
+    }
+    Ok(ended)
+}
+
+/// Changes a request under the lock, if there is something to change, and notes its end.
+fn change(
+    team: &TeamDir,
+    id: &RequestId,
+    rule: impl FnOnce(&Request) -> Option<Request>,
+) -> Result<Option<Request>, RequestError> {
+    let was_pending = std::cell::Cell::new(false);
+    let changed = team.update_request(id, |request| {
+        was_pending.set(request.status() == RequestStatus::Pending);
+        let changed = rule(&request);
+        let stored = changed.clone().unwrap_or(request);
+        Ok::<_, RequestError>((stored, changed))
+    })?;
+    if let Some(request) = &changed
+        && was_pending.get()
+        && request.status() != RequestStatus::Pending
+    {
+        let _ = team.log_event(EventKind::Resolve {
+            request_id: request.id.clone(),
+            status: request.status(),
+        });
+    }
+    Ok(changed)
+}
+
+/// Stores a new request under an id that nobody else has.
+fn create<E: From<RequestError>>(
+    team: &TeamDir,
+    make: impl Fn(RequestId) -> Result<Request, E>,
+) -> Result<Request, E> {
+    loop {
+        let request = make(new_request_id())?;
+        match team.create_request(&request) {
+            Ok(()) => {
+                note_new(team, &request);
+                return Ok(request);
+            }
+            Err(RequestError::Exists(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn note_new(team: &TeamDir, request: &Request) {
+    let _ = team.log_event(EventKind::Request {
+        request_id: request.id.clone(),
+        kind: request.kind(),
+        from: request.from.clone(),
+        to: request.to.clone(),
+    });
+}
+
+#[cfg(test)]
+mod tests;
