@@ -53,6 +53,7 @@ fn row<'a>(team: &TeamDir, member: &'a Member) -> Result<Row<'a>, Failure> {
         live: live.as_ref(),
         roster_status: &member.status,
         roster_incarnation: member.incarnation,
+        gave_up: member.gave_up.as_deref(),
         now: now(),
         silent_after: SILENT_AFTER,
     });

@@ -19,6 +19,8 @@ pub struct Facts<'a> {
     pub roster_status: &'a MemberStatus,
     /// The life in the roster; 0 before the first.
     pub roster_incarnation: Incarnation,
+    /// Why its restart policy brings it back no more, if it has given up.
+    pub gave_up: Option<&'a str>,
     /// The present time.
     pub now: Timestamp,
     /// How long a member at work may give no sign of progress.
@@ -59,12 +61,13 @@ pub enum MemberState {
         /// The tool or model call it was in.
         activity: Option<Activity>,
     },
-    /// Its process runs, and its last turn ended with an error it cannot cure.
+    /// Its last turn ended with an error it cannot cure, or its process died so often that it is
+    /// brought back no more.
     Failed {
         /// Why.
         reason: String,
-        /// Since when.
-        since: Timestamp,
+        /// Since when; `None` if its process is gone.
+        since: Option<Timestamp>,
     },
     /// Its process is gone, and it had not ended in good order.
     Dead {
@@ -86,6 +89,11 @@ pub fn member_state(facts: &Facts<'_>) -> MemberState {
         || *facts.roster_status == MemberStatus::Shutdown
     {
         MemberState::Shutdown
+    } else if let Some(reason) = facts.gave_up {
+        MemberState::Failed {
+            reason: reason.to_owned(),
+            since: None,
+        }
     } else {
         MemberState::Dead {
             incarnation: facts.roster_incarnation,
@@ -117,7 +125,7 @@ fn alive(facts: &Facts<'_>) -> MemberState {
         Phase::Idle => MemberState::Idle { since },
         Phase::Failed => MemberState::Failed {
             reason: live.reason.clone().unwrap_or_default(),
-            since,
+            since: Some(since),
         },
     }
 }
@@ -163,8 +171,8 @@ impl MemberState {
             | Self::Working { .. }
             | Self::Waiting { .. }
             | Self::Idle { .. }
-            | Self::Hung { .. }
-            | Self::Failed { .. } => true,
+            | Self::Hung { .. } => true,
+            Self::Failed { since, .. } => since.is_some(),
             Self::Dead { .. } | Self::Shutdown => false,
         }
     }

@@ -32,6 +32,7 @@ fn state_at(
         live,
         roster_status: word,
         roster_incarnation: Incarnation(3),
+        gave_up: None,
         now: at(now),
         silent_after: Duration::from_secs(60),
     })
@@ -69,10 +70,35 @@ fn without_a_lock_shutdown_and_never_run_are_shutdown() {
         live: None,
         roster_status: &MemberStatus::Working,
         roster_incarnation: Incarnation(0),
+        gave_up: Some("it never ran"),
         now: at(0),
         silent_after: Duration::from_secs(60),
     });
     assert_eq!(never, MemberState::Shutdown);
+}
+
+#[test]
+fn a_dead_member_whose_policy_gave_up_has_failed_and_a_living_one_has_not() {
+    let (holder, live) = (holder(3), live(3, Phase::Idle));
+    let facts = |lock_held: bool, roster_status: &'static MemberStatus| {
+        member_state(&Facts {
+            lock_held,
+            holder: Some(&holder),
+            live: Some(&live),
+            roster_status,
+            roster_incarnation: Incarnation(3),
+            gave_up: Some("too many deaths"),
+            now: at(30),
+            silent_after: Duration::from_secs(60),
+        })
+    };
+    let failed = facts(false, &MemberStatus::Working);
+    let reason = "too many deaths".to_owned();
+    let since = None;
+    assert_eq!(failed, MemberState::Failed { reason, since });
+    assert!(!failed.is_alive());
+    assert_eq!(facts(true, &MemberStatus::Working).word(), "idle");
+    assert_eq!(facts(false, &MemberStatus::Shutdown).word(), "shutdown");
 }
 
 #[test]
