@@ -37,11 +37,13 @@ use crate::who::same_party;
 use protocol::{Incarnation, Party, Task, TaskHistory, TaskId, TaskStatus, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// All tasks of a team.
+/// All tasks of a team, or those that a rule needs. Tasks are shared with whoever read them, so
+/// that a board of thousands costs no copies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Board {
-    tasks: BTreeMap<TaskId, Task>,
+    tasks: BTreeMap<TaskId, Arc<Task>>,
 }
 
 /// Who does something to a task.
@@ -60,6 +62,12 @@ pub struct NoSuchTask(pub TaskId);
 
 impl FromIterator<Task> for Board {
     fn from_iter<I: IntoIterator<Item = Task>>(tasks: I) -> Self {
+        tasks.into_iter().map(Arc::new).collect()
+    }
+}
+
+impl FromIterator<Arc<Task>> for Board {
+    fn from_iter<I: IntoIterator<Item = Arc<Task>>>(tasks: I) -> Self {
         let tasks = tasks.into_iter().map(|task| (task.id, task)).collect();
         Self { tasks }
     }
@@ -68,12 +76,13 @@ impl FromIterator<Task> for Board {
 impl Board {
     /// The task with this number.
     pub fn get(&self, id: TaskId) -> Result<&Task, NoSuchTask> {
-        self.tasks.get(&id).ok_or(NoSuchTask(id))
+        let task = self.tasks.get(&id).ok_or(NoSuchTask(id))?;
+        Ok(task)
     }
 
     /// All tasks by number.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
-        self.tasks.values()
+        self.tasks.values().map(AsRef::as_ref)
     }
 
     /// The number after the highest one in use.
@@ -211,7 +220,7 @@ impl Board {
         now: Timestamp,
     ) -> Vec<Task> {
         let release = |task: &Task| release_dead(task, owner, up_to, why, now);
-        let changed: Vec<Task> = self.tasks.values().filter_map(release).collect();
+        let changed: Vec<Task> = self.tasks().filter_map(release).collect();
         changed.into_iter().map(|task| self.put(task)).collect()
     }
 
@@ -229,7 +238,7 @@ impl Board {
     }
 
     fn put(&mut self, task: Task) -> Task {
-        self.tasks.insert(task.id, task.clone());
+        self.tasks.insert(task.id, Arc::new(task.clone()));
         task
     }
 }

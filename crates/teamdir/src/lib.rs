@@ -40,6 +40,7 @@ mod requests;
 mod roster;
 mod seen;
 mod segment;
+mod stamp;
 mod tasks;
 mod team;
 mod watch;

@@ -3,14 +3,13 @@
 use crate::atomic;
 use crate::error::{Context, PathError};
 use crate::lock::{FileLock, LockError};
+use crate::stamp::Stamp;
 use crate::team::TeamDir;
 use protocol::Roster;
-use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// How often a roster that does not parse is read again: an editor may be in the middle of
 /// saving it.
@@ -19,10 +18,6 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often a change is begun anew because somebody changed the file without its lock.
 const CONTESTED: u32 = 100;
-/// A file changed more recently than this when it was read may change again without its time
-/// stamp showing it, so what was read is not kept.
-const TIME_GRAIN: Duration = Duration::from_millis(50);
-
 /// Why the roster could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RosterError {
@@ -49,33 +44,6 @@ pub enum RosterError {
 #[derive(Debug, Default)]
 pub(crate) struct RosterCache {
     last: Mutex<Option<(Stamp, Arc<Roster>)>>,
-}
-
-/// Changes whenever the file does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            inode: metadata.ino(),
-            size: metadata.size(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    fn is_settled(self) -> bool {
-        let (seconds, nanos) = self.changed;
-        let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
-            return false;
-        };
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
-        changed.elapsed().is_ok_and(|age| age > TIME_GRAIN)
-    }
 }
 
 impl TeamDir {

@@ -1,5 +1,9 @@
 //! Task files: numbered once, changed under the board's lock, replaced whole.
 
+mod cache;
+
+pub(crate) use cache::TaskCache;
+
 use crate::Durability;
 use crate::atomic;
 use crate::error::PathError;
@@ -9,6 +13,7 @@ use crate::team::TeamDir;
 use protocol::{Task, TaskId};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why a task could not be stored, read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +22,7 @@ pub enum TaskError {
     #[error("there is no task {0}")]
     Unknown(TaskId),
     /// The file is not a task.
-    #[error("{} is not a valid task: {reason}", path.display())]
+    #[error("{} is not a valid task: {reason}; mend or delete the file", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -36,23 +41,22 @@ pub enum TaskError {
 #[derive(Debug)]
 pub struct LockedBoard<'a> {
     layout: &'a Layout,
+    cache: &'a TaskCache,
     durability: Durability,
     _lock: FileLock,
 }
 
 impl TeamDir {
     /// The task `id` as it is now.
-    pub fn task(&self, id: TaskId) -> Result<Task, TaskError> {
-        read(&self.layout, id)?.ok_or(TaskError::Unknown(id))
+    pub fn task(&self, id: TaskId) -> Result<Arc<Task>, TaskError> {
+        let task = self.tasks.get(&self.layout, id)?;
+        task.ok_or(TaskError::Unknown(id))
     }
 
-    /// All tasks by number, and an error for each file that is none.
-    pub fn tasks(&self) -> Result<Vec<Result<Task, TaskError>>, PathError> {
-        let ids = ids(&self.layout)?;
-        let tasks = ids
-            .into_iter()
-            .filter_map(|id| read(&self.layout, id).transpose());
-        Ok(tasks.collect())
+    /// All tasks by number, and an error for each file that is none. Files that have not changed
+    /// since this process read them are not read again.
+    pub fn tasks(&self) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
+        self.tasks.all(&self.layout)
     }
 
     /// Takes the board's lock, to change tasks.
@@ -60,6 +64,7 @@ impl TeamDir {
         let lock = FileLock::acquire(&self.layout.tasks_lock(), self.options.lock_wait)?;
         Ok(LockedBoard {
             layout: &self.layout,
+            cache: &self.tasks,
             durability: self.options.durability,
             _lock: lock,
         })
@@ -68,36 +73,45 @@ impl TeamDir {
 
 impl LockedBoard<'_> {
     /// The task `id`.
-    pub fn get(&self, id: TaskId) -> Result<Task, TaskError> {
-        read(self.layout, id)?.ok_or(TaskError::Unknown(id))
+    pub fn get(&self, id: TaskId) -> Result<Arc<Task>, TaskError> {
+        let task = self.cache.get(self.layout, id)?;
+        task.ok_or(TaskError::Unknown(id))
     }
 
-    /// All tasks by number. A file that is no task is an error: what cannot be read cannot be
-    /// reasoned about.
-    pub fn all(&self) -> Result<Vec<Task>, TaskError> {
-        let ids = ids(self.layout)?;
-        let tasks = ids
-            .into_iter()
-            .filter_map(|id| read(self.layout, id).transpose());
-        tasks.collect()
+    /// All tasks by number. A file that is no task is an error.
+    pub fn all(&self) -> Result<Vec<Arc<Task>>, TaskError> {
+        self.look()?.into_iter().collect()
+    }
+
+    /// All tasks by number, and an error for each file that is none.
+    pub fn look(&self) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
+        self.cache.all(self.layout)
     }
 
     /// Stores a new task under a number no task ever had. `make` gets the number.
-    pub fn create(&self, make: impl FnOnce(TaskId) -> Task) -> Result<Task, TaskError> {
-        let mut id = TaskId(self.last_id()?.0 + 1);
-        // The number is used up before the file exists: a crash in between leaves a gap, and
-        // never the same number twice.
-        self.write_last(id)?;
-        let mut task = make(id);
+    pub fn create(&self, mut make: impl FnMut(TaskId) -> Task) -> Result<Task, TaskError> {
+        self.try_create(|id| Ok(make(id)))
+    }
+
+    /// The same where `make` may refuse, which uses no number up. It is asked again with another
+    /// number if somebody creates the file by hand at this very moment.
+    pub fn try_create<E: From<TaskError>>(
+        &self,
+        mut make: impl FnMut(TaskId) -> Result<Task, E>,
+    ) -> Result<Task, E> {
+        let mut last = self.last_id()?;
         loop {
-            task.id = id;
+            let id = self.free_after(last)?;
+            let task = Task { id, ..make(id)? };
+            // The number is used up before the file exists: a crash in between leaves a gap, and
+            // never the same number twice.
+            self.write_last(id)?;
             let path = self.layout.task(id);
-            if atomic::create(&path, &encode(&task), self.durability)? {
+            let created = atomic::create(&path, &encode(&task), self.durability);
+            if created.map_err(TaskError::from)? {
                 return Ok(task);
             }
-            // Somebody created the file by hand.
-            id = TaskId(id.0 + 1);
-            self.write_last(id)?;
+            last = id;
         }
     }
 
@@ -115,6 +129,24 @@ impl LockedBoard<'_> {
             _ => PathError::new("delete", &path, error).into(),
         })?;
         Ok(atomic::sync_parent(&path, self.durability)?)
+    }
+
+    /// The first number after `last` that no file bears: one may have been made by hand.
+    fn free_after(&self, last: TaskId) -> Result<TaskId, TaskError> {
+        let mut id = last;
+        loop {
+            let next = id.0.checked_add(1).ok_or_else(|| TaskError::Invalid {
+                path: self.layout.last_task(),
+                reason: format!("there is no number after {id}"),
+            })?;
+            id = TaskId(next);
+            let path = self.layout.task(id);
+            match std::fs::symlink_metadata(&path) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(id),
+                Err(error) => return Err(PathError::new("look at", &path, error).into()),
+            }
+        }
     }
 
     /// The highest number given out so far. The note of it spares a look at every file; without
@@ -155,16 +187,6 @@ fn ids(layout: &Layout) -> Result<Vec<TaskId>, PathError> {
     }
     ids.sort_unstable();
     Ok(ids)
-}
-
-fn read(layout: &Layout, id: TaskId) -> Result<Option<Task>, TaskError> {
-    let path = layout.task(id);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(PathError::new("read", &path, error).into()),
-    };
-    decode(&path, id, &bytes).map(Some)
 }
 
 fn decode(path: &Path, id: TaskId, bytes: &[u8]) -> Result<Task, TaskError> {

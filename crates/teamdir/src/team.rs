@@ -5,6 +5,7 @@ use crate::error::PathError;
 use crate::file::create_dir;
 use crate::paths::{FOLDER, Layout};
 use crate::roster::{RosterCache, RosterError};
+use crate::tasks::TaskCache;
 use protocol::{Roster, TeamName};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,12 +50,14 @@ impl Default for Options {
     }
 }
 
-/// A team folder. Cheap to clone; clones share one view of the roster.
+/// A team folder. Cheap to clone; clones share what they have read of the
+/// roster and the board.
 #[derive(Debug, Clone)]
 pub struct TeamDir {
     pub(crate) layout: Layout,
     pub(crate) options: Options,
     pub(crate) cache: Arc<RosterCache>,
+    pub(crate) tasks: Arc<TaskCache>,
 }
 
 /// Why a team folder could not be created or opened.
@@ -108,6 +111,7 @@ impl TeamDir {
             layout,
             options,
             cache: Arc::default(),
+            tasks: Arc::default(),
         };
         team.roster()?;
         Ok(team)

@@ -113,6 +113,8 @@ pub struct Edit {
     pub description: Option<String>,
     /// How urgent it is.
     pub priority: Option<Priority>,
+    /// The role of those who may claim it; an empty text lets anybody.
+    pub role: Option<String>,
     /// A note for the history, which stays when the task changes hands.
     pub note: Option<String>,
 }
@@ -218,8 +220,14 @@ pub fn edit(task: &Task, by: &Actor, change: &Edit, now: Timestamp) -> Result<Ta
     if let Some(priority) = change.priority {
         changed.priority = priority;
     }
-    let only_noted =
-        change.subject.is_none() && change.description.is_none() && change.priority.is_none();
+    if let Some(role) = &change.role {
+        let role = role.trim();
+        changed.role = (!role.is_empty()).then(|| role.to_owned());
+    }
+    let only_noted = Edit {
+        note: None,
+        ..change.clone()
+    } == Edit::default();
     let action = if only_noted { "noted" } else { "edited" };
     log(&mut changed, &by.who, action, change.note.as_deref(), now);
     Ok(changed)

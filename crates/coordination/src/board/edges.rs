@@ -3,6 +3,7 @@
 use super::{Board, NoSuchTask, list, log};
 use protocol::{Party, Priority, Task, TaskId, TaskStatus, Timestamp};
 use std::fmt;
+use std::sync::Arc;
 
 /// How many tasks of a long cycle are shown before and after the gap.
 const SHOWN_OF_CYCLE: usize = 6;
@@ -139,7 +140,7 @@ impl Board {
         let mut task = Task::new(id, &new.subject);
         task.description = new.description;
         task.priority = new.priority;
-        task.role = new.role;
+        task.role = new.role.filter(|role| !role.trim().is_empty());
         task.created_at = Some(now);
         add_new(&mut task.blocked_by, &new.blocked_by);
         log(&mut task, by, "created", None, now);
@@ -220,6 +221,7 @@ impl Board {
             changed.push(self.put(task));
         }
         let task = self.tasks.remove(&id).ok_or(NoSuchTask(id))?;
+        let task = Arc::unwrap_or_clone(task);
         Ok(Deleted { task, changed })
     }
 
