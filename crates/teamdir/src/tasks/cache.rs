@@ -51,7 +51,8 @@ impl TaskCache {
             };
             tasks.extend(task.transpose());
         }
-        if known.len() > found.len() {
+        let kept = found.iter().filter(|(id, _)| known.contains_key(id));
+        if known.len() > kept.count() {
             let found: HashSet<TaskId> = found.into_iter().map(|(id, _)| id).collect();
             known.retain(|id, _| found.contains(id));
         }
