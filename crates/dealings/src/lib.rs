@@ -12,12 +12,16 @@
 //!
 //! **Invariant:** nothing in here knows of processes beyond asking whether a member lives.
 
-mod board;
+pub mod board;
 mod mail;
 mod me;
 mod requests;
 
-pub use board::*;
+pub use board::{
+    BoardError, BoardLook, Update, Worker, add_blocked_by, claim, claim_next, complete, create,
+    delete, edit, get, list, release, release_all, release_all_of, remove_blocked_by, set_status,
+    unfinished, update,
+};
 pub use mail::{broadcast, notice, post, tell};
 pub use me::Me;
 pub use requests::{

@@ -1,0 +1,84 @@
+//! Taking tasks, and taking them back from the dead.
+
+use super::locked::Locked;
+use super::{BoardError, Worker, look, update};
+use coordination::{Board, ClaimLimit};
+use protocol::{AgentName, Incarnation, Party, Task, TaskId};
+use teamdir::{TeamDir, now};
+
+/// Gives a task to the worker.
+pub fn claim(
+    team: &TeamDir,
+    worker: &Worker,
+    id: TaskId,
+    limit: ClaimLimit,
+) -> Result<Task, BoardError> {
+    let locked = Locked::take(team)?;
+    let mut board = update::for_claim(&locked, id, limit)?;
+    take(&locked, &mut board, worker, id, limit)
+}
+
+/// Gives the worker the task it should do next, if there is one: see
+/// [`Board::next_for`](coordination::Board::next_for). A worker that has a task in progress gets
+/// none.
+pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
+    // Most looks find nothing, and need not keep others from the board.
+    if next(&look::list(team)?.board, worker).is_none() {
+        return Ok(None);
+    }
+    let locked = Locked::take(team)?;
+    let mut board = locked.whole()?;
+    let Some(id) = next(&board, worker) else {
+        return Ok(None);
+    };
+    take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
+}
+
+/// Puts back on the board what dead lives of a member have in progress: those up to `up_to`.
+/// Returns what went back.
+pub fn release_all(
+    team: &TeamDir,
+    name: &AgentName,
+    up_to: Incarnation,
+    why: &str,
+) -> Result<Vec<Task>, BoardError> {
+    release_all_of(team, &Party::Member(name.clone()), up_to, why)
+}
+
+/// The same for anybody, such as the lead.
+pub fn release_all_of(
+    team: &TeamDir,
+    owner: &Party,
+    up_to: Incarnation,
+    why: &str,
+) -> Result<Vec<Task>, BoardError> {
+    let board = look::list(team)?.board;
+    if board.in_progress_of(owner).next().is_none() {
+        return Ok(Vec::new());
+    }
+    let locked = Locked::take(team)?;
+    let released = locked.whole()?.release_all(owner, up_to, why, now());
+    for task in &released {
+        let known = task.history.len().saturating_sub(1);
+        locked.store(task, known)?;
+    }
+    Ok(released)
+}
+
+fn take(
+    locked: &Locked<'_>,
+    board: &mut Board,
+    worker: &Worker,
+    id: TaskId,
+    limit: ClaimLimit,
+) -> Result<Task, BoardError> {
+    let task = board.claim(id, &worker.claimant(limit), now())?;
+    locked.store(&task, task.history.len().saturating_sub(1))?;
+    Ok(task)
+}
+
+fn next(board: &Board, worker: &Worker) -> Option<TaskId> {
+    let is_busy = board.in_progress_of(worker.party()).next().is_some();
+    let next = || board.next_for(worker.party(), &worker.role);
+    (!is_busy).then(next).flatten().map(|task| task.id)
+}

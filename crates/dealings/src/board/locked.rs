@@ -1,0 +1,107 @@
+//! The board under its lock: reading what a rule needs, and storing what comes out of it.
+
+use super::{BoardError, BoardLook};
+use coordination::Board;
+use protocol::{EventKind, Party, Task, TaskId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use teamdir::{LockedBoard, TaskError, TeamDir};
+
+/// The board while nobody else can change it.
+pub(super) struct Locked<'a> {
+    team: &'a TeamDir,
+    pub(super) files: LockedBoard<'a>,
+}
+
+/// Tasks on the way to a board.
+type Found = BTreeMap<TaskId, Arc<Task>>;
+
+impl<'a> Locked<'a> {
+    pub(super) fn take(team: &'a TeamDir) -> Result<Self, BoardError> {
+        let files = team.lock_board()?;
+        Ok(Self { team, files })
+    }
+
+    /// Everything that is a task.
+    pub(super) fn whole(&self) -> Result<Board, BoardError> {
+        Ok(BoardLook::of(self.files.look()?).board)
+    }
+
+    /// A task and what it waits for.
+    pub(super) fn around(&self, id: TaskId) -> Result<Board, BoardError> {
+        self.reaching(id, &[])
+    }
+
+    /// A task and what it waits for, and everything that `more` wait for, directly or not: enough
+    /// to tell whether the task may be made to wait for `more`.
+    pub(super) fn reaching(&self, id: TaskId, more: &[TaskId]) -> Result<Board, BoardError> {
+        let task = self.files.get(id)?;
+        let mut found = self.below(more)?;
+        for dependency in &task.blocked_by {
+            if !found.contains_key(dependency) {
+                found.extend(self.sound(*dependency)?.map(|task| (task.id, task)));
+            }
+        }
+        found.insert(id, task);
+        Ok(found.into_values().collect())
+    }
+
+    /// Everything that `starts` wait for, directly or not, with themselves.
+    pub(super) fn closure(&self, starts: &[TaskId]) -> Result<Board, BoardError> {
+        Ok(self.below(starts)?.into_values().collect())
+    }
+
+    fn below(&self, starts: &[TaskId]) -> Result<Found, BoardError> {
+        let mut found = Found::new();
+        for start in starts {
+            match self.files.get(*start) {
+                Ok(task) => found.insert(task.id, task),
+                // The rule says it better.
+                Err(TaskError::Unknown(_)) => None,
+                Err(error) => return Err(error.into()),
+            };
+        }
+        let next = found.values().flat_map(|task| task.blocked_by.clone());
+        let mut next: Vec<TaskId> = next.collect();
+        while let Some(id) = next.pop() {
+            if found.contains_key(&id) {
+                continue;
+            }
+            if let Some(task) = self.sound(id)? {
+                next.extend(&task.blocked_by);
+                found.insert(id, task);
+            }
+        }
+        Ok(found)
+    }
+
+    /// A dependency: one that is missing or broken blocks, and is nobody's failure.
+    fn sound(&self, id: TaskId) -> Result<Option<Arc<Task>>, BoardError> {
+        match self.files.get(id) {
+            Ok(task) => Ok(Some(task)),
+            Err(TaskError::Unknown(_) | TaskError::Invalid { .. }) => Ok(None),
+            Err(error @ (TaskError::Lock(_) | TaskError::File(_))) => Err(error.into()),
+        }
+    }
+
+    /// Replaces a task's file and tells what was done to it since its history had `known` lines.
+    pub(super) fn store(&self, task: &Task, known: usize) -> Result<(), BoardError> {
+        self.files.put(task)?;
+        self.tell(task, known);
+        Ok(())
+    }
+
+    /// Makes events of the lines of a task's history after the first `known`. They are written
+    /// under the lock, so that their order is that of the changes.
+    pub(super) fn tell(&self, task: &Task, known: usize) {
+        for line in task.history.iter().skip(known) {
+            self.event(task.id, &line.action, &line.by);
+        }
+    }
+
+    pub(super) fn event(&self, task: TaskId, action: &str, by: &Party) {
+        let (action, by) = (action.to_owned(), by.clone());
+        // The change is stored: that it could not be told of is no reason to call it failed.
+        let _ = self.team.log_event(EventKind::Task { task, action, by });
+    }
+}
