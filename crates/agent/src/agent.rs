@@ -68,7 +68,10 @@ struct Progress {
 /// What follows a reply.
 enum Next {
     AskAgain,
+    /// The model stops, unless there is something else for it.
     Stop(String),
+    /// The turn is over, whatever there is.
+    End(String),
 }
 
 impl Agent {
@@ -159,6 +162,7 @@ impl Agent {
             let reply = self.ask(host, cancel).await?;
             match self.take_reply(reply, &mut progress, host, cancel).await? {
                 Next::AskAgain => {}
+                Next::End(text) => return Ok(Outcome::Finished { text }),
                 Next::Stop(text) => {
                     let messages = host.when_stopping();
                     self.inject(messages, host)?;
@@ -194,10 +198,15 @@ impl Agent {
         let (text, stop) = (reply.text(), reply.stop.clone());
         self.record_reply(reply, host)?;
         if self.conversation.open_uses().next().is_some() {
-            let focus = self.run_tools(host, cancel).await?;
+            let wishes = self.run_tools(host, cancel).await?;
+            if wishes.end {
+                let reason = "a tool ended the turn".to_owned();
+                self.commit(Record::Ended(Ended { reason }), host)?;
+                return Ok(Next::End(text));
+            }
             let messages = host.after_tools();
             self.inject(messages, host)?;
-            if let Some(focus) = focus {
+            if let Some(focus) = wishes.compact {
                 self.compact_now(focus.as_deref(), host, cancel).await?;
             }
             *progress = Progress {

@@ -16,6 +16,15 @@ use crate::record::{Record, ResultRecord};
 /// How long a tool may take to end after it was cancelled, before it is left alone.
 const GRACE: Duration = Duration::from_millis(700);
 
+/// What the tools of a reply want from the loop.
+#[derive(Default)]
+pub(crate) struct Wishes {
+    /// The conversation should be made shorter, with this focus if there is one.
+    pub(crate) compact: Option<Option<String>>,
+    /// The turn should end.
+    pub(crate) end: bool,
+}
+
 /// What a tool that was run gave.
 struct Done {
     tool_use: ToolUse,
@@ -25,21 +34,22 @@ struct Done {
 
 impl Agent {
     /// Runs all tools of the last reply, and records each result as it comes. Neighbours that only
-    /// read run at the same time, others one by one. Returns the focus if a tool wants the
-    /// conversation to be compacted.
+    /// read run at the same time, others one by one. Returns what the tools want from the loop.
     pub(crate) async fn run_tools(
         &mut self,
         host: &mut dyn Host,
         cancel: &CancellationToken,
-    ) -> Result<Option<Option<String>>, Halt> {
-        let mut compact = None;
+    ) -> Result<Wishes, Halt> {
+        let mut wishes = Wishes::default();
         for group in self.open_groups() {
             for control in self.run_group(&group, host, cancel).await? {
-                let Control::Compact { focus } = control;
-                compact = Some(focus);
+                match control {
+                    Control::Compact { focus } => wishes.compact = Some(focus),
+                    Control::EndTurn => wishes.end = true,
+                }
             }
         }
-        Ok(compact)
+        Ok(wishes)
     }
 
     /// Gives the model an answer for tools that a process before this one may have run. Only the

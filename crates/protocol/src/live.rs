@@ -124,6 +124,19 @@ impl LiveState {
     }
 }
 
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            calls: 0,
+            input: 0,
+            output: 0,
+            cache_read: 0,
+            cache_write: 0,
+            extra: crate::Extra::new(),
+        }
+    }
+}
+
 impl Tally {
     /// All tokens together.
     pub const fn tokens(&self) -> u64 {

@@ -25,6 +25,7 @@ mod error;
 mod file;
 mod intake;
 mod journal;
+mod keepsakes;
 mod lease;
 mod lock;
 mod log;

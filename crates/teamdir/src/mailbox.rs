@@ -133,6 +133,19 @@ impl Mailbox {
         self.take_from_aside(journal)
     }
 
+    /// Whether a file holds more than was read of it.
+    pub(crate) fn has_unread(&self) -> bool {
+        let grown = |segment: &Segment| segment.size().is_ok_and(|size| size > segment.end);
+        let found = std::fs::symlink_metadata(&self.inbox);
+        let live = match (&self.live, found) {
+            (Some(live), Ok(found)) if FileId::of(&found) == live.id => found.len() > live.end,
+            // Which file this is and what was read of it is found out by taking from it.
+            (_, Ok(found)) => found.len() > 0,
+            (_, Err(_)) => false,
+        };
+        live || self.aside.values().any(grown)
+    }
+
     fn take_from_aside(&mut self, journal: &mut Journal) -> Result<Option<Delivery>, ReceiveError> {
         let numbers: Vec<u64> = self.aside.keys().copied().collect();
         for number in numbers {

@@ -94,6 +94,11 @@ impl Post {
         self.mailbox.settle(&mut self.journal, &mut self.watch)
     }
 
+    /// Whether there seems to be mail that was not taken. Changes nothing; blank lines count too.
+    pub fn has_unread(&self) -> bool {
+        self.mailbox.has_unread()
+    }
+
     /// What becomes readable when there is news, for an event loop; `None` where the files have to
     /// be looked at.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -117,6 +122,11 @@ impl Post {
 
     /// Gives up the post in good order: the inbox shows unread mail only.
     pub fn close(mut self) -> Result<(), ReceiveError> {
+        self.set_aside()
+    }
+
+    /// Lets the inbox show unread mail only, at once.
+    pub fn set_aside(&mut self) -> Result<(), ReceiveError> {
         self.mailbox
             .set_aside_what_was_read(&mut self.journal, &mut self.watch)
     }

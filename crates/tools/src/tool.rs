@@ -96,6 +96,8 @@ pub enum Control {
         /// What the summary should dwell on.
         focus: Option<String>,
     },
+    /// End the turn after this round of tools, without asking the model again.
+    EndTurn,
 }
 
 /// Why a call failed, in words for the model. The registry puts `Error: ` before them.

@@ -1,0 +1,465 @@
+//! The desk itself.
+
+use crate::diary::Diary;
+use crate::letters::{Letter, number};
+use crate::live::Live;
+use crate::memory::{Memory, OwnPlan, OwnRecord};
+use crate::status::StatusKeeper;
+use agent::Conversation;
+use coordination::{Delivery, Memory as Recollection, judge};
+use dealings::Me;
+use protocol::{
+    DeadLetter, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Party, Phase,
+    Recipient, Sender, TaskId, WaitingFor,
+};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use teamdir::{
+    PathError, Post, PostError, ReceiveError, RosterError, Settled, TeamDir, WatchChoice,
+    WatchMode, now,
+};
+
+/// Looks at letters before the model does.
+pub trait Clerk: Send {
+    /// Decides what a message means. Called at least once for each message; again, in the next
+    /// life, for one that was not said to the model.
+    fn look(&mut self, message: &Message) -> Treatment;
+}
+
+/// What becomes of a letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Treatment {
+    /// The model sees it.
+    Show,
+    /// The model sees it with a remark.
+    ShowWith(String),
+    /// The model does not see it.
+    Hide,
+}
+
+/// Why a member's desk could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum DeskError {
+    /// This process cannot be the member.
+    #[error(transparent)]
+    Post(#[from] PostError),
+    /// Its memory could not be read.
+    #[error(transparent)]
+    Memory(#[from] PathError),
+}
+
+/// A member's desk. Clones share it.
+#[derive(Clone)]
+pub struct Desk {
+    team: TeamDir,
+    owner: Recipient,
+    life: Incarnation,
+    pub(crate) inner: Arc<Mutex<Inner>>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) team: TeamDir,
+    pub(crate) post: Post,
+    pub(crate) live: Live,
+    pub(crate) diary: Diary,
+    status: StatusKeeper,
+    clerk: Option<Box<dyn Clerk>>,
+    letters: VecDeque<Letter>,
+    mail: u64,
+    pub(crate) plan: Option<OwnPlan>,
+    reports: u64,
+    is_replaced: bool,
+}
+
+impl Desk {
+    /// Makes this process the member `owner`, and returns what its earlier lives left.
+    pub fn open(
+        team: &TeamDir,
+        owner: &Recipient,
+        echo: bool,
+    ) -> Result<(Self, Memory), DeskError> {
+        let post = Post::open(team, owner, WatchChoice::Auto)?;
+        let (owner, life) = (post.guard().owner().clone(), post.guard().incarnation());
+        let mut memory = Memory::read(team, &owner)?;
+        let mut inner = Inner {
+            team: team.clone(),
+            live: Live::new(life, memory.tally.clone()),
+            diary: Diary::open(team, &owner, echo),
+            status: StatusKeeper::new(team, &owner),
+            clerk: None,
+            letters: std::mem::take(&mut memory.letters).into(),
+            mail: memory.mail,
+            plan: memory.plan.clone(),
+            reports: memory.reports,
+            is_replaced: false,
+            post,
+        };
+        inner.write_state();
+        for damage in &memory.damage {
+            inner.diary.note(&format!("passed over: {damage}"));
+        }
+        let desk = Self {
+            team: team.clone(),
+            owner,
+            life,
+            inner: Arc::new(Mutex::new(inner)),
+        };
+        Ok((desk, memory))
+    }
+
+    /// The team.
+    pub const fn team(&self) -> &TeamDir {
+        &self.team
+    }
+
+    /// Whose desk it is.
+    pub const fn owner(&self) -> &Recipient {
+        &self.owner
+    }
+
+    /// Which life of the member this is.
+    pub const fn life(&self) -> Incarnation {
+        self.life
+    }
+
+    /// Who acts at this desk.
+    pub fn me(&self) -> Me {
+        Me {
+            party: Party::from(self.owner.clone()),
+            incarnation: Some(self.life),
+        }
+    }
+
+    /// Lets `clerk` look at all letters from now on, those that wait included.
+    pub fn employ(&self, clerk: Box<dyn Clerk>) {
+        let mut inner = self.lock();
+        inner.clerk = Some(clerk);
+        let mut letters = std::mem::take(&mut inner.letters);
+        for letter in &mut letters {
+            inner.look_at(letter);
+        }
+        inner.letters = letters;
+    }
+
+    /// Takes the mail that is there. Returns how many letters wait to be said to the model.
+    pub fn take_mail(&self) -> Result<usize, ReceiveError> {
+        let mut inner = self.lock();
+        inner.take_mail()?;
+        Ok(inner.letters.len())
+    }
+
+    /// The letters that wait to be said to the model.
+    pub fn waiting_letters(&self) -> Vec<Letter> {
+        self.lock().letters.iter().cloned().collect()
+    }
+
+    /// Whether there is mail in the inbox. Takes nothing.
+    pub fn has_unread(&self) -> bool {
+        self.lock().post.has_unread()
+    }
+
+    /// Whether mail came that shows that a later life has begun.
+    pub fn is_replaced(&self) -> bool {
+        self.lock().is_replaced
+    }
+
+    /// Enters a phase, and lets the world know.
+    pub fn set_phase(&self, phase: Phase, waiting_for: Option<WaitingFor>, reason: Option<String>) {
+        self.lock().set_phase(phase, waiting_for, reason);
+    }
+
+    /// The phase now.
+    pub fn phase(&self) -> Phase {
+        self.lock().live.state().phase
+    }
+
+    /// What the member waits for, if it waits.
+    pub fn waiting_for(&self) -> Option<WaitingFor> {
+        self.lock().live.state().waiting_for
+    }
+
+    /// Says which task the member works on.
+    pub fn set_task(&self, task: Option<TaskId>) {
+        let mut inner = self.lock();
+        if inner.live.state().task != task {
+            inner.live.set_task(task);
+            inner.write_state();
+        }
+    }
+
+    /// Writes to the member's log.
+    pub fn note(&self, text: &str) {
+        self.lock().diary.note(text);
+    }
+
+    /// Says that the process is ready, in the event log.
+    pub fn announce(&self) {
+        let mut inner = self.lock();
+        let pid = std::process::id();
+        inner.event(EventKind::Ready {
+            member: self.owner.clone(),
+            incarnation: self.life,
+            pid,
+        });
+        let (owner, life) = (&self.owner, self.life);
+        inner
+            .diary
+            .note(&format!("{owner} is ready (process {pid}, life {life})"));
+        if let WatchMode::Polling(reason) = inner.post.watch_mode() {
+            let reason = reason.to_string();
+            inner
+                .diary
+                .note(&format!("looking for mail every 0.2 s: {reason}"));
+            inner.event(EventKind::Polling {
+                member: self.owner.clone(),
+                reason,
+            });
+        }
+    }
+
+    /// The plan that was submitted last.
+    pub fn plan(&self) -> Option<OwnPlan> {
+        self.lock().plan.clone()
+    }
+
+    /// Takes note of a plan that was submitted.
+    pub fn keep_plan(&self, plan: OwnPlan) -> Result<(), PathError> {
+        let mut inner = self.lock();
+        let record = OwnRecord::Plan(plan.clone());
+        inner.post.journal().append_unsynced(&record)?;
+        inner.plan = Some(plan);
+        Ok(())
+    }
+
+    /// The number of the next report.
+    pub fn next_report(&self) -> u64 {
+        self.lock().reports + 1
+    }
+
+    /// Takes note that the report with this number was sent, or need not be.
+    pub fn keep_report(&self, n: u64) -> Result<(), PathError> {
+        let mut inner = self.lock();
+        let record = OwnRecord::Report { n };
+        inner.post.journal().append_unsynced(&record)?;
+        inner.reports = inner.reports.max(n);
+        Ok(())
+    }
+
+    /// Begins a new conversation in the same journal. What was said before stays there; letters that
+    /// were said are not said again.
+    pub fn begin_anew(&self, conversation: &mut Conversation) -> Result<(), PathError> {
+        let mut inner = self.lock();
+        let fresh = [
+            agent::Record::Compaction(agent::Compaction {
+                archive: "the journal".to_owned(),
+                summarised: false,
+                turns: Vec::new(),
+                usage: None,
+            }),
+            agent::Record::Ended(agent::Ended {
+                reason: "a new conversation".to_owned(),
+            }),
+        ];
+        for record in fresh {
+            inner.post.journal().append_unsynced(&record)?;
+            conversation.apply(record);
+        }
+        Ok(())
+    }
+
+    /// Prepares to wait, see [`Post::settle`].
+    pub fn settle(&self) -> Result<Settled, ReceiveError> {
+        self.lock().post.settle()
+    }
+
+    /// Whether there was news of the files since the last time.
+    pub fn has_news(&self) -> bool {
+        self.lock().post.has_news()
+    }
+
+    /// Something that becomes readable when there is news; `None` where files have to be looked at.
+    pub fn descriptor(&self) -> Option<OwnedFd> {
+        let inner = self.lock();
+        let descriptor = inner.post.descriptor()?;
+        descriptor.try_clone_to_owned().ok()
+    }
+
+    /// Asks for news of the board too.
+    pub fn watch_board(&self) {
+        let folder = self.team.layout().tasks_dir();
+        self.lock().post.watch_folder(&folder);
+    }
+
+    /// Asks for news of requests too, or no more.
+    pub fn watch_requests(&self, wanted: bool) {
+        let folder = self.team.layout().requests_dir();
+        let mut inner = self.lock();
+        if wanted {
+            inner.post.watch_folder(&folder);
+        } else {
+            inner.post.forget_folder(&folder);
+        }
+    }
+
+    /// Ends in good order: the roster says `shutdown`, the inbox shows unread mail only, and the
+    /// lock is free when the last clone is gone.
+    pub fn close(&self) -> Result<(), RosterError> {
+        let mut inner = self.lock();
+        inner.set_phase(Phase::Shutdown, None, None);
+        inner.status.finish(&MemberStatus::Shutdown)?;
+        let _ = inner.post.set_aside();
+        inner.diary.note("ended in good order");
+        Ok(())
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing that is done under the lock leaves a half-done state.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    pub(crate) fn set_phase(
+        &mut self,
+        phase: Phase,
+        waiting_for: Option<WaitingFor>,
+        reason: Option<String>,
+    ) {
+        let changed = self.live.enter(phase, waiting_for, reason.clone());
+        self.write_state();
+        if !changed {
+            return;
+        }
+        let status = match phase {
+            Phase::Starting | Phase::Working | Phase::Waiting => MemberStatus::Working,
+            Phase::Idle | Phase::Failed => MemberStatus::Idle,
+            Phase::Shutdown => MemberStatus::Shutdown,
+        };
+        if phase != Phase::Shutdown {
+            self.status.set(status);
+        }
+        let (member, incarnation) = self.who();
+        self.event(EventKind::State {
+            member,
+            incarnation,
+            phase,
+            reason,
+        });
+    }
+
+    pub(crate) fn write_state(&mut self) {
+        let written = self
+            .team
+            .write_live_state(self.post.guard(), self.live.state());
+        if let Err(error) = written {
+            self.diary.note(&format!("the state is not shown: {error}"));
+        }
+    }
+
+    pub(crate) fn who(&self) -> (Recipient, Incarnation) {
+        let guard = self.post.guard();
+        (guard.owner().clone(), guard.incarnation())
+    }
+
+    /// Notes an event. It only tells people, so a failure is no harm.
+    pub(crate) fn event(&self, kind: EventKind) {
+        let _ = self.team.log_event(kind);
+    }
+
+    /// Takes all mail that is there.
+    pub(crate) fn take_mail(&mut self) -> Result<(), ReceiveError> {
+        while let Some(delivery) = self.post.try_next()? {
+            let (owner, _) = self.who();
+            for note in &delivery.notes {
+                self.diary.note(&format!("mail: {note}"));
+            }
+            for bad in &delivery.bad {
+                self.diary
+                    .short(&format!("broken mail ({}): ", bad.reason), &bad.raw);
+            }
+            for received in delivery.mail {
+                self.mail += 1;
+                let mut letter = Letter::new(self.mail, received.line);
+                self.event(EventKind::Deliver {
+                    id: received.id,
+                    to: owner.clone(),
+                });
+                self.diary.short("mail from ", &letter.words());
+                self.look_at(&mut letter);
+                self.letters.push_back(letter);
+            }
+        }
+        Ok(())
+    }
+
+    /// The letters as they are said to the model. They wait until the journal says that they were
+    /// said.
+    pub(crate) fn said_letters(&self) -> Vec<agent::Message> {
+        self.letters.iter().map(Letter::said).collect()
+    }
+
+    /// Takes note of messages that the journal has as said.
+    pub(crate) fn forget_said(&mut self, messages: &[agent::Message]) {
+        let keys = messages.iter().filter_map(|message| message.id.as_deref());
+        let numbers: Vec<u64> = keys.filter_map(number).collect();
+        self.letters
+            .retain(|letter| !numbers.contains(&letter.number));
+    }
+
+    fn look_at(&mut self, letter: &mut Letter) {
+        let Line::Message(message) = &letter.line else {
+            return;
+        };
+        let (owner, life) = self.who();
+        let treatment = match judge(message, life, Recollection::Kept) {
+            Delivery::Deliver => match &mut self.clerk {
+                Some(clerk) => clerk.look(message),
+                None => Treatment::Show,
+            },
+            Delivery::DeliverMarked(remark) => Treatment::ShowWith(remark),
+            Delivery::DeadLetter { reason } => {
+                self.bury(message, &owner, &reason);
+                Treatment::Hide
+            }
+            Delivery::Zombie => {
+                self.is_replaced = true;
+                Treatment::Show
+            }
+        };
+        match treatment {
+            Treatment::Show => {}
+            Treatment::ShowWith(remark) => letter.remark = Some(remark),
+            Treatment::Hide => letter.shown = false,
+        }
+    }
+
+    /// Puts a message that may not be acted on among the dead letters, and tells its sender.
+    fn bury(&mut self, message: &Message, owner: &Recipient, reason: &str) {
+        let id = message.id.as_ref().map_or("unnamed", |id| id.as_str());
+        let letter = DeadLetter {
+            id: id.to_owned(),
+            time: now(),
+            inbox: owner.clone(),
+            reason: reason.to_owned(),
+            line: serde_json::to_value(message).ok(),
+            raw: None,
+            raw_hex: None,
+            extra: Extra::new(),
+        };
+        self.diary.note(&format!("dead letter: {reason}"));
+        if self.team.bury(&letter).is_err() {
+            return;
+        }
+        let sender = match &message.from {
+            Some(Sender::Party(Party::Lead)) => Recipient::Lead,
+            Some(Sender::Party(Party::Member(name))) => Recipient::Member(name.clone()),
+            Some(Sender::Party(Party::User | Party::System) | Sender::Stranger(_)) | None => return,
+        };
+        let words = format!(
+            "Your {} to {owner} was not delivered: {reason}",
+            message.body.kind()
+        );
+        let _ = dealings::notice(&self.team, sender, &format!("dead/{owner}/{id}"), &words);
+    }
+}

@@ -1,0 +1,200 @@
+//! What a member's journal says of its earlier lives.
+
+use crate::letters::{Letter, number};
+use agent::{Conversation, Record};
+use llm::{Block, Usage};
+use protocol::{JournalLine, JournalRecord, MailEntry, Recipient, RequestId, Tally};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use teamdir::{PathError, TeamDir};
+
+/// All that a new life needs to know of the ones before it.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The conversation so far.
+    pub conversation: Conversation,
+    /// Letters that were taken and not said to the model, oldest first.
+    pub letters: Vec<Letter>,
+    /// How many letters there are in the journal.
+    pub mail: u64,
+    /// How many reports were sent.
+    pub reports: u64,
+    /// The last words of the model, if no report has told the lead of them.
+    pub unreported: Option<String>,
+    /// The plan that was submitted last.
+    pub plan: Option<OwnPlan>,
+    /// What all lives have used of their models.
+    pub tally: Tally,
+    /// Background commands that were started and whose end nobody has heard of.
+    pub lost_commands: Vec<String>,
+    /// Records that could not be read, in words.
+    pub damage: Vec<String>,
+}
+
+/// A plan that the member submitted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnPlan {
+    /// Its request.
+    pub request_id: RequestId,
+    /// The hash of its text.
+    pub plan_hash: String,
+}
+
+/// Records that are neither about mail nor about the conversation.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum OwnRecord {
+    /// The lead was told how a turn ended.
+    Report {
+        /// Which report.
+        n: u64,
+    },
+    /// A plan was submitted.
+    Plan(OwnPlan),
+}
+
+impl Memory {
+    /// Reads a journal.
+    pub fn read(team: &TeamDir, owner: &Recipient) -> Result<Self, PathError> {
+        let mut reading = Reading::default();
+        let mut line_number = 0_usize;
+        team.read_journal(owner, |bytes, line| {
+            line_number += 1;
+            if let Some(damage) = reading.line(bytes, line) {
+                let damage = format!("line {line_number} of the journal: {damage}");
+                reading.memory.damage.push(damage);
+            }
+        })?;
+        Ok(reading.finish())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    memory: Memory,
+    /// Letters that were not said yet.
+    unsaid: BTreeMap<u64, MailEntry>,
+    /// Uses of the tool that starts background commands, by their ids.
+    background_uses: Vec<String>,
+}
+
+impl Reading {
+    /// Takes in one line. Returns what is wrong with it, if something is.
+    fn line(&mut self, bytes: &[u8], line: JournalLine) -> Option<String> {
+        match line {
+            JournalLine::Known(JournalRecord::Mail(mail)) => {
+                for entry in mail.mail {
+                    self.memory.mail += 1;
+                    self.unsaid.insert(self.memory.mail, entry);
+                }
+                None
+            }
+            JournalLine::Known(_) => None,
+            JournalLine::Other { kind } => self.other(&kind, bytes),
+            JournalLine::Corrupt { reason } => Some(reason),
+        }
+    }
+
+    fn other(&mut self, kind: &str, bytes: &[u8]) -> Option<String> {
+        if matches!(kind, "report" | "plan") {
+            return match serde_json::from_slice(bytes) {
+                Ok(OwnRecord::Report { n }) => {
+                    self.memory.reports = self.memory.reports.max(n);
+                    self.memory.unreported = None;
+                    None
+                }
+                Ok(OwnRecord::Plan(plan)) => {
+                    self.memory.plan = Some(plan);
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            };
+        }
+        match Record::decode(bytes) {
+            Ok(Some(record)) => {
+                self.record(&record);
+                self.memory.conversation.apply(record);
+                None
+            }
+            Ok(None) => None,
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        match record {
+            Record::User(user) => {
+                for message in &user.messages {
+                    if let Some(number) = message.id.as_deref().and_then(number) {
+                        self.unsaid.remove(&number);
+                    }
+                    self.forget_ended_commands(&message.text);
+                }
+            }
+            Record::Assistant(assistant) => {
+                self.count(assistant.usage);
+                self.memory.unreported = Some(last_words(&assistant.blocks));
+                self.background_uses = background_uses(&assistant.blocks);
+            }
+            Record::Result(record) => {
+                let result = &record.result;
+                if self.background_uses.contains(&result.tool_use_id)
+                    && let Some(id) = started_command(&result.content)
+                {
+                    self.memory.lost_commands.push(id.to_owned());
+                }
+            }
+            Record::Compaction(compaction) => self.count(compaction.usage),
+            Record::Cleared(_) | Record::Ended(_) => {}
+        }
+    }
+
+    fn forget_ended_commands(&mut self, text: &str) {
+        if text.starts_with("<background-results>") {
+            let is_open = |id: &String| !text.contains(&format!("[bg:{id}]"));
+            self.memory.lost_commands.retain(is_open);
+        }
+    }
+
+    fn count(&mut self, usage: Option<Usage>) {
+        add(&mut self.memory.tally, usage);
+    }
+
+    fn finish(mut self) -> Memory {
+        let letters = self.unsaid.iter();
+        self.memory.letters = letters
+            .map(|(number, entry)| Letter::from_entry(*number, entry))
+            .collect();
+        self.memory
+    }
+}
+
+/// Adds one call to a tally.
+pub(crate) fn add(tally: &mut Tally, usage: Option<Usage>) {
+    tally.calls += 1;
+    if let Some(usage) = usage {
+        tally.input += usage.input;
+        tally.output += usage.output;
+        tally.cache_read += usage.cache_read;
+        tally.cache_write += usage.cache_write;
+    }
+}
+
+fn last_words(blocks: &[Block]) -> String {
+    blocks.iter().filter_map(Block::readable_text).collect()
+}
+
+fn background_uses(blocks: &[Block]) -> Vec<String> {
+    let uses = blocks.iter().filter_map(|block| match block {
+        Block::ToolUse(used) if used.name == "background_run" => Some(used.id.clone()),
+        _ => None,
+    });
+    uses.collect()
+}
+
+/// The id of the command that a result says was started.
+fn started_command(result: &str) -> Option<&str> {
+    let rest = result.strip_prefix("Background task ")?;
+    let (id, rest) = rest.split_once(' ')?;
+    rest.starts_with("started").then_some(id)
+}
