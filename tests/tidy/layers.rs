@@ -172,7 +172,14 @@ const RULES: &[Rule] = &[
             "teamtools",
             "tools",
         ],
-        external: &["thiserror", "tokio", "tokio-util"],
+        external: &[
+            "rustix",
+            "rustyline",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tokio-util",
+        ],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -207,8 +214,15 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "team-lead",
-        ours: &["protocol", "coordination", "teamdir"],
-        external: &["anyhow", "clap", "serde_json"],
+        ours: &["protocol", "coordination", "teamdir", "dealings", "crew"],
+        external: &[
+            "anyhow",
+            "clap",
+            "clap_complete",
+            "clap_mangen",
+            "serde_json",
+            "signal-hook",
+        ],
         dev_ours: &["test-support"],
     },
 ];

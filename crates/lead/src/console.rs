@@ -1,0 +1,175 @@
+//! The person's side of the lead: a terminal, a pipe, or one prompt.
+//!
+//! # Theory of operation
+//!
+//! What is to be shown goes through [`Speaker::say`]. A pure part decides which lines go to which
+//! stream; a thread writes them, so that a terminal that was stopped or a pipe that nobody reads
+//! never stops the lead. What is typed is read by another thread and comes out of a channel.
+//!
+//! **Invariant:** only whole lines are written, and nothing reaches a terminal uncleaned.
+//!
+//! **Invariant:** the terminal is left as it was found, also if the line editor is still reading.
+
+mod clean;
+mod colour;
+mod editor;
+mod printer;
+mod render;
+mod stdin;
+
+pub(crate) use clean::one_line;
+pub use render::{Mode, Said};
+
+use colour::Colour;
+use editor::Restore;
+use printer::{Printer, Sink};
+use render::Render;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc;
+
+/// How many lines may lie between the reader and the lead.
+const TYPED_AHEAD: usize = 64;
+
+/// What the person does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Types a line.
+    Line(String),
+    /// Presses Ctrl-C.
+    Interrupt,
+    /// Has no more to say.
+    End,
+}
+
+/// What the environment says about the console.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The value of `NO_COLOR`.
+    pub no_color: Option<String>,
+    /// The value of `TERM`.
+    pub term: Option<String>,
+    /// Where the lines typed before are kept.
+    pub history: Option<PathBuf>,
+}
+
+/// The console of one lead.
+#[derive(Debug)]
+pub struct Console {
+    speaker: Speaker,
+    printer: Printer,
+    restore: Option<Restore>,
+}
+
+/// Shows things. Clones share the console.
+#[derive(Clone, Debug)]
+pub struct Speaker {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    render: Render,
+    pieces: printer::Queue,
+}
+
+impl Mode {
+    /// How the lead is used: with a prompt, at a terminal, or otherwise.
+    pub fn choose(has_prompt: bool) -> Self {
+        let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        match (has_prompt, at_terminal) {
+            (true, _) => Self::OneShot,
+            (false, true) => Self::Terminal,
+            (false, false) => Self::Piped,
+        }
+    }
+}
+
+impl Console {
+    /// Opens the console, and returns what is typed at it. In a one-shot nothing is read.
+    pub fn open(mode: Mode, surroundings: &Surroundings) -> (Self, mpsc::Receiver<Input>) {
+        let (typed, input) = mpsc::channel(TYPED_AHEAD);
+        let mut sink = Sink::Streams;
+        let mut restore = None;
+        match mode {
+            Mode::Terminal => {
+                restore = Restore::remember();
+                match editor::start(surroundings.history.clone(), typed.clone()) {
+                    Some(printer) => sink = Sink::Editor(printer),
+                    // A terminal that cannot be edited on still gives lines.
+                    None => stdin::start(typed),
+                }
+            }
+            Mode::Piped => stdin::start(typed),
+            Mode::OneShot => drop(typed),
+        }
+        let shown_on_terminal = match mode {
+            Mode::Terminal => true,
+            Mode::Piped | Mode::OneShot => std::io::stderr().is_terminal(),
+        };
+        let Surroundings { no_color, term, .. } = surroundings;
+        let colour = Colour::choose(shown_on_terminal, no_color.as_deref(), term.as_deref());
+        let (printer, pieces) = Printer::start(sink);
+        let render = Render::new(mode, colour, editor::width());
+        let shared = Arc::new(Mutex::new(Shared { render, pieces }));
+        let console = Self {
+            speaker: Speaker { shared },
+            printer,
+            restore,
+        };
+        (console, input)
+    }
+
+    /// What shows things at it.
+    pub fn speaker(&self) -> Speaker {
+        self.speaker.clone()
+    }
+
+    /// Shows what is left and gives the terminal back.
+    pub fn close(self) {
+        self.speaker.finish();
+        self.printer.finish(self.restore.is_some());
+        drop(self.restore);
+    }
+}
+
+impl Speaker {
+    /// Shows something. Returns at once.
+    pub fn say(&self, said: &Said<'_>) {
+        self.with(|shared| {
+            let pieces = shared.render.say(said);
+            shared.pieces.push(pieces);
+        });
+    }
+
+    /// Shows a word of the program.
+    pub fn notice(&self, text: &str) {
+        self.say(&Said::Notice(text));
+    }
+
+    fn finish(&self) {
+        self.with(|shared| {
+            let pieces = shared.render.finish();
+            shared.pieces.push(pieces);
+            shared.pieces.close();
+        });
+    }
+
+    fn with(&self, act: impl FnOnce(&mut Shared)) {
+        // Nothing that is done under the lock leaves a half-done state.
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut shared);
+    }
+}
+
+#[cfg(test)]
+impl Speaker {
+    /// A speaker that nobody hears.
+    pub(crate) fn silent() -> Self {
+        let render = Render::new(Mode::Piped, Colour::Off, 80);
+        let pieces = printer::Queue::nowhere();
+        let shared = Arc::new(Mutex::new(Shared { render, pieces }));
+        Self { shared }
+    }
+}

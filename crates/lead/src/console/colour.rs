@@ -1,0 +1,86 @@
+//! Colours: each teammate has its own, the same in every run.
+
+const DIM: &str = "\u{1b}[2m";
+const RESET: &str = "\u{1b}[0m";
+/// Those that can be read on dark and on light ground. Red is left for errors.
+const NAMES: [&str; 10] = [
+    "\u{1b}[32m",
+    "\u{1b}[33m",
+    "\u{1b}[34m",
+    "\u{1b}[35m",
+    "\u{1b}[36m",
+    "\u{1b}[92m",
+    "\u{1b}[93m",
+    "\u{1b}[94m",
+    "\u{1b}[95m",
+    "\u{1b}[96m",
+];
+
+/// Whether there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    On,
+    Off,
+}
+
+impl Colour {
+    /// What the environment says about a stream. <https://no-color.org> asks for nothing but that
+    /// the variable is not empty.
+    pub(crate) fn choose(is_terminal: bool, no_color: Option<&str>, term: Option<&str>) -> Self {
+        let unwanted = no_color.is_some_and(|value| !value.is_empty());
+        if is_terminal && !unwanted && term != Some("dumb") {
+            Self::On
+        } else {
+            Self::Off
+        }
+    }
+
+    /// A name in its colour.
+    pub(crate) fn name(self, name: &str) -> String {
+        self.wrap(NAMES[place(name)], name)
+    }
+
+    /// Words that step back behind others.
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.wrap(DIM, text)
+    }
+
+    fn wrap(self, code: &str, text: &str) -> String {
+        match self {
+            Self::On => format!("{code}{text}{RESET}"),
+            Self::Off => text.to_owned(),
+        }
+    }
+}
+
+/// FNV-1a: the same in every process and version, which the hasher of the standard library is not.
+fn place(name: &str) -> usize {
+    let mut hash: u32 = 2_166_136_261;
+    for byte in name.to_lowercase().bytes() {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(16_777_619);
+    }
+    usize::try_from(hash).unwrap_or_default() % NAMES.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_colour_for_ever() {
+        assert_eq!(Colour::On.name("alice"), "\u{1b}[96malice\u{1b}[0m");
+        assert_eq!(place("ALICE"), place("alice"));
+        assert_ne!(place("alice"), place("bob"));
+        assert_eq!(Colour::Off.name("alice"), "alice");
+    }
+
+    #[test]
+    fn colours_are_for_terminals_whose_user_wants_them() {
+        let choose = Colour::choose;
+        assert_eq!(choose(true, None, Some("xterm")), Colour::On);
+        assert_eq!(choose(true, Some(""), None), Colour::On);
+        assert_eq!(choose(true, Some("1"), None), Colour::Off);
+        assert_eq!(choose(true, None, Some("dumb")), Colour::Off);
+        assert_eq!(choose(false, None, None), Colour::Off);
+    }
+}

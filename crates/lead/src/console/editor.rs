@@ -1,0 +1,104 @@
+//! The line editor, on a thread of its own.
+
+use super::Input;
+use super::printer::AbovePrompt;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, Editor};
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use tokio::sync::mpsc::Sender;
+
+const PROMPT: &str = "team >> ";
+/// Back to the start of the line, clear it, and end the mode in which pastes are marked.
+const LEAVE_PROMPT: &[u8] = b"\r\x1b[K\x1b[?2004l";
+
+/// The terminal as it was. Dropping this brings it back: the editor's thread may still be reading,
+/// with the terminal in a mode that no other program wants.
+#[derive(Debug)]
+pub(crate) struct Restore(Termios);
+
+impl Restore {
+    pub(crate) fn remember() -> Option<Self> {
+        tcgetattr(rustix::stdio::stdin()).ok().map(Self)
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        let mut out = std::io::stdout();
+        let _ = out.write_all(LEAVE_PROMPT).and_then(|()| out.flush());
+        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, &self.0);
+    }
+}
+
+/// The columns of the terminal.
+pub(crate) fn width() -> usize {
+    match tcgetwinsize(rustix::stdio::stdout()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        Ok(_) | Err(_) => 80,
+    }
+}
+
+/// Starts reading. Returns what prints above the prompt; nothing if this terminal cannot be edited
+/// on.
+pub(crate) fn start(history: Option<PathBuf>, typed: Sender<Input>) -> Option<AbovePrompt> {
+    let (ready, printer) = mpsc::channel();
+    thread::spawn(move || {
+        let Some((mut editor, printer)) = open() else {
+            return;
+        };
+        if ready.send(printer).is_ok() {
+            read(&mut editor, history.as_deref(), &typed);
+        }
+    });
+    printer.recv().ok()
+}
+
+fn open() -> Option<(Editor<(), FileHistory>, AbovePrompt)> {
+    let config = Config::builder().bracketed_paste(true).build();
+    let mut editor = Editor::with_config(config).ok()?;
+    let printer = editor.create_external_printer().ok()?;
+    Some((editor, Box::new(printer)))
+}
+
+fn read(editor: &mut Editor<(), FileHistory>, history: Option<&Path>, typed: &Sender<Input>) {
+    if let Some(path) = history {
+        prepare(path);
+        let _ = editor.load_history(path);
+    }
+    loop {
+        let input = match editor.readline(PROMPT) {
+            Ok(line) => {
+                remember(editor, history, &line);
+                Input::Line(line)
+            }
+            Err(ReadlineError::Interrupted) => Input::Interrupt,
+            Err(ReadlineError::Signal(_)) => continue,
+            Err(_) => Input::End,
+        };
+        let ended = input == Input::End;
+        if typed.blocking_send(input).is_err() || ended {
+            return;
+        }
+    }
+}
+
+/// Keeps a line for the next time. Without a history the lead works all the same.
+fn remember(editor: &mut Editor<(), FileHistory>, history: Option<&Path>, line: &str) {
+    let added = !line.trim().is_empty() && editor.add_history_entry(line).unwrap_or(false);
+    if let (Some(path), true) = (history, added) {
+        let _ = editor.append_history(path);
+    }
+}
+
+fn prepare(path: &Path) {
+    if let Some(folder) = path.parent() {
+        let mut builder = std::fs::DirBuilder::new();
+        let _ = builder.recursive(true).mode(0o700).create(folder);
+    }
+}
