@@ -109,7 +109,7 @@ const RULES: &[Rule] = &[
             "supervisor",
             "teamdir",
         ],
-        external: &["rustix", "thiserror"],
+        external: &["rustix", "serde_json", "thiserror"],
         dev_ours: &["test-support"],
     },
     Rule {

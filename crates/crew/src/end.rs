@@ -1,0 +1,116 @@
+//! Ending the process of a member.
+
+use crate::life::{Life, LifeError};
+use crate::mark::sweep;
+use crate::mourn::{MournError, mourn_held};
+use crate::view::{ViewError, find};
+use crate::witness::{Witness, WitnessError};
+use protocol::{AgentName, Incarnation, Recipient};
+use rustix::process::Signal;
+use std::time::Duration;
+use teamdir::TeamDir;
+
+/// How long a process has to end in good order.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// How long a killed process may take to go.
+const KILL_WAIT: Duration = Duration::from_secs(10);
+/// How long a kill waits for whoever starts or ends the member. It is safe without that; only
+/// dealing with the death is left to him then.
+const LIFE_WAIT: Duration = Duration::from_secs(1);
+
+/// A process that was killed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Killed {
+    /// The member, as the roster spells it.
+    pub name: AgentName,
+    /// The process.
+    pub pid: u32,
+    /// Which life it was.
+    pub incarnation: Incarnation,
+    /// How many processes of its commands were left and were killed too.
+    pub swept: usize,
+}
+
+/// Why a member was not killed.
+#[derive(Debug, thiserror::Error)]
+pub enum KillError {
+    /// There is no such member, or it cannot be looked at.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// No process is the member.
+    #[error("'{name}' has no running process; start it with `team-lead restart {name}`")]
+    NotRunning {
+        /// The member.
+        name: AgentName,
+    },
+    /// Its process cannot be signalled.
+    #[error(transparent)]
+    Witness(#[from] WitnessError),
+    /// It was signalled and is still there.
+    #[error("process {pid} of '{name}' is still there after SIGKILL; it hangs in the kernel")]
+    Unkillable {
+        /// The member.
+        name: AgentName,
+        /// The process.
+        pid: u32,
+    },
+    /// It was killed, and its death could not be dealt with. Whoever looks next does so.
+    #[error("'{name}' was killed, but not all that follows could be done: {source}")]
+    Mourn {
+        /// The member.
+        name: AgentName,
+        /// Why.
+        source: MournError,
+    },
+    /// The lock of its life could not be used.
+    #[error(transparent)]
+    Life(#[from] LifeError),
+}
+
+/// Kills the process of a member with SIGKILL, and deals with its death as with any other.
+pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
+    let name = find(team, name)?.name;
+    let owner = Recipient::Member(name.clone());
+    let life = match Life::hold(team, &name, LIFE_WAIT) {
+        Ok(life) => Some(life),
+        Err(LifeError::Busy { .. }) => None,
+        Err(error @ (LifeError::Lock(_) | LifeError::Roster(_))) => return Err(error.into()),
+    };
+    let Some(witness) = Witness::of(team, &owner)? else {
+        return Err(KillError::NotRunning { name });
+    };
+    let pid = witness.holder().pid;
+    witness.signal(Signal::KILL)?;
+    if !witness.wait(KILL_WAIT) {
+        return Err(KillError::Unkillable { name, pid });
+    }
+    let killed = Killed {
+        swept: sweep(team, &owner),
+        pid,
+        incarnation: witness.incarnation(),
+        name,
+    };
+    if let Some(life) = &life
+        && let Err(source) = mourn_held(team, life)
+    {
+        let name = killed.name;
+        return Err(KillError::Mourn { name, source });
+    }
+    Ok(killed)
+}
+
+/// Ends a process: SIGTERM, some time, SIGKILL. Returns whether it is gone.
+pub(crate) fn end(
+    team: &TeamDir,
+    owner: &Recipient,
+    process: &Witness,
+) -> Result<bool, WitnessError> {
+    process.signal(Signal::TERM)?;
+    if process.wait(GRACE) {
+        return Ok(true);
+    }
+    process.signal(Signal::KILL)?;
+    let gone = process.wait(KILL_WAIT);
+    sweep(team, owner);
+    Ok(gone)
+}

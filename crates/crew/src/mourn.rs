@@ -1,0 +1,183 @@
+//! Dealing with the death of a member: once, however many notice it.
+//!
+//! Whoever notices takes the member's life lock. If somebody has it, he is starting, ending or
+//! mourning the member, and the death is his to deal with. The last step is to note in the roster
+//! which life was dealt with. Whoever is killed before that leaves it to the next who looks, and
+//! every step can be repeated: tasks that went back stay back, requests that ended stay ended, and
+//! the notice has an id and a text that depend on the death alone, so that it is read once.
+
+use crate::answers::judge_unread;
+use crate::claims;
+use crate::life::{Life, LifeError};
+use crate::view::state_of;
+use coordination::MemberState;
+use dealings::{expire_due, notice};
+use protocol::{AgentName, EventKind, Incarnation, LiveState, Member, Phase, Recipient, TaskId};
+use std::time::Duration;
+use teamdir::{PathError, RequestError, RosterError, SendError, TaskError, TeamDir, now};
+
+/// What came of looking after a death.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mourned {
+    /// It was dealt with now.
+    Done {
+        /// The member.
+        name: AgentName,
+        /// The life that is gone.
+        incarnation: Incarnation,
+        /// Its tasks, which are back on the board.
+        tasks: Vec<TaskId>,
+    },
+    /// There is nothing to do: that life runs, has ended in good order, or was dealt with before.
+    Nothing,
+    /// Somebody is starting, ending or mourning the member.
+    Left,
+}
+
+/// Why a death was not dealt with. Whoever looks next tries again.
+#[derive(Debug, thiserror::Error)]
+pub enum MournError {
+    /// The right to do so could not be had.
+    #[error(transparent)]
+    Life(#[from] LifeError),
+    /// The member could not be looked at.
+    #[error(transparent)]
+    File(#[from] PathError),
+    /// The roster could not be read or changed.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// Its tasks could not be put back.
+    #[error(transparent)]
+    Tasks(#[from] TaskError),
+    /// A request to it could not be changed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The lead could not be told.
+    #[error(transparent)]
+    Notice(#[from] SendError),
+}
+
+/// Deals with the death of this life of a member, if it is dead and nobody has done so.
+pub fn mourn(
+    team: &TeamDir,
+    name: &AgentName,
+    incarnation: Incarnation,
+) -> Result<Mourned, MournError> {
+    // Most deaths that are asked for were dealt with before, and then no lock is needed.
+    if !is_due(team, name, Some(incarnation))? {
+        return Ok(Mourned::Nothing);
+    }
+    match Life::hold(team, name, Duration::ZERO) {
+        Ok(life) if is_due(team, &life.name, Some(incarnation))? => mourn_held(team, &life),
+        Ok(_) => Ok(Mourned::Nothing),
+        Err(LifeError::Busy { .. }) => Ok(Mourned::Left),
+        Err(error @ (LifeError::Lock(_) | LifeError::Roster(_))) => Err(error.into()),
+    }
+}
+
+/// Whether a member has died in this life, or in any, and nobody has dealt with it.
+pub(crate) fn is_due(
+    team: &TeamDir,
+    name: &AgentName,
+    life: Option<Incarnation>,
+) -> Result<bool, MournError> {
+    let roster = team.roster()?;
+    let Some(member) = roster.member(name) else {
+        return Ok(false);
+    };
+    let (state, ..) = state_of(team, member)?;
+    Ok(is_unmourned(member, &state) && life.is_none_or(|life| life == member.incarnation))
+}
+
+/// Whether the last life of a member died and nobody has dealt with it.
+pub(crate) fn is_unmourned(member: &Member, state: &MemberState) -> bool {
+    let died = match state {
+        MemberState::Dead { .. } | MemberState::Failed { since: None, .. } => true,
+        MemberState::Starting { .. }
+        | MemberState::Working { .. }
+        | MemberState::Waiting { .. }
+        | MemberState::Idle { .. }
+        | MemberState::Hung { .. }
+        | MemberState::Failed { since: Some(_), .. }
+        | MemberState::Shutdown => false,
+    };
+    died && member.mourned < Some(member.incarnation)
+}
+
+/// The same for whoever has the member's life lock.
+pub(crate) fn mourn_held(team: &TeamDir, life: &Life) -> Result<Mourned, MournError> {
+    let roster = team.roster()?;
+    let Some(member) = roster.member(&life.name) else {
+        return Ok(Mourned::Nothing);
+    };
+    let (state, _, live) = state_of(team, member)?;
+    if !is_unmourned(member, &state) {
+        return Ok(Mourned::Nothing);
+    }
+    let (name, incarnation) = (&member.name, member.incarnation);
+    let why = format!("'{name}' died in life {incarnation}");
+    let tasks = claims::left_by(team, name, incarnation, &why)?;
+    claims::release(team, name, incarnation, &why)?;
+    let words = obituary(member, live.as_ref(), &tasks);
+    notice(
+        team,
+        Recipient::Lead,
+        &format!("death/{name}/{incarnation}"),
+        &words,
+    )?;
+    judge_unread(team)?;
+    expire_due(team, now())?;
+    let _ = team.log_event(EventKind::Death {
+        member: Recipient::Member(name.clone()),
+        incarnation,
+    });
+    note_mourned(team, name, incarnation)?;
+    Ok(Mourned::Done {
+        name: name.clone(),
+        incarnation,
+        tasks,
+    })
+}
+
+/// Notes that the lives up to this one need no mourning any more.
+pub(crate) fn note_mourned(
+    team: &TeamDir,
+    name: &AgentName,
+    life: Incarnation,
+) -> Result<(), RosterError> {
+    team.update_roster(|roster| {
+        if let Some(member) = roster.member_mut(name) {
+            member.mourned = member.mourned.max(Some(life));
+        }
+        Ok(())
+    })
+}
+
+/// What the lead is told. It must be the same text if it has to be said again.
+fn obituary(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> String {
+    let Member {
+        name,
+        role,
+        incarnation,
+        ..
+    } = member;
+    let live = live.filter(|live| live.incarnation == *incarnation);
+    let doing = live.map_or("starting", |live| match live.phase {
+        Phase::Starting => "starting",
+        Phase::Working => "working",
+        Phase::Waiting => "waiting",
+        Phase::Idle => "idle",
+        Phase::Failed => "in state failed",
+        Phase::Shutdown => "ending",
+    });
+    let numbers: Vec<String> = tasks.iter().map(|task| format!("#{task}")).collect();
+    let tasks = match numbers.as_slice() {
+        [] => String::new(),
+        [one] => format!("; its task {one} is back on the board"),
+        many => format!("; its tasks {} are back on the board", many.join(", ")),
+    };
+    format!(
+        "{name} ({role}) died in life {incarnation} while {doing}{tasks}. \
+         Bring it back: team-lead restart {name}"
+    )
+}

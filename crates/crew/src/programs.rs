@@ -1,0 +1,150 @@
+//! Where the program of a teammate is.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name of the program.
+const TEAMMATE: &str = "teammate";
+/// Says where the program is, if it is in neither of the usual places.
+const TEAMMATE_BIN: &str = "TEAMMATE_BIN";
+/// Says how many seconds a new process has to become ready.
+const READY_TIMEOUT: &str = "TEAM_READY_TIMEOUT";
+/// How long that is otherwise. A busy machine needs a while; a person waits no longer.
+const READY_WITHIN: Duration = Duration::from_secs(15);
+
+/// What is started for a teammate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Programs {
+    /// The program.
+    pub teammate: PathBuf,
+    /// How long a new process has to say that it is ready.
+    pub ready_within: Duration,
+}
+
+/// Why nothing can be started for a teammate.
+#[derive(Debug, thiserror::Error)]
+pub enum NoTeammate {
+    /// It is in none of the usual places.
+    #[error(
+        "there is no program `teammate` beside {} and none on PATH; \
+         install it with `cargo install --path .`, or set {TEAMMATE_BIN} to its path",
+        beside.display()
+    )]
+    NotFound {
+        /// The folder that was looked in first.
+        beside: PathBuf,
+    },
+    /// The path that was given is not a program.
+    #[error("{TEAMMATE_BIN} is {}, which is not a program that can be run", .0.display())]
+    NotAProgram(PathBuf),
+    /// The time that was given is not one.
+    #[error("{READY_TIMEOUT} is {0:?}: use a number of seconds, such as 30")]
+    NotATime(String),
+}
+
+impl Programs {
+    /// This program, with the usual time to become ready.
+    pub const fn new(teammate: PathBuf) -> Self {
+        Self {
+            teammate,
+            ready_within: READY_WITHIN,
+        }
+    }
+
+    /// The program where the environment says it is, else beside this one, else on PATH.
+    pub fn find() -> Result<Self, NoTeammate> {
+        let beside = env::current_exe().ok();
+        let beside = beside.as_deref().and_then(Path::parent);
+        let teammate = look(env::var_os(TEAMMATE_BIN), beside, env::var_os("PATH"))?;
+        let ready_within = match env::var(READY_TIMEOUT) {
+            Err(_) => READY_WITHIN,
+            Ok(text) if text.is_empty() => READY_WITHIN,
+            Ok(text) => seconds(&text).ok_or(NoTeammate::NotATime(text))?,
+        };
+        Ok(Self {
+            teammate,
+            ready_within,
+        })
+    }
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn look(
+    given: Option<OsString>,
+    beside: Option<&Path>,
+    path: Option<OsString>,
+) -> Result<PathBuf, NoTeammate> {
+    if let Some(given) = given.filter(|given| !given.is_empty()) {
+        // The new process starts in another folder.
+        let given = std::path::absolute(&given).unwrap_or_else(|_| PathBuf::from(&given));
+        return match is_program(&given) {
+            true => Ok(given),
+            false => Err(NoTeammate::NotAProgram(given)),
+        };
+    }
+    let on_path = path.as_deref().unwrap_or(OsStr::new(""));
+    let on_path = env::split_paths(on_path).filter(|folder| folder.is_absolute());
+    let folders = beside.map(Path::to_path_buf).into_iter().chain(on_path);
+    let mut programs = folders.map(|folder| folder.join(TEAMMATE));
+    programs
+        .find(|program| is_program(program))
+        .ok_or_else(|| NoTeammate::NotFound {
+            beside: beside.unwrap_or(Path::new(".")).to_path_buf(),
+        })
+}
+
+fn is_program(path: &Path) -> bool {
+    let found = path.metadata();
+    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn program(folder: &Path) -> PathBuf {
+        let path = folder.join(TEAMMATE);
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_environment_comes_first_then_the_own_folder_then_path() {
+        let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = || Some(other.path().as_os_str().to_owned());
+        let missing = look(None, Some(own.path()), path()).unwrap_err();
+        assert!(missing.to_string().contains("cargo install"), "{missing}");
+        let on_path = program(other.path());
+        assert_eq!(look(None, Some(own.path()), path()).unwrap(), on_path);
+        let beside = program(own.path());
+        assert_eq!(look(None, Some(own.path()), path()).unwrap(), beside);
+        let given = Some(on_path.clone().into_os_string());
+        assert_eq!(look(given, Some(own.path()), path()).unwrap(), on_path);
+    }
+
+    #[test]
+    fn a_given_path_that_is_no_program_is_not_passed_over() {
+        let own = tempfile::tempdir().unwrap();
+        program(own.path());
+        let given = Some(OsString::from("/nowhere/teammate"));
+        let error = look(given, Some(own.path()), None).unwrap_err().to_string();
+        assert!(error.contains("TEAMMATE_BIN is /nowhere"), "{error}");
+    }
+
+    #[test]
+    fn times_are_seconds() {
+        assert_eq!(seconds("1.5"), Some(Duration::from_millis(1500)));
+        for bad in ["-1", "soon", "NaN", "inf"] {
+            assert_eq!(seconds(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a member is to be, and its entry in the roster.
+
+use protocol::{AgentName, Incarnation, Member, MemberStatus, RestartPolicy};
+use teamdir::{RosterError, TeamDir, new_message_id, now};
+
+/// Whom to start, and as what. What is not said stays as it was if the member is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recruit {
+    /// Its name.
+    pub name: AgentName,
+    /// What it is for, in words.
+    pub role: String,
+    /// What it is to do first.
+    pub prompt: Option<String>,
+    /// The model it thinks with.
+    pub model: Option<String>,
+    /// The program that takes part in its place.
+    pub exec: Option<String>,
+    /// Whether it needs an approved plan before it may change anything.
+    pub require_plan: Option<bool>,
+    /// What happens when its process dies.
+    pub restart: Option<RestartPolicy>,
+    /// Whether it takes no task from the board by itself.
+    pub no_claim: Option<bool>,
+    /// After how many seconds of idleness it ends by itself.
+    pub idle_timeout: Option<u64>,
+}
+
+/// What an entry was before a start, so that a start that fails can be undone.
+#[derive(Debug)]
+pub(crate) enum Before {
+    /// There was none.
+    Nothing,
+    /// The entry, and which life was its last.
+    Entry(Box<Member>),
+}
+
+impl Before {
+    /// The life before the one that is to begin.
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        match self {
+            Self::Nothing => Incarnation(0),
+            Self::Entry(member) => member.incarnation,
+        }
+    }
+
+    /// Puts an entry back as it was, after the process that was started is gone. The life that
+    /// came to nothing stays counted, and is not mourned: whoever tried to start it knows.
+    pub(crate) fn put_back(&self, team: &TeamDir, name: &AgentName) -> Result<(), RosterError> {
+        let Self::Entry(before) = self else {
+            return Ok(());
+        };
+        team.update_roster(|roster| {
+            if let Some(member) = roster.member_mut(name) {
+                let incarnation = member.incarnation;
+                *member = Member {
+                    incarnation,
+                    mourned: Some(incarnation),
+                    ..(**before).clone()
+                };
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Recruit {
+    /// A member about which nothing else is said.
+    pub fn new(name: AgentName, role: &str) -> Self {
+        Self {
+            name,
+            role: role.to_owned(),
+            prompt: None,
+            model: None,
+            exec: None,
+            require_plan: None,
+            restart: None,
+            no_claim: None,
+            idle_timeout: None,
+        }
+    }
+
+    /// Enters the member in the roster under `name`, whose life lock the caller holds. `None` if
+    /// the roster has the name in another spelling by now.
+    pub(crate) fn enlist(
+        &self,
+        team: &TeamDir,
+        name: &AgentName,
+    ) -> Result<Option<Before>, RosterError> {
+        // Outside, because a contested change is made twice.
+        let prompt_id = self.prompt.as_ref().map(|_| new_message_id());
+        team.update_roster(|roster| {
+            let (member, before) = match roster.members.iter().position(|m| m.name.same_as(name)) {
+                Some(at) => {
+                    let Some(member) = roster.members.get_mut(at).filter(|m| m.name == *name)
+                    else {
+                        return Ok(None);
+                    };
+                    let before = Before::Entry(Box::new(member.clone()));
+                    (member, before)
+                }
+                None => {
+                    let mut member = Member::new(name.clone(), &self.role);
+                    member.joined_at = Some(now());
+                    (roster.members.push_mut(member), Before::Nothing)
+                }
+            };
+            self.apply(member);
+            if let Some(id) = &prompt_id {
+                member.prompt_id = Some(id.clone());
+            }
+            begin_life(member);
+            (member.restarts, member.gave_up) = (None, None);
+            Ok(Some(before))
+        })
+    }
+
+    fn apply(&self, member: &mut Member) {
+        fn set<T: Clone>(field: &mut Option<T>, wish: &Option<T>) {
+            if wish.is_some() {
+                field.clone_from(wish);
+            }
+        }
+        member.role.clone_from(&self.role);
+        set(&mut member.prompt, &self.prompt);
+        set(&mut member.model, &self.model);
+        set(&mut member.exec, &self.exec);
+        set(&mut member.require_plan, &self.require_plan);
+        set(&mut member.restart, &self.restart);
+        set(&mut member.no_claim, &self.no_claim);
+        set(&mut member.idle_timeout, &self.idle_timeout);
+    }
+}
+
+/// Makes an entry ready for its next life: the lives before it are done with.
+pub(crate) fn begin_life(member: &mut Member) {
+    if member.incarnation > Incarnation(0) {
+        member.mourned = member.mourned.max(Some(member.incarnation));
+    }
+    // A foreign program need not know of this word. If it dies without having said goodbye, the
+    // word of an earlier life must not pass for one.
+    if member.exec.is_some() {
+        member.status = MemberStatus::Idle;
+    }
+}

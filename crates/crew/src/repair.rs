@@ -1,0 +1,118 @@
+//! What everybody does who looks at a team: setting right what the dead left behind.
+
+use crate::answers::judge_unread;
+use crate::claims;
+use crate::mourn::{Mourned, mourn};
+use dealings::expire_due;
+use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, Roster, TaskId};
+use std::collections::BTreeMap;
+use teamdir::{Liveness, TeamDir, now};
+
+/// What was set right.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Repairs {
+    /// The deaths that were dealt with.
+    pub mourned: Vec<(AgentName, Incarnation)>,
+    /// The requests that ended because nobody can answer them any more.
+    pub expired: Vec<Request>,
+    /// The tasks that went back to the board besides those of the mourned.
+    pub released: Vec<TaskId>,
+    /// What could not be done, in words. Whoever looks next tries again.
+    pub problems: Vec<String>,
+}
+
+/// Sets right what can be. It never fails: what cannot be done is said in the result.
+pub fn repair(team: &TeamDir) -> Repairs {
+    let mut repairs = Repairs::default();
+    let roster = match team.roster() {
+        Ok(roster) => roster,
+        Err(error) => {
+            repairs.problems.push(error.to_string());
+            return repairs;
+        }
+    };
+    repairs.mourn_the_dead(team, &roster);
+    // Before requests to the dead end: an answer may have been a member's last word.
+    if let Err(error) = judge_unread(team) {
+        repairs.problems.push(error.to_string());
+    }
+    match expire_due(team, now()) {
+        Ok(expired) => repairs.expired = expired,
+        Err(error) => repairs.problems.push(error.to_string()),
+    }
+    repairs.release_orphans(team);
+    repairs
+}
+
+impl Repairs {
+    fn mourn_the_dead(&mut self, team: &TeamDir, roster: &Roster) {
+        let maybe_dead = roster.members.iter().filter(|member| {
+            let mourned = member.mourned >= Some(member.incarnation);
+            member.status != MemberStatus::Shutdown && !mourned
+        });
+        for member in maybe_dead {
+            match mourn(team, &member.name, member.incarnation) {
+                Ok(Mourned::Done {
+                    name, incarnation, ..
+                }) => self.mourned.push((name, incarnation)),
+                Ok(Mourned::Nothing | Mourned::Left) => {}
+                Err(error) => self.problems.push(error.to_string()),
+            }
+        }
+    }
+
+    /// Puts back the tasks of lives that are gone without being mourned: of members that have
+    /// ended in good order, were taken from the roster, or live on in a later life.
+    fn release_orphans(&mut self, team: &TeamDir) {
+        let held = match claims::in_progress(team) {
+            Ok(held) => held,
+            Err(error) => {
+                self.problems.push(error.to_string());
+                return;
+            }
+        };
+        let mut owners: BTreeMap<AgentName, Incarnation> = BTreeMap::new();
+        for (task, owner) in held {
+            // A claim that names no life is as good as one of the first.
+            let life = task.owner_incarnation.unwrap_or(Incarnation(1));
+            let oldest = owners.entry(owner).or_insert(life);
+            *oldest = life.min(*oldest);
+        }
+        for (owner, oldest) in owners {
+            let Some(up_to) = gone_up_to(team, &owner) else {
+                continue;
+            };
+            if oldest > up_to {
+                continue;
+            }
+            let why = format!("life {up_to} of '{owner}' is over");
+            match claims::release(team, &owner, up_to, &why) {
+                Ok(tasks) => self.released.extend(tasks),
+                Err(error) => self.problems.push(error.to_string()),
+            }
+        }
+    }
+}
+
+/// The last life of an owner that is known to be gone.
+fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<Incarnation> {
+    let alive = team.liveness(&Recipient::Member(owner.clone())).ok()?;
+    // The roster is read after the lock: a life that begins in between is then not the last.
+    let roster = team.roster().ok()?;
+    let Some(member) = roster.member(owner) else {
+        // Nobody of that name can ever come back to it.
+        return Some(Incarnation(u64::MAX));
+    };
+    match alive {
+        Liveness::Alive(Some(holder)) => Some(Incarnation(holder.incarnation.0.saturating_sub(1))),
+        Liveness::Alive(None) => None,
+        // A death that is not dealt with yet is dealt with there, with a word to the lead.
+        Liveness::Gone(_)
+            if member.status == MemberStatus::Shutdown
+                || member.mourned >= Some(member.incarnation) =>
+        {
+            Some(member.incarnation)
+        }
+        Liveness::Gone(_) => None,
+    }
+}

@@ -1,0 +1,103 @@
+//! Shutting down everybody at once.
+
+use super::{FollowError, follow_shutdown};
+use crate::life::Life;
+use crate::view::ViewError;
+use crate::witness::{Witness, WitnessError};
+use coordination::{ShutdownLimits, ShutdownOutcome};
+use dealings::{AskError, Me, ShutdownWish, ask_shutdown};
+use protocol::{AgentName, Recipient};
+use std::thread;
+use std::time::Duration;
+use teamdir::TeamDir;
+
+/// How long somebody may take who is just starting a member.
+const STARTING: Duration = Duration::from_secs(30);
+
+/// How everybody is asked to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastWish {
+    /// Why, in words; may be empty.
+    pub reason: String,
+    /// How long each has to answer.
+    pub timeout: Duration,
+    /// Whether their processes are ended when that has passed.
+    pub force: bool,
+}
+
+/// How one member ended, or did not.
+#[derive(Debug)]
+pub struct Ended {
+    /// The member.
+    pub name: AgentName,
+    /// How. `None` if it had no process.
+    pub outcome: Result<Option<ShutdownOutcome>, EndError>,
+}
+
+/// Why a member was not shut down.
+#[derive(Debug, thiserror::Error)]
+pub enum EndError {
+    /// Its process cannot be looked at.
+    #[error(transparent)]
+    Witness(#[from] WitnessError),
+    /// It could not be asked.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The shutdown was not carried to its end.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+}
+
+/// Asks every living member to end, and follows all of them at the same time until each has ended
+/// or refused, or `stop` says so. A member that somebody is just starting is waited for.
+pub fn shut_down_all(
+    team: &TeamDir,
+    me: &Me,
+    wish: &LastWish,
+    limits: ShutdownLimits,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Ended>, ViewError> {
+    let roster = team.roster()?;
+    let names: Vec<AgentName> = roster.members.iter().map(|m| m.name.clone()).collect();
+    let ended = thread::scope(|scope| {
+        let follow = |name: AgentName| {
+            scope.spawn(move || Ended {
+                outcome: shut_down(team, me, wish, &name, limits, stop),
+                name,
+            })
+        };
+        let threads: Vec<_> = names.into_iter().map(follow).collect();
+        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        joined.filter_map(Result::ok).collect()
+    });
+    Ok(ended)
+}
+
+fn shut_down(
+    team: &TeamDir,
+    me: &Me,
+    wish: &LastWish,
+    name: &AgentName,
+    limits: ShutdownLimits,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<ShutdownOutcome>, EndError> {
+    let owner = Recipient::Member(name.clone());
+    let mut process = Witness::of(team, &owner)?;
+    if process.is_none() {
+        // Whoever is starting it is done when the lock is free. Without the lock there may be a
+        // process all the same, so it is looked for in any case.
+        drop(Life::hold(team, name, STARTING));
+        process = Witness::of(team, &owner)?;
+    }
+    let Some(process) = process else {
+        return Ok(None);
+    };
+    let wish = ShutdownWish {
+        to: name.clone(),
+        reason: wish.reason.clone(),
+        timeout: wish.timeout,
+        force: wish.force,
+    };
+    let request = ask_shutdown(team, me, &wish, process.incarnation())?;
+    Ok(Some(follow_shutdown(team, &request, limits, stop)?))
+}
