@@ -1,57 +1,140 @@
 //! Errors at the edge: an exit code, a kind for programs, and a hint for people.
 
+mod sources;
+
 use protocol::exit;
 use serde_json::json;
 use std::process::ExitCode;
-use teamdir::{OpenError, SendError};
 
 /// Why a command failed, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    code: u8,
-    kind: &'static str,
+    kind: Kind,
     message: String,
     hint: Option<String>,
 }
 
+/// What kind of failure it is: a word for programs, and an exit code. Both are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    dead_code,
+    reason = "the table is whole; not every verb fails in every way"
+)]
+pub(crate) enum Kind {
+    /// Something went wrong.
+    Failed,
+    /// The rules or a member say no.
+    Refused,
+    /// A member still runs that should not.
+    StillRunning,
+    /// The command line is wrong.
+    Usage,
+    /// There is no team folder.
+    NoTeam,
+    /// There is no such member.
+    UnknownMember,
+    /// There is no such request.
+    UnknownRequest,
+    /// There is no such task.
+    UnknownTask,
+    /// A deadline passed first.
+    TimedOut,
+    /// All is finished, but a teammate or a task failed.
+    TeamFailed,
+    /// A budget was reached.
+    Budget,
+    /// Another process holds the place.
+    Held,
+    /// The person at the terminal has had enough.
+    Interrupted,
+    /// Whoever read our output has seen enough, which is no failure at all.
+    ReaderGone,
+}
+
+impl Kind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::StillRunning => "still_running",
+            Self::Usage => "usage",
+            Self::NoTeam => "no_team",
+            Self::UnknownMember => "unknown_member",
+            Self::UnknownRequest => "unknown_request",
+            Self::UnknownTask => "unknown_task",
+            Self::TimedOut => "timed_out",
+            Self::TeamFailed => "team_failed",
+            Self::Budget => "budget",
+            Self::Held => "held",
+            Self::Interrupted => "interrupted",
+            Self::ReaderGone => "reader_gone",
+        }
+    }
+
+    const fn code(self) -> u8 {
+        match self {
+            Self::Failed | Self::Refused | Self::StillRunning => exit::FAILED,
+            Self::Usage => exit::USAGE,
+            Self::NoTeam | Self::UnknownMember | Self::UnknownRequest | Self::UnknownTask => {
+                exit::NOT_FOUND
+            }
+            Self::TimedOut => exit::TIMED_OUT,
+            Self::TeamFailed => exit::TEAM_FAILED,
+            Self::Budget => exit::BUDGET,
+            Self::Held => exit::HELD,
+            Self::Interrupted => exit::INTERRUPTED,
+            Self::ReaderGone => exit::DONE,
+        }
+    }
+}
+
 impl Failure {
-    pub(crate) fn usage(message: String) -> Self {
+    /// A failure without a hint.
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let message = message.into();
         Self {
-            code: exit::USAGE,
-            kind: "usage",
-            message,
-            hint: Some("team-lead --help".to_owned()),
-        }
-    }
-
-    pub(crate) fn unknown_member(message: String) -> Self {
-        Self {
-            code: exit::NOT_FOUND,
-            kind: "unknown_member",
-            message,
-            hint: Some("team-lead status".to_owned()),
-        }
-    }
-
-    fn failed(message: String) -> Self {
-        Self {
-            code: exit::FAILED,
-            kind: "failed",
+            kind,
             message,
             hint: None,
         }
     }
 
+    /// The same with the command to type next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What kind of failure it is.
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Kind::Failed, message)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message).hint("team-lead --help")
+    }
+
+    pub(crate) fn unknown_member(message: impl Into<String>) -> Self {
+        Self::new(Kind::UnknownMember, message).hint("team-lead status")
+    }
+
+    /// Says what went wrong on standard error, and returns the exit code for it.
     #[expect(clippy::print_stderr, reason = "this is the program's edge")]
     pub(crate) fn report(self, as_json: bool) -> ExitCode {
         let Self {
-            code,
             kind,
             message,
             hint,
         } = self;
+        if kind == Kind::ReaderGone {
+            return ExitCode::from(kind.code());
+        }
         if as_json {
-            let error = json!({"error": {"kind": kind, "message": message, "hint": hint}});
+            let error = json!({"error": {"kind": kind.word(), "message": message, "hint": hint}});
             eprintln!("{error}");
         } else {
             eprintln!("error: {message}");
@@ -59,52 +142,6 @@ impl Failure {
                 eprintln!("next: {hint}");
             }
         }
-        ExitCode::from(code)
-    }
-}
-
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
-        let message = error.to_string();
-        match error {
-            OpenError::NotFound(_) => Self {
-                code: exit::NOT_FOUND,
-                kind: "no_team",
-                message,
-                hint: Some("teammate --dir . --name alice --role coder".to_owned()),
-            },
-            OpenError::Create(_) | OpenError::Roster(_) => Self::failed(message),
-        }
-    }
-}
-
-impl From<SendError> for Failure {
-    fn from(error: SendError) -> Self {
-        let message = error.to_string();
-        match error {
-            SendError::UnknownRecipient { .. } => Self::unknown_member(message),
-            SendError::NoRecipient
-            | SendError::TooLong { .. }
-            | SendError::Roster(_)
-            | SendError::Append(_) => Self::failed(message),
-        }
-    }
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        Self::failed(format!("{error:#}"))
-    }
-}
-
-impl From<teamdir::PathError> for Failure {
-    fn from(error: teamdir::PathError) -> Self {
-        Self::failed(error.to_string())
-    }
-}
-
-impl From<teamdir::RosterError> for Failure {
-    fn from(error: teamdir::RosterError) -> Self {
-        Self::failed(error.to_string())
+        ExitCode::from(kind.code())
     }
 }

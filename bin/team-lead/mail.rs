@@ -1,14 +1,99 @@
-//! `send` and `inbox`.
+//! `send`, `broadcast` and `inbox`.
 
-use crate::cli::{Args, print};
+mod drain;
+
+use crate::cli::Args;
 use crate::failure::Failure;
+use crate::names;
+use crate::out::{plain, print};
 use anyhow::Context;
-use protocol::{Body, Line, Message, Party, Recipient, Sender};
+use dealings::Me;
+use protocol::{Line, Recipient, Sender};
 use serde_json::{Value, json};
 use std::io::Read;
 use teamdir::TeamDir;
 
-pub(crate) fn send(team: &TeamDir, args: &Args, to: &str, text: &str) -> Result<(), Failure> {
+/// Send a message to a member or to the lead.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead send alice 'Please review the parser.'
+  git diff | team-lead send alice -
+
+A member that works sees it in its next request to its model; an idle one wakes up. A name that
+nobody bears is an error, and creates nothing. With --json: {\"id\", \"to\"}.")]
+pub(crate) struct Send {
+    /// The member's name, or `lead`.
+    to: String,
+    /// The text; `-` reads it from standard input.
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+}
+
+/// Send the same message to every teammate that has not been shut down.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  team-lead broadcast 'The build is red, please wait with commits.'
+
+With --json: {\"to\": [NAME, ...]}.")]
+pub(crate) struct Broadcast {
+    /// The text; `-` reads it from standard input.
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+}
+
+/// Show unread mail as it is, without taking it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead inbox               the lead's
+  team-lead inbox alice
+  team-lead inbox bob --drain   take it, if no process is bob
+
+With --json: {\"messages\": [...]}, each as its sender wrote it.")]
+pub(crate) struct Inbox {
+    /// Whose mail: a member's name, or `lead`.
+    #[arg(default_value = "lead")]
+    name: String,
+    /// Take the mail, so that nobody sees it again. Refused while its owner lives.
+    #[arg(long)]
+    drain: bool,
+}
+
+/// An unread line: as an object for programs, and in words for people.
+struct Letter {
+    object: Value,
+    words: String,
+}
+
+pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failure> {
+    // The name first: a typo should not wait for the end of standard input.
+    let to = names::recipient(&*team.roster()?, &send.to)?;
+    let content = content(&send.text)?;
+    let sent = dealings::tell(team, &Me::user(), to, &content)?;
+    args.confirm(
+        &json!({"id": sent.id, "to": sent.to}),
+        &format!("Sent message to {}", sent.to),
+    )
+}
+
+pub(crate) fn broadcast(team: &TeamDir, args: &Args, wish: &Broadcast) -> Result<(), Failure> {
+    let content = content(&wish.text)?;
+    let reached = dealings::broadcast(team, &Me::user(), &content)?;
+    let count = reached.len();
+    if count == 0 {
+        args.note("nobody is there to read it; see: team-lead status");
+    }
+    let plural = if count == 1 { "" } else { "s" };
+    args.confirm(
+        &json!({"to": reached}),
+        &format!("Broadcast to {count} teammate{plural}"),
+    )
+}
+
+/// The text of a message. One without words is a mistake: nobody could act on it.
+fn content(text: &str) -> Result<String, Failure> {
     let mut content = text.to_owned();
     if text == "-" {
         content.clear();
@@ -16,53 +101,60 @@ pub(crate) fn send(team: &TeamDir, args: &Args, to: &str, text: &str) -> Result<
             .read_to_string(&mut content)
             .context("cannot read the text from standard input")?;
     }
-    let to: Recipient = to
-        .parse()
-        .map_err(|error: protocol::NameError| Failure::usage(error.to_string()))?;
-    let mut message = Message::new(Body::Message { content });
-    message.from = Some(Sender::Party(Party::User));
-    message.to = Some(to);
-    let sent = team.send(message)?;
-    if args.json {
-        return print(&json!({"id": sent.id, "to": sent.to}).to_string());
+    if content.trim().is_empty() {
+        return Err(Failure::usage("the text of the message is empty"));
     }
-    print(&format!("Sent message to {}", sent.to))
+    Ok(content)
 }
 
-pub(crate) fn inbox(team: &TeamDir, args: &Args, name: &str) -> Result<(), Failure> {
-    let found = team
-        .roster()?
-        .recipient(name)
-        .map_err(|error| Failure::usage(error.to_string()))?;
-    let unknown = || Failure::unknown_member(format!("there is no member called {name}"));
-    let owner = found.ok_or_else(unknown)?;
-    let mut lines: Vec<(Value, String)> = Vec::new();
+pub(crate) fn inbox(team: &TeamDir, args: &Args, inbox: &Inbox) -> Result<(), Failure> {
+    let owner = names::recipient(&*team.roster()?, &inbox.name)?;
+    if inbox.drain {
+        return drain::drain(team, args, &owner);
+    }
+    let mut letters = Vec::new();
     team.peek(&owner, |bytes, line| {
-        let raw = String::from_utf8_lossy(bytes).into_owned();
-        let value = serde_json::from_slice(bytes).unwrap_or(Value::String(raw.clone()));
-        lines.push((value, words(&line, raw)));
+        letters.push(Letter::new(bytes, &line))
     })?;
+    show(args, &owner, &letters)
+}
+
+fn show(args: &Args, owner: &Recipient, letters: &[Letter]) -> Result<(), Failure> {
     if args.json {
-        let messages: Vec<&Value> = lines.iter().map(|(value, _)| value).collect();
+        let messages: Vec<&Value> = letters.iter().map(|letter| &letter.object).collect();
         return print(&json!({"messages": messages}).to_string());
     }
-    if lines.is_empty() {
+    if letters.is_empty() {
         return print(&format!("No unread mail for {owner}."));
     }
-    lines.iter().try_for_each(|(_, text)| print(text))
+    letters.iter().try_for_each(|letter| print(&letter.words))
+}
+
+impl Letter {
+    /// A line of an inbox or of a journal.
+    fn new(bytes: &[u8], line: &Line) -> Self {
+        let raw = String::from_utf8_lossy(bytes).into_owned();
+        let words = plain(&words(line, &raw));
+        let object = serde_json::from_slice(bytes).unwrap_or(Value::String(raw));
+        Self { object, words }
+    }
 }
 
 /// An unread line for a person.
-fn words(line: &Line, raw: String) -> String {
+fn words(line: &Line, raw: &str) -> String {
     match line {
         Line::Message(message) => {
             let from = message.from.as_ref().map_or("somebody", Sender::as_str);
             let kind = message.body.kind();
-            format!("{from} ({kind}): {}", message.body.text())
+            let text = message.body.text();
+            match message.body.request_id() {
+                Some(id) => format!("{from} ({kind} {id}): {text}"),
+                None => format!("{from} ({kind}): {text}"),
+            }
         }
         Line::Text(text) => format!("unsigned: {text}"),
         Line::Unknown(unknown) => format!("unknown ({}): {raw}", unknown.reason),
         Line::Corrupt { reason } => format!("broken ({reason}): {raw}"),
-        Line::Blank => raw,
+        Line::Blank => raw.to_owned(),
     }
 }

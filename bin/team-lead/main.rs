@@ -1,22 +1,50 @@
 //! `team-lead`: the operator's command line.
 
 mod cli;
+mod completions;
+mod events;
 mod failure;
+mod interrupt;
+mod logs;
 mod mail;
-mod status;
+mod names;
+mod out;
+mod requests;
+mod shutdown;
+mod span;
+mod tail;
+mod task;
+mod wait;
 
-use clap::Parser;
+use cli::{Args, Verb, open};
+use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = cli::Args::parse();
-    let outcome = cli::open(&args).and_then(|team| match &args.verb {
-        cli::Verb::Status => status::show(&team, &args),
-        cli::Verb::Send { to, text } => mail::send(&team, &args, to, text),
-        cli::Verb::Inbox { name } => mail::inbox(&team, &args, name),
-    });
-    match outcome {
+    let args = match cli::parse() {
+        Ok(args) => args,
+        Err(code) => return code,
+    };
+    match run(&args) {
         Ok(()) => ExitCode::from(protocol::exit::DONE),
         Err(failure) => failure.report(args.json),
+    }
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    match &args.verb {
+        Verb::Send(wish) => mail::send(&open(args)?, args, wish),
+        Verb::Broadcast(wish) => mail::broadcast(&open(args)?, args, wish),
+        Verb::Inbox(wish) => mail::inbox(&open(args)?, args, wish),
+        Verb::Shutdown(wish) => shutdown::run(&open(args)?, args, wish),
+        Verb::Requests(wish) => requests::show(&open(args)?, args, wish),
+        Verb::Approve(wish) => requests::approve(&open(args)?, args, wish),
+        Verb::Reject(wish) => requests::reject(&open(args)?, args, wish),
+        Verb::Logs(wish) => logs::show(&open(args)?, args, wish),
+        Verb::Task(wish) => task::run(&open(args)?, args, wish),
+        Verb::Wait(wish) => wait::run(&open(args)?, args, wish),
+        Verb::Events(wish) => events::show(&open(args)?, args, wish),
+        Verb::Completions(wish) => completions::completions(wish),
+        Verb::Man(wish) => completions::man(wish),
     }
 }

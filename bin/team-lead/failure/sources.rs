@@ -1,0 +1,149 @@
+//! The errors of the libraries, as failures of a command.
+
+use super::{Failure, Kind};
+use crew::{FollowError, ViewError};
+use dealings::{AskError, DecideError};
+use protocol::NameError;
+use teamdir::{
+    JoinError, LockError, OpenError, PathError, PostError, ReceiveError, RequestError, RosterError,
+    SendError,
+};
+
+/// The text of an error with all its causes.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        // Errors that only pass another one on say the same words again.
+        let words = error.to_string();
+        if !text.ends_with(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let message = whole(&error);
+        match error {
+            OpenError::NotFound(_) => {
+                Self::new(Kind::NoTeam, message).hint("team-lead spawn alice coder")
+            }
+            OpenError::Create(_) | OpenError::Roster(_) => Self::failed(message),
+        }
+    }
+}
+
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
+        let message = whole(&error);
+        match error {
+            SendError::UnknownRecipient { .. } => Self::unknown_member(message),
+            SendError::NoRecipient
+            | SendError::TooLong { .. }
+            | SendError::Roster(_)
+            | SendError::Append(_) => Self::failed(message),
+        }
+    }
+}
+
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<JoinError> for Failure {
+    fn from(error: JoinError) -> Self {
+        let message = whole(&error);
+        match error {
+            JoinError::NotAMember(_) => Self::unknown_member(message),
+            JoinError::Held { .. } | JoinError::File(_) | JoinError::Roster(_) => {
+                Self::failed(message).hint("team-lead status")
+            }
+        }
+    }
+}
+
+impl From<PostError> for Failure {
+    fn from(error: PostError) -> Self {
+        match error {
+            PostError::Join(error) => error.into(),
+            PostError::Journal(error) => error.into(),
+            PostError::Mailbox(error) => error.into(),
+        }
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        let message = whole(&error);
+        match error {
+            RequestError::Unknown(_) => {
+                Self::new(Kind::UnknownRequest, message).hint("team-lead requests")
+            }
+            RequestError::Exists(_)
+            | RequestError::Invalid { .. }
+            | RequestError::Lock(_)
+            | RequestError::File(_) => Self::failed(message),
+        }
+    }
+}
+
+impl From<DecideError> for Failure {
+    fn from(error: DecideError) -> Self {
+        let message = whole(&error);
+        match error {
+            DecideError::NotAPlan(id) | DecideError::Refused { id, .. } => {
+                Self::new(Kind::Refused, message).hint(format!("team-lead requests {id}"))
+            }
+            DecideError::Request(error) => error.into(),
+            DecideError::Send { .. } => Self::failed(message),
+        }
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        let message = whole(&error);
+        match error {
+            AskError::Refused(_) => Self::new(Kind::Refused, message),
+            AskError::Request(error) => error.into(),
+            AskError::Send { id, .. } => {
+                Self::failed(message).hint(format!("team-lead requests {id}"))
+            }
+        }
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Self {
+        let message = whole(&error);
+        match error {
+            ViewError::NoSuchMember { .. } => Self::unknown_member(message),
+            ViewError::Roster(_) | ViewError::File(_) => Self::failed(message),
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::failed(format!("{error:#}"))
+    }
+}
+
+/// Errors of which a command can only say what they say.
+macro_rules! plain {
+    ($($error:ty),*) => { $(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::failed(whole(&error))
+            }
+        }
+    )* };
+}
+
+plain!(PathError, RosterError, LockError, ReceiveError, FollowError);

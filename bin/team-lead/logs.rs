@@ -1,0 +1,121 @@
+//! `logs`: what the processes of members say to people.
+
+use crate::cli::Args;
+use crate::failure::Failure;
+use crate::out::{plain, print};
+use crate::tail::Tail;
+use crate::{interrupt, names};
+use protocol::Recipient;
+use serde_json::json;
+use teamdir::{TeamDir, Watch, WatchChoice};
+
+/// Show the end of what members wrote to their logs.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead logs alice -f
+  team-lead logs alice bob -n 100
+  team-lead logs lead
+
+Lines of several members begin with the name. With --json: one {\"member\", \"line\"} a line.")]
+pub(crate) struct Logs {
+    /// Whose logs: names of members, or `lead`.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Go on with what comes, until Ctrl-C.
+    #[arg(short, long)]
+    follow: bool,
+    /// How many of the last lines to show.
+    #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
+    lines: usize,
+}
+
+struct Source {
+    owner: Recipient,
+    tail: Tail,
+}
+
+/// How a line is shown.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Named { width: usize },
+    Bare,
+}
+
+pub(crate) fn show(team: &TeamDir, args: &Args, logs: &Logs) -> Result<(), Failure> {
+    let mut sources = sources(team, logs)?;
+    let form = form(args, &sources);
+    if logs.follow {
+        interrupt::at_once()?;
+        return follow(team, &mut sources, form);
+    }
+    for source in &mut sources {
+        source.show(form)?;
+        if let Some(rest) = source.tail.take_rest() {
+            print_line(&source.owner, &rest, form)?;
+        }
+        if !source.tail.is_open() {
+            args.note(&format!("{} has no log yet", source.owner));
+        }
+    }
+    Ok(())
+}
+
+/// The logs that are asked for, each once.
+fn sources(team: &TeamDir, logs: &Logs) -> Result<Vec<Source>, Failure> {
+    let roster = team.roster()?;
+    let mut sources: Vec<Source> = Vec::new();
+    for name in &logs.names {
+        let owner = names::recipient(&roster, name)?;
+        if sources.iter().any(|source| source.owner == owner) {
+            continue;
+        }
+        let tail = Tail::last_lines(team.layout().member_log(&owner), logs.lines)?;
+        sources.push(Source { owner, tail });
+    }
+    Ok(sources)
+}
+
+fn form(args: &Args, sources: &[Source]) -> Form {
+    let widths = sources.iter().map(|s| s.owner.as_str().chars().count());
+    match sources.len() {
+        _ if args.json => Form::Json,
+        0 | 1 => Form::Bare,
+        _ => Form::Named {
+            width: widths.max().unwrap_or(0),
+        },
+    }
+}
+
+fn follow(team: &TeamDir, sources: &mut [Source], form: Form) -> Result<(), Failure> {
+    let members = team.layout().members_dir();
+    let mut watch = Watch::new(&members, WatchChoice::Auto);
+    loop {
+        // Asking comes before looking, so that nothing falls between. The folders tell of a log
+        // that comes or is replaced, and of a member's folder that comes.
+        watch.ask_folder(&members);
+        for source in sources.iter_mut() {
+            watch.ask_folder(&team.layout().member_dir(&source.owner));
+            watch.ask(source.tail.path());
+            source.show(form)?;
+        }
+        watch.wait(None);
+    }
+}
+
+impl Source {
+    fn show(&mut self, form: Form) -> Result<(), Failure> {
+        let owner = &self.owner;
+        self.tail.read(|line| print_line(owner, line, form))
+    }
+}
+
+fn print_line(owner: &Recipient, line: &[u8], form: Form) -> Result<(), Failure> {
+    let line = String::from_utf8_lossy(line);
+    match form {
+        Form::Json => print(&json!({"member": owner, "line": line}).to_string()),
+        Form::Named { width } => print(&format!("{owner:width$} | {}", plain(&line))),
+        Form::Bare => print(&plain(&line)),
+    }
+}
