@@ -1,9 +1,9 @@
 //! Tasks whose owner is gone.
 
-use coordination::board::release_dead;
+use dealings::BoardError;
 use protocol::{AgentName, Incarnation, Party, Task, TaskId, TaskStatus};
 use std::sync::Arc;
-use teamdir::{PathError, TaskError, TeamDir, now};
+use teamdir::{PathError, TeamDir};
 
 /// The tasks that a dead life had, or that went back because of its death: the same list however
 /// often it is asked for while the death is dealt with. `why` is what the history says of it.
@@ -36,17 +36,9 @@ pub(crate) fn release(
     name: &AgentName,
     up_to: Incarnation,
     why: &str,
-) -> Result<Vec<TaskId>, TaskError> {
-    let board = team.lock_board()?;
-    let owner = Party::Member(name.clone());
-    let mut released = Vec::new();
-    for task in board.all()? {
-        if let Some(task) = release_dead(&task, &owner, up_to, why, now()) {
-            board.put(&task)?;
-            released.push(task.id);
-        }
-    }
-    Ok(released)
+) -> Result<Vec<TaskId>, BoardError> {
+    let released = dealings::release_all(team, name, up_to, why)?;
+    Ok(released.iter().map(|task| task.id).collect())
 }
 
 /// The tasks that are in progress, with the member that has each.

@@ -10,7 +10,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -171,11 +171,11 @@ impl Launch<'_> {
         }
     }
 
-    fn start(&self, log: File, path: &PathBuf) -> Result<Child, LaunchError> {
+    fn start(&self, log: File, path: &Path) -> Result<Child, LaunchError> {
         let workspace = self.team.workspace();
         let workspace = std::path::absolute(workspace).unwrap_or_else(|_| workspace.to_path_buf());
         let errors = log.try_clone().map_err(|cause| LaunchError::Log {
-            path: path.clone(),
+            path: path.to_path_buf(),
             cause,
         })?;
         let mut command = Command::new(&self.programs.teammate);
@@ -288,7 +288,7 @@ fn reap(mut child: Child) {
 }
 
 /// The end of what was written to a log since `start`.
-fn last_words(path: &PathBuf, start: u64) -> String {
+fn last_words(path: &Path, start: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut log = File::open(path)?;
         let size = log.metadata()?.len();

@@ -11,10 +11,10 @@ use crate::claims;
 use crate::life::{Life, LifeError};
 use crate::view::state_of;
 use coordination::MemberState;
-use dealings::{expire_due, notice};
+use dealings::{BoardError, expire_due, notice};
 use protocol::{AgentName, EventKind, Incarnation, LiveState, Member, Phase, Recipient, TaskId};
 use std::time::Duration;
-use teamdir::{PathError, RequestError, RosterError, SendError, TaskError, TeamDir, now};
+use teamdir::{PathError, RequestError, RosterError, SendError, TeamDir, now};
 
 /// What came of looking after a death.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum MournError {
     Roster(#[from] RosterError),
     /// Its tasks could not be put back.
     #[error(transparent)]
-    Tasks(#[from] TaskError),
+    Tasks(#[from] BoardError),
     /// A request to it could not be changed.
     #[error(transparent)]
     Request(#[from] RequestError),

@@ -10,8 +10,9 @@ use crate::spawn::{SpawnError, Spawned, patience, start};
 use crate::view::{ViewError, find, state_of};
 use crate::witness::{Witness, WitnessError};
 use coordination::{MemberState, RestartLimits};
+use dealings::BoardError;
 use protocol::{AgentName, EventKind, Member, Recipient};
-use teamdir::{PathError, RosterError, TaskError, TeamDir, now};
+use teamdir::{PathError, RosterError, TeamDir, now};
 
 /// On whose wish a member is brought back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub enum RestartError {
     },
     /// The tasks of the life before could not be put back.
     #[error(transparent)]
-    Tasks(#[from] TaskError),
+    Tasks(#[from] BoardError),
     /// A file of the member could not be read.
     #[error(transparent)]
     File(#[from] PathError),

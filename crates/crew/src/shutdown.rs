@@ -13,6 +13,7 @@ use crate::witness::{Witness, WitnessError};
 use coordination::{
     Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome, StartRefusal,
 };
+use dealings::BoardError;
 use protocol::{
     AgentName, EventKind, Incarnation, MemberStatus, Recipient, Request, RequestStatus,
 };
@@ -20,7 +21,7 @@ use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
-use teamdir::{Liveness, PathError, RequestError, RosterError, TaskError, TeamDir, now};
+use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
@@ -47,15 +48,10 @@ pub enum FollowError {
     Roster(#[from] RosterError),
     /// The process is gone, and its tasks are not back on the board.
     #[error(transparent)]
-    Tasks(#[from] TaskError),
+    Tasks(#[from] BoardError),
     /// Somebody wanted this to stop.
-    #[error("stopped before '{name}' ended; request {id} stays as it is")]
-    Stopped {
-        /// The member.
-        name: AgentName,
-        /// The request.
-        id: protocol::RequestId,
-    },
+    #[error("nobody follows the shutdown any more; see `team-lead requests` for what came of it")]
+    Stopped,
 }
 
 /// Follows a shutdown that was asked for, until it is over or `stop` says so: takes in the answer,
@@ -64,12 +60,12 @@ pub enum FollowError {
 /// It works with and without a running lead, and several may follow the same request.
 pub fn follow_shutdown(
     team: &TeamDir,
-    request: &Request,
+    request: Request,
     limits: ShutdownLimits,
     stop: &dyn Fn() -> bool,
 ) -> Result<ShutdownOutcome, FollowError> {
-    let (mut course, actions) = Shutdown::start(request.clone(), limits, now())?;
-    let mut followed = Followed::new(team, request)?;
+    let (mut course, actions) = Shutdown::start(request, limits, now())?;
+    let mut followed = Followed::new(team, course.request())?;
     let mut events = followed.carry_out(actions)?;
     loop {
         while let Some(event) = events.pop_front() {
@@ -84,10 +80,7 @@ pub fn follow_shutdown(
             return Ok(outcome.clone());
         }
         if stop() {
-            return Err(FollowError::Stopped {
-                name: followed.name,
-                id: request.id.clone(),
-            });
+            return Err(FollowError::Stopped);
         }
         let fate = followed.wait(course.wake_at())?;
         events.extend(followed.news(fate, course.request())?);

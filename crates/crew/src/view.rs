@@ -45,6 +45,13 @@ pub enum ViewError {
     File(#[from] PathError),
 }
 
+impl MemberView {
+    /// Whether a process is the member.
+    pub const fn is_alive(&self) -> bool {
+        self.state.is_alive()
+    }
+}
+
 pub(crate) fn known_names(known: &[AgentName]) -> String {
     let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
     match names.is_empty() {

@@ -59,10 +59,18 @@ pub fn shut_down_all(
 ) -> Result<Vec<Ended>, ViewError> {
     let roster = team.roster()?;
     let names: Vec<AgentName> = roster.members.iter().map(|m| m.name.clone()).collect();
+    let everybody = Everybody {
+        team,
+        me,
+        wish,
+        limits,
+        stop,
+    };
     let ended = thread::scope(|scope| {
+        let everybody = &everybody;
         let follow = |name: AgentName| {
             scope.spawn(move || Ended {
-                outcome: shut_down(team, me, wish, &name, limits, stop),
+                outcome: everybody.shut_down(&name),
                 name,
             })
         };
@@ -73,31 +81,36 @@ pub fn shut_down_all(
     Ok(ended)
 }
 
-fn shut_down(
-    team: &TeamDir,
-    me: &Me,
-    wish: &LastWish,
-    name: &AgentName,
+/// What is the same for all of them.
+struct Everybody<'a> {
+    team: &'a TeamDir,
+    me: &'a Me,
+    wish: &'a LastWish,
     limits: ShutdownLimits,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Option<ShutdownOutcome>, EndError> {
-    let owner = Recipient::Member(name.clone());
-    let mut process = Witness::of(team, &owner)?;
-    if process.is_none() {
-        // Whoever is starting it is done when the lock is free. Without the lock there may be a
-        // process all the same, so it is looked for in any case.
-        drop(Life::hold(team, name, STARTING));
-        process = Witness::of(team, &owner)?;
+    stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Everybody<'_> {
+    fn shut_down(&self, name: &AgentName) -> Result<Option<ShutdownOutcome>, EndError> {
+        let owner = Recipient::Member(name.clone());
+        let mut process = Witness::of(self.team, &owner)?;
+        if process.is_none() {
+            // Whoever is starting it is done when the lock is free. Without the lock there may be
+            // a process all the same, so it is looked for in any case.
+            drop(Life::hold(self.team, name, STARTING));
+            process = Witness::of(self.team, &owner)?;
+        }
+        let Some(process) = process else {
+            return Ok(None);
+        };
+        let wish = ShutdownWish {
+            to: name.clone(),
+            reason: self.wish.reason.clone(),
+            timeout: self.wish.timeout,
+            force: self.wish.force,
+        };
+        let request = ask_shutdown(self.team, self.me, &wish, process.incarnation())?;
+        let outcome = follow_shutdown(self.team, request, self.limits, &|| (self.stop)())?;
+        Ok(Some(outcome))
     }
-    let Some(process) = process else {
-        return Ok(None);
-    };
-    let wish = ShutdownWish {
-        to: name.clone(),
-        reason: wish.reason.clone(),
-        timeout: wish.timeout,
-        force: wish.force,
-    };
-    let request = ask_shutdown(team, me, &wish, process.incarnation())?;
-    Ok(Some(follow_shutdown(team, &request, limits, stop)?))
 }
