@@ -1,94 +1,297 @@
 //! `status`: the team as the files and the operating system show it.
 
-use crate::cli::{Args, print};
+use crate::cli::Args;
 use crate::failure::Failure;
-use coordination::{Facts, MemberState, member_state};
-use protocol::{Holder, Member, Recipient, Timestamp};
+use crate::out::{plain, print};
+use crate::span::words as span;
+use coordination::MemberState;
+use crew::MemberView;
+use protocol::{Activity, Holder, LiveState, Member, Phase, Recipient, Tally, WaitingFor};
 use serde_json::{Value, json};
-use std::time::Duration;
 use teamdir::{Liveness, TeamDir, now};
 
-/// How long a member at work may give no sign before it is shown as hung.
-const SILENT_AFTER: Duration = Duration::from_secs(600);
+/// Show the team: who lives, in which state, with how much unread mail.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead status
+  team-lead status --json | jq -r '.members[] | select(.state == \"dead\") | .name'
 
-struct Row<'a> {
-    member: &'a Member,
-    state: MemberState,
+States: starting, working, waiting (for a plan, a background command, a rate limit or a budget),
+idle, hung (at work without a sign of life for ten minutes), failed, dead (its process is gone
+and it had not ended in good order), shutdown. Looking also repairs: the lead is told of a death
+that nobody has noticed, and tasks of the dead go back to the board.
+
+With --json: {\"team_name\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
+\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"tokens\", ...}]}.")]
+pub(crate) struct Status {}
+
+/// The lead's process and what it says of itself.
+struct Lead {
     holder: Option<Holder>,
-    since: Option<Timestamp>,
+    live: Option<LiveState>,
     unread: usize,
 }
 
-pub(crate) fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {
-    let roster = team.roster()?;
-    let rows = roster.members.iter().map(|member| row(team, member));
-    let rows = rows.collect::<Result<Vec<_>, Failure>>()?;
+pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Status) -> Result<(), Failure> {
+    let repairs = crew::repair(team);
+    for problem in &repairs.problems {
+        args.note(&format!("warning: {problem}"));
+    }
+    let views = crew::views(team)?;
+    let lead = look_at_lead(team)?;
+    let team_name = &team.roster()?.team_name;
     if args.json {
-        let lead = match team.liveness(&Recipient::Lead)? {
-            Liveness::Alive(holder) => json!({"pid": holder.map(|holder| holder.pid)}),
-            Liveness::Gone(_) => Value::Null,
-        };
-        let members: Vec<Value> = rows.iter().map(as_json).collect();
-        let team_name = &roster.team_name;
+        let members: Vec<Value> = views.iter().map(as_json).collect();
+        let lead = lead.as_ref().map(lead_as_json);
         let status = json!({"team_name": team_name, "lead": lead, "members": members});
         return print(&status.to_string());
     }
-    print(&format!("Team: {}", roster.team_name.0))?;
-    if rows.is_empty() {
-        return print("No teammates.");
+    let mut lines = vec![format!("Team: {}", plain(&team_name.0))];
+    if views.is_empty() {
+        lines.push("  no teammates yet; start one with `team-lead spawn NAME ROLE`".to_owned());
     }
-    rows.iter().try_for_each(|row| print(&as_text(row)))
+    lines.extend(views.iter().map(as_text));
+    lines.push(
+        lead.as_ref()
+            .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
+    );
+    print(&lines.join("\n"))
 }
 
-fn row<'a>(team: &TeamDir, member: &'a Member) -> Result<Row<'a>, Failure> {
-    let owner = Recipient::Member(member.name.clone());
-    let (lock_held, holder) = match team.liveness(&owner)? {
-        Liveness::Alive(holder) => (true, holder),
-        Liveness::Gone(_) => (false, None),
+fn look_at_lead(team: &TeamDir) -> Result<Option<Lead>, Failure> {
+    let Liveness::Alive(holder) = team.liveness(&Recipient::Lead)? else {
+        return Ok(None);
     };
-    let live = team.live_state(&owner)?;
-    let state = member_state(&Facts {
-        lock_held,
-        holder: holder.as_ref(),
-        live: live.as_ref(),
-        roster_status: &member.status,
-        roster_incarnation: member.incarnation,
-        gave_up: member.gave_up.as_deref(),
-        now: now(),
-        silent_after: SILENT_AFTER,
-    });
-    Ok(Row {
-        member,
-        state,
-        since: live.map(|live| live.since).filter(|_| lock_held),
+    let live = team.live_state(&Recipient::Lead)?;
+    Ok(Some(Lead {
+        // What an earlier lead left behind says nothing of this one.
+        live: live.filter(|live| {
+            let life = holder.as_ref().map(|holder| holder.incarnation);
+            life.is_none_or(|life| live.incarnation == life)
+        }),
         holder,
-        unread: team.peek(&owner, |_, _| {})?,
-    })
+        unread: crew::unread(team, &Recipient::Lead)?,
+    }))
 }
 
-fn as_json(row: &Row<'_>) -> Value {
+fn as_json(view: &MemberView) -> Value {
+    let Member { name, role, .. } = &view.member;
+    let live = view.live.as_ref();
+    let present = live.filter(|_| view.is_alive());
     json!({
-        "name": row.member.name,
-        "role": row.member.role,
-        "status": row.member.status,
-        "state": row.state.word(),
-        "pid": row.holder.as_ref().map(|holder| holder.pid),
-        "incarnation": row.member.incarnation,
-        "since": row.since,
-        "unread": row.unread,
+        "name": name,
+        "role": role,
+        "status": view.member.status,
+        "state": view.state.word(),
+        "pid": view.holder.as_ref().map(|holder| holder.pid),
+        "incarnation": view.member.incarnation,
+        "since": present.map(|live| live.since),
+        "unread": view.unread,
+        "task": view.task,
+        "tokens": tokens(live),
+        "reason": reason(view),
+        "waiting_for": present.and_then(|live| live.waiting_for),
+        "activity": present.and_then(|live| live.activity.as_ref()),
+        "usage": live.and_then(|live| live.usage.as_ref()),
+        "model": view.member.model,
+        "restart": view.member.restart,
     })
 }
 
-fn as_text(row: &Row<'_>) -> String {
-    let Member { name, role, .. } = row.member;
-    let mut text = format!("  {name} ({role}): {}", row.state.word());
-    if let Some(holder) = &row.holder {
-        text.push_str(&format!(", process {}", holder.pid));
+fn lead_as_json(lead: &Lead) -> Value {
+    let live = lead.live.as_ref();
+    json!({
+        "pid": lead.holder.as_ref().map(|holder| holder.pid),
+        "incarnation": lead.holder.as_ref().map(|holder| holder.incarnation),
+        "state": live.map_or(Phase::Starting, |live| live.phase),
+        "since": live.map(|live| live.since),
+        "unread": lead.unread,
+        "tokens": tokens(live),
+    })
+}
+
+fn tokens(live: Option<&LiveState>) -> u64 {
+    let usage = live.and_then(|live| live.usage.as_ref());
+    usage.map_or(0, Tally::tokens)
+}
+
+/// Why it is as it is, where there is something to say.
+fn reason(view: &MemberView) -> Option<&str> {
+    let words = match &view.state {
+        MemberState::Failed { reason, .. } => Some(reason.as_str()),
+        MemberState::Waiting { .. } => view.live.as_ref().and_then(|live| live.reason.as_deref()),
+        MemberState::Starting { .. }
+        | MemberState::Working { .. }
+        | MemberState::Idle { .. }
+        | MemberState::Hung { .. }
+        | MemberState::Dead { .. }
+        | MemberState::Shutdown => None,
+    };
+    words.filter(|words| !words.is_empty())
+}
+
+fn as_text(view: &MemberView) -> String {
+    let Member { name, role, .. } = &view.member;
+    let mut parts = vec![state_words(view)];
+    if let Some(holder) = &view.holder {
+        parts.push(format!("process {}", holder.pid));
     }
-    text.push_str(&format!(", life {}", row.member.incarnation));
-    if let Some(since) = row.since {
-        text.push_str(&format!(", for {} s", now().since(since).as_secs()));
+    parts.push(format!("life {}", view.member.incarnation));
+    if let MemberState::Idle { since } = view.state {
+        parts.push(format!("for {}", span(now().since(since))));
     }
-    text.push_str(&format!(", {} unread", row.unread));
-    text
+    parts.push(format!("{} unread", view.unread));
+    if let Some(task) = view.task {
+        parts.push(format!("task #{task}"));
+    }
+    parts.extend(token_words(tokens(view.live.as_ref())));
+    format!("  {name} ({}): {}", plain(role), parts.join(", "))
+}
+
+fn lead_as_text(lead: &Lead) -> String {
+    let phase = lead
+        .live
+        .as_ref()
+        .map_or(Phase::Starting, |live| live.phase);
+    let word = match phase {
+        Phase::Starting => "starting",
+        Phase::Working => "working",
+        Phase::Waiting => "waiting",
+        Phase::Idle => "idle",
+        Phase::Failed => "failed",
+        Phase::Shutdown => "ending",
+    };
+    let mut parts = vec![word.to_owned()];
+    if let Some(holder) = &lead.holder {
+        parts.push(format!("process {}", holder.pid));
+        parts.push(format!("life {}", holder.incarnation));
+    }
+    parts.push(format!("{} unread", lead.unread));
+    parts.extend(token_words(tokens(lead.live.as_ref())));
+    format!("Lead: {}", parts.join(", "))
+}
+
+/// The state with what makes it understandable.
+fn state_words(view: &MemberView) -> String {
+    let word = view.state.word();
+    match &view.state {
+        MemberState::Working { activity, since } => match activity {
+            Some(activity) => format!("{word}, {}", doing(activity)),
+            None => format!("{word} for {}", span(now().since(*since))),
+        },
+        MemberState::Waiting { what, since } => {
+            let what = what.map_or("", |what| match what {
+                WaitingFor::Plan => " for a decision on its plan",
+                WaitingFor::Background => " for a background command",
+                WaitingFor::RateLimit => " for its model's rate limit",
+                WaitingFor::Budget => " for more budget",
+            });
+            let reason = reason(view).map(|words| format!(" ({})", plain(words)));
+            let reason = reason.unwrap_or_default();
+            format!("{word}{what}{reason} for {}", span(now().since(*since)))
+        }
+        MemberState::Hung {
+            silent_for,
+            activity,
+        } => {
+            let place = activity.as_ref().map(|a| format!(" in {}", plain(&a.name)));
+            let place = place.unwrap_or_default();
+            format!("{word}{place}, no sign of life for {}", span(*silent_for))
+        }
+        MemberState::Failed { reason, .. } if !reason.is_empty() => {
+            format!("{word} ({})", plain(reason))
+        }
+        MemberState::Starting { .. }
+        | MemberState::Idle { .. }
+        | MemberState::Failed { .. }
+        | MemberState::Dead { .. }
+        | MemberState::Shutdown => word.to_owned(),
+    }
+}
+
+fn doing(activity: &Activity) -> String {
+    let for_how_long = span(now().since(activity.since));
+    format!("{} for {for_how_long}", plain(&activity.name))
+}
+
+/// A number of tokens as people read it, if there are any.
+fn token_words(tokens: u64) -> Option<String> {
+    Some(match tokens {
+        0 => return None,
+        1..1_000 => format!("{tokens} tokens"),
+        1_000..1_000_000 => format!("{:.1}k tokens", tokens as f64 / 1e3),
+        _ => format!("{:.1}M tokens", tokens as f64 / 1e6),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{AgentName, Incarnation, TaskId, Timestamp};
+    use std::time::Duration;
+
+    fn view(state: MemberState) -> MemberView {
+        let mut member = Member::new(AgentName::new("alice").unwrap(), "coder");
+        member.incarnation = Incarnation(2);
+        MemberView {
+            member,
+            state,
+            holder: None,
+            live: None,
+            unread: 0,
+            task: None,
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_a_member_does_and_since_when() {
+        let activity = Activity {
+            name: "bash".into(),
+            since: now(),
+            extra: protocol::Extra::new(),
+        };
+        let mut working = view(MemberState::Working {
+            activity: Some(activity),
+            since: now(),
+        });
+        working.task = Some(TaskId(3));
+        let mut live = LiveState::new(Incarnation(2), Phase::Working, now());
+        let usage: Tally = serde_json::from_value(json!({"input": 1200, "output": 34})).unwrap();
+        live.usage = Some(usage);
+        working.live = Some(live);
+        let text = as_text(&working);
+        assert!(
+            text.starts_with("  alice (coder): working, bash for "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(", life 2, 0 unread, task #3, 1.2k tokens"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn hung_and_working_and_dead_are_different_lines() {
+        let hung = as_text(&view(MemberState::Hung {
+            silent_for: Duration::from_secs(700),
+            activity: None,
+        }));
+        assert!(hung.contains("hung, no sign of life for"), "{hung}");
+        let failed = as_text(&view(MemberState::Failed {
+            reason: "no key\x1b[2J".into(),
+            since: Some(Timestamp::from_secs(1)),
+        }));
+        assert!(failed.contains("failed (no key\u{fffd}[2J)"), "{failed}");
+        let incarnation = Incarnation(2);
+        let dead = as_text(&view(MemberState::Dead { incarnation }));
+        assert_eq!(dead, "  alice (coder): dead, life 2, 0 unread");
+    }
+
+    #[test]
+    fn tokens_are_counted_as_people_do() {
+        assert_eq!(token_words(0), None);
+        assert_eq!(token_words(999).unwrap(), "999 tokens");
+        assert_eq!(token_words(2_500_000).unwrap(), "2.5M tokens");
+    }
 }

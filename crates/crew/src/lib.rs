@@ -43,6 +43,7 @@ mod witness;
 pub use end::{KillError, Killed, kill};
 pub use launch::LaunchError;
 pub use life::LifeError;
+pub use mailroom::unread;
 pub use mark::mark_of;
 pub use mourn::{MournError, Mourned, mourn};
 pub use policy::{GiveUpError, decide_restart, give_up};

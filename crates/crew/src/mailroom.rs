@@ -30,6 +30,11 @@ impl Mailroom {
     }
 }
 
+/// How many lines of an inbox are unread.
+pub fn unread(team: &TeamDir, owner: &Recipient) -> Result<usize, PathError> {
+    Mailroom::enter(team).unread(team, owner)
+}
+
 fn list(team: &TeamDir) -> io::Result<HashSet<String>> {
     let mut filled = HashSet::new();
     for entry in read_dir(team.layout().inbox_dir())? {

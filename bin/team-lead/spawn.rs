@@ -1,0 +1,153 @@
+//! `spawn`: starting, waking or bringing back a teammate.
+
+use crate::cli::{Args, open_or_create};
+use crate::failure::{Failure, Kind};
+use crate::span;
+use anyhow::Context;
+use crew::{NoTeammate, Programs, Recruit, SpawnError, Spawned};
+use dealings::Me;
+use protocol::{AgentName, RestartPolicy};
+use serde_json::json;
+use std::io::Read;
+use std::time::Duration;
+
+/// Start, wake or bring back a teammate. It outlives this command.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead spawn alice coder --prompt 'Mend the parser, then tell bob.'
+  team-lead spawn bob tester --model openai:some-model --require-plan
+  team-lead spawn carol reviewer --exec './carol.py'
+
+The command returns when the teammate is ready, or says why it is not and leaves nothing behind.
+Where there is no team folder one is created. A teammate that is idle gets the prompt as its next
+work; one that is at work is left alone, and that is an error. One that has died or was shut down
+comes back with its conversation, its mail and its task. Without a prompt a teammate waits for
+mail or a task, and makes no call to its model until then.
+
+With --json: {\"name\", \"role\", \"spawned\": \"started\" or \"woken\", \"pid\", \"incarnation\",
+\"came_back\", \"prompt_sent\"}.")]
+pub(crate) struct Spawn {
+    /// Its name: letters, digits, _ and -.
+    name: String,
+    /// What it is for, in words.
+    role: String,
+    /// What it is to do first; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// The model it thinks with, as in anthropic:NAME, openai:NAME, offline or script:FILE.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// It changes nothing before a plan of its is approved.
+    #[arg(long)]
+    require_plan: bool,
+    /// Whether a running lead brings it back when its process dies.
+    #[arg(long, value_name = "POLICY", value_enum)]
+    restart: Option<Policy>,
+    /// The program that takes part in its place; its environment says who it is.
+    #[arg(long, value_name = "COMMAND")]
+    exec: Option<String>,
+    /// It takes no task from the board by itself.
+    #[arg(long)]
+    no_claim: bool,
+    /// It ends by itself after this long without work, in seconds or as in 10m.
+    #[arg(long, value_name = "S", value_parser = span::span)]
+    idle_timeout: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Policy {
+    Never,
+    OnFailure,
+}
+
+pub(crate) fn run(args: &Args, wish: &Spawn) -> Result<(), Failure> {
+    let recruit = wish.recruit()?;
+    // Before the folder: a missing program creates nothing.
+    let programs = Programs::find()?;
+    let team = open_or_create(args)?;
+    crew::repair(&team);
+    let spawned = crew::spawn(&team, &Me::user(), &recruit, &programs)?;
+    let Recruit { name, role, .. } = &recruit;
+    match spawned {
+        Spawned::Started {
+            pid,
+            incarnation,
+            came_back,
+        } => args.confirm(
+            &json!({
+                "name": name, "role": role, "spawned": "started", "pid": pid,
+                "incarnation": incarnation, "came_back": came_back,
+                "prompt_sent": recruit.prompt.is_some(),
+            }),
+            &format!("Spawned '{name}' (role: {role})"),
+        ),
+        Spawned::Woken { prompt_sent } => {
+            let view = crew::view(&team, name)?;
+            let words = match prompt_sent {
+                true => format!("'{name}' was idle and has the prompt as its next work"),
+                false => format!("'{name}' is already there and idle"),
+            };
+            let object = json!({
+                "name": view.member.name, "role": view.member.role, "spawned": "woken",
+                "pid": view.holder.map(|holder| holder.pid),
+                "incarnation": view.member.incarnation,
+                "came_back": false, "prompt_sent": prompt_sent,
+            });
+            args.confirm(&object, &words)
+        }
+    }
+}
+
+impl Spawn {
+    fn recruit(&self) -> Result<Recruit, Failure> {
+        let name = AgentName::new(&self.name)?;
+        Ok(Recruit {
+            prompt: self.prompt.as_deref().map(text).transpose()?,
+            model: self.model.clone(),
+            exec: self.exec.clone(),
+            require_plan: self.require_plan.then_some(true),
+            restart: self.restart.map(|policy| match policy {
+                Policy::Never => RestartPolicy::Never,
+                Policy::OnFailure => RestartPolicy::OnFailure,
+            }),
+            no_claim: self.no_claim.then_some(true),
+            idle_timeout: self.idle_timeout.map(|limit| limit.as_secs().max(1)),
+            ..Recruit::new(name, &self.role)
+        })
+    }
+}
+
+fn text(typed: &str) -> Result<String, Failure> {
+    if typed != "-" {
+        return Ok(typed.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("cannot read the prompt from standard input")?;
+    Ok(text)
+}
+
+impl From<NoTeammate> for Failure {
+    fn from(error: NoTeammate) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<SpawnError> for Failure {
+    fn from(error: SpawnError) -> Self {
+        let message = error.to_string();
+        match error {
+            SpawnError::Occupied { name, .. } => {
+                Self::new(Kind::Refused, message).hint(format!("team-lead send {name} TEXT"))
+            }
+            SpawnError::Launch { .. }
+            | SpawnError::Mourn(_)
+            | SpawnError::Roster(_)
+            | SpawnError::File(_) => Self::failed(message),
+            SpawnError::Life(_) => Self::new(Kind::Refused, message),
+            SpawnError::Send(error) => error.into(),
+        }
+    }
+}
