@@ -5,13 +5,13 @@
 //! `match` in `main.rs`.
 
 use crate::failure::Failure;
-use crate::{completions, events, logs, mail, requests, shutdown, task, wait};
+use crate::{
+    completions, events, logs, mail, process, requests, shutdown, spawn, status, task, wait,
+};
 use anyhow::Context;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 use teamdir::{Durability, OpenError, Options, TeamDir};
-
-pub(crate) use crate::out::print;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +25,9 @@ The team is the folder .team in the current folder or the nearest one above it. 
 standard output, everything else to standard error. TEAM_FSYNC=off trades safety in a power cut
 for speed; NO_COLOR is honoured.";
 
+/// The heading of the options that every verb has.
+const GLOBAL: &str = "Options of every verb";
+
 /// The whole command line.
 #[derive(Parser)]
 #[command(name = "team-lead", version, about, arg_required_else_help = true)]
@@ -35,17 +38,18 @@ pub(crate) struct Args {
         long = "dir",
         global = true,
         value_name = "DIR",
-        default_value = "."
+        default_value = ".",
+        help_heading = GLOBAL
     )]
     dir: PathBuf,
     /// Print one JSON object instead of text; streams print one a line.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// Print nothing but data and errors.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// Say more on standard error.
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -54,6 +58,9 @@ pub(crate) struct Args {
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    Spawn(spawn::Spawn),
+    #[command(visible_aliases = ["ps", "list"])]
+    Status(status::Status),
     Send(mail::Send),
     Broadcast(mail::Broadcast),
     Inbox(mail::Inbox),
@@ -61,6 +68,8 @@ pub(crate) enum Verb {
     Requests(requests::Requests),
     Approve(requests::Approve),
     Reject(requests::Reject),
+    Kill(process::Kill),
+    Restart(process::Restart),
     Logs(logs::Logs),
     Task(task::Task),
     Wait(wait::Wait),
@@ -106,7 +115,6 @@ pub(crate) fn open(args: &Args) -> Result<TeamDir, Failure> {
 }
 
 /// The same for a verb that begins a team where there is none.
-#[expect(dead_code, reason = "for the verbs that start members")]
 pub(crate) fn open_or_create(args: &Args) -> Result<TeamDir, Failure> {
     let start = start(args)?;
     match TeamDir::find(&start, options()?) {

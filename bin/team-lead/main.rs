@@ -9,9 +9,12 @@ mod logs;
 mod mail;
 mod names;
 mod out;
+mod process;
 mod requests;
 mod shutdown;
 mod span;
+mod spawn;
+mod status;
 mod tail;
 mod task;
 mod wait;
@@ -33,6 +36,8 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Failure> {
     match &args.verb {
+        Verb::Spawn(wish) => spawn::run(args, wish),
+        Verb::Status(wish) => status::run(&open(args)?, args, wish),
         Verb::Send(wish) => mail::send(&open(args)?, args, wish),
         Verb::Broadcast(wish) => mail::broadcast(&open(args)?, args, wish),
         Verb::Inbox(wish) => mail::inbox(&open(args)?, args, wish),
@@ -40,6 +45,8 @@ fn run(args: &Args) -> Result<(), Failure> {
         Verb::Requests(wish) => requests::show(&open(args)?, args, wish),
         Verb::Approve(wish) => requests::approve(&open(args)?, args, wish),
         Verb::Reject(wish) => requests::reject(&open(args)?, args, wish),
+        Verb::Kill(wish) => process::kill(&open(args)?, args, wish),
+        Verb::Restart(wish) => process::restart(&open(args)?, args, wish),
         Verb::Logs(wish) => logs::show(&open(args)?, args, wish),
         Verb::Task(wish) => task::run(&open(args)?, args, wish),
         Verb::Wait(wish) => wait::run(&open(args)?, args, wish),

@@ -204,7 +204,7 @@ fn follow(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Ending, Failure> {
     let limits = ShutdownLimits::default();
-    let course = match crew::follow_shutdown(team, request, limits, &stop) {
+    let course = match crew::follow_shutdown(team, request.clone(), limits, &stop) {
         Ok(outcome) => Course::Over(outcome),
         Err(FollowError::Stopped { .. }) => Course::Left,
         Err(error) => return Err(error.into()),
