@@ -79,13 +79,12 @@ impl Repairs {
             *oldest = life.min(*oldest);
         }
         for (owner, oldest) in owners {
-            let Some(up_to) = gone_up_to(team, &owner) else {
+            let Some((up_to, why)) = gone_up_to(team, &owner) else {
                 continue;
             };
             if oldest > up_to {
                 continue;
             }
-            let why = format!("life {up_to} of '{owner}' is over");
             match claims::release(team, &owner, up_to, &why) {
                 Ok(tasks) => self.released.extend(tasks),
                 Err(error) => self.problems.push(error.to_string()),
@@ -94,25 +93,26 @@ impl Repairs {
     }
 }
 
-/// The last life of an owner that is known to be gone.
-fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<Incarnation> {
+/// The last life of an owner that is known to be gone, and what the history of its tasks says.
+fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String)> {
     let alive = team.liveness(&Recipient::Member(owner.clone())).ok()?;
     // The roster is read after the lock: a life that begins in between is then not the last.
     let roster = team.roster().ok()?;
     let Some(member) = roster.member(owner) else {
-        // Nobody of that name can ever come back to it.
-        return Some(Incarnation(u64::MAX));
+        let why = format!("'{owner}' is not in the team any more");
+        return Some((Incarnation(u64::MAX), why));
     };
-    match alive {
-        Liveness::Alive(Some(holder)) => Some(Incarnation(holder.incarnation.0.saturating_sub(1))),
-        Liveness::Alive(None) => None,
-        // A death that is not dealt with yet is dealt with there, with a word to the lead.
+    let gone = match alive {
+        Liveness::Alive(Some(holder)) => Incarnation(holder.incarnation.0.saturating_sub(1)),
+        Liveness::Alive(None) => return None,
         Liveness::Gone(_)
             if member.status == MemberStatus::Shutdown
                 || member.mourned >= Some(member.incarnation) =>
         {
-            Some(member.incarnation)
+            member.incarnation
         }
-        Liveness::Gone(_) => None,
-    }
+        // A death that is not dealt with yet is dealt with there, with a word to the lead.
+        Liveness::Gone(_) => return None,
+    };
+    Some((gone, format!("life {gone} of '{owner}' is over")))
 }

@@ -1,0 +1,241 @@
+//! Starting, waking and bringing back.
+
+use crate::support::{Crew, LIMIT, name, programs, recipient};
+use crew::{LaunchError, Programs, Recruit, SpawnError, Spawned, spawn};
+use dealings::Me;
+use protocol::{Incarnation, MemberStatus, Recipient};
+use rustix::process::{Pid, getpid, getsid};
+use std::path::PathBuf;
+use std::sync::Barrier;
+use std::time::Duration;
+use teamdir::{Liveness, SendError};
+use test_support::wait_until;
+
+fn recruit(name_: &str, role: &str) -> Recruit {
+    Recruit::new(name(name_), role)
+}
+
+fn session(pid: u32) -> Pid {
+    let pid = Pid::from_raw(pid.cast_signed());
+    getsid(pid).unwrap()
+}
+
+#[test]
+fn a_new_member_is_ready_in_a_session_of_its_own() {
+    let crew = Crew::new();
+    let mut alice = recruit("alice", "busy");
+    alice.prompt = Some("Mend it.".to_owned());
+    let spawned = spawn(crew.team(), &Me::user(), &alice, &programs()).unwrap();
+    let Spawned::Started {
+        pid,
+        incarnation: Incarnation(1),
+        came_back: false,
+    } = spawned
+    else {
+        panic!("{spawned:?}");
+    };
+    assert_eq!(session(pid).as_raw_nonzero().get(), pid.cast_signed());
+    assert_ne!(session(pid), getsid(Some(getpid())).unwrap());
+    assert_eq!(crew.state("alice"), "working");
+    let member = crew.member("alice");
+    assert_eq!(member.prompt.as_deref(), Some("Mend it."));
+    assert!(member.prompt_id.is_some());
+    assert_eq!(member.status, MemberStatus::Working);
+    assert_eq!(crew.witness("alice").holder().pid, pid);
+    assert!(
+        crew.events()
+            .contains(r#""event":"spawn","member":"alice","incarnation":1"#)
+    );
+}
+
+/// Nothing of a member is left.
+fn assert_no_trace(crew: &Crew, name_: &str) {
+    let team = crew.team();
+    assert!(team.roster().unwrap().member(&name(name_)).is_none());
+    let owner = recipient(name_);
+    assert!(!team.layout().member_dir(&owner).exists());
+    assert_eq!(team.liveness(&owner).unwrap(), Liveness::Gone(None));
+}
+
+#[test]
+fn a_member_that_exits_early_leaves_no_trace_but_its_last_words() {
+    let crew = Crew::new();
+    let alice = recruit("alice", "fails");
+    let error = spawn(crew.team(), &Me::user(), &alice, &programs()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("'alice' was not started"), "{text}");
+    assert!(text.contains("exit status: 1"), "{text}");
+    assert!(text.contains("the model has no key"), "{text}");
+    assert_no_trace(&crew, "alice");
+    // The name is free, and its first life is its first.
+    assert_eq!(crew.start("alice", "").1, Incarnation(1));
+}
+
+#[test]
+fn a_member_that_is_never_ready_is_killed_and_its_mail_is_kept() {
+    for role in ["mute", "slow"] {
+        let crew = Crew::new();
+        let team = crew.team();
+        let impatient = Programs {
+            ready_within: Duration::from_millis(500),
+            ..programs()
+        };
+        let error = std::thread::scope(|scope| {
+            let spawner = scope.spawn(|| {
+                let alice = recruit("alice", role);
+                spawn(team, &Me::user(), &alice, &impatient).unwrap_err()
+            });
+            // While it is being started, somebody writes to it.
+            wait_until("a letter to be accepted", LIMIT, || {
+                match dealings::tell(team, &Me::user(), recipient("alice"), "hello") {
+                    Ok(_) => true,
+                    Err(SendError::UnknownRecipient { .. }) => spawner.is_finished(),
+                    Err(error) => panic!("{error}"),
+                }
+            });
+            spawner.join().unwrap()
+        });
+        let SpawnError::Launch { source, .. } = &error else {
+            panic!("{error}");
+        };
+        assert!(matches!(source, LaunchError::NotReady { .. }), "{error}");
+        assert_no_trace(&crew, "alice");
+        // A letter that was accepted is kept: among the dead ones, or in the inbox if it came when
+        // the member was gone again.
+        let sent = crew.events().matches(r#""event":"send""#).count();
+        let places = [
+            team.layout().dead_letters(),
+            team.layout().inbox(&recipient("alice")),
+        ];
+        let texts = places.map(|path| std::fs::read_to_string(path).unwrap_or_default());
+        assert_eq!(texts.concat().matches("hello").count(), sent, "{role}");
+    }
+}
+
+#[test]
+fn a_missing_program_creates_nothing() {
+    let crew = Crew::new();
+    let missing = Programs::new(PathBuf::from("/nowhere/teammate"));
+    let alice = recruit("alice", "");
+    let error = spawn(crew.team(), &Me::user(), &alice, &missing).unwrap_err();
+    assert!(error.to_string().contains("/nowhere/teammate"), "{error}");
+    assert_no_trace(&crew, "alice");
+}
+
+#[test]
+fn eight_at_once_are_one_process() {
+    let crew = Crew::new();
+    let team = crew.team();
+    let gate = Barrier::new(8);
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let spawners = (0..8).map(|at| {
+            let gate = &gate;
+            scope.spawn(move || {
+                // Two spellings of one name are one member.
+                let spelled = if at % 2 == 0 { "alice" } else { "Alice" };
+                let recruit = recruit(spelled, "busy");
+                gate.wait();
+                spawn(team, &Me::user(), &recruit, &programs())
+            })
+        });
+        let spawners: Vec<_> = spawners.collect();
+        spawners.into_iter().map(|s| s.join().unwrap()).collect()
+    });
+    let started = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert_eq!(started, 1, "{outcomes:?}");
+    for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+        let text = error.to_string().to_lowercase();
+        assert_eq!(text, "'alice' is currently working");
+    }
+    let roster = team.roster().unwrap();
+    assert_eq!(roster.members.len(), 1);
+    assert_eq!(roster.members[0].incarnation, Incarnation(1));
+}
+
+#[test]
+fn an_idle_member_is_woken_and_a_working_one_left_alone() {
+    let crew = Crew::new();
+    let (pid, _) = crew.start("alice", "sleepy");
+    let mut again = recruit("ALICE", "sleepy");
+    let woken = spawn(crew.team(), &Me::user(), &again, &programs()).unwrap();
+    assert_eq!(woken, Spawned::Woken { prompt_sent: false });
+    again.prompt = Some("more".to_owned());
+    let woken = spawn(crew.team(), &Me::user(), &again, &programs()).unwrap();
+    assert_eq!(woken, Spawned::Woken { prompt_sent: true });
+    let view = crew::view(crew.team(), &name("alice")).unwrap();
+    assert_eq!(view.unread, 1);
+    assert_eq!(view.holder.map(|holder| holder.pid), Some(pid));
+    crew.start("bob", "busy");
+    let error = spawn(crew.team(), &Me::user(), &recruit("bob", ""), &programs()).unwrap_err();
+    assert_eq!(error.to_string(), "'bob' is currently working");
+}
+
+#[test]
+fn the_dead_and_the_shut_down_come_back_in_their_next_life() {
+    let crew = Crew::new();
+    crew.start("alice", "sleepy");
+    dealings::tell(crew.team(), &Me::user(), recipient("alice"), "later").unwrap();
+    crew.kill9("alice");
+    let mut back = recruit("alice", "sleepy");
+    back.prompt = Some("go on".to_owned());
+    let spawned = spawn(crew.team(), &Me::user(), &back, &programs()).unwrap();
+    let Spawned::Started {
+        incarnation: Incarnation(2),
+        came_back: true,
+        ..
+    } = spawned
+    else {
+        panic!("{spawned:?}");
+    };
+    // The death was dealt with on the way, and the unread mail is still there.
+    assert_eq!(crew.notices().len(), 1);
+    let view = crew::view(crew.team(), &name("alice")).unwrap();
+    assert_eq!(
+        (view.unread, view.member.mourned),
+        (1, Some(Incarnation(1)))
+    );
+    crew.kill9("alice");
+    crew.change("alice", |member| member.status = MemberStatus::Shutdown);
+    assert_eq!(crew.start("alice", "").1, Incarnation(3));
+    assert_eq!(crew.notices().len(), 1);
+}
+
+#[test]
+fn a_member_that_does_not_come_back_stays_as_it_was() {
+    let crew = Crew::new();
+    crew.start("alice", "tester");
+    crew.kill9("alice");
+    crew.repair_until_mourned("alice");
+    let before = crew.member("alice");
+    let mut doomed = recruit("alice", "slow");
+    doomed.prompt = Some("never".to_owned());
+    let impatient = Programs {
+        ready_within: Duration::from_secs(1),
+        ..programs()
+    };
+    let error = spawn(crew.team(), &Me::user(), &doomed, &impatient).unwrap_err();
+    assert!(error.to_string().contains("TEAM_READY_TIMEOUT"), "{error}");
+    let after = crew.member("alice");
+    assert_eq!((after.role.as_str(), after.prompt), ("tester", None));
+    assert_eq!(after.status, before.status);
+    // It may have counted a life, which nobody mourns.
+    crew::repair(crew.team());
+    assert_eq!(crew.notices().len(), 1);
+    assert!(crew.start("alice", "").1 > before.incarnation);
+}
+
+#[test]
+fn a_member_started_for_the_team_knows_nothing_of_the_command_that_started_it() {
+    let crew = Crew::new();
+    let (pid, _) = crew.start("alice", "");
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    assert!(!environment.contains("TEAM_JOB="), "{environment}");
+    let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
+    let workspace = crew.team().workspace().canonicalize().unwrap();
+    assert_eq!(folder, workspace);
+    assert_eq!(
+        crew.team().liveness(&Recipient::Lead).unwrap(),
+        Liveness::Gone(None)
+    );
+}
