@@ -7,9 +7,12 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(
     name = "teammate",
-    about = "One member of a team: takes its mail, shows it, and ends when asked to",
-    after_help = "Example: teammate --dir . --name alice --role coder\n\
-        Exit codes: 0 shut down; 1 failed; 2 wrong use; 3 no such member; 7 already running."
+    version,
+    about = "One member of a team: a process with a model, tools, mail and a memory",
+    after_help = "Usually `team-lead spawn` starts it. Started by hand it continues a known member:\n  \
+        teammate --dir . --name alice\n\
+        Exit codes: 0 ended in good order; 1 failed; 2 wrong use; 3 no such team or member; \
+        7 the member runs already."
 )]
 pub(crate) struct Args {
     /// The workspace whose team folder is used.
@@ -22,6 +25,15 @@ pub(crate) struct Args {
     /// must be known.
     #[arg(long)]
     pub(crate) role: Option<String>,
+    /// The model to think with, such as anthropic:NAME, openai:NAME, offline or script:FILE.
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// How often the model is asked in one turn at most; 0 is without limit.
+    #[arg(long, env = "TEAM_MAX_ROUNDS", default_value_t = 50)]
+    pub(crate) max_rounds: u32,
+    /// The size of the model's window in tokens.
+    #[arg(long, env = "TEAM_WINDOW", default_value_t = 200_000)]
+    pub(crate) window: u64,
     /// Whether finished writes survive a power cut.
     #[arg(long, env = "TEAM_FSYNC", value_enum, default_value_t = Switch::On)]
     pub(crate) fsync: Switch,

@@ -1,12 +1,11 @@
 //! `teammate`: one member of a team.
-//!
-//! It holds the member's lock, takes its mail into its journal, shows it, and ends when it is
-//! asked to.
 
 mod cli;
-mod member;
+mod start;
 
 use clap::Parser;
+use desk::DeskError;
+use mate::MateError;
 use protocol::exit;
 use std::process::ExitCode;
 use teamdir::{JoinError, OpenError, PostError};
@@ -14,7 +13,7 @@ use teamdir::{JoinError, OpenError, PostError};
 #[expect(clippy::print_stderr, reason = "this is the program's edge")]
 fn main() -> ExitCode {
     let args = cli::Args::parse();
-    match member::run(&args) {
+    match start::run(&args) {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(error) => {
             let (code, next) = advice(&error, &args);
@@ -34,8 +33,15 @@ fn advice(error: &anyhow::Error, args: &cli::Args) -> (u8, String) {
         return (exit::NOT_FOUND, join);
     }
     match error.downcast_ref() {
-        Some(PostError::Join(JoinError::NotAMember(_))) => (exit::NOT_FOUND, join),
-        Some(PostError::Join(JoinError::Held { .. })) => (exit::HELD, status),
+        Some(MateError::Desk(DeskError::Post(PostError::Join(JoinError::NotAMember(_)))))
+        | Some(MateError::Dismissed(_)) => (exit::NOT_FOUND, join),
+        Some(MateError::Desk(DeskError::Post(PostError::Join(JoinError::Held { .. })))) => {
+            (exit::HELD, status)
+        }
+        Some(MateError::Choice(_) | MateError::Model(_)) => {
+            let spawn = format!("team-lead -C {dir} spawn {name} ROLE --model offline");
+            (exit::FAILED, spawn)
+        }
         Some(_) | None => (exit::FAILED, status),
     }
 }

@@ -155,7 +155,7 @@ const RULES: &[Rule] = &[
             "teamtools",
             "tools",
         ],
-        external: &["thiserror", "tokio", "tokio-util"],
+        external: &["rustix", "thiserror", "tokio", "tokio-util"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -197,6 +197,7 @@ const RULES: &[Rule] = &[
             "context",
             "agent",
             "coordination",
+            "dealings",
             "teamdir",
             "test-support",
         ],

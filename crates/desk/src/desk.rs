@@ -1,7 +1,7 @@
 //! The desk itself.
 
 use crate::diary::Diary;
-use crate::letters::{Letter, number};
+use crate::letters::Letter;
 use crate::live::Live;
 use crate::memory::{Memory, OwnPlan, OwnRecord};
 use crate::status::StatusKeeper;
@@ -12,6 +12,7 @@ use protocol::{
     DeadLetter, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Party, Phase,
     Recipient, Sender, TaskId, WaitingFor,
 };
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -152,6 +153,15 @@ impl Desk {
     /// The letters that wait to be said to the model.
     pub fn waiting_letters(&self) -> Vec<Letter> {
         self.lock().letters.iter().cloned().collect()
+    }
+
+    /// The letters that wait, as a JSON list for a tool's result. They count as said when that result
+    /// is in the journal.
+    pub fn read_inbox(&self) -> Result<String, ReceiveError> {
+        let mut inner = self.lock();
+        inner.take_mail()?;
+        let letters = inner.letters.iter().filter_map(Letter::listed);
+        Ok(Value::Array(letters.collect()).to_string())
     }
 
     /// Whether there is mail in the inbox. Takes nothing.
@@ -399,10 +409,8 @@ impl Inner {
         self.letters.iter().map(Letter::said).collect()
     }
 
-    /// Takes note of messages that the journal has as said.
-    pub(crate) fn forget_said(&mut self, messages: &[agent::Message]) {
-        let keys = messages.iter().filter_map(|message| message.id.as_deref());
-        let numbers: Vec<u64> = keys.filter_map(number).collect();
+    /// Takes note of letters that the journal has as said.
+    pub(crate) fn forget_said(&mut self, numbers: &[u64]) {
         self.letters
             .retain(|letter| !numbers.contains(&letter.number));
     }

@@ -2,6 +2,7 @@
 
 use crate::desk::{Desk, Inner};
 use crate::gate::gate;
+use crate::letters::{said_by, uses_of};
 use crate::memory::add;
 use agent::{Event, Host, Log, LogError, Message, Prompt, Record, Sources};
 use llm::{ToolUse, Turn, Usage};
@@ -41,6 +42,8 @@ pub struct DeskHost<H> {
     retries: u32,
     /// What the model says in this call, for the log.
     words: String,
+    /// Uses of the tool that reads the inbox in the last reply.
+    inbox_uses: Vec<String>,
 }
 
 impl<H: Hooks> DeskHost<H> {
@@ -52,6 +55,7 @@ impl<H: Hooks> DeskHost<H> {
             asked_at: Instant::now(),
             retries: 0,
             words: String::new(),
+            inbox_uses: Vec::new(),
         }
     }
 
@@ -85,8 +89,9 @@ impl<H: Hooks> Log for DeskHost<H> {
             }
         };
         appended.map_err(LogError::new)?;
-        if let Record::User(user) = record {
-            inner.forget_said(&user.messages);
+        inner.forget_said(&said_by(record, &self.inbox_uses));
+        if let Record::Assistant(assistant) = record {
+            self.inbox_uses = uses_of(&assistant.blocks, "read_inbox");
         }
         Ok(())
     }

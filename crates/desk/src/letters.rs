@@ -1,5 +1,7 @@
 //! Mail on its way from the journal to the model.
 
+use agent::Record;
+use llm::Block;
 use protocol::{Line, MailEntry, Message, Sender};
 use serde_json::{Map, Value, json};
 
@@ -49,17 +51,32 @@ impl Letter {
         agent::Message::with_id(key(self.number), text)
     }
 
-    fn render(&self) -> String {
+    /// The letter as a tool's result lists it, with the key by which [`said_by`] knows it; nothing
+    /// if it is not shown.
+    pub(crate) fn listed(&self) -> Option<Value> {
+        let mut object = self.object().filter(|_| self.shown)?;
+        object.insert("key".to_owned(), json!(key(self.number)));
+        Some(Value::Object(object))
+    }
+
+    fn object(&self) -> Option<Map<String, Value>> {
         let mut object = match &self.line {
             Line::Message(message) => fields(message),
             Line::Unknown(unknown) => unknown.object.clone(),
             Line::Text(text) => unsigned(text),
             Line::Corrupt { reason } => unsigned(reason),
-            Line::Blank => return String::new(),
+            Line::Blank => return None,
         };
         if let Some(remark) = &self.remark {
             object.insert("remark".to_owned(), json!(remark));
         }
+        Some(object)
+    }
+
+    fn render(&self) -> String {
+        let Some(object) = self.object() else {
+            return String::new();
+        };
         // A text must not look like the end of the block it stands in.
         let text = Value::Object(object).to_string().replace("</", "<\\/");
         format!("<inbox>\n{text}\n</inbox>")
@@ -111,8 +128,38 @@ pub(crate) fn key(number: u64) -> String {
     format!("mail:{number}")
 }
 
+/// The letters that a record says to the model: as messages, or as the result of the tool that
+/// reads the inbox, whose uses are `inbox_uses`.
+pub(crate) fn said_by(record: &Record, inbox_uses: &[String]) -> Vec<u64> {
+    match record {
+        Record::User(user) => {
+            let keys = user.messages.iter().filter_map(|said| said.id.as_deref());
+            keys.filter_map(number).collect()
+        }
+        Record::Result(record) if inbox_uses.contains(&record.result.tool_use_id) => {
+            let list: Vec<Value> = serde_json::from_str(&record.result.content).unwrap_or_default();
+            let keys = list.iter().filter_map(|letter| letter.get("key")?.as_str());
+            keys.filter_map(number).collect()
+        }
+        Record::Result(_)
+        | Record::Assistant(_)
+        | Record::Cleared(_)
+        | Record::Compaction(_)
+        | Record::Ended(_) => Vec::new(),
+    }
+}
+
+/// The ids of the uses of a tool in a reply.
+pub(crate) fn uses_of(blocks: &[Block], tool: &str) -> Vec<String> {
+    let uses = blocks.iter().filter_map(|block| match block {
+        Block::ToolUse(used) if used.name == tool => Some(used.id.clone()),
+        _ => None,
+    });
+    uses.collect()
+}
+
 /// The number of the letter that was said under this id.
-pub(crate) fn number(key: &str) -> Option<u64> {
+fn number(key: &str) -> Option<u64> {
     key.strip_prefix("mail:")?.parse().ok()
 }
 

@@ -1,6 +1,6 @@
 //! What a member's journal says of its earlier lives.
 
-use crate::letters::{Letter, number};
+use crate::letters::{Letter, said_by, uses_of};
 use agent::{Conversation, Record};
 use llm::{Block, Usage};
 use protocol::{JournalLine, JournalRecord, MailEntry, Recipient, RequestId, Tally};
@@ -76,6 +76,8 @@ struct Reading {
     unsaid: BTreeMap<u64, MailEntry>,
     /// Uses of the tool that starts background commands, by their ids.
     background_uses: Vec<String>,
+    /// Uses of the tool that reads the inbox, by their ids.
+    inbox_uses: Vec<String>,
 }
 
 impl Reading {
@@ -122,19 +124,20 @@ impl Reading {
     }
 
     fn record(&mut self, record: &Record) {
+        for number in said_by(record, &self.inbox_uses) {
+            self.unsaid.remove(&number);
+        }
         match record {
             Record::User(user) => {
                 for message in &user.messages {
-                    if let Some(number) = message.id.as_deref().and_then(number) {
-                        self.unsaid.remove(&number);
-                    }
                     self.forget_ended_commands(&message.text);
                 }
             }
             Record::Assistant(assistant) => {
                 self.count(assistant.usage);
                 self.memory.unreported = Some(last_words(&assistant.blocks));
-                self.background_uses = background_uses(&assistant.blocks);
+                self.background_uses = uses_of(&assistant.blocks, "background_run");
+                self.inbox_uses = uses_of(&assistant.blocks, "read_inbox");
             }
             Record::Result(record) => {
                 let result = &record.result;
@@ -182,14 +185,6 @@ pub(crate) fn add(tally: &mut Tally, usage: Option<Usage>) {
 
 fn last_words(blocks: &[Block]) -> String {
     blocks.iter().filter_map(Block::readable_text).collect()
-}
-
-fn background_uses(blocks: &[Block]) -> Vec<String> {
-    let uses = blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(used) if used.name == "background_run" => Some(used.id.clone()),
-        _ => None,
-    });
-    uses.collect()
 }
 
 /// The id of the command that a result says was started.

@@ -1,0 +1,87 @@
+//! From arguments and environment to a life.
+
+use crate::cli::{Args, Switch};
+use agent::Settings;
+use anyhow::Context;
+use context::Limits;
+use llm::{Variables, parse_dotenv};
+use mate::Orders;
+use protocol::Member;
+use std::io::IsTerminal;
+use std::path::Path;
+use teamdir::{Durability, Options, RosterError, TeamDir, now};
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let team = open(args)?;
+    let orders = Orders {
+        name: args.name.clone(),
+        variables: variables(team.workspace()),
+        settings: Settings {
+            limits: Limits::for_window(args.window),
+            max_rounds: args.max_rounds,
+            ..Settings::default()
+        },
+        echo: std::io::stdout().is_terminal(),
+        team,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start")?;
+    let ended = runtime.block_on(mate::run(orders));
+    // What still runs on other threads must not hold up the end.
+    runtime.shutdown_background();
+    ended?;
+    Ok(())
+}
+
+fn open(args: &Args) -> anyhow::Result<TeamDir> {
+    let options = Options {
+        durability: match args.fsync {
+            Switch::On => Durability::PowerCut,
+            Switch::Off => Durability::ProcessDeath,
+        },
+        ..Options::default()
+    };
+    let dir = std::path::absolute(&args.dir)?;
+    let team = match &args.role {
+        Some(_) => TeamDir::create(&dir, "default", options)?,
+        None => TeamDir::open(&dir, options)?,
+    };
+    if args.role.is_some() || args.model.is_some() {
+        enlist(&team, args)?;
+    }
+    Ok(team)
+}
+
+/// Makes the member known, or changes what was said.
+fn enlist(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
+    team.update_roster(|roster| {
+        if roster.member(&args.name).is_none()
+            && let Some(role) = &args.role
+        {
+            let mut member = Member::new(args.name.clone(), role);
+            member.joined_at = Some(now());
+            roster.members.push(member);
+        }
+        if let Some(member) = roster.member_mut(&args.name)
+            && args.model.is_some()
+        {
+            member.model.clone_from(&args.model);
+        }
+        Ok(())
+    })
+}
+
+/// The environment, and what a `.env` file in the workspace adds to it.
+fn variables(workspace: &Path) -> Variables {
+    // A variable that is not text is none of those that are looked at.
+    let environment = std::env::vars_os();
+    let texts = environment
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut variables: Variables = texts.collect();
+    if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
+        variables.fill(parse_dotenv(&text));
+    }
+    variables
+}

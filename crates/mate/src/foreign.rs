@@ -1,0 +1,70 @@
+//! A member whose work is done by another program.
+//!
+//! This process holds the member's lock and looks after the program; the program takes part through
+//! the files alone, and finds in its environment which folder, member and life it is for.
+
+use crate::orders::{Ended, MateError};
+use desk::Desk;
+use protocol::{AgentName, Phase, Recipient};
+use std::path::Path;
+use std::time::Duration;
+use supervisor::{End, Save, SaveWhen, Spec};
+use tokio_util::sync::CancellationToken;
+
+/// How long a program has to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(
+    desk: &Desk,
+    program: &str,
+    mark: &str,
+    ending: &CancellationToken,
+) -> Result<Ended, MateError> {
+    let layout = desk.team().layout();
+    let log = layout.member_log(desk.owner());
+    let outputs = layout.member_outputs(desk.owner());
+    let save = Save::new(outputs.join("program.txt"), SaveWhen::Large);
+    let command = format!(
+        "exec >>{} 2>&1\nexport TEAM_DIR={} TEAM_MEMBER={} TEAM_INCARNATION={}\n{program}",
+        quoted(&log),
+        quoted(layout.root()),
+        desk.owner(),
+        desk.life(),
+    );
+    let mark = format!("{mark}.program");
+    let mut spec = Spec::new(&command, desk.team().workspace(), &mark, save);
+    spec.limit = Duration::MAX;
+    spec.grace = GRACE;
+    desk.set_phase(Phase::Idle, None, None);
+    desk.announce();
+    let finished = supervisor::run(spec, ending).await;
+    let how = match finished.map(|finished| finished.end) {
+        Ok(End::Exited(0)) => {
+            desk.close()?;
+            return Ok(Ended::ProgramEnded);
+        }
+        Ok(_) if ending.is_cancelled() => {
+            desk.close()?;
+            return Ok(Ended::Signal);
+        }
+        Ok(End::Exited(code)) => format!("exited with {code}"),
+        Ok(End::Signaled(signal)) => format!("was killed by signal {signal}"),
+        Ok(End::TimedOut | End::Cancelled | End::Lost) => "was lost".to_owned(),
+        Err(error) => format!("was not started: {error}"),
+    };
+    desk.note(&format!("the program {how}"));
+    let name = match desk.owner() {
+        Recipient::Member(name) => name.clone(),
+        Recipient::Lead => return Ok(Ended::ProgramEnded),
+    };
+    Err(MateError::Program {
+        name: AgentName::clone(&name),
+        how,
+    })
+}
+
+/// A path as one word for a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

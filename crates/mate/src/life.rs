@@ -1,0 +1,419 @@
+//! Turns and rests, from the first breath to the last.
+
+use crate::clerk::MateClerk;
+use crate::equip::equip;
+use crate::farewell::Farewell;
+use crate::hooks::MateHooks;
+use crate::orders::{Ended, MateError, Orders};
+use crate::report::{no_report, report};
+use crate::rest::{owners, rest};
+use crate::work::Work;
+use crate::{foreign, prompt, signals};
+use agent::{Agent, Message, Outcome, TurnError};
+use coordination::PlanGate;
+use crew::mark_of;
+use desk::{Desk, DeskHost, Memory, gate};
+use llm::ModelError;
+use protocol::{AgentName, Member, Phase, Recipient, RequestId, WaitingFor};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tools::Background;
+
+/// The first and the longest pause before a turn that failed for a passing reason is tried again.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
+/// How long the mail about a decided plan may take after the decision itself.
+const MAIL_AFTER_DECISION: Duration = Duration::from_secs(2);
+/// How long to wait before looking again at a task whose owner is gone.
+const REPAIR_AGAIN: Duration = Duration::from_secs(1);
+
+/// Lives as a teammate until the end of it.
+pub async fn run(orders: Orders) -> Result<Ended, MateError> {
+    let ending = signals::ending()?;
+    let owner = Recipient::Member(orders.name.clone());
+    let (desk, memory) = Desk::open(&orders.team, &owner, orders.echo)?;
+    let member = entry(&desk, &orders.name)?;
+    // What a killed former life has left running would work on unseen.
+    let mark = mark_of(&orders.team, desk.owner());
+    if desk.life().0 > 1 {
+        supervisor::kill_survivors(|found| found.starts_with(&format!("{mark}.")));
+    }
+    if let Some(program) = member.exec.clone() {
+        return foreign::run(&desk, &program, &mark, &ending).await;
+    }
+    let mate = Mate::new(orders, &member, desk, memory, ending)?;
+    mate.live().await
+}
+
+/// The member's entry in the roster.
+fn entry(desk: &Desk, name: &AgentName) -> Result<Member, MateError> {
+    let roster = desk.team().roster()?;
+    let known = roster.member(name).cloned();
+    known.ok_or_else(|| MateError::Dismissed(name.clone()))
+}
+
+/// Why a turn is not tried at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stuck {
+    /// For good, until somebody writes.
+    Failed,
+    /// Until this time, or until somebody writes.
+    Until(Instant),
+}
+
+pub(crate) struct Mate {
+    desk: Desk,
+    name: AgentName,
+    agent: Agent,
+    host: DeskHost<MateHooks>,
+    farewell: Arc<Farewell>,
+    background: Background,
+    ending: CancellationToken,
+    stuck_rings: Arc<Notify>,
+    /// What is to be said first: the prompt, and what became of background commands.
+    first: Vec<Message>,
+    stuck: Option<Stuck>,
+    pause: Duration,
+    /// Whether a background command is over.
+    has_results: bool,
+    /// A plan whose decision is awaited, and since when it is known to be decided.
+    plan: Option<(RequestId, Option<Instant>)>,
+    idle_since: Option<Instant>,
+}
+
+impl Mate {
+    fn new(
+        orders: Orders,
+        member: &Member,
+        desk: Desk,
+        memory: Memory,
+        ending: CancellationToken,
+    ) -> Result<Self, MateError> {
+        let name = member.name.clone();
+        let farewell = Arc::new(Farewell::new(desk.team(), desk.me()));
+        desk.employ(Box::new(MateClerk {
+            team: desk.team().clone(),
+            name: name.clone(),
+            life: desk.life(),
+            farewell: Arc::clone(&farewell),
+        }));
+        let background = Background::new();
+        let (agent, first) = equip(&orders, member, &desk, memory, (&farewell, &background))?;
+        let stuck_rings = Arc::new(Notify::new());
+        let hooks = MateHooks {
+            desk: desk.clone(),
+            system: prompt::system(&desk, &name, &member.role),
+            name: name.clone(),
+            farewell: Arc::clone(&farewell),
+            work: Work::new(&desk, &member.role),
+            stuck: Arc::clone(&stuck_rings),
+            was_asked: false,
+        };
+        Ok(Self {
+            host: DeskHost::new(desk.clone(), hooks),
+            desk,
+            name,
+            agent,
+            farewell,
+            background,
+            ending,
+            stuck_rings,
+            first,
+            stuck: None,
+            pause: PAUSES.0,
+            has_results: false,
+            plan: None,
+            idle_since: None,
+        })
+    }
+
+    async fn live(mut self) -> Result<Ended, MateError> {
+        if let Err(error) = self.host.hooks().work.settle_earlier_lives() {
+            self.desk
+                .note(&format!("tasks of an earlier life stay claimed: {error}"));
+        }
+        if self.host.hooks().work.claims() {
+            self.desk.watch_board();
+        }
+        if self.has_work() {
+            self.desk.set_phase(Phase::Working, None, None);
+        } else {
+            self.settle_down();
+        }
+        self.desk.announce();
+        loop {
+            if let Some(ended) = self.is_over() {
+                return self.leave(ended);
+            }
+            if self.desk.is_replaced() {
+                return Err(MateError::Replaced(self.name));
+            }
+            if self.has_work() {
+                let outcome = self.turn().await;
+                self.after_turn(outcome);
+            } else {
+                self.rest().await;
+            }
+        }
+    }
+
+    /// Whether it is time to go, and why.
+    fn is_over(&self) -> Option<Ended> {
+        if let Some(request) = self.farewell.leaving() {
+            return Some(Ended::Agreed(request));
+        }
+        if self.ending.is_cancelled() {
+            return Some(Ended::Signal);
+        }
+        let idle_at = self.idle_end()?;
+        (Instant::now() >= idle_at).then_some(Ended::IdleForLong)
+    }
+
+    /// When it has been idle for as long as it may be.
+    fn idle_end(&self) -> Option<Instant> {
+        let since = self.idle_since?;
+        let seconds = entry(&self.desk, &self.name).ok()?.idle_timeout?;
+        since.checked_add(Duration::from_secs(seconds))
+    }
+
+    /// Whether there is something to do. Takes nothing: whoever finds something says that it works
+    /// before it takes it.
+    fn has_work(&mut self) -> bool {
+        let mail = self.desk.has_unread();
+        match self.stuck {
+            Some(Stuck::Failed) => return mail,
+            Some(Stuck::Until(at)) => return mail || Instant::now() >= at,
+            None => {}
+        }
+        mail || !self.first.is_empty()
+            || self.has_results
+            || self.agent.conversation().is_waiting()
+            || !self.desk.waiting_letters().is_empty()
+            || self.is_plan_decided()
+            || self.host.hooks().work.is_waiting()
+    }
+
+    /// Whether the awaited decision on a plan is there, and its mail is not coming.
+    fn is_plan_decided(&mut self) -> bool {
+        let Some((id, decided_at)) = &mut self.plan else {
+            return false;
+        };
+        let own = self.desk.plan();
+        let state = gate(self.desk.team(), &self.name, own.as_ref());
+        if matches!(state, PlanGate::Pending { .. }) {
+            return false;
+        }
+        let since = *decided_at.get_or_insert_with(Instant::now);
+        if since.elapsed() < MAIL_AFTER_DECISION {
+            return false;
+        }
+        let words = format!("<plan-decided>Your plan {id} was decided.</plan-decided>");
+        self.first.push(Message::new(words));
+        self.plan = None;
+        true
+    }
+
+    /// Lets the model work until it stops, and takes no longer than a moment to stop it.
+    async fn turn(&mut self) -> Outcome {
+        self.desk.set_phase(Phase::Working, None, None);
+        self.idle_since = None;
+        self.has_results = false;
+        self.stuck = None;
+        self.host.hooks().was_asked = false;
+        let input = std::mem::take(&mut self.first);
+        let said = input.clone();
+        let cancel = CancellationToken::new();
+        let (desk, farewell) = (self.desk.clone(), Arc::clone(&self.farewell));
+        let outcome = {
+            let turn = self.agent.run_turn(input, &mut self.host, &cancel);
+            tokio::pin!(turn);
+            loop {
+                tokio::select! {
+                    outcome = &mut turn => break outcome,
+                    () = self.ending.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+                    () = unasked(&desk, &farewell, &self.stuck_rings), if !cancel.is_cancelled() => {
+                        cancel.cancel();
+                    }
+                }
+            }
+        };
+        if let Outcome::Failed {
+            error: TurnError::Log(_),
+        } = &outcome
+        {
+            // Nothing was recorded, so it is said again.
+            self.first = said;
+        }
+        outcome
+    }
+
+    fn after_turn(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Finished { text } => {
+                self.host.hooks().work.may_claim = true;
+                self.pause = PAUSES.0;
+                self.finish(&text);
+            }
+            Outcome::RoundLimit { text } => self.finish(&text),
+            Outcome::Interrupted => {}
+            Outcome::Failed { error } => self.fail(&error),
+        }
+    }
+
+    /// The turn came to its end: the lead is told, unless the member only waits for somebody.
+    fn finish(&mut self, text: &str) {
+        let was_asked = self.host.hooks().was_asked;
+        if self.farewell.leaving().is_some() {
+            no_report(&self.desk);
+            return;
+        }
+        self.plan = self.awaited_plan().map(|id| (id, None));
+        let waits = self.plan.is_some() || self.background.running() > 0;
+        if was_asked && waits {
+            no_report(&self.desk);
+        } else if was_asked {
+            report(&self.desk, text);
+        }
+        self.settle_down();
+    }
+
+    fn awaited_plan(&self) -> Option<RequestId> {
+        let own = self.desk.plan();
+        match gate(self.desk.team(), &self.name, own.as_ref()) {
+            PlanGate::Pending { request_id, .. } => Some(request_id),
+            PlanGate::NotRequired
+            | PlanGate::Required
+            | PlanGate::Approved { .. }
+            | PlanGate::Rejected { .. } => None,
+        }
+    }
+
+    /// Enters the phase of a member that has nothing to do.
+    fn settle_down(&mut self) {
+        if self.plan.is_none() {
+            self.plan = self.awaited_plan().map(|id| (id, None));
+        }
+        self.desk.watch_requests(self.plan.is_some());
+        if let Some((id, _)) = &self.plan {
+            let reason = Some(format!("request {id}"));
+            self.desk
+                .set_phase(Phase::Waiting, Some(WaitingFor::Plan), reason);
+        } else if self.background.running() > 0 {
+            let waiting_for = Some(WaitingFor::Background);
+            self.desk.set_phase(Phase::Waiting, waiting_for, None);
+        } else {
+            self.desk.set_phase(Phase::Idle, None, None);
+            self.idle_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// The turn cannot go on. A request to end is answered all the same.
+    fn fail(&mut self, error: &TurnError) {
+        let reason = error.to_string();
+        self.desk.note(&format!("the turn failed: {reason}"));
+        if self.farewell.answer_for_model(&reason) {
+            no_report(&self.desk);
+            return;
+        }
+        let passes = match error {
+            TurnError::Model(ModelError::GaveUp { .. }) | TurnError::Log(_) => true,
+            TurnError::Model(_) | TurnError::WindowFull => false,
+        };
+        if passes {
+            self.stuck = Some(Stuck::Until(Instant::now() + self.pause));
+            self.pause = (self.pause * 2).min(PAUSES.1);
+            let waiting_for = Some(WaitingFor::RateLimit);
+            self.desk
+                .set_phase(Phase::Waiting, waiting_for, Some(reason));
+            return;
+        }
+        let work = &mut self.host.hooks().work;
+        work.may_claim = false;
+        work.give_back(&format!("its owner's turn failed: {reason}"));
+        self.stuck = Some(Stuck::Failed);
+        let name = &self.name;
+        let id = format!(
+            "failed/{name}/{}/{}",
+            self.desk.life(),
+            self.desk.next_report()
+        );
+        let words = format!(
+            "{name} cannot go on: {reason}. It still runs and tries again when it gets mail; see \
+             `team-lead logs {name}`."
+        );
+        if let Err(error) = dealings::notice(self.desk.team(), Recipient::Lead, &id, &words) {
+            self.desk.note(&format!("the lead was not told: {error}"));
+        }
+        self.desk.set_phase(Phase::Failed, None, Some(reason));
+    }
+
+    /// Sleeps until there may be something to do.
+    async fn rest(&mut self) {
+        let mut until = [self.idle_end(), self.retry_at()]
+            .into_iter()
+            .flatten()
+            .min();
+        let mut others = Vec::new();
+        if self.stuck.is_none() && self.host.hooks().work.claims() {
+            let found = owners(&self.desk);
+            if found.is_one_gone {
+                crew::repair(self.desk.team());
+                until = Some(until.map_or(Instant::now() + REPAIR_AGAIN, |at| {
+                    at.min(Instant::now() + REPAIR_AGAIN)
+                }));
+            }
+            others = found.alive;
+        }
+        // What came while the others were looked at is found by the look that comes next.
+        if self.has_work() {
+            return;
+        }
+        tokio::select! {
+            _ = rest(&self.desk, &others, until) => {}
+            () = self.background.finished() => self.has_results = true,
+            () = self.ending.cancelled() => {}
+        }
+        if others.iter().any(crew::Witness::is_gone) {
+            crew::repair(self.desk.team());
+        }
+    }
+
+    /// When something is to be looked at again.
+    fn retry_at(&self) -> Option<Instant> {
+        let stuck = match self.stuck {
+            Some(Stuck::Until(at)) => Some(at),
+            Some(Stuck::Failed) | None => None,
+        };
+        let decided = self.plan.as_ref().and_then(|(_, decided)| *decided);
+        let mail = decided.map(|at| at + MAIL_AFTER_DECISION);
+        stuck.into_iter().chain(mail).min()
+    }
+
+    /// Ends in good order: what is in hand goes back, and the roster says so.
+    fn leave(mut self, ended: Ended) -> Result<Ended, MateError> {
+        self.background.stop_all();
+        let why = match &ended {
+            Ended::Agreed(id) => format!("its owner shut down (request {id})"),
+            Ended::Signal => "its owner was told to end".to_owned(),
+            Ended::IdleForLong | Ended::ProgramEnded => "its owner ended".to_owned(),
+        };
+        self.host.hooks().work.give_back(&why);
+        self.desk.close()?;
+        Ok(ended)
+    }
+}
+
+/// Returns when the program has answered a shutdown in the place of a model that cannot be asked.
+async fn unasked(desk: &Desk, farewell: &Farewell, stuck: &Notify) {
+    loop {
+        stuck.notified().await;
+        while desk.phase() == Phase::Waiting {
+            if desk.take_mail().is_ok() && farewell.answer_for_model("it is being waited for") {
+                return;
+            }
+            let limit = Some(Instant::now() + Duration::from_secs(1));
+            rest(desk, &[], limit).await;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Sleeping until there is something to do.
+
+use desk::Desk;
+use protocol::{Party, Recipient};
+use rustix::event::epoll;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+use teamdir::LOOK_EVERY;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// How long a sleep lasts at most. Notifications are reliable where they work; this is the net
+/// below them.
+const NET: Duration = Duration::from_secs(120);
+
+/// What ended a sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// A file changed, or somebody died.
+    News,
+    /// A clock rang.
+    Clock,
+}
+
+/// Sleeps until a file of this member changes, one of the processes in `others` ends, or `until`.
+pub(crate) async fn rest(desk: &Desk, others: &[crew::Witness], until: Option<Instant>) -> Woken {
+    let settled = match desk.settle() {
+        Ok(settled) if settled.look_again => return Woken::News,
+        Ok(settled) => settled.wake_at,
+        Err(error) => {
+            desk.note(&format!("the mailbox could not be tidied up: {error}"));
+            Some(Instant::now() + Duration::from_secs(1))
+        }
+    };
+    let net = Instant::now() + NET;
+    let until = [settled, until]
+        .into_iter()
+        .flatten()
+        .fold(net, Instant::min);
+    match gather(desk, others) {
+        Ok(news) => sleep_on(desk, &news, until).await,
+        // No descriptor to wait for: the files have to be looked at.
+        Err(_) => look_again(desk, others, until).await,
+    }
+}
+
+async fn sleep_on(desk: &Desk, news: &AsyncFd<OwnedFd>, until: Instant) -> Woken {
+    tokio::select! {
+        _ = news.readable() => {
+            desk.has_news();
+            Woken::News
+        }
+        () = tokio::time::sleep_until(until.into()) => Woken::Clock,
+    }
+}
+
+async fn look_again(desk: &Desk, others: &[crew::Witness], until: Instant) -> Woken {
+    loop {
+        let now = Instant::now();
+        if now >= until {
+            return Woken::Clock;
+        }
+        tokio::time::sleep_until((now + LOOK_EVERY).min(until).into()).await;
+        if desk.has_news() || others.iter().any(crew::Witness::is_gone) {
+            return Woken::News;
+        }
+    }
+}
+
+/// One descriptor that is readable as soon as one of many is.
+fn gather(desk: &Desk, others: &[crew::Witness]) -> io::Result<AsyncFd<OwnedFd>> {
+    let files = desk
+        .descriptor()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let data = epoll::EventData::new_u64(0);
+    epoll::add(&all, &files, data, epoll::EventFlags::IN)?;
+    for other in others {
+        epoll::add(&all, other.as_fd(), data, epoll::EventFlags::IN)?;
+    }
+    // SAFETY: the value owns the descriptor it stands for and never gives it away, so it is the same
+    // open file for as long as it is registered.
+    let registered = unsafe { AsyncFd::register_with_interest(all, Interest::READABLE) };
+    Ok(registered?)
+}
+
+/// The owners of tasks in progress, other than this member.
+pub(crate) struct Owners {
+    /// Those that live: their end would free a task that somebody else could take.
+    pub(crate) alive: Vec<crew::Witness>,
+    /// Whether one of them is gone and still has its task.
+    pub(crate) is_one_gone: bool,
+}
+
+pub(crate) fn owners(desk: &Desk) -> Owners {
+    let mut owners = Owners {
+        alive: Vec::new(),
+        is_one_gone: false,
+    };
+    let Ok(look) = dealings::list(desk.team()) else {
+        return owners;
+    };
+    let mut known: Vec<Recipient> = Vec::new();
+    for task in look.board.tasks() {
+        let Some(Party::Member(name)) = &task.owner.0 else {
+            continue;
+        };
+        let owner = Recipient::Member(name.clone());
+        let in_progress = task.status == protocol::TaskStatus::InProgress;
+        if !in_progress || owner == *desk.owner() || known.contains(&owner) {
+            continue;
+        }
+        match crew::Witness::of(desk.team(), &owner) {
+            Ok(Some(witness)) => owners.alive.push(witness),
+            Ok(None) => owners.is_one_gone = true,
+            // It lives, and cannot be watched: the net finds out.
+            Err(_) => {}
+        }
+        known.push(owner);
+    }
+    owners
+}

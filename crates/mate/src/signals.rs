@@ -1,0 +1,24 @@
+//! The wish of a person, or of the system, that the process ends.
+
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// A token that is cancelled by SIGTERM, and by Ctrl-C where a person started the process.
+pub(crate) fn ending() -> io::Result<CancellationToken> {
+    let token = CancellationToken::new();
+    let signals = [
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    ];
+    for signal in signals {
+        tokio::spawn(wait(signal, token.clone()));
+    }
+    Ok(token)
+}
+
+async fn wait(mut signal: Signal, token: CancellationToken) {
+    if signal.recv().await.is_some() {
+        token.cancel();
+    }
+}

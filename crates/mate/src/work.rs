@@ -1,0 +1,151 @@
+//! Tasks: the one in hand, and the next one.
+
+use agent::Message;
+use dealings::{BoardError, Me, Worker};
+use desk::Desk;
+use protocol::{Recipient, Task, TaskId};
+
+/// A teammate's dealings with the board.
+pub(crate) struct Work {
+    desk: Desk,
+    worker: Worker,
+    /// The task whose outcome the model was asked for.
+    asked: Option<TaskId>,
+    /// Whether a task may be taken: not after a turn that failed, or tasks would go through the
+    /// hands of a member that can do none.
+    pub(crate) may_claim: bool,
+}
+
+impl Work {
+    pub(crate) fn new(desk: &Desk, role: &str) -> Self {
+        Self {
+            desk: desk.clone(),
+            worker: Worker {
+                me: desk.me(),
+                role: role.to_owned(),
+            },
+            asked: None,
+            may_claim: true,
+        }
+    }
+
+    /// The task in hand.
+    pub(crate) fn current(&self) -> Option<Task> {
+        let own = dealings::unfinished(self.desk.team(), &self.worker.me);
+        own.unwrap_or_default().into_iter().next()
+    }
+
+    /// Whether this member takes tasks by itself.
+    pub(crate) fn claims(&self) -> bool {
+        let Recipient::Member(name) = self.desk.owner() else {
+            return false;
+        };
+        let roster = self.desk.team().roster();
+        let member = roster.ok().and_then(|roster| roster.member(name).cloned());
+        self.may_claim && member.is_some_and(|member| member.no_claim != Some(true))
+    }
+
+    /// Whether the board has something for this member.
+    pub(crate) fn is_waiting(&self) -> bool {
+        if !self.claims() {
+            return false;
+        }
+        let board = dealings::list(self.desk.team());
+        board.is_ok_and(|look| {
+            let (me, role) = (&self.worker.me.party, &self.worker.role);
+            look.board.next_for(me, role).is_some()
+        })
+    }
+
+    /// What to say to a model that would stop: the outcome of the task in hand is missing, or there
+    /// is a next one.
+    pub(crate) fn next(&mut self) -> Option<Message> {
+        if let Some(task) = self.current() {
+            if self.asked != Some(task.id) {
+                self.asked = Some(task.id);
+                return Some(ask_for_outcome(&task));
+            }
+            self.give_back("the turn ended without an outcome");
+        }
+        self.asked = None;
+        self.claim()
+    }
+
+    fn claim(&mut self) -> Option<Message> {
+        let claimed = if self.claims() {
+            dealings::claim_next(self.desk.team(), &self.worker)
+        } else {
+            Ok(None)
+        };
+        match claimed {
+            Ok(task) => {
+                self.desk.set_task(task.as_ref().map(|task| task.id));
+                task.map(|task| {
+                    self.desk
+                        .note(&format!("claimed task #{}: {}", task.id, task.subject));
+                    claimed_words(&task)
+                })
+            }
+            Err(error) => {
+                self.desk.note(&format!("no task was claimed: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Puts the task in hand back on the board.
+    pub(crate) fn give_back(&self, why: &str) {
+        for task in dealings::unfinished(self.desk.team(), &self.worker.me).unwrap_or_default() {
+            let released = dealings::release(self.desk.team(), &self.worker.me, task.id, why);
+            match released {
+                Ok(_) => self
+                    .desk
+                    .note(&format!("released task #{}: {why}", task.id)),
+                Err(error) => self
+                    .desk
+                    .note(&format!("task #{} was not released: {error}", task.id)),
+            }
+        }
+        self.desk.set_task(None);
+    }
+
+    /// Puts back what earlier lives had in hand. Their claims ended with them, and the board offers
+    /// them to this member first.
+    pub(crate) fn settle_earlier_lives(&self) -> Result<(), BoardError> {
+        let Me {
+            party: protocol::Party::Member(name),
+            incarnation: Some(life),
+        } = &self.worker.me
+        else {
+            return Ok(());
+        };
+        let before = protocol::Incarnation(life.0.saturating_sub(1));
+        dealings::release_all(self.desk.team(), name, before, "its owner began a new life")?;
+        Ok(())
+    }
+}
+
+fn claimed_words(task: &Task) -> Message {
+    // A subject must not look like the end of the block it stands in.
+    let harmless = |text: &str| text.replace("</", "< /");
+    let mut text = format!("Task #{}: {}", task.id, harmless(&task.subject));
+    if !task.description.is_empty() {
+        text.push_str(&format!("\n{}", harmless(&task.description)));
+    }
+    let notes = task.history.iter().filter_map(|entry| entry.note.as_ref());
+    let notes: Vec<&str> = notes.map(String::as_str).collect();
+    if !notes.is_empty() {
+        text.push_str(&format!("\nNotes so far: {}", harmless(&notes.join("; "))));
+    }
+    Message::new(format!("<auto-claimed>{text}</auto-claimed>"))
+}
+
+fn ask_for_outcome(task: &Task) -> Message {
+    let id = task.id;
+    Message::new(format!(
+        "<task-outcome>You still hold task #{id}: {}. Say what became of it before you stop: \
+         task_update with status completed and a result, or with status pending and a note if you \
+         cannot go on. Otherwise it goes back to the board.</task-outcome>",
+        task.subject.replace("</", "< /")
+    ))
+}
