@@ -210,7 +210,7 @@ fn requests_of_version_1_load_and_keep_what_they_do_not_know() {
 fn tasks_of_version_1_load_and_keep_what_they_do_not_know() {
     let (_dir, team) = copy();
     let tasks = team.tasks().unwrap();
-    let tasks: Vec<Task> = tasks.into_iter().map(Result::unwrap).collect();
+    let tasks: Vec<_> = tasks.into_iter().map(Result::unwrap).collect();
     let statuses: Vec<_> = tasks.iter().map(|task| (task.id.0, task.status)).collect();
     let expected = [
         (1, TaskStatus::Completed),

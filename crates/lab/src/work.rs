@@ -7,6 +7,7 @@ mod board;
 mod converse;
 mod mail;
 mod op;
+mod toil;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -49,6 +50,8 @@ enum Work {
     Claim(board::Claim),
     /// Creates tasks.
     Create(board::Create),
+    /// Claims and completes tasks until all are completed.
+    Toil(toil::Toil),
     /// Does one thing between two marks, for crash points.
     Op(op::Op),
     /// Works through numbered steps as an agent.
@@ -89,6 +92,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Work::Hold(work) => mail::hold(args, work),
         Work::Roster(work) => board::roster(args, work),
         Work::Claim(work) => board::claim(args, work),
+        Work::Toil(work) => toil::run(args, work),
         Work::Create(work) => board::create(args, work),
         Work::Op(work) => op::run(args, work),
         Work::Converse(work) => converse::run(args, work),

@@ -1,18 +1,19 @@
-//! What a change of the roster and the claim of a task cost. For orientation: no bars.
+//! What a change of the roster costs, and what the board costs the more tasks are on it.
+
+mod growth;
 
 use super::end::{self, options};
 use super::report::{Row, Section, Value};
 use super::stats::Blocks;
 use super::{Plan, clock, progress};
 use anyhow::Context as _;
-use protocol::{MemberStatus, Owner, Party, Task, TaskHistory, TaskId, TaskStatus};
+use protocol::MemberStatus;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use teamdir::{Durability, RosterError, TeamDir};
 
 const MEMBERS: usize = 20;
-const TASKS: u64 = 50;
 /// How many changes make up a block.
 const BLOCK: u64 = 10;
 
@@ -20,8 +21,9 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     progress("roster and board");
     let mut section = Section::new(
         "board",
-        "a roster of 20, a board of 50 tasks; bare = temporary file + rename; alternative = \
-         writing over the file, as the tutorial does",
+        "a roster of 20: bare = temporary file + rename, alternative = writing over the file, as \
+         the tutorial does; boards of 10 to 10,000 tasks: bare = the same with 10 tasks, \
+         alternative = reading every file, as the tutorial does",
     );
     let dir = plan.folder("board")?;
     let names: Vec<String> = (0..MEMBERS).map(|number| format!("m{number:02}")).collect();
@@ -31,19 +33,14 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         let synced = durability == Durability::PowerCut;
         let prefix = if synced { "synced: " } else { "" };
         let team = TeamDir::open(&dir, options(durability))?;
-        let blocks = plan.pick(15, 3);
         let roster = team.layout().config();
-        let races = [
-            race(&roster, synced, blocks, |round| update(&team, round))?,
-            claims(&team, synced, blocks)?,
-        ];
-        for (what, race) in ["roster update", "task claim"].iter().zip(races) {
-            section
-                .rows
-                .push(race.row(&format!("{prefix}{what}, p50"), synced));
-        }
+        let race = race(&roster, synced, plan.pick(15, 3), |round| {
+            update(&team, round)
+        })?;
+        let what = format!("{prefix}roster update");
+        section.rows.push(race.row(&what, synced));
     }
-    section.note("claim = the board's lock, all 50 tasks read, one replaced");
+    growth::measure(plan, &mut section)?;
     section.note("bare synced = fsync of the temporary file, rename, fsync of the folder");
     Ok(section)
 }
@@ -115,30 +112,6 @@ fn update(team: &TeamDir, round: u64) -> anyhow::Result<()> {
         }
         Ok::<(), RosterError>(())
     })?)
-}
-
-fn claims(team: &TeamDir, synced: bool, blocks: u64) -> anyhow::Result<Race> {
-    let board = team.lock_board()?;
-    for number in board.all()?.len() as u64..TASKS {
-        board.create(|id| {
-            let mut task = Task::new(id, &format!("task {number}"));
-            task.description = "x".repeat(200);
-            task
-        })?;
-    }
-    drop(board);
-    let who: Party = "m00".parse()?;
-    let path = team.layout().task(TaskId(1));
-    race(&path, synced, blocks, |round| {
-        let board = team.lock_board()?;
-        let wanted = usize::try_from(round % TASKS)?;
-        let mut tasks = board.all()?;
-        let task = tasks.get_mut(wanted).context("a task")?;
-        task.status = TaskStatus::InProgress;
-        task.owner = Owner(Some(who.clone()));
-        task.history = vec![TaskHistory::new(teamdir::now(), who.clone(), "claimed")];
-        Ok(board.put(task)?)
-    })
 }
 
 fn replace(path: &Path, bytes: &[u8], synced: bool) -> anyhow::Result<()> {

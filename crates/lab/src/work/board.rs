@@ -60,7 +60,8 @@ pub(super) fn claim(args: &Args, work: &Claim) -> anyhow::Result<()> {
     };
     for id in (1..=tasks).map(TaskId) {
         let locked = team.lock_board()?;
-        match board::claim(&locked.get(id)?, &[], &claimant, now()) {
+        let task = locked.get(id)?;
+        match board::claim(&task, &[], &claimant, now()) {
             Ok(claimed) => locked.put(&claimed)?,
             Err(_) => continue,
         }

@@ -2,9 +2,11 @@
 
 use super::{Args, say};
 use anyhow::bail;
+use coordination::{ClaimLimit, ClaimRefusal, CompleteRefusal, NewTask};
+use dealings::{BoardError, Me, Worker};
 use protocol::{
-    Answer, Body, DeadLetter, LiveState, Member, Message, MessageId, Party, Phase, Recipient,
-    Request, RequestId, RequestState, Sender, Task, TaskId, TaskStatus,
+    Answer, Body, DeadLetter, Incarnation, LiveState, Member, Message, MessageId, Party, Phase,
+    Recipient, Request, RequestId, RequestState, Sender, TaskId,
 };
 use std::time::{Duration, Instant};
 use teamdir::{Post, RequestError, RosterError, TeamDir, Watch, WatchChoice, now};
@@ -36,6 +38,9 @@ enum What {
     RequestAnswer,
     TaskCreate,
     TaskClaim,
+    TaskComplete,
+    /// Takes back what a dead life of alice has.
+    TaskRelease,
     Bury,
     LiveState,
 }
@@ -54,10 +59,20 @@ pub(super) fn run(args: &Args, op: &Op) -> anyhow::Result<()> {
         What::RequestCreate => marked(op, || Ok(team.create_request(&request(&op.id)?)?)),
         What::RequestAnswer => marked(op, || approve(&team, &op.id)),
         What::TaskCreate => marked(op, || {
-            team.lock_board()?.create(|id| Task::new(id, &op.id))?;
+            let subject = op.id.clone();
+            let new = NewTask {
+                subject,
+                ..NewTask::default()
+            };
+            dealings::create(&team, &Me::user(), &new)?;
             Ok(())
         }),
         What::TaskClaim => marked(op, || claim(&team)),
+        What::TaskComplete => marked(op, || complete(&team)),
+        What::TaskRelease => marked(op, || {
+            dealings::release_all(&team, &"alice".parse()?, Incarnation(1), "died")?;
+            Ok(())
+        }),
         What::Bury => marked(op, || bury(&team, &op.id)),
         What::LiveState => {
             let guard = team.join(&alice)?;
@@ -168,12 +183,23 @@ fn approve(team: &TeamDir, id: &str) -> anyhow::Result<()> {
 }
 
 fn claim(team: &TeamDir) -> anyhow::Result<()> {
-    let board = team.lock_board()?;
-    let mut task = board.get(TaskId(1))?;
-    task.status = TaskStatus::InProgress;
-    task.owner.0 = Some(Party::Lead);
-    board.put(&task)?;
-    Ok(())
+    let worker = Worker {
+        me: Me::member("alice".parse()?, Incarnation(1)),
+        role: String::new(),
+    };
+    match dealings::claim(team, &worker, TaskId(1), ClaimLimit::One) {
+        // An earlier try did it and could not say so.
+        Err(BoardError::Claim(ClaimRefusal::AlreadyYours { .. })) => Ok(()),
+        result => Ok(result.map(drop)?),
+    }
+}
+
+fn complete(team: &TeamDir) -> anyhow::Result<()> {
+    let me = Me::member("alice".parse()?, Incarnation(1));
+    match dealings::complete(team, &me, TaskId(1), Some("done")) {
+        Err(BoardError::Complete(CompleteRefusal::Completed { .. })) => Ok(()),
+        result => Ok(result.map(drop)?),
+    }
 }
 
 fn bury(team: &TeamDir, id: &str) -> anyhow::Result<()> {

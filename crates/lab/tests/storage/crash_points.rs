@@ -264,6 +264,24 @@ fn a_task_is_claimed_or_not_at_every_call() {
 }
 
 #[test]
+fn a_task_is_completed_or_not_at_every_call() {
+    strike_everywhere(&Case {
+        op: "task-complete",
+        prepare: checks::one_claimed_task,
+        check: checks::task_completed_or_not,
+    });
+}
+
+#[test]
+fn a_task_of_the_dead_goes_back_or_not_at_every_call() {
+    strike_everywhere(&Case {
+        op: "task-release",
+        prepare: checks::one_claimed_task,
+        check: checks::task_released_or_not,
+    });
+}
+
+#[test]
 fn a_dead_letter_is_kept_once_at_every_call() {
     strike_everywhere(&Case {
         op: "bury",

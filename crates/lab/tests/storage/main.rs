@@ -13,4 +13,5 @@ mod kills;
 mod members;
 mod power;
 mod support;
+mod toil;
 mod waking;

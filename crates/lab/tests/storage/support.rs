@@ -41,7 +41,7 @@ impl TestTeam {
         Self::of(TempTeam::at(dir, &MEMBERS, options))
     }
 
-    fn of(temp: TempTeam) -> Self {
+    pub(crate) fn of(temp: TempTeam) -> Self {
         Self {
             team: temp.team().clone(),
             temp,

@@ -3,7 +3,8 @@
 use super::{Struck, later};
 use crate::support::TestTeam;
 use protocol::{
-    Body, Message, MessageId, Party, RequestId, RequestStatus, Sender, Task, TaskId, TaskStatus,
+    Body, Incarnation, Message, MessageId, Party, RequestId, RequestStatus, Sender, Task, TaskId,
+    TaskStatus,
 };
 use std::io::Write;
 use std::time::Instant;
@@ -161,15 +162,54 @@ pub(super) fn tasks_whole(team: &TestTeam, struck: Struck) {
     );
 }
 
-pub(super) fn task_claimed_or_not(team: &TestTeam, struck: Struck) {
+/// What the file of the first task says of its status, its owner, and its last change.
+fn state(team: &TestTeam) -> (TaskStatus, Option<Party>, String) {
     let team = later(team);
     let board = team.team.lock_board().unwrap();
     let task = board.get(TaskId(1)).unwrap();
-    let claimed = task.status == TaskStatus::InProgress;
-    assert_eq!(task.owner.0, claimed.then_some(Party::Lead), "half a claim");
+    let last = task.history.last().map(|line| line.action.clone());
+    (task.status, task.owner.0.clone(), last.unwrap_or_default())
+}
+
+pub(super) fn task_claimed_or_not(team: &TestTeam, struck: Struck) {
+    let (status, owner, last) = state(team);
+    let claimed = status == TaskStatus::InProgress;
+    let alice = "alice".parse().unwrap();
+    assert_eq!(owner, claimed.then_some(alice), "half a claim");
+    assert_eq!(last == "claimed", claimed, "half a claim");
     if struck == (Struck::Exited { done: true }) {
         assert!(claimed);
     }
+}
+
+pub(super) fn one_claimed_task(team: &TestTeam) {
+    one_task(team);
+    let output = team.lab(&["op", "task-claim"]).output().unwrap();
+    assert!(output.status.success());
+}
+
+pub(super) fn task_completed_or_not(team: &TestTeam, struck: Struck) {
+    let (status, owner, last) = state(team);
+    let completed = status == TaskStatus::Completed;
+    assert_eq!(owner, Some("alice".parse().unwrap()));
+    assert_eq!(last == "completed", completed, "half a completion");
+    if struck == (Struck::Exited { done: true }) {
+        assert!(completed);
+    }
+}
+
+pub(super) fn task_released_or_not(team: &TestTeam, struck: Struck) {
+    let (status, owner, last) = state(team);
+    let released = status == TaskStatus::Pending;
+    assert_eq!((owner.is_none(), last == "released"), (released, released));
+    if struck == (Struck::Exited { done: true }) {
+        assert!(released);
+    }
+    // Whoever looks next finishes it.
+    let team = later(team);
+    let name = "alice".parse().unwrap();
+    dealings::release_all(&team.team, &name, Incarnation(1), "died").unwrap();
+    assert_eq!(state(&team).0, TaskStatus::Pending);
 }
 
 pub(super) fn buried_once(team: &TestTeam, struck: Struck) {
