@@ -139,8 +139,8 @@ fn find(team: &TeamDir, which: &str) -> Result<RequestId, Failure> {
     let author = Party::Member(name.clone());
     let plans = dealings::pending(team)?.into_iter();
     // The latest one counts, should a member have several.
-    let plan = plans.filter(|r| r.kind() == RequestKind::Plan && r.from == author);
-    plan.last().map(|request| request.id).ok_or_else(|| {
+    let mut plans = plans.filter(|r| r.kind() == RequestKind::Plan && r.from == author);
+    plans.next_back().map(|request| request.id).ok_or_else(|| {
         Failure::new(
             Kind::UnknownRequest,
             format!("no plan of {name} waits for an answer"),

@@ -206,7 +206,7 @@ fn follow(
     let limits = ShutdownLimits::default();
     let course = match crew::follow_shutdown(team, request.clone(), limits, &stop) {
         Ok(outcome) => Course::Over(outcome),
-        Err(FollowError::Stopped { .. }) => Course::Left,
+        Err(FollowError::Stopped) => Course::Left,
         Err(error) => return Err(error.into()),
     };
     let ending = Ending {

@@ -4,4 +4,11 @@
 
 mod cli;
 mod fixture;
+mod logs;
+mod mail;
 mod python_member;
+mod requests;
+mod shutdown;
+mod support;
+mod usage;
+mod wait;

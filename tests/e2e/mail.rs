@@ -1,0 +1,197 @@
+//! `send`, `broadcast` and `inbox`.
+
+use crate::support::{Manners, Workspace, be, wait_for_text, who};
+use protocol::{JournalLine, JournalRecord, MemberStatus, Phase, exit};
+use serde_json::{Value, json};
+use std::process::Stdio;
+use teamdir::{Liveness, Post, WatchChoice};
+
+/// The lines of a member's journal as objects.
+fn journal(workspace: &Workspace, owner: &str) -> Vec<Value> {
+    let mut records = Vec::new();
+    let read = workspace.team().read_journal(&who(owner), |bytes, _| {
+        records.push(serde_json::from_slice(bytes).unwrap());
+    });
+    read.unwrap();
+    records
+}
+
+/// The letters that the journal says were shown, by their keys.
+fn shown(workspace: &Workspace, owner: &str) -> Vec<String> {
+    let records = journal(workspace, owner).into_iter();
+    let messages = records.filter(|record| record["kind"] == "user");
+    let messages = messages.flat_map(|record| record["messages"].as_array().unwrap().clone());
+    messages
+        .inspect(|message| assert_eq!(message["text"], ""))
+        .map(|message| message["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn what_is_sent_is_unread_and_noted() {
+    let workspace = Workspace::new(&["alice"]);
+    let run = workspace.lead(&["send", "Alice", "hello"]);
+    assert_eq!(run.has_code(exit::DONE).out, "Sent message to alice\n");
+    let sent = workspace
+        .lead(&["--json", "send", "lead", "for the lead"])
+        .json();
+    assert_eq!(sent["to"], "lead");
+    let inbox = workspace.lead(&["inbox", "--json"]).json();
+    let [message] = inbox["messages"].as_array().unwrap().as_slice() else {
+        panic!("{inbox}");
+    };
+    assert_eq!(message["id"], sent["id"]);
+    assert_eq!(message["from"], "user");
+    assert_eq!(message["content"], "for the lead");
+    // Looking takes nothing.
+    for _ in 0..2 {
+        let run = workspace.lead(&["inbox", "alice"]);
+        assert_eq!(run.has_code(exit::DONE).out, "user (message): hello\n");
+    }
+    let events = std::fs::read_to_string(workspace.team().layout().events()).unwrap();
+    assert_eq!(events.matches(r#""event":"send""#).count(), 2, "{events}");
+}
+
+#[test]
+fn text_can_come_from_standard_input_or_begin_with_a_dash() {
+    let workspace = Workspace::new(&["alice"]);
+    let text = "two\nlines, \"quoted\"\n";
+    workspace
+        .lead_with_input(&["send", "alice", "-"], text)
+        .has_code(exit::DONE);
+    workspace
+        .lead(&["send", "alice", "- a list"])
+        .has_code(exit::DONE);
+    workspace
+        .lead_with_input(&["send", "alice", "-"], "\n")
+        .has_code(exit::USAGE);
+    let inbox = workspace.lead(&["inbox", "alice", "--json"]).json();
+    let contents: Vec<_> = inbox["messages"].as_array().unwrap().iter().collect();
+    let contents: Vec<_> = contents.iter().map(|message| &message["content"]).collect();
+    assert_eq!(contents, [text, "- a list"]);
+}
+
+#[test]
+fn a_broadcast_reaches_everybody_who_has_not_been_shut_down() {
+    let workspace = Workspace::new(&["alice", "bob", "carol"]);
+    let nobody = workspace.lead(&["broadcast", "hello"]);
+    assert_eq!(
+        nobody.has_code(exit::DONE).out,
+        "Broadcast to 0 teammates\n"
+    );
+    assert!(nobody.err.contains("team-lead status"), "{nobody:?}");
+    let posts = ["alice", "bob"].map(|name| {
+        let post = Post::open(workspace.team(), &who(name), WatchChoice::Poll).unwrap();
+        be(workspace.team(), &post, Phase::Idle, MemberStatus::Idle);
+        post
+    });
+    drop(posts);
+    let run = workspace.lead(&["broadcast", "hello"]);
+    assert_eq!(run.has_code(exit::DONE).out, "Broadcast to 2 teammates\n");
+    let object = workspace.lead(&["broadcast", "again", "--json"]).json();
+    assert_eq!(object, json!({"to": ["alice", "bob"]}));
+    let inbox = workspace.lead(&["inbox", "bob"]);
+    assert_eq!(
+        inbox.out,
+        "user (broadcast): hello\nuser (broadcast): again\n"
+    );
+}
+
+#[test]
+fn draining_takes_what_is_unread_and_marks_exactly_that() {
+    let workspace = Workspace::new(&["alice"]);
+    // Two letters were taken by a life that never came to show them.
+    workspace.lead(&["send", "alice", "one"]);
+    workspace.lead(&["send", "alice", "two"]);
+    let mut post = Post::open(workspace.team(), &who("alice"), WatchChoice::Poll).unwrap();
+    assert_eq!(post.try_next().unwrap().unwrap().mail.len(), 2);
+    drop(post);
+    workspace.lead(&["send", "alice", "three"]);
+    let inbox = workspace.team().layout().inbox(&who("alice"));
+    let by_hand = std::fs::File::options().append(true).open(&inbox);
+    std::io::Write::write_all(&mut by_hand.unwrap(), b"plain words\n{torn\n").unwrap();
+
+    let before = workspace.lead(&["inbox", "alice", "--json"]).json();
+    let drained = workspace.lead(&["inbox", "alice", "--drain", "--json"]);
+    assert!(drained.err.contains("1 broken"), "{drained:?}");
+    let drained = drained.json();
+    let messages = drained["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 2, "{drained}");
+    assert_eq!(messages[0], before["messages"][0], "as its sender wrote it");
+    assert_eq!(messages[1], "plain words");
+
+    assert_eq!(shown(&workspace, "alice"), ["mail:3", "mail:4"]);
+    let again = workspace.lead(&["inbox", "alice", "--drain"]);
+    assert_eq!(
+        again.has_code(exit::DONE).out,
+        "No unread mail for alice.\n"
+    );
+    workspace.lead(&["send", "alice", "five"]);
+    let five = workspace.lead(&["inbox", "alice", "--drain"]);
+    assert_eq!(five.has_code(exit::DONE).out, "user (message): five\n");
+    assert_eq!(shown(&workspace, "alice"), ["mail:3", "mail:4", "mail:5"]);
+    let roster = workspace.team().roster().unwrap();
+    assert_eq!(roster.members[0].incarnation.0, 1, "no life began");
+}
+
+#[test]
+fn nobody_drains_the_inbox_of_a_member_that_lives() {
+    let workspace = Workspace::new(&["alice"]);
+    let mut alice = workspace.member("alice", Manners::Silent);
+    let pid = alice.id().to_string();
+    let run = workspace.lead(&["inbox", "alice", "--drain"]);
+    run.complains(exit::FAILED, &pid, "team-lead inbox alice");
+    let refused = workspace.lead(&["--json", "inbox", "alice", "--drain"]);
+    refused.json_error(exit::FAILED, "refused");
+    workspace.lead(&["inbox", "alice"]).has_code(exit::DONE);
+    alice.kill9();
+    workspace
+        .lead(&["inbox", "alice", "--drain"])
+        .has_code(exit::DONE);
+}
+
+#[test]
+fn draining_an_empty_inbox_leaves_no_trace() {
+    let workspace = Workspace::new(&["alice"]);
+    let before = workspace.listing();
+    workspace
+        .lead(&["inbox", "alice", "--drain"])
+        .has_code(exit::DONE);
+    assert_eq!(workspace.listing(), before);
+    let liveness = workspace.team().liveness(&who("alice")).unwrap();
+    assert_eq!(liveness, Liveness::Gone(None));
+}
+
+#[test]
+fn what_nobody_could_read_is_not_marked_as_shown() {
+    let workspace = Workspace::new(&["alice"]);
+    workspace.lead(&["send", "alice", &"long ".repeat(20_000)]);
+    let mut command = workspace.command(&["inbox", "alice", "--drain"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    child.wait().unwrap();
+    assert_eq!(shown(&workspace, "alice"), [""; 0]);
+    let mut letters = 0;
+    let read = workspace.team().read_journal(&who("alice"), |_, line| {
+        if let JournalLine::Known(JournalRecord::Mail(record)) = line {
+            letters += record.mail.len();
+        }
+    });
+    read.unwrap();
+    assert_eq!(letters, 1, "it waits in the journal for alice's next life");
+}
+
+#[test]
+fn an_answer_counts_also_if_a_person_takes_it_from_the_leads_inbox() {
+    let workspace = Workspace::new(&["alice"]);
+    let _alice = workspace.member("alice", Manners::Refuses);
+    let asked = workspace.lead(&["shutdown", "alice", "--json"]).json();
+    let inbox = workspace.team().layout().inbox(&who("lead"));
+    wait_for_text(&inbox, "shutdown_response");
+    let drained = workspace.lead(&["inbox", "--drain"]);
+    let id = asked["request_id"].as_str().unwrap();
+    let line = format!("alice (shutdown_response {id}): the parser is half done\n");
+    assert_eq!(drained.has_code(exit::DONE).out, line);
+    let request = workspace.lead(&["requests", id, "--json"]).json();
+    assert_eq!(request["requests"][0]["status"], "rejected");
+}

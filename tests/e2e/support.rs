@@ -1,0 +1,295 @@
+//! A workspace of its own for each test, the command line run in it, and members to run beside it.
+
+use protocol::{
+    Body, Line, LiveState, MemberStatus, Message, MessageId, Party, Phase, Recipient, RequestId,
+};
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use teamdir::{Options, Post, RosterError, TeamDir, WatchChoice, now};
+use test_support::{TempTeam, Worker, wait_until};
+
+/// How long anything may take on a machine that is busy with other tests.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The variable that tells the test program to be a member, and how.
+const MANNERS: &str = "TEAM_TEST_MANNERS";
+
+/// A team in a folder of its own.
+pub(crate) struct Workspace {
+    temp: TempTeam,
+}
+
+/// What a command printed, and its exit code.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Workspace {
+    /// A team with these members, none of which runs.
+    pub(crate) fn new(members: &[&str]) -> Self {
+        let temp = TempTeam::new(members, Options::default());
+        Self { temp }
+    }
+
+    pub(crate) fn team(&self) -> &TeamDir {
+        self.temp.team()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.temp.workspace()
+    }
+
+    /// A `team-lead` that is about to run in this workspace.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        command(self.path(), args)
+    }
+
+    /// Runs `team-lead` to its end.
+    pub(crate) fn lead(&self, args: &[&str]) -> Run {
+        Run::of(self.command(args).output().unwrap())
+    }
+
+    /// The same with this text on its standard input.
+    pub(crate) fn lead_with_input(&self, args: &[&str], input: &str) -> Run {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        // A command that fails before it reads has closed its end.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        Run::of(child.wait_with_output().unwrap())
+    }
+
+    /// Starts `team-lead` and reads what it prints meanwhile.
+    pub(crate) fn start(&self, args: &[&str]) -> Worker {
+        Worker::spawn(&mut self.command(args)).unwrap()
+    }
+
+    /// Starts a process that is the member `name`, and waits until it says so.
+    pub(crate) fn member(&self, name: &str, manners: Manners) -> Worker {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([
+            "support::be_a_member",
+            "--exact",
+            "--nocapture",
+            "--ignored",
+        ]);
+        command.current_dir(self.path()).stderr(Stdio::null());
+        command.env(MANNERS, manners.as_str()).env("NAME", name);
+        let mut worker = Worker::spawn(&mut command).unwrap();
+        while worker.line(LIMIT) != READY {}
+        worker
+    }
+
+    /// Writes a line for a member's log, as its process would.
+    pub(crate) fn log(&self, name: &str, text: &str) {
+        let path = self.log_path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let file = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(path);
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn log_path(&self, name: &str) -> PathBuf {
+        self.team().layout().member_log(&who(name))
+    }
+
+    /// Everything in the team's folder, but for locks, with its size.
+    pub(crate) fn listing(&self) -> Vec<(PathBuf, u64)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.path().to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let size = path.metadata().unwrap();
+                if size.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_none_or(|end| end != "lock") {
+                    found.push((path, size.len()));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// A `team-lead` that is about to run in a folder.
+pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_team-lead"));
+    command.current_dir(folder).env_remove("TEAM_FSYNC");
+    command.stdin(Stdio::null()).args(args);
+    command
+}
+
+impl Run {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("no signal ended it"),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The object that it printed, if all went well.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.code, 0, "{self:?}");
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The error that it printed as an object.
+    #[track_caller]
+    pub(crate) fn json_error(&self, code: u8, kind: &str) -> Value {
+        self.has_code(code);
+        let error: Value =
+            serde_json::from_str(&self.err).unwrap_or_else(|error| panic!("{error}: {self:?}"));
+        assert_eq!(error["error"]["kind"], kind, "{self:?}");
+        assert!(error["error"]["message"].is_string(), "{self:?}");
+        error["error"].clone()
+    }
+
+    /// Makes sure of the exit code.
+    #[track_caller]
+    pub(crate) fn has_code(&self, code: u8) -> &Self {
+        assert_eq!(self.code, i32::from(code), "{self:?}");
+        self
+    }
+
+    /// Makes sure that an error says this, and what to type next.
+    #[track_caller]
+    pub(crate) fn complains(&self, code: u8, words: &str, next: &str) {
+        self.has_code(code);
+        assert!(self.err.contains(words), "{words:?} is not in {self:?}");
+        let next = format!("next: {next}");
+        assert!(self.err.contains(&next), "{next:?} is not in {self:?}");
+        assert_eq!(self.out, "", "errors are no data");
+    }
+}
+
+pub(crate) fn who(name: &str) -> Recipient {
+    name.parse().unwrap()
+}
+
+/// Presses Ctrl-C.
+pub(crate) fn interrupt(worker: &Worker) {
+    let pid = worker.id().to_string();
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -INT \"$1\"", "sh", &pid]);
+    assert!(kill.status().unwrap().success());
+}
+
+/// How a member answers when it is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manners {
+    /// It says yes and ends.
+    Agrees,
+    /// It says no.
+    Refuses,
+    /// It says nothing; SIGTERM ends it.
+    Silent,
+    /// It says nothing, and SIGTERM does not end it.
+    Stubborn,
+}
+
+impl Manners {
+    const ALL: [Self; 4] = [Self::Agrees, Self::Refuses, Self::Silent, Self::Stubborn];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Refuses => "refuses",
+            Self::Silent => "silent",
+            Self::Stubborn => "stubborn",
+        }
+    }
+}
+
+/// What a member says when it can be talked to.
+const READY: &str = "the member is ready";
+
+/// Not a test: what the test program does when it is started as a member.
+#[test]
+#[expect(clippy::print_stdout, reason = "its parent waits for the line")]
+#[ignore = "other tests start this as a process of its own"]
+fn be_a_member() {
+    let Ok(manners) = std::env::var(MANNERS) else {
+        return;
+    };
+    let manners = Manners::ALL.into_iter().find(|m| m.as_str() == manners);
+    let manners = manners.expect("known manners");
+    if manners == Manners::Stubborn {
+        let heard = std::sync::Arc::default();
+        signal_hook::flag::register(signal_hook::consts::SIGTERM, heard).unwrap();
+    }
+    let team = TeamDir::open(Path::new("."), Options::default()).unwrap();
+    let owner = who(&std::env::var("NAME").unwrap());
+    let mut post = Post::open(&team, &owner, WatchChoice::Auto).unwrap();
+    be(&team, &post, Phase::Idle, MemberStatus::Idle);
+    // The first line of the test harness may lack its end.
+    println!("\n{READY}");
+    loop {
+        let delivery = post.next(None).unwrap().unwrap_or_default();
+        for received in delivery.mail {
+            let Line::Message(Message {
+                body: Body::ShutdownRequest { request_id, .. },
+                ..
+            }) = received.line
+            else {
+                continue;
+            };
+            match manners {
+                Manners::Agrees => {
+                    answer(&team, &post, &request_id, true);
+                    be(&team, &post, Phase::Shutdown, MemberStatus::Shutdown);
+                    return;
+                }
+                Manners::Refuses => answer(&team, &post, &request_id, false),
+                Manners::Silent | Manners::Stubborn => {}
+            }
+        }
+    }
+}
+
+/// Says what a member is doing, in its live state and in the roster.
+pub(crate) fn be(team: &TeamDir, post: &Post, phase: Phase, status: MemberStatus) {
+    let guard = post.guard();
+    let state = LiveState::new(guard.incarnation(), phase, now());
+    team.write_live_state(guard, &state).unwrap();
+    let changed = team.update_roster(|roster| {
+        if let Recipient::Member(name) = guard.owner() {
+            roster.member_mut(name).unwrap().status = status.clone();
+        }
+        Ok::<_, RosterError>(())
+    });
+    changed.unwrap();
+}
+
+fn answer(team: &TeamDir, post: &Post, id: &RequestId, approve: bool) {
+    let mut message = Message::new(Body::ShutdownResponse {
+        request_id: id.clone(),
+        approve,
+        reason: "the parser is half done".to_owned(),
+    });
+    message.id = Some(MessageId::new(&format!("{id}/answer")).unwrap());
+    message.from = Some(Party::from(post.guard().owner().clone()).into());
+    message.from_incarnation = Some(post.guard().incarnation());
+    message.to = Some(Recipient::Lead);
+    team.send(message).unwrap();
+}
+
+/// Waits until a file contains a text.
+#[track_caller]
+pub(crate) fn wait_for_text(path: &Path, text: &str) {
+    let what = format!("{text:?} in {}", path.display());
+    wait_until(&what, LIMIT, || {
+        std::fs::read_to_string(path).is_ok_and(|found| found.contains(text))
+    });
+}
