@@ -77,9 +77,7 @@ impl From<KillError> for Failure {
                     .hint(format!("team-lead restart {name}"))
             }
             KillError::Unkillable { .. } => Self::new(Kind::StillRunning, message),
-            KillError::Witness(_) | KillError::Mourn { .. } | KillError::Life(_) => {
-                Self::failed(message)
-            }
+            KillError::Witness(_) | KillError::Mourn { .. } => Self::failed(message),
         }
     }
 }

@@ -14,9 +14,9 @@ use teamdir::TeamDir;
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How long a killed process may take to go.
 const KILL_WAIT: Duration = Duration::from_secs(10);
-/// How long a kill waits for whoever starts or ends the member. It is safe without that; only
-/// dealing with the death is left to him then.
-const LIFE_WAIT: Duration = Duration::from_secs(1);
+/// How long whoever starts or ends the member is waited for. If he takes longer, dealing with the
+/// death is left to him.
+const LIFE_WAIT: Duration = Duration::from_secs(10);
 
 /// A process that was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,55 +62,49 @@ pub enum KillError {
         /// Why.
         source: MournError,
     },
-    /// The lock of its life could not be used.
-    #[error(transparent)]
-    Life(#[from] LifeError),
 }
 
 /// Kills the process of a member with SIGKILL, and deals with its death as with any other.
 pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
     let name = find(team, name)?.name;
     let owner = Recipient::Member(name.clone());
-    let life = match Life::hold(team, &name, LIFE_WAIT) {
-        Ok(life) => Some(life),
-        Err(LifeError::Busy { .. }) => None,
-        Err(error @ (LifeError::Lock(_) | LifeError::Roster(_))) => return Err(error.into()),
-    };
-    let Some(witness) = Witness::of(team, &owner)? else {
+    let Some(process) = Witness::of(team, &owner)? else {
         return Err(KillError::NotRunning { name });
     };
-    let pid = witness.holder().pid;
-    witness.signal(Signal::KILL)?;
-    if !witness.wait(KILL_WAIT) {
+    let (pid, incarnation) = (process.holder().pid, process.incarnation());
+    process.signal(Signal::KILL)?;
+    if !process.wait(KILL_WAIT) {
         return Err(KillError::Unkillable { name, pid });
     }
-    let killed = Killed {
-        swept: sweep(team, &owner),
-        pid,
-        incarnation: witness.incarnation(),
-        name,
+    let swept = match Life::hold(team, &name, LIFE_WAIT) {
+        Ok(life) => {
+            let swept = sweep(team, &life);
+            let mourned = mourn_held(team, &life);
+            mourned.map(|_| swept)
+        }
+        // Whoever starts or ends it does the rest.
+        Err(LifeError::Busy { .. }) => Ok(0),
+        Err(error @ (LifeError::Lock(_) | LifeError::Roster(_))) => Err(error.into()),
     };
-    if let Some(life) = &life
-        && let Err(source) = mourn_held(team, life)
-    {
-        let name = killed.name;
-        return Err(KillError::Mourn { name, source });
+    match swept {
+        Ok(swept) => Ok(Killed {
+            name,
+            pid,
+            incarnation,
+            swept,
+        }),
+        Err(source) => Err(KillError::Mourn { name, source }),
     }
-    Ok(killed)
 }
 
 /// Ends a process: SIGTERM, some time, SIGKILL. Returns whether it is gone.
-pub(crate) fn end(
-    team: &TeamDir,
-    owner: &Recipient,
-    process: &Witness,
-) -> Result<bool, WitnessError> {
+pub(crate) fn end(team: &TeamDir, life: &Life, process: &Witness) -> Result<bool, WitnessError> {
     process.signal(Signal::TERM)?;
     if process.wait(GRACE) {
         return Ok(true);
     }
     process.signal(Signal::KILL)?;
     let gone = process.wait(KILL_WAIT);
-    sweep(team, owner);
+    sweep(team, life);
     Ok(gone)
 }

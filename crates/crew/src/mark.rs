@@ -1,8 +1,9 @@
 //! The mark that a member's commands carry, and ending those that outlived it.
 
+use crate::life::Life;
 use protocol::Recipient;
 use supervisor::kill_survivors;
-use teamdir::TeamDir;
+use teamdir::{Liveness, TeamDir};
 
 /// What the mark of every command of this member begins with: the owner that its tools are given.
 /// It tells the same names of two teams apart.
@@ -15,11 +16,18 @@ pub fn mark_of(team: &TeamDir, owner: &Recipient) -> String {
     format!("{}:{owner}", workspace.display())
 }
 
-/// Kills what the commands of a member left when its process was killed. Returns how many
-/// processes there were.
-pub(crate) fn sweep(team: &TeamDir, owner: &Recipient) -> usize {
-    let mark = mark_of(team, owner);
-    kill_survivors(|found| is_of(found, &mark))
+/// Kills what the commands of a member left when its process went. Returns how many processes
+/// there were. A life that runs has commands of its own, and those are left alone: whoever holds
+/// the life lock knows that none begins meanwhile.
+pub(crate) fn sweep(team: &TeamDir, life: &Life) -> usize {
+    let owner = Recipient::Member(life.name.clone());
+    match team.liveness(&owner) {
+        Ok(Liveness::Gone(_)) => {
+            let mark = mark_of(team, &owner);
+            kill_survivors(|found| is_of(found, &mark))
+        }
+        Ok(Liveness::Alive(_)) | Err(_) => 0,
+    }
 }
 
 /// Whether a command's mark is that of an owner: the owner, a dot, and the command's number.

@@ -9,6 +9,7 @@
 use crate::answers::judge_unread;
 use crate::claims;
 use crate::life::{Life, LifeError};
+use crate::mark::sweep;
 use crate::view::state_of;
 use coordination::MemberState;
 use dealings::{BoardError, expire_due, notice};
@@ -115,6 +116,8 @@ pub(crate) fn mourn_held(team: &TeamDir, life: &Life) -> Result<Mourned, MournEr
         return Ok(Mourned::Nothing);
     }
     let (name, incarnation) = (&member.name, member.incarnation);
+    // Before its tasks go to others: what it left running could get in their way.
+    sweep(team, life);
     let why = format!("'{name}' died in life {incarnation}");
     let tasks = claims::left_by(team, name, incarnation, &why)?;
     claims::release(team, name, incarnation, &why)?;

@@ -1,6 +1,6 @@
 //! What a member is to be, and its entry in the roster.
 
-use protocol::{AgentName, Incarnation, Member, MemberStatus, RestartPolicy};
+use protocol::{AgentName, Incarnation, Member, RestartPolicy};
 use teamdir::{RosterError, TeamDir, new_message_id, now};
 
 /// Whom to start, and as what. What is not said stays as it was if the member is known.
@@ -136,10 +136,5 @@ impl Recruit {
 pub(crate) fn begin_life(member: &mut Member) {
     if member.incarnation > Incarnation(0) {
         member.mourned = member.mourned.max(Some(member.incarnation));
-    }
-    // A foreign program need not know of this word. If it dies without having said goodbye, the
-    // word of an earlier life must not pass for one.
-    if member.exec.is_some() {
-        member.status = MemberStatus::Idle;
     }
 }

@@ -3,7 +3,7 @@
 use crate::claims;
 use crate::end::end;
 use crate::life::{Life, LifeError};
-use crate::mourn::{MournError, mourn_held};
+use crate::mourn::{MournError, mourn_held, note_mourned};
 use crate::programs::Programs;
 use crate::recruit::{Before, begin_life};
 use crate::spawn::{SpawnError, Spawned, patience, start};
@@ -89,7 +89,7 @@ pub fn restart(
     let life = Life::hold(team, name, patience(programs))?;
     let member = find(team, &life.name)?;
     match cause {
-        Cause::Person => end_living(team, &member)?,
+        Cause::Person => end_living(team, &life)?,
         Cause::Policy => {
             let (state, ..) = state_of(team, &member)?;
             if !matches!(state, MemberState::Dead { .. }) {
@@ -118,13 +118,13 @@ pub fn restart(
 }
 
 /// Ends the living process of a member, if there is one. That is no death to be mourned.
-fn end_living(team: &TeamDir, member: &Member) -> Result<(), RestartError> {
-    let name = &member.name;
+fn end_living(team: &TeamDir, life: &Life) -> Result<(), RestartError> {
+    let name = &life.name;
     let owner = Recipient::Member(name.clone());
     let Some(process) = Witness::of(team, &owner)? else {
         return Ok(());
     };
-    if !end(team, &owner, &process)? {
+    if !end(team, life, &process)? {
         return Err(RestartError::Unkillable {
             name: name.clone(),
             pid: process.holder().pid,
@@ -134,7 +134,7 @@ fn end_living(team: &TeamDir, member: &Member) -> Result<(), RestartError> {
     let why = format!("'{name}' was restarted after life {ended}");
     claims::release(team, name, ended, &why)?;
     // Only now: if we had been killed before, the death would be somebody's to deal with.
-    Ok(crate::mourn::note_mourned(team, name, ended)?)
+    Ok(note_mourned(team, name, ended)?)
 }
 
 /// Makes the roster's entry ready for the next life. Returns what is put back if that comes to

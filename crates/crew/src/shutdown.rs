@@ -25,6 +25,8 @@ use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// How long whoever else starts, ends or mourns the member is waited for.
+const LIFE_WAIT: Duration = Duration::from_secs(2);
 /// How long a living lead has to take in an answer that it has read, after its sender is gone.
 const LEAD_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -73,7 +75,7 @@ pub fn follow_shutdown(
             events.extend(followed.carry_out(actions)?);
         }
         if course.request().status() == RequestStatus::Approved {
-            followed.hold_life();
+            followed.hold_life(Duration::ZERO);
         }
         if let Some(outcome) = course.outcome() {
             followed.settle(outcome)?;
@@ -177,7 +179,7 @@ impl<'a> Followed<'a> {
     }
 
     fn signal(&mut self, signal: Signal) -> Result<(), FollowError> {
-        self.hold_life();
+        self.hold_life(LIFE_WAIT);
         match &self.process {
             Ok(Some(process)) => Ok(process.signal(signal)?),
             // It went before it could be looked at.
@@ -196,9 +198,9 @@ impl<'a> Followed<'a> {
     }
 
     /// Tries to take the right to end the process. If somebody else has it, he minds it.
-    fn hold_life(&mut self) {
+    fn hold_life(&mut self, wait: Duration) {
         if self.life.is_none() {
-            self.life = Life::hold(self.team, &self.name, Duration::ZERO).ok();
+            self.life = Life::hold(self.team, &self.name, wait).ok();
         }
     }
 
@@ -262,11 +264,15 @@ impl<'a> Followed<'a> {
     }
 
     /// Leaves everything as after a good end, where the process is gone on our account.
-    fn settle(&self, outcome: &ShutdownOutcome) -> Result<(), FollowError> {
+    fn settle(&mut self, outcome: &ShutdownOutcome) -> Result<(), FollowError> {
         match outcome {
             ShutdownOutcome::Terminated | ShutdownOutcome::Killed => {
-                sweep(self.team, &self.owner);
-                self.note_end()
+                self.note_end()?;
+                self.hold_life(LIFE_WAIT);
+                if let Some(life) = &self.life {
+                    sweep(self.team, life);
+                }
+                Ok(())
             }
             ShutdownOutcome::Left => self.note_end(),
             ShutdownOutcome::Ended => {
