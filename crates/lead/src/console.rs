@@ -17,8 +17,7 @@ mod printer;
 mod render;
 mod stdin;
 
-pub(crate) use clean::one_line;
-pub use render::{Mode, Said};
+pub(crate) use render::{Mode, Said};
 
 use colour::Colour;
 use editor::Restore;
@@ -34,7 +33,7 @@ const TYPED_AHEAD: usize = 64;
 
 /// What the person does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub(crate) enum Input {
     /// Types a line.
     Line(String),
     /// Presses Ctrl-C.
@@ -56,7 +55,7 @@ pub struct Surroundings {
 
 /// The console of one lead.
 #[derive(Debug)]
-pub struct Console {
+pub(crate) struct Console {
     speaker: Speaker,
     printer: Printer,
     restore: Option<Restore>,
@@ -64,7 +63,7 @@ pub struct Console {
 
 /// Shows things. Clones share the console.
 #[derive(Clone, Debug)]
-pub struct Speaker {
+pub(crate) struct Speaker {
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -76,7 +75,7 @@ struct Shared {
 
 impl Mode {
     /// How the lead is used: with a prompt, at a terminal, or otherwise.
-    pub fn choose(has_prompt: bool) -> Self {
+    pub(crate) fn choose(has_prompt: bool) -> Self {
         let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         match (has_prompt, at_terminal) {
             (true, _) => Self::OneShot,
@@ -88,7 +87,7 @@ impl Mode {
 
 impl Console {
     /// Opens the console, and returns what is typed at it. In a one-shot nothing is read.
-    pub fn open(mode: Mode, surroundings: &Surroundings) -> (Self, mpsc::Receiver<Input>) {
+    pub(crate) fn open(mode: Mode, surroundings: &Surroundings) -> (Self, mpsc::Receiver<Input>) {
         let (typed, input) = mpsc::channel(TYPED_AHEAD);
         let mut sink = Sink::Streams;
         let mut restore = None;
@@ -122,12 +121,12 @@ impl Console {
     }
 
     /// What shows things at it.
-    pub fn speaker(&self) -> Speaker {
+    pub(crate) fn speaker(&self) -> Speaker {
         self.speaker.clone()
     }
 
     /// Shows what is left and gives the terminal back.
-    pub fn close(self) {
+    pub(crate) fn close(self) {
         self.speaker.finish();
         self.printer.finish(self.restore.is_some());
         drop(self.restore);
@@ -136,7 +135,7 @@ impl Console {
 
 impl Speaker {
     /// Shows something. Returns at once.
-    pub fn say(&self, said: &Said<'_>) {
+    pub(crate) fn say(&self, said: &Said<'_>) {
         self.with(|shared| {
             let pieces = shared.render.say(said);
             shared.pieces.push(pieces);
@@ -144,7 +143,7 @@ impl Speaker {
     }
 
     /// Shows a word of the program.
-    pub fn notice(&self, text: &str) {
+    pub(crate) fn notice(&self, text: &str) {
         self.say(&Said::Notice(text));
     }
 

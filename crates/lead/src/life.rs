@@ -93,6 +93,11 @@ impl Life {
         }
     }
 
+    /// Gives the program's words to the model, when it works next.
+    pub(crate) fn mention(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
     /// Whether more lines are wanted. A program may write them faster than they can be done.
     pub(crate) fn wants_input(&self) -> bool {
         self.plan.mode == Mode::Terminal || self.queue.len() < 16
@@ -186,7 +191,7 @@ impl Life {
     fn mail(&mut self, newest: u64, now: Instant) {
         self.look.rests = 0;
         self.newest = self.newest.max(newest);
-        if self.newest > self.tried {
+        if newest > self.tried {
             self.wake(now);
         }
     }
@@ -295,11 +300,10 @@ impl Life {
             }
             Some(Wish::Leave) => self.leave(Why::Person, actions),
             None if self.wake.is_some_and(|since| since + BURST <= now) => self.turn(None, actions),
-            None if self.waits_for_rest() => {
-                if !std::mem::replace(&mut self.look.under_way, true) {
-                    let after = self.look.pause();
-                    actions.push(Action::LookForRest { after });
-                }
+            None if self.waits_for_rest() && !self.look.under_way => {
+                self.look.under_way = true;
+                let after = self.look.pause();
+                actions.push(Action::LookForRest { after });
             }
             None => {}
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A line, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Typed {
+pub(crate) enum Typed {
     /// Nothing.
     Blank,
     /// The wish to leave.
@@ -19,7 +19,7 @@ pub enum Typed {
 
 /// A command to the program itself. None of them asks the model, but for `/compact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub(crate) enum Command {
     /// Who is in the team, and in which state.
     Team,
     /// The lead's mail that the model has not seen.
@@ -38,7 +38,7 @@ pub enum Command {
 
 impl Command {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Team,
         Self::Inbox,
         Self::Tasks,
@@ -49,7 +49,7 @@ impl Command {
     ];
 
     /// How it is typed.
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Team => "/team",
             Self::Inbox => "/inbox",
@@ -82,7 +82,7 @@ impl fmt::Display for Command {
 
 impl Typed {
     /// Reads a line.
-    pub fn parse(line: &str) -> Self {
+    pub(crate) fn parse(line: &str) -> Self {
         let line = line.trim();
         match line.to_lowercase().as_str() {
             "" => return Self::Blank,

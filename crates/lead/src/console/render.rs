@@ -10,7 +10,7 @@ const MOST_LINES: usize = 40;
 
 /// Where the lead is used from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// A person at a terminal, with a prompt.
     Terminal,
     /// A program or a file that gives one query a line.
@@ -21,7 +21,7 @@ pub enum Mode {
 
 /// Something to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said<'a> {
+pub(crate) enum Said<'a> {
     /// More of the lead's text.
     Text(&'a str),
     /// The lead's text since the last end of a block is void: the call is made again.

@@ -197,6 +197,20 @@ fn mail_that_asks_for_nothing_waits_for_the_next_turn() {
     let mut stage = Stage::new(Mode::Terminal, None);
     assert_eq!(stage.tell(Event::Mail { newest: 0 }), []);
     assert_eq!(stage.after_the_burst(), []);
+    // Also after mail that did ask for something.
+    stage.tell(Event::Mail { newest: 7 });
+    stage.after_the_burst();
+    stage.finished("read");
+    stage.tell(Event::Mail { newest: 0 });
+    assert_eq!(stage.after_the_burst(), []);
+}
+
+#[test]
+fn what_is_mentioned_waits_for_the_next_turn() {
+    let mut stage = Stage::new(Mode::Terminal, None);
+    stage.life.mention("by the way".to_owned());
+    assert_eq!(stage.after_the_burst(), []);
+    assert_eq!(stage.typed("hello"), [turn(&["by the way", "hello"])]);
 }
 
 #[test]

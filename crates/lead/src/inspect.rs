@@ -1,0 +1,138 @@
+//! One look at the whole team, with everything set right that can be. It waits for files and locks,
+//! so it runs on a thread of its own.
+
+use crate::care::Dead;
+use coordination::{Addressee, MemberState};
+use crew::{MemberView, Quiet, Repairs, Witness, decide_restart, repair, views};
+use dealings::addressee;
+use protocol::{
+    AgentName, Incarnation, Recipient, Request, RequestKind, RequestStatus, RestartPolicy,
+    TaskStatus,
+};
+use std::collections::BTreeMap;
+use teamdir::{TeamDir, now};
+
+/// What a look brought to light.
+#[derive(Debug, Default)]
+pub(crate) struct Inspection {
+    /// Living members that were not watched yet.
+    pub(crate) witnesses: Vec<(AgentName, Witness)>,
+    pub(crate) dead: Vec<Dead>,
+    /// Who has failed or is dead, in which life.
+    pub(crate) failed: Vec<(AgentName, Incarnation)>,
+    /// Requests that wait for an answer.
+    pub(crate) pending: Vec<Request>,
+    /// Shutdowns that somebody has to carry to their end.
+    pub(crate) shutdowns: Vec<Request>,
+    /// How many tasks there are, and how many of them are done.
+    pub(crate) tasks: (usize, usize),
+    pub(crate) repairs: Repairs,
+}
+
+/// Looks at everything. `watched` says which lives are watched already.
+pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>) -> Inspection {
+    let mut found = Inspection {
+        repairs: repair(team),
+        ..Inspection::default()
+    };
+    match views(team) {
+        Ok(views) => views
+            .iter()
+            .for_each(|view| found.member(team, view, watched)),
+        Err(error) => found.repairs.problems.push(error.to_string()),
+    }
+    match team.requests() {
+        Ok(requests) => requests
+            .into_iter()
+            .flatten()
+            .for_each(|r| found.request(team, r)),
+        Err(error) => found.repairs.problems.push(error.to_string()),
+    }
+    found.pending.sort_by_key(|request| request.created_at);
+    if let Ok(look) = dealings::list(team) {
+        let done = |task: &&protocol::Task| task.status == TaskStatus::Completed;
+        let all = look.board.tasks();
+        found.tasks = (all.count(), look.board.tasks().filter(done).count());
+    }
+    found
+}
+
+impl Inspection {
+    fn member(
+        &mut self,
+        team: &TeamDir,
+        view: &MemberView,
+        watched: &BTreeMap<AgentName, Incarnation>,
+    ) {
+        let member = &view.member;
+        let (name, life) = (&member.name, member.incarnation);
+        match &view.state {
+            MemberState::Dead { incarnation } => {
+                self.failed.push((name.clone(), life));
+                self.dead.push(Dead {
+                    name: name.clone(),
+                    life: *incarnation,
+                    decision: decide_restart(member, "its process died", now()),
+                });
+            }
+            MemberState::Failed { .. } => self.failed.push((name.clone(), life)),
+            MemberState::Starting { .. }
+            | MemberState::Working { .. }
+            | MemberState::Waiting { .. }
+            | MemberState::Idle { .. }
+            | MemberState::Hung { .. }
+            | MemberState::Shutdown => {}
+        }
+        let held = view.holder.as_ref().map(|holder| holder.incarnation);
+        if view.state.is_alive() && (held.is_none() || watched.get(name) != held.as_ref()) {
+            match Witness::of(team, &Recipient::Member(name.clone())) {
+                Ok(Some(witness)) => self.witnesses.push((name.clone(), witness)),
+                // It went meanwhile; the next look finds it dead.
+                Ok(None) => {}
+                Err(error) => self.repairs.problems.push(error.to_string()),
+            }
+        }
+    }
+
+    fn request(&mut self, team: &TeamDir, request: Request) {
+        let runs = || match (addressee(team, &request.to), request.to_incarnation) {
+            (Addressee::Alive(life), Some(asked)) => life == asked,
+            (Addressee::Alive(_) | Addressee::Gone | Addressee::Unknown, _) => false,
+        };
+        let is_shutdown = request.kind() == RequestKind::Shutdown;
+        match request.status() {
+            RequestStatus::Pending => {
+                if is_shutdown {
+                    self.shutdowns.push(request.clone());
+                }
+                self.pending.push(request);
+            }
+            RequestStatus::Approved if is_shutdown && runs() => self.shutdowns.push(request),
+            RequestStatus::Approved | RequestStatus::Rejected | RequestStatus::Expired => {}
+        }
+    }
+}
+
+/// Whether nothing happens any more by itself, and who failed.
+pub(crate) enum Calm {
+    No,
+    Yes {
+        /// Who failed or is dead.
+        failed: Vec<AgentName>,
+    },
+}
+
+/// Looks whether the team is at rest. A dead member that its policy will bring back is not.
+pub(crate) fn calm(team: &TeamDir) -> Calm {
+    let Ok(Quiet::Yes { failed, .. }) = crew::quiet(team) else {
+        return Calm::No;
+    };
+    let comes_back = |view: &MemberView| {
+        matches!(view.state, MemberState::Dead { .. })
+            && view.member.restart == Some(RestartPolicy::OnFailure)
+    };
+    match views(team) {
+        Ok(views) if !views.iter().any(comes_back) => Calm::Yes { failed },
+        Ok(_) | Err(_) => Calm::No,
+    }
+}

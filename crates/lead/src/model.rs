@@ -1,0 +1,67 @@
+//! Which model the lead thinks with.
+
+use llm::choice::{BuildError, ChoiceError, ChosenBy};
+use llm::{ClientOptions, Model, ModelChoice, Variables, choose, parse_dotenv};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What is said when nobody chose a model.
+const NONE_CHOSEN: &str = "No model is chosen, so `offline` is used, a small follower of plain \
+    instructions that is no LLM. Choose with --model or TEAM_MODEL: anthropic:NAME, openai:NAME, \
+    script:FILE.";
+
+/// Why there is no model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The value chooses none.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// The chosen one cannot be used.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// A model, ready to be asked.
+pub(crate) struct Chosen {
+    pub(crate) model: Arc<dyn Model>,
+    /// What teammates are told to think with: what the person chose for this run.
+    pub(crate) for_teammates: Option<String>,
+    /// A word to the person, if nothing was chosen.
+    pub(crate) remark: Option<&'static str>,
+}
+
+/// Chooses and builds the lead's model.
+pub(crate) fn build(value: Option<&str>, variables: &Variables) -> Result<Chosen, ModelError> {
+    let chosen = choose(value, variables)?;
+    let choice = match chosen.choice {
+        // Teammates run in another folder.
+        ModelChoice::Script(path) => {
+            ModelChoice::Script(std::path::absolute(&path).unwrap_or(path))
+        }
+        choice => choice,
+    };
+    let (for_teammates, remark) = match chosen.by {
+        ChosenBy::Caller => (Some(choice.to_string()), None),
+        ChosenBy::Variable(_) => (None, None),
+        ChosenBy::Default => (None, Some(NONE_CHOSEN)),
+    };
+    let model = choice.build(variables, "lead", ClientOptions::default())?;
+    Ok(Chosen {
+        model: model.unwrap_or_else(|| Arc::new(llm::OfflineModel)),
+        for_teammates,
+        remark,
+    })
+}
+
+/// The variables of the process, filled up from the workspace's `.env`.
+pub(crate) fn variables(workspace: &Path) -> Variables {
+    let own = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        Some((name, value.into_string().ok()?))
+    });
+    let mut variables: Variables = own.collect();
+    if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
+        variables.fill(parse_dotenv(&text));
+    }
+    variables
+}

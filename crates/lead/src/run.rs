@@ -1,0 +1,262 @@
+//! Setting the lead up, and taking it down.
+
+use crate::clerk::LeadClerk;
+use crate::console::{Console, Input, Mode, Said, Surroundings};
+use crate::hooks::{LeadHooks, LeadSeat};
+use crate::jobs::Jobs;
+use crate::lead::{Finish, Lead, State};
+use crate::life::{Life, Plan};
+use crate::model::{self, Chosen, ModelError};
+use crate::turn::{Seat, Worker};
+use crate::watch::{Signals, Watch};
+use agent::{Agent, Settings};
+use crew::{NoTeammate, Programs};
+use desk::{Desk, DeskError, DeskHost, Memory};
+use protocol::Recipient;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use teamdir::{JoinError, PathError, PostError, TeamDir};
+use teamtools::{TeamContext, lead_tools};
+use tokio::sync::mpsc::Receiver;
+use tools::{
+    Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext, Workspace,
+};
+
+/// How long jobs may take to end with the process. What they do is safe to be killed in.
+const LAST_JOBS: Duration = Duration::from_millis(200);
+
+/// What can be chosen about a run.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// The only prompt; without one they are typed.
+    pub prompt: Option<String>,
+    /// Whether the conversation of the lead before goes on.
+    pub resume: bool,
+    /// Whether the team stays when the lead leaves.
+    pub keep: bool,
+    /// The model.
+    pub model: Option<String>,
+    /// How long the whole run may take.
+    pub timeout: Option<Duration>,
+    /// How many times the model may be asked in a turn; 0 is without limit.
+    pub max_rounds: Option<u32>,
+    /// How long members have to answer when the lead leaves.
+    pub leave_timeout: Duration,
+    /// Whether the answer to the prompt is returned and not printed.
+    pub return_answer: bool,
+    /// What the environment says about the console.
+    pub surroundings: Surroundings,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// The exit code.
+    pub code: u8,
+    /// The answer to the prompt, if it was not printed.
+    pub answer: Option<String>,
+}
+
+/// Why a lead did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another lead has the folder.
+    #[error("another lead works in {folder}: {holder}")]
+    Held {
+        /// The folder.
+        folder: String,
+        /// Who, in words.
+        holder: JoinError,
+    },
+    /// The lead's place cannot be taken.
+    #[error(transparent)]
+    Desk(DeskError),
+    /// There is no model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// There is no program for teammates.
+    #[error(transparent)]
+    NoTeammate(#[from] NoTeammate),
+    /// The folder to work in cannot be used.
+    #[error(transparent)]
+    Workspace(#[from] OpenWorkspaceError),
+    /// Two tools bear the same name.
+    #[error(transparent)]
+    Tools(#[from] DuplicateTool),
+    /// A new conversation could not be begun.
+    #[error(transparent)]
+    Journal(#[from] PathError),
+    /// The system refuses what the lead needs.
+    #[error("cannot wait for signals and files: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Runs the lead until it leaves.
+pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
+    let variables = model::variables(team.workspace());
+    let chosen = model::build(options.model.as_deref(), &variables)?;
+    let programs = Programs::find()?;
+    let (desk, memory) = open(team)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mode = Mode::choose(options.prompt.is_some());
+    let (console, input) = Console::open(mode, &options.surroundings);
+    let parts = Parts {
+        team,
+        options,
+        mode,
+        desk: &desk,
+        console: &console,
+    };
+    let finish = runtime.block_on(parts.live(chosen, programs, memory, input));
+    runtime.shutdown_timeout(LAST_JOBS);
+    let ended = finish.map(|finish| close(&console, finish, options.return_answer));
+    console.close();
+    let _ = desk.close();
+    ended
+}
+
+fn open(team: &TeamDir) -> Result<(Desk, Memory), RunError> {
+    Desk::open(team, &Recipient::Lead, false).map_err(|error| match error {
+        DeskError::Post(PostError::Join(holder @ JoinError::Held { .. })) => RunError::Held {
+            folder: team.layout().root().display().to_string(),
+            holder,
+        },
+        error @ (DeskError::Post(_) | DeskError::Memory(_)) => RunError::Desk(error),
+    })
+}
+
+fn close(console: &Console, finish: Finish, return_answer: bool) -> Ended {
+    let Finish { code, mut answer } = finish;
+    if let Some(text) = answer.take_if(|_| !return_answer) {
+        console.speaker().say(&Said::Answer(&text));
+    }
+    Ended { code, answer }
+}
+
+/// What the parts of a lead are made of.
+struct Parts<'a> {
+    team: &'a TeamDir,
+    options: &'a RunOptions,
+    mode: Mode,
+    desk: &'a Desk,
+    console: &'a Console,
+}
+
+impl Parts<'_> {
+    async fn live(
+        &self,
+        chosen: Chosen,
+        programs: Programs,
+        mut memory: Memory,
+        input: Receiver<Input>,
+    ) -> Result<Finish, RunError> {
+        let signals = Signals::listen()?;
+        let speaker = self.console.speaker();
+        if let Some(remark) = chosen.remark {
+            speaker.notice(remark);
+        }
+        if !self.options.resume {
+            self.desk.begin_anew(&mut memory.conversation)?;
+        }
+        self.desk.employ(Box::new(LeadClerk {
+            team: self.team.clone(),
+            life: self.desk.life(),
+            speaker: speaker.clone(),
+        }));
+        self.desk.watch_board();
+        self.desk.watch_requests(true);
+        self.desk.announce();
+        let life = self.life(&memory);
+        let background = Background::new();
+        let seat = self.seat(chosen, &programs, memory, &background)?;
+        let (jobs, reports) = Jobs::new(self.team.clone(), self.desk.me(), programs);
+        let timeout = self.options.timeout;
+        let lead = Lead {
+            desk: self.desk.clone(),
+            life,
+            seat,
+            background,
+            speaker,
+            jobs,
+            reports,
+            watch: Watch::default(),
+            patience: self.options.leave_timeout,
+            deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            state: State::default(),
+        };
+        Ok(lead.live(input, signals).await)
+    }
+
+    fn life(&self, memory: &Memory) -> Life {
+        let plan = Plan {
+            mode: self.mode,
+            keep: self.options.keep,
+        };
+        let unfinished = memory.conversation.is_waiting();
+        let prompt = self.options.prompt.clone();
+        let mut life = Life::new(plan, prompt, unfinished, Instant::now());
+        if self.options.resume && !memory.lost_commands.is_empty() {
+            let lost: Vec<String> = memory
+                .lost_commands
+                .iter()
+                .map(|id| format!("[bg:{id}] failed: it was ended when the lead's process ended"))
+                .collect();
+            life.mention(format!(
+                "<background-results>\n{}\n</background-results>",
+                lost.join("\n")
+            ));
+        }
+        life
+    }
+
+    fn seat(
+        &self,
+        chosen: Chosen,
+        programs: &Programs,
+        memory: Memory,
+        background: &Background,
+    ) -> Result<Seat, RunError> {
+        let registry = self.registry(&chosen, programs, background)?;
+        let layout = self.team.layout();
+        let workspace = Workspace::open(self.team.workspace(), [layout.root().to_path_buf()])?;
+        let output = OutputFolder::new(layout.member_outputs(&Recipient::Lead));
+        let owner = crew::mark_of(self.team, &Recipient::Lead);
+        let context = ToolContext::new(workspace, output, &owner);
+        let mut settings = Settings::default();
+        if let Some(rounds) = self.options.max_rounds {
+            settings.max_rounds = rounds;
+        }
+        let agent = Agent::new(
+            chosen.model,
+            Arc::new(registry),
+            context,
+            settings,
+            memory.conversation,
+        );
+        let hooks = LeadHooks::new(self.team.clone(), self.console.speaker());
+        let worker = Worker {
+            agent: agent.with_background(background.clone()),
+            host: DeskHost::new(self.desk.clone(), hooks),
+        };
+        Ok(Seat::Free(Box::new(worker)))
+    }
+
+    fn registry(
+        &self,
+        chosen: &Chosen,
+        programs: &Programs,
+        background: &Background,
+    ) -> Result<Registry, DuplicateTool> {
+        let context = TeamContext {
+            team: self.team.clone(),
+            me: self.desk.me(),
+            role: "lead".to_owned(),
+        };
+        let seat: Arc<dyn teamtools::Seat> = Arc::new(LeadSeat(self.desk.clone()));
+        let model = chosen.for_teammates.clone();
+        lead_tools(&context, &seat, background, programs, model)
+    }
+}

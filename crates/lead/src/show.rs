@@ -1,0 +1,124 @@
+//! What the commands of the person show.
+
+use crate::prompt::request_words;
+use crate::typed::{self, Command};
+use crew::{MemberView, views};
+use desk::Desk;
+use protocol::{Recipient, RequestKind, RequestStatus, Tally};
+use teamdir::TeamDir;
+use teamtools::member_line;
+
+/// How many requests that are over are shown.
+const OLD_REQUESTS: usize = 5;
+
+/// The text for a command.
+pub(crate) fn show(command: Command, desk: &Desk) -> String {
+    let team = desk.team();
+    match command {
+        Command::Team => members(team),
+        Command::Inbox => inbox(desk),
+        Command::Tasks => match dealings::list(team) {
+            Ok(look) => look.board.to_string(),
+            Err(error) => error.to_string(),
+        },
+        Command::Requests => requests(team),
+        Command::Costs => costs(team),
+        Command::Help | Command::Compact => typed::help(),
+    }
+}
+
+fn members(team: &TeamDir) -> String {
+    match views(team) {
+        Ok(views) if views.is_empty() => "No teammates.".to_owned(),
+        Ok(views) => {
+            let lines: Vec<String> = views.iter().map(member).collect();
+            lines.join("\n")
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+fn member(view: &MemberView) -> String {
+    let mut line = member_line(view);
+    if let Some(holder) = &view.holder {
+        line.push_str(&format!(", process {}", holder.pid));
+    }
+    line.push_str(&format!(", life {}", view.member.incarnation));
+    if let Some(task) = view.task {
+        line.push_str(&format!(", task #{task}"));
+    }
+    if view.unread > 0 {
+        line.push_str(&format!(", {} unread", view.unread));
+    }
+    line
+}
+
+fn inbox(desk: &Desk) -> String {
+    let letters = desk.waiting_letters();
+    let shown = letters.iter().filter(|letter| letter.shown);
+    let lines: Vec<String> = shown.map(desk::Letter::words).collect();
+    match lines.is_empty() {
+        true => "The lead has read all its mail.".to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+fn requests(team: &TeamDir) -> String {
+    let all = match team.requests() {
+        Ok(all) => all,
+        Err(error) => return error.to_string(),
+    };
+    let mut all: Vec<_> = all.into_iter().flatten().collect();
+    all.sort_by_key(|request| request.created_at);
+    let (pending, old): (Vec<_>, Vec<_>) = all
+        .iter()
+        .partition(|request| request.status() == RequestStatus::Pending);
+    let mut lines: Vec<String> = pending.into_iter().map(request_words).collect();
+    for request in old.iter().rev().take(OLD_REQUESTS) {
+        let (id, status) = (&request.id, request.status().as_str());
+        lines.push(match request.kind() {
+            RequestKind::Plan => format!("plan {id} of {}: {status}", request.from),
+            RequestKind::Shutdown => format!("shutdown {id} of {}: {status}", request.to),
+        });
+    }
+    match lines.is_empty() {
+        true => "No requests.".to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+fn costs(team: &TeamDir) -> String {
+    let mut owners = vec![Recipient::Lead];
+    if let Ok(roster) = team.roster() {
+        let names = roster.members.iter().map(|member| member.name.clone());
+        owners.extend(names.map(Recipient::Member));
+    }
+    let mut total = Tally::default();
+    let mut lines = Vec::new();
+    for owner in owners {
+        let live = team.live_state(&owner).ok().flatten();
+        let Some(tally) = live.and_then(|live| live.usage) else {
+            continue;
+        };
+        total.calls += tally.calls;
+        total.input += tally.input;
+        total.output += tally.output;
+        total.cache_read += tally.cache_read;
+        total.cache_write += tally.cache_write;
+        lines.push(tally_line(owner.as_str(), &tally));
+    }
+    lines.push(tally_line("all", &total));
+    lines.join("\n")
+}
+
+fn tally_line(who: &str, tally: &Tally) -> String {
+    format!(
+        "{who}: {} tokens in {} calls (input {}, output {}, cache read {}, cache written {})",
+        tally.tokens(),
+        tally.calls,
+        tally.input,
+        tally.output,
+        tally.cache_read,
+        tally.cache_write
+    )
+}
