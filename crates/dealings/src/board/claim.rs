@@ -1,7 +1,7 @@
 //! Taking tasks, and taking them back from the dead.
 
 use super::locked::Locked;
-use super::{BoardError, Worker, look, update};
+use super::{BoardError, BoardLook, Worker, update};
 use coordination::{Board, ClaimLimit};
 use protocol::{AgentName, Incarnation, Party, Task, TaskId};
 use teamdir::{TeamDir, now};
@@ -23,7 +23,7 @@ pub fn claim(
 /// none.
 pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
     // Most looks find nothing, and need not keep others from the board.
-    if next(&look::list(team)?.board, worker).is_none() {
+    if next(&BoardLook::to_decide(team.tasks()?)?.board, worker).is_none() {
         return Ok(None);
     }
     let locked = Locked::take(team)?;
@@ -52,16 +52,20 @@ pub fn release_all_of(
     up_to: Incarnation,
     why: &str,
 ) -> Result<Vec<Task>, BoardError> {
-    let board = look::list(team)?.board;
-    if board.in_progress_of(owner).next().is_none() {
+    let look = BoardLook::to_decide(team.tasks()?)?;
+    if look.board.in_progress_of(owner).next().is_none() {
+        look.all_readable()?;
         return Ok(Vec::new());
     }
     let locked = Locked::take(team)?;
-    let released = locked.whole()?.release_all(owner, up_to, why, now());
+    let mut look = locked.look()?;
+    let released = look.board.release_all(owner, up_to, why, now());
     for task in &released {
         let known = task.history.len().saturating_sub(1);
         locked.store(task, known)?;
     }
+    // What could be released is; whether that was all cannot be said.
+    look.all_readable()?;
     Ok(released)
 }
 

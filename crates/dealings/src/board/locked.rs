@@ -24,7 +24,12 @@ impl<'a> Locked<'a> {
 
     /// Everything that is a task.
     pub(super) fn whole(&self) -> Result<Board, BoardError> {
-        Ok(BoardLook::of(self.files.look()?).board)
+        Ok(self.look()?.board)
+    }
+
+    /// The same, with what is no task.
+    pub(super) fn look(&self) -> Result<BoardLook, BoardError> {
+        BoardLook::to_decide(self.files.look()?)
     }
 
     /// A task and what it waits for.

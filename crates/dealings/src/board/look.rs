@@ -4,6 +4,7 @@ use super::BoardError;
 use crate::Me;
 use coordination::Board;
 use protocol::{Task, TaskId};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use teamdir::{PathError, TaskError, TeamDir};
 
@@ -17,13 +18,37 @@ pub struct BoardLook {
 }
 
 impl BoardLook {
-    pub(super) fn of(tasks: Vec<Result<Arc<Task>, TaskError>>) -> Self {
+    fn of(tasks: Vec<Result<Arc<Task>, TaskError>>) -> Self {
         let mut broken = Vec::new();
         let sound = tasks
             .into_iter()
             .filter_map(|task| task.map_err(|error| broken.push(error)).ok());
         let board = sound.collect();
         Self { board, broken }
+    }
+
+    /// A look for a decision: a file that could not be read this time, and can be the next, must
+    /// not be taken for one that is not there.
+    pub(super) fn to_decide(tasks: Vec<Result<Arc<Task>, TaskError>>) -> Result<Self, BoardError> {
+        let mut look = Self::of(tasks);
+        let passing = |error: &TaskError| match error {
+            TaskError::File(error) => error.kind() != ErrorKind::PermissionDenied,
+            TaskError::Lock(_) => true,
+            TaskError::Invalid { .. } | TaskError::Unknown(_) => false,
+        };
+        match look.broken.iter().position(passing) {
+            Some(place) => Err(look.broken.swap_remove(place).into()),
+            None => Ok(look),
+        }
+    }
+
+    /// Fails if there is a file that this process may not read: it may be any task.
+    pub(super) fn all_readable(self) -> Result<(), BoardError> {
+        let is_file = |error: &TaskError| matches!(error, TaskError::File(_));
+        match self.broken.into_iter().find(is_file) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
     }
 }
 

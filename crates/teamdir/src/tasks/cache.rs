@@ -8,6 +8,7 @@ use crate::paths::Layout;
 use crate::stamp::Stamp;
 use protocol::{Task, TaskId};
 use std::collections::{HashMap, HashSet};
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,16 +25,15 @@ impl TaskCache {
     /// One task as it is now.
     pub(super) fn get(&self, layout: &Layout, id: TaskId) -> Result<Option<Arc<Task>>, TaskError> {
         let path = layout.task(id);
-        let stamp = match std::fs::symlink_metadata(&path) {
-            Ok(metadata) => Stamp::of(&metadata),
+        let metadata = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.known().remove(&id);
                 return Ok(None);
             }
             Err(error) => return Err(PathError::new("look at", &path, error).into()),
         };
-        let mut known = self.known();
-        same(&known, id, stamp).map_or_else(|| read(&mut known, &path, id), |task| Ok(Some(task)))
+        see(&mut self.known(), layout, id, &metadata)
     }
 
     /// All tasks by number as they are now, and an error for each file that is none.
@@ -42,14 +42,10 @@ impl TaskCache {
         layout: &Layout,
     ) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
         let mut known = self.known();
-        let found = stamps(layout)?;
+        let found = files(layout)?;
         let mut tasks = Vec::with_capacity(found.len());
-        for (id, stamp) in &found {
-            let task = match same(&known, *id, *stamp) {
-                Some(task) => Ok(Some(task)),
-                None => read(&mut known, &layout.task(*id), *id),
-            };
-            tasks.extend(task.transpose());
+        for (id, metadata) in &found {
+            tasks.extend(see(&mut known, layout, *id, metadata).transpose());
         }
         let kept = found.iter().filter(|(id, _)| known.contains_key(id));
         if known.len() > kept.count() {
@@ -65,13 +61,30 @@ impl TaskCache {
     }
 }
 
-fn same(known: &Known, id: TaskId, stamp: Stamp) -> Option<Arc<Task>> {
-    let (then, task) = known.get(&id)?;
-    (*then == stamp).then(|| Arc::clone(task))
+/// The task in a file that looks like this, if the file is still there.
+fn see(
+    known: &mut Known,
+    layout: &Layout,
+    id: TaskId,
+    metadata: &Metadata,
+) -> Result<Option<Arc<Task>>, TaskError> {
+    if let Some((stamp, task)) = known.get(&id)
+        && *stamp == Stamp::of(metadata)
+    {
+        return Ok(Some(Arc::clone(task)));
+    }
+    known.remove(&id);
+    let path = layout.task(id);
+    // A link is not followed, and whoever opens a pipe waits for its other end.
+    if !metadata.is_file() {
+        let reason = "it is no regular file".to_owned();
+        return Err(TaskError::Invalid { path, reason });
+    }
+    read(known, &path, id)
 }
 
-/// The numbers of all task files in order, with their stamps.
-fn stamps(layout: &Layout) -> Result<Vec<(TaskId, Stamp)>, PathError> {
+/// The numbers of all task files in order, with what the system says of them.
+fn files(layout: &Layout) -> Result<Vec<(TaskId, Metadata)>, PathError> {
     let dir = layout.tasks_dir();
     let fail = |error| PathError::new("list", &dir, error);
     let mut found = Vec::new();
@@ -81,7 +94,7 @@ fn stamps(layout: &Layout) -> Result<Vec<(TaskId, Stamp)>, PathError> {
             continue;
         };
         match entry.metadata() {
-            Ok(metadata) => found.push((id, Stamp::of(&metadata))),
+            Ok(metadata) => found.push((id, metadata)),
             // Deleted since the folder was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(PathError::new("look at", &entry.path(), error)),
@@ -94,7 +107,6 @@ fn stamps(layout: &Layout) -> Result<Vec<(TaskId, Stamp)>, PathError> {
 }
 
 fn read(known: &mut Known, path: &Path, id: TaskId) -> Result<Option<Arc<Task>>, TaskError> {
-    known.remove(&id);
     let fail = |error| TaskError::from(PathError::new("read", path, error));
     let mut file = match file::options().read(true).open(path) {
         Ok(file) => file,
@@ -184,5 +196,19 @@ mod tests {
         ));
         assert!(team.tasks.known().is_empty());
         assert!(matches!(team.task(TaskId(1)), Err(TaskError::Unknown(_))));
+    }
+
+    #[test]
+    fn a_link_is_no_task_and_is_not_followed() {
+        let (dir, team) = team();
+        let real = dir.path().join("elsewhere.json");
+        std::fs::write(&real, r#"{"id":1,"subject":"x"}"#).unwrap();
+        std::os::unix::fs::symlink(&real, team.layout.task(TaskId(1))).unwrap();
+        let error = team.task(TaskId(1)).unwrap_err();
+        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(team.tasks().unwrap().remove(0).is_err());
+        // A number that bears a file is not given out.
+        let board = team.lock_board().unwrap();
+        assert_eq!(board.create(|id| Task::new(id, "x")).unwrap().id, TaskId(2));
     }
 }
