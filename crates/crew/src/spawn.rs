@@ -3,6 +3,7 @@
 use crate::dissolve::dissolve;
 use crate::launch::{Launch, LaunchError, Started};
 use crate::life::{Life, LifeError};
+use crate::mark::sweep;
 use crate::mourn::{MournError, mourn_held};
 use crate::programs::Programs;
 use crate::recruit::{Before, Recruit};
@@ -181,6 +182,7 @@ pub(crate) fn start(
             Ok(started)
         }
         Err(source) => {
+            sweep(team, life);
             // The reason why it did not start matters more than what could not be tidied up.
             let _ = match before {
                 Before::Nothing => dissolve(team, life),

@@ -18,9 +18,12 @@ pub(crate) struct Crew {
 
 impl Crew {
     pub(crate) fn new() -> Self {
-        Self {
-            temp: TempTeam::new(&[], Options::default()),
-        }
+        Self::with(Options::default())
+    }
+
+    pub(crate) fn with(options: Options) -> Self {
+        let temp = TempTeam::new(&[], options);
+        Self { temp }
     }
 
     pub(crate) fn team(&self) -> &TeamDir {
