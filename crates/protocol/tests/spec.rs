@@ -120,6 +120,10 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Resolve { .. } => "resolve",
     EventKind::Task { .. } => "task",
     EventKind::Death { .. } => "death",
+    EventKind::Restart { .. } => "restart",
+    EventKind::Tool { .. } => "tool",
+    EventKind::Model { .. } => "model",
+    EventKind::Compaction { .. } => "compaction",
     EventKind::Polling { .. } => "polling",
 });
 

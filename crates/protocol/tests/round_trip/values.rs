@@ -8,7 +8,7 @@ use protocol::{
     Activity, AgentName, Answer, Body, DeadLetter, Extra, Holder, IgnoredAnswer, Incarnation,
     LiveState, Member, MemberStatus, Message, MessageId, Owner, Party, Phase, Priority, Recipient,
     Request, RequestId, RequestState, RestartPolicy, Roster, Sender, Subject, Task, TaskHistory,
-    TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
+    Tally, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
 };
 use serde_json::Value;
 
@@ -169,9 +169,18 @@ fn member() -> impl Strategy<Value = Member> {
         of(text()),
         of(time()),
     );
-    (known, more, extra()).prop_map(|(known, more, extra)| {
+    let course = (
+        of(message_id()),
+        of(any::<bool>()),
+        of(any::<u64>()),
+        of(life()),
+        of(vec(time(), 0..3)),
+        of(text()),
+    );
+    (known, more, course, extra()).prop_map(|(known, more, course, extra)| {
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
+        let (prompt_id, no_claim, idle_timeout, mourned, restarts, gave_up) = course;
         Member {
             name,
             role,
@@ -183,6 +192,12 @@ fn member() -> impl Strategy<Value = Member> {
             prompt,
             exec,
             joined_at,
+            prompt_id,
+            no_claim,
+            idle_timeout,
+            mourned,
+            restarts,
+            gave_up,
             extra,
         }
     })
@@ -326,8 +341,10 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
     let activity = (text(), time(), extra());
     let activity = activity.prop_map(|(name, since, extra)| Activity { name, since, extra });
     let known = (life(), phase, time(), of(waiting_for), of(text()));
-    (known, of(activity), of(time()), extra()).prop_map(|(known, activity, progress_at, extra)| {
+    let doing = (of(activity), of(time()), of(any::<u64>()), of(tally()));
+    (known, doing, extra()).prop_map(|(known, doing, extra)| {
         let (incarnation, phase, since, waiting_for, reason) = known;
+        let (activity, progress_at, task, usage) = doing;
         LiveState {
             incarnation,
             phase,
@@ -336,9 +353,25 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
             reason,
             activity,
             progress_at,
+            task: task.map(TaskId),
+            usage,
             extra,
         }
     })
+}
+
+fn tally() -> impl Strategy<Value = Tally> {
+    let counts = (any::<u64>(), any::<u64>(), any::<u64>());
+    (counts, any::<u64>(), any::<u64>(), extra()).prop_map(
+        |(counts, cache_read, cache_write, extra)| Tally {
+            calls: counts.0,
+            input: counts.1,
+            output: counts.2,
+            cache_read,
+            cache_write,
+            extra,
+        },
+    )
 }
 
 pub(crate) fn dead_letter() -> impl Strategy<Value = DeadLetter> {
