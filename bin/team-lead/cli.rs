@@ -6,7 +6,7 @@
 
 use crate::failure::Failure;
 use crate::{
-    completions, events, logs, mail, process, requests, shutdown, spawn, status, task, wait,
+    completions, events, logs, mail, process, requests, run, shutdown, spawn, status, task, wait,
 };
 use anyhow::Context;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -58,6 +58,7 @@ pub(crate) struct Args {
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    Run(run::Run),
     Spawn(spawn::Spawn),
     #[command(visible_aliases = ["ps", "list"])]
     Status(status::Status),

@@ -11,6 +11,7 @@ mod names;
 mod out;
 mod process;
 mod requests;
+mod run;
 mod shutdown;
 mod span;
 mod spawn;
@@ -29,13 +30,15 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     match run(&args) {
-        Ok(()) => ExitCode::from(protocol::exit::DONE),
+        Ok(code) => ExitCode::from(code),
         Err(failure) => failure.report(args.json),
     }
 }
 
-fn run(args: &Args) -> Result<(), Failure> {
-    match &args.verb {
+/// Does what was asked for. Returns the exit code.
+fn run(args: &Args) -> Result<u8, Failure> {
+    let done = match &args.verb {
+        Verb::Run(wish) => return run::run(args, wish),
         Verb::Spawn(wish) => spawn::run(args, wish),
         Verb::Status(wish) => status::run(&open(args)?, args, wish),
         Verb::Send(wish) => mail::send(&open(args)?, args, wish),
@@ -53,5 +56,6 @@ fn run(args: &Args) -> Result<(), Failure> {
         Verb::Events(wish) => events::show(&open(args)?, args, wish),
         Verb::Completions(wish) => completions::completions(wish),
         Verb::Man(wish) => completions::man(wish),
-    }
+    };
+    done.map(|()| protocol::exit::DONE)
 }

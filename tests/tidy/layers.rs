@@ -162,6 +162,7 @@ const RULES: &[Rule] = &[
         package: "lead",
         ours: &[
             "agent",
+            "context",
             "coordination",
             "crew",
             "dealings",
@@ -215,7 +216,19 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "team-lead",
-        ours: &["protocol", "coordination", "teamdir", "dealings", "crew"],
+        ours: &[
+            "protocol",
+            "coordination",
+            "teamdir",
+            "dealings",
+            "crew",
+            "agent",
+            "context",
+            "desk",
+            "lead",
+            "llm",
+            "mate",
+        ],
         external: &[
             "anyhow",
             "clap",
@@ -223,6 +236,7 @@ const RULES: &[Rule] = &[
             "clap_mangen",
             "serde_json",
             "signal-hook",
+            "tokio",
         ],
         dev_ours: &["test-support"],
     },

@@ -17,6 +17,7 @@ mod printer;
 mod render;
 mod stdin;
 
+pub use render::Talk;
 pub(crate) use render::{Mode, Said};
 
 use colour::Colour;
@@ -51,6 +52,8 @@ pub struct Surroundings {
     pub term: Option<String>,
     /// Where the lines typed before are kept.
     pub history: Option<PathBuf>,
+    /// How much is said besides answers and errors.
+    pub talk: Talk,
 }
 
 /// The console of one lead.
@@ -110,7 +113,7 @@ impl Console {
         let Surroundings { no_color, term, .. } = surroundings;
         let colour = Colour::choose(shown_on_terminal, no_color.as_deref(), term.as_deref());
         let (printer, pieces) = Printer::start(sink);
-        let render = Render::new(mode, colour, editor::width());
+        let render = Render::new(mode, surroundings.talk, colour, editor::width());
         let shared = Arc::new(Mutex::new(Shared { render, pieces }));
         let console = Self {
             speaker: Speaker { shared },
@@ -166,7 +169,7 @@ impl Speaker {
 impl Speaker {
     /// A speaker that nobody hears.
     pub(crate) fn silent() -> Self {
-        let render = Render::new(Mode::Piped, Colour::Off, 80);
+        let render = Render::new(Mode::Piped, Talk::Usual, Colour::Off, 80);
         let pieces = printer::Queue::nowhere();
         let shared = Arc::new(Mutex::new(Shared { render, pieces }));
         Self { shared }

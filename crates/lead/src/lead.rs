@@ -150,6 +150,7 @@ impl Lead {
                 self.speaker.say(&Said::Data(&text));
             }
             Action::Say(words) => self.speaker.notice(&words),
+            Action::Complain(words) => self.speaker.say(&Said::Problem(&words)),
             Action::LookForRest { after } => self.jobs.look(after),
             Action::ShutDown(manner) => {
                 self.state.hurried |= manner == Manner::Now;
@@ -325,7 +326,7 @@ impl Lead {
     /// Says something that went wrong, once.
     fn problem(&mut self, words: String) {
         if !self.state.problems.contains(&words) {
-            self.speaker.notice(&words);
+            self.speaker.say(&Said::Problem(&words));
             self.state.problems.insert(words);
         }
     }
@@ -367,7 +368,8 @@ impl Lead {
         }
         let lines: Vec<String> = pending.iter().map(request_words).collect();
         let status = (!lines.is_empty()).then(|| format!("Pending: {}.", lines.join("; ")));
-        if status != self.state.pending {
+        // What a leaving lead asks is said by its answers.
+        if status != self.state.pending && !self.life.is_leaving() {
             if let Some(words) = &status {
                 self.speaker.notice(words);
             }

@@ -37,6 +37,6 @@ mod turn;
 mod typed;
 mod watch;
 
-pub use console::Surroundings;
+pub use console::{Surroundings, Talk};
 pub use model::ModelError;
 pub use run::{Ended, RunError, RunOptions, run};

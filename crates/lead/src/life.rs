@@ -220,7 +220,7 @@ impl Life {
             }
             End::Interrupted => {}
             End::Failed { words } => {
-                actions.push(Action::Say(words));
+                actions.push(Action::Complain(words));
                 self.failed = true;
                 // The same letters must not start the same failure for ever.
                 self.tried = self.newest;

@@ -10,6 +10,7 @@ use crate::model::{self, Chosen, ModelError};
 use crate::turn::{Seat, Worker};
 use crate::watch::{Signals, Watch};
 use agent::{Agent, Settings};
+use context::Limits;
 use crew::{NoTeammate, Programs};
 use desk::{Desk, DeskError, DeskHost, Memory};
 use protocol::Recipient;
@@ -40,7 +41,9 @@ pub struct RunOptions {
     /// How long the whole run may take.
     pub timeout: Option<Duration>,
     /// How many times the model may be asked in a turn; 0 is without limit.
-    pub max_rounds: Option<u32>,
+    pub max_rounds: u32,
+    /// How many tokens the model's window holds.
+    pub window: u64,
     /// How long members have to answer when the lead leaves.
     pub leave_timeout: Duration,
     /// Whether the answer to the prompt is returned and not printed.
@@ -202,7 +205,7 @@ impl Parts<'_> {
             let lost: Vec<String> = memory
                 .lost_commands
                 .iter()
-                .map(|id| format!("[bg:{id}] failed: it was ended when the lead's process ended"))
+                .map(|id| format!("[bg:{id}] stopped: it ended with the process that ran it"))
                 .collect();
             life.mention(format!(
                 "<background-results>\n{}\n</background-results>",
@@ -221,14 +224,17 @@ impl Parts<'_> {
     ) -> Result<Seat, RunError> {
         let registry = self.registry(&chosen, programs, background)?;
         let layout = self.team.layout();
-        let workspace = Workspace::open(self.team.workspace(), [layout.root().to_path_buf()])?;
+        let folder = self.team.workspace();
+        let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
+        let workspace = Workspace::open(folder, [protected.to_path_buf()])?;
         let output = OutputFolder::new(layout.member_outputs(&Recipient::Lead));
         let owner = crew::mark_of(self.team, &Recipient::Lead);
         let context = ToolContext::new(workspace, output, &owner);
-        let mut settings = Settings::default();
-        if let Some(rounds) = self.options.max_rounds {
-            settings.max_rounds = rounds;
-        }
+        let settings = Settings {
+            limits: Limits::for_window(self.options.window),
+            max_rounds: self.options.max_rounds,
+            ..Settings::default()
+        };
         let agent = Agent::new(
             chosen.model,
             Arc::new(registry),

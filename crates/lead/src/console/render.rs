@@ -19,6 +19,16 @@ pub(crate) enum Mode {
     OneShot,
 }
 
+/// How much is said besides answers and errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Talk {
+    /// What teammates and tools say, and notices.
+    #[default]
+    Usual,
+    /// Nothing.
+    Quiet,
+}
+
 /// Something to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
@@ -44,6 +54,8 @@ pub(crate) enum Said<'a> {
     },
     /// A word of the program.
     Notice(&'a str),
+    /// What went wrong.
+    Problem(&'a str),
     /// What a command of the person asked for.
     Data(&'a str),
     /// The final answer to the only prompt.
@@ -68,6 +80,7 @@ pub(crate) struct Piece {
 #[derive(Debug)]
 pub(crate) struct Render {
     mode: Mode,
+    talk: Talk,
     /// Of everything but the lead's text, which has none.
     colour: Colour,
     /// The columns of the terminal.
@@ -81,9 +94,10 @@ pub(crate) struct Render {
 }
 
 impl Render {
-    pub(crate) fn new(mode: Mode, colour: Colour, width: usize) -> Self {
+    pub(crate) fn new(mode: Mode, talk: Talk, colour: Colour, width: usize) -> Self {
         Self {
             mode,
+            talk,
             colour,
             width: width.max(20),
             partial: String::new(),
@@ -110,6 +124,10 @@ impl Render {
             Said::Notice(text) => {
                 let text = self.colour.dim(harmless(text).trim_end());
                 self.aside(text)
+            }
+            Said::Problem(text) => {
+                let text = format!("error: {}", harmless(text).trim_end());
+                self.always(text)
             }
             Said::Data(text) => piece(Stream::Out, harmless(text).into_owned()),
             Said::Answer(text) => self.answer(text),
@@ -175,7 +193,7 @@ impl Render {
         match self.held.take() {
             Some(text) => {
                 let text = self.member("lead", &text);
-                piece(Stream::Err, text)
+                self.aside(text)
             }
             None => Vec::new(),
         }
@@ -211,6 +229,13 @@ impl Render {
 
     /// Words beside the conversation. They come after what the lead has said so far.
     fn aside(&mut self, text: String) -> Vec<Piece> {
+        match self.talk {
+            Talk::Usual => self.always(text),
+            Talk::Quiet => Vec::new(),
+        }
+    }
+
+    fn always(&mut self, text: String) -> Vec<Piece> {
         match self.mode {
             Mode::Terminal => {
                 let mut pieces = Vec::new();

@@ -115,7 +115,7 @@ fn troubles_of_the_team_and_of_the_lead_have_their_codes() {
     let actions = stage.tell(Event::TurnEnded(End::Failed {
         words: words.clone(),
     }));
-    assert_eq!(actions, [Action::Say(words), GRACEFULLY]);
+    assert_eq!(actions, [Action::Complain(words), GRACEFULLY]);
     assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::FAILED)]);
 }
 
@@ -143,7 +143,10 @@ fn a_failed_line_does_not_stop_the_next_but_is_not_forgotten() {
     let failed = Event::TurnEnded(End::Failed {
         words: words.clone(),
     });
-    assert_eq!(stage.tell(failed), [Action::Say(words), turn(&["two"])]);
+    assert_eq!(
+        stage.tell(failed),
+        [Action::Complain(words), turn(&["two"])]
+    );
     stage.tell(Event::InputEnded);
     stage.finished("2");
     stage.rest(false);
@@ -406,7 +409,7 @@ impl World {
                 }
                 Action::ShutDown(_) => self.shutting_down = true,
                 Action::Exit(_) => self.exited = true,
-                Action::Show(_) | Action::Say(_) | Action::Answer(_) => {}
+                Action::Show(_) | Action::Say(_) | Action::Complain(_) | Action::Answer(_) => {}
             }
         }
     }

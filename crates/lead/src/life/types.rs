@@ -85,6 +85,8 @@ pub(crate) enum Action {
     Show(Command),
     /// Say something to the person.
     Say(String),
+    /// Say what went wrong.
+    Complain(String),
     /// Look whether the team is at rest, after a pause.
     LookForRest {
         /// The pause.

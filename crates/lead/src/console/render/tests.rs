@@ -1,7 +1,7 @@
 use super::*;
 
 fn render(mode: Mode) -> Render {
-    Render::new(mode, Colour::Off, 20)
+    Render::new(mode, Talk::Usual, Colour::Off, 20)
 }
 
 /// All that is shown, with `1` before lines of standard output and `2` before the others.
@@ -130,11 +130,27 @@ fn a_long_message_is_cut() {
 
 #[test]
 fn names_are_coloured_and_their_text_is_not() {
-    let mut render = Render::new(Mode::Terminal, Colour::On, 80);
+    let mut render = Render::new(Mode::Terminal, Talk::Usual, Colour::On, 80);
     let said = Said::Member {
         name: "alice",
         text: "hi",
     };
     let shown = shown(&mut render, &[said]);
     assert_eq!(shown, "1 \u{1b}[96malice\u{1b}[0m: hi\n");
+}
+
+#[test]
+fn a_quiet_console_shows_answers_and_errors() {
+    let mut render = Render::new(Mode::OneShot, Talk::Quiet, Colour::Off, 80);
+    let said = [
+        Said::Text("I look."),
+        Said::BlockEnd,
+        Said::Notice("alice is restarted"),
+        Said::Problem("the disk is full"),
+        Said::Answer("Done."),
+    ];
+    assert_eq!(
+        shown(&mut render, &said),
+        "2 error: the disk is full\n1 Done.\n"
+    );
 }
