@@ -20,7 +20,7 @@ async fn a_turn_ends_when_the_model_does_and_everything_is_in_the_log() {
     let asked = stage.model.asked();
     assert_eq!(last_blocks(&asked[1]), ["result: hi"]);
     assert_eq!(asked[1].system, "You are 'alice', role: coder");
-    assert_eq!(asked[1].tools.len(), 6);
+    assert_eq!(asked[1].tools.len(), 7);
     assert_eq!(stage.agent.conversation(), &stage.replayed());
     assert_eq!(stage.agent.conversation().spent().output, 2);
     let replied = |event: &&Event| matches!(event, Event::Replied { .. });
@@ -33,6 +33,29 @@ async fn without_anything_to_answer_the_model_is_not_asked() {
     let mut stage = Stage::new(vec![]);
     assert_eq!(stage.finish("  ").await, "");
     assert!(stage.host.records.is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_can_end_the_turn_and_what_waits_is_taken_by_the_next() {
+    let both = [
+        ("a", "goodbye", "{}"),
+        ("b", "echo", r#"{"say":"still run"}"#),
+    ];
+    let mut stage = Stage::new(vec![call(&both), say("back again")]);
+    stage
+        .host
+        .after_tools
+        .push_back(vec![Message::with_id("m1", "mail")]);
+    assert_eq!(stage.finish("go").await, "");
+    assert_eq!(stage.model.asked().len(), 1);
+    assert!(!stage.agent.conversation().is_waiting());
+    assert_eq!(stage.agent.conversation(), &stage.replayed());
+    assert!(!stage.agent.conversation().has_seen("m1"));
+
+    assert_eq!(stage.finish("come back").await, "back again");
+    let last = stage.model.asked().pop().unwrap();
+    let expected = ["result: bye", "result: still run", "come back"];
+    assert_eq!(last_blocks(&last), expected);
 }
 
 #[tokio::test]

@@ -12,7 +12,9 @@ use llm::{
     ToolUse, Turn, Usage,
 };
 use tempfile::TempDir;
-use tools::{Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+use tools::{
+    Control, Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+};
 
 pub(crate) enum Answer {
     Reply(Reply),
@@ -180,6 +182,23 @@ impl Tool for Meet {
     }
 }
 
+/// Ends the turn.
+pub(crate) struct Goodbye;
+
+impl Tool for Goodbye {
+    const NAME: &'static str = "goodbye";
+    const DESCRIPTION: &'static str = "Ends the turn.";
+    const EFFECT: Effect = Effect::State;
+    type Args = Arguments;
+
+    async fn call(&self, _: Arguments, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput {
+            control: Some(Control::EndTurn),
+            ..ToolOutput::ok("bye")
+        })
+    }
+}
+
 /// Never ends, whatever it is told.
 pub(crate) struct Stubborn;
 
@@ -214,6 +233,7 @@ impl Stage {
         let dir = tempfile::tempdir().unwrap();
         let mut registry = Registry::new();
         registry.add(Echo).unwrap();
+        registry.add(Goodbye).unwrap();
         registry.add(Stubborn).unwrap();
         registry.add(tools::Compact).unwrap();
         registry.add(tools::Bash).unwrap();
