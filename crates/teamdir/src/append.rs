@@ -82,6 +82,21 @@ pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
     Ok(())
 }
 
+/// Ends the last line of the file, if it has no end. Returns whether it had none.
+pub(crate) fn close_tail(path: &Path, lock: &Path, wait: Duration) -> Result<bool, AppendError> {
+    let _lock = FileLock::acquire(lock, wait)?;
+    let mut file = match file::options().read(true).append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened.context("open", path)?,
+    };
+    let size = file.metadata().context("look at", path)?.len();
+    if size == 0 || ends_with_newline(&file, size).context("read", path)? {
+        return Ok(false);
+    }
+    write_once(&mut file, b"\n").context("append to", path)?;
+    Ok(true)
+}
+
 /// Opens the file for appending. Called under the lock, so that whoever finds the file there finds
 /// it there after a power cut too, and no sender but the first has to sync the folder. A file that
 /// somebody created without the lock relies on the file system, which keeps a new file's name with
