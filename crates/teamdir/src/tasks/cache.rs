@@ -7,8 +7,9 @@ use crate::file;
 use crate::paths::Layout;
 use crate::stamp::Stamp;
 use protocol::{Task, TaskId};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,9 @@ pub(crate) struct TaskCache {
     known: Mutex<Known>,
 }
 
-type Known = HashMap<TaskId, (Stamp, Arc<Task>)>;
+/// Task numbers are no enemy's choice, so the hash needs no secret, which would cost a call to
+/// the system that can fail.
+type Known = HashMap<TaskId, (Stamp, Arc<Task>), BuildHasherDefault<DefaultHasher>>;
 
 impl TaskCache {
     /// One task as it is now.
@@ -49,7 +52,7 @@ impl TaskCache {
         }
         let kept = found.iter().filter(|(id, _)| known.contains_key(id));
         if known.len() > kept.count() {
-            let found: HashSet<TaskId> = found.into_iter().map(|(id, _)| id).collect();
+            let found: BTreeSet<TaskId> = found.into_iter().map(|(id, _)| id).collect();
             known.retain(|id, _| found.contains(id));
         }
         Ok(tasks)
