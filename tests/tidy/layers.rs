@@ -198,6 +198,7 @@ const RULES: &[Rule] = &[
             "context",
             "agent",
             "coordination",
+            "crew",
             "dealings",
             "teamdir",
             "test-support",
