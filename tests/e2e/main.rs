@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod cli;
 mod fixture;
 mod logs;
 mod mail;
@@ -10,5 +9,6 @@ mod python_member;
 mod requests;
 mod shutdown;
 mod support;
+mod tour;
 mod usage;
 mod wait;

@@ -86,6 +86,21 @@ impl Workspace {
         worker
     }
 
+    /// Spawns a teammate with the offline model. Should the test be killed it ends by itself.
+    #[track_caller]
+    pub(crate) fn spawn(&self, name: &str, more: &[&str]) -> Resident<'_> {
+        let mut args = vec!["spawn", name, "coder", "--idle-timeout", "10m"];
+        args.extend(more);
+        let resident = Resident {
+            workspace: self,
+            name: name.to_owned(),
+        };
+        let run = self.lead(&args);
+        let words = format!("Spawned '{name}' (role: coder)\n");
+        assert_eq!(run.has_code(protocol::exit::DONE).out, words);
+        resident
+    }
+
     /// Writes a line for a member's log, as its process would.
     pub(crate) fn log(&self, name: &str, text: &str) {
         let path = self.log_path(name);
@@ -124,9 +139,60 @@ impl Workspace {
 /// A `team-lead` that is about to run in a folder.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_team-lead"));
-    command.current_dir(folder).env_remove("TEAM_FSYNC");
+    alone(command.current_dir(folder));
     command.stdin(Stdio::null()).args(args);
     command
+}
+
+/// Leaves out of a command's environment what would make it behave differently elsewhere.
+pub(crate) fn alone(command: &mut Command) {
+    command.env("TEAM_MODEL", "offline");
+    for name in [
+        "TEAM_FSYNC",
+        "TEAMMATE_BIN",
+        "TEAM_MEMBER",
+        "TEAM_INCARNATION",
+    ] {
+        command.env_remove(name);
+    }
+}
+
+/// A teammate that `team-lead spawn` started. It is killed when the test is over.
+pub(crate) struct Resident<'a> {
+    workspace: &'a Workspace,
+    name: String,
+}
+
+impl Resident<'_> {
+    /// What `status` shows of it.
+    pub(crate) fn status(&self) -> Value {
+        let status = self.workspace.lead(&["status", "--json"]).json();
+        let mut members = status["members"].as_array().unwrap().iter();
+        let member = members.find(|member| member["name"] == self.name.as_str());
+        member.unwrap().clone()
+    }
+
+    /// Waits until it is in this state.
+    #[track_caller]
+    pub(crate) fn wait_for_state(&self, state: &str) {
+        let what = format!("{} is {state}", self.name);
+        wait_until(&what, LIMIT, || self.status()["state"] == state);
+    }
+
+    /// Kills its process as `kill -9` does.
+    pub(crate) fn kill9(&self) {
+        let pid = self.status()["pid"].to_string();
+        let mut kill = Command::new("sh");
+        kill.args(["-c", "kill -KILL \"$1\"", "sh", &pid]);
+        assert!(kill.status().unwrap().success());
+    }
+}
+
+impl Drop for Resident<'_> {
+    fn drop(&mut self) {
+        // One that does not run any more is fine too.
+        let _ = self.workspace.command(&["kill", &self.name]).output();
+    }
 }
 
 impl Run {
@@ -217,7 +283,6 @@ const READY: &str = "the member is ready";
 
 /// Not a test: what the test program does when it is started as a member.
 #[test]
-#[expect(clippy::print_stdout, reason = "its parent waits for the line")]
 #[ignore = "other tests start this as a process of its own"]
 fn be_a_member() {
     let Ok(manners) = std::env::var(MANNERS) else {

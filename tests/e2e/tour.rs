@@ -1,0 +1,163 @@
+//! The tour that a new user takes: teammates that think, are talked to, killed and brought back.
+
+use crate::support::{LIMIT, Run, Workspace, alone, wait_for_text, who};
+use protocol::exit;
+use serde_json::Value;
+use std::process::Command;
+use test_support::{wait_for, wait_until};
+
+/// The texts of one kind of message in the lead's inbox.
+fn letters(workspace: &Workspace, kind: &str) -> Vec<String> {
+    let inbox = workspace.lead(&["inbox", "--json"]).json();
+    let messages = inbox["messages"].as_array().unwrap().iter();
+    let messages = messages.filter(|message| message["type"] == kind);
+    let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
+    messages.map(text).collect()
+}
+
+/// The words that were said to a member's model.
+fn said(workspace: &Workspace, name: &str) -> String {
+    let mut said = String::new();
+    let read = workspace.team().read_journal(&who(name), |bytes, _| {
+        let record: Value = serde_json::from_slice(bytes).unwrap();
+        if record["kind"] == "user" {
+            said.push_str(&record["messages"].to_string());
+        }
+    });
+    read.unwrap();
+    said
+}
+
+fn pending_plan(workspace: &Workspace) -> Value {
+    wait_for("a plan that waits", LIMIT, || {
+        let found = workspace.lead(&["requests", "--json"]).json();
+        let requests = found["requests"].as_array().unwrap().iter();
+        let mut plans = requests.filter(|r| r["kind"] == "plan" && r["status"] == "pending");
+        plans.next().cloned()
+    })
+}
+
+#[test]
+fn mail_reaches_a_member_through_its_death() {
+    let workspace = Workspace::new(&[]);
+    let alice = workspace.spawn("alice", &[]);
+    assert_eq!(alice.status()["state"], "idle");
+    workspace
+        .lead(&["send", "alice", "Write hello to one.txt"])
+        .has_code(exit::DONE);
+    wait_for_text(&workspace.path().join("one.txt"), "hello");
+    workspace.lead(&["wait"]).has_code(exit::DONE);
+    assert_eq!(letters(&workspace, "idle_notification").len(), 1);
+
+    alice.kill9();
+    alice.wait_for_state("dead");
+    workspace.lead(&["wait"]).has_code(exit::TEAM_FAILED);
+    workspace
+        .lead(&["send", "alice", "Write again to two.txt"])
+        .has_code(exit::DONE);
+    let unread = workspace.lead(&["inbox", "alice"]);
+    assert_eq!(unread.out, "user (message): Write again to two.txt\n");
+    let [notice] = &letters(&workspace, "notice")[..] else {
+        panic!("{:?}", letters(&workspace, "notice"));
+    };
+    assert!(
+        notice.contains("alice") && notice.contains("team-lead restart alice"),
+        "{notice}"
+    );
+
+    workspace.lead(&["restart", "alice"]).has_code(exit::DONE);
+    wait_for_text(&workspace.path().join("two.txt"), "again");
+    workspace.lead(&["wait"]).has_code(exit::DONE);
+    assert_eq!(alice.status()["incarnation"], 2);
+    assert_eq!(letters(&workspace, "idle_notification").len(), 2);
+    let logs = workspace.lead(&["logs", "alice", "-n", "100"]);
+    for words in ["life 1", "one.txt", "life 2", "two.txt"] {
+        assert!(logs.out.contains(words), "{words} is not in {}", logs.out);
+    }
+    let run = workspace.lead(&["shutdown", "--all", "--wait"]);
+    assert!(
+        run.has_code(exit::DONE)
+            .out
+            .ends_with("'alice' agreed and is gone\n"),
+        "{run:?}"
+    );
+    assert_eq!(alice.status()["status"], "shutdown");
+}
+
+#[test]
+fn a_plan_is_rejected_and_then_approved_before_anything_is_changed() {
+    let workspace = Workspace::new(&[]);
+    let prompt = "Submit a plan to write hello to one.txt, then write hello to one.txt";
+    let _alice = workspace.spawn("alice", &["--require-plan", "--prompt", prompt]);
+    let first = pending_plan(&workspace);
+    assert_eq!(first["from"], "alice");
+    let run = workspace.lead(&["reject", "alice", "--feedback", "Say why first."]);
+    assert_eq!(run.has_code(exit::DONE).out, "Plan rejected for 'alice'\n");
+    assert!(!workspace.path().join("one.txt").exists());
+    workspace
+        .lead(&["send", "alice", prompt])
+        .has_code(exit::DONE);
+    let second = pending_plan(&workspace);
+    assert_ne!(first["request_id"], second["request_id"]);
+    assert!(!workspace.path().join("one.txt").exists());
+    let id = second["request_id"].as_str().unwrap();
+    workspace.lead(&["approve", id]).has_code(exit::DONE);
+    wait_for_text(&workspace.path().join("one.txt"), "hello");
+}
+
+#[test]
+fn what_a_person_drained_is_not_shown_to_the_members_next_life() {
+    let workspace = Workspace::new(&[]);
+    let alice = workspace.spawn("alice", &[]);
+    workspace
+        .lead(&["shutdown", "alice", "--wait"])
+        .has_code(exit::DONE);
+    workspace
+        .lead(&["send", "alice", "Write no to drained.txt"])
+        .has_code(exit::DONE);
+    let drained = workspace.lead(&["inbox", "alice", "--drain"]);
+    assert_eq!(
+        drained.has_code(exit::DONE).out,
+        "user (message): Write no to drained.txt\n"
+    );
+    workspace
+        .lead(&["send", "alice", "Write yes to kept.txt"])
+        .has_code(exit::DONE);
+    workspace.lead(&["restart", "alice"]).has_code(exit::DONE);
+    wait_for_text(&workspace.path().join("kept.txt"), "yes");
+    workspace.lead(&["wait"]).has_code(exit::DONE);
+    assert!(!workspace.path().join("drained.txt").exists());
+    let said = said(&workspace, "alice");
+    assert!(
+        said.contains("kept.txt") && !said.contains("drained.txt"),
+        "{said}"
+    );
+    assert_eq!(alice.status()["incarnation"], 2);
+}
+
+#[test]
+fn a_teammate_started_by_hand_must_be_known_and_is_one() {
+    let workspace = Workspace::new(&["alice"]);
+    let teammate = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_teammate"));
+        command.args(["--dir", ".", "--name", name]);
+        alone(command.current_dir(workspace.path()));
+        Run::of(command.output().unwrap())
+    };
+    let before = workspace.listing();
+    let unknown = teammate("alcie");
+    unknown.has_code(exit::NOT_FOUND);
+    assert!(unknown.err.contains("next: "), "{unknown:?}");
+    assert_eq!(workspace.listing(), before, "a typo created something");
+    let bob = workspace.spawn("bob", &[]);
+    let second = teammate("Bob");
+    second.has_code(exit::HELD);
+    let holder = format!("process {}", bob.status()["pid"]);
+    assert!(second.err.contains(&holder), "{second:?}");
+    let again = workspace.lead(&["spawn", "bob", "coder"]);
+    again.has_code(exit::DONE);
+    let members = || workspace.lead(&["status", "--json"]).json()["members"].clone();
+    wait_until("one bob", LIMIT, || {
+        members().as_array().unwrap().len() == 2
+    });
+}
