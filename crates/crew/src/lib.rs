@@ -50,7 +50,7 @@ pub use policy::{GiveUpError, decide_restart, give_up};
 pub use programs::{NoTeammate, Programs};
 pub use quiet::{Quiet, quiet};
 pub use recruit::Recruit;
-pub use repair::{Repairs, repair};
+pub use repair::{OrphanClaim, Repairs, orphan_claims, repair};
 pub use restart::{Cause, RestartError, restart};
 pub use shutdown::{EndError, Ended, FollowError, LastWish, follow_shutdown, shut_down_all};
 pub use spawn::{SpawnError, Spawned, spawn};

@@ -6,7 +6,7 @@ use crate::mourn::{Mourned, mourn};
 use dealings::expire_due;
 use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, Roster, TaskId};
 use std::collections::BTreeMap;
-use teamdir::{Liveness, TeamDir, now};
+use teamdir::{Liveness, PathError, TeamDir, now};
 
 /// What was set right.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,33 +64,63 @@ impl Repairs {
     /// Puts back the tasks of lives that are gone without being mourned: of members that have
     /// ended in good order, were taken from the roster, or live on in a later life.
     fn release_orphans(&mut self, team: &TeamDir) {
-        let held = match claims::in_progress(team) {
-            Ok(held) => held,
+        let orphans = match orphan_claims(team) {
+            Ok(orphans) => orphans,
             Err(error) => {
                 self.problems.push(error.to_string());
                 return;
             }
         };
-        let mut owners: BTreeMap<AgentName, Incarnation> = BTreeMap::new();
-        for (task, owner) in held {
-            // A claim that names no life is as good as one of the first.
-            let life = task.owner_incarnation.unwrap_or(Incarnation(1));
-            let oldest = owners.entry(owner).or_insert(life);
-            *oldest = life.min(*oldest);
+        let mut owners: BTreeMap<AgentName, (Incarnation, String)> = BTreeMap::new();
+        for orphan in orphans {
+            owners.insert(orphan.owner, (orphan.up_to, orphan.why));
         }
-        for (owner, oldest) in owners {
-            let Some((up_to, why)) = gone_up_to(team, &owner) else {
-                continue;
-            };
-            if oldest > up_to {
-                continue;
-            }
+        for (owner, (up_to, why)) in owners {
             match claims::release(team, &owner, up_to, &why) {
                 Ok(tasks) => self.released.extend(tasks),
                 Err(error) => self.problems.push(error.to_string()),
             }
         }
     }
+}
+
+/// A task in progress that nobody works on, because the life that claimed it is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrphanClaim {
+    /// The task.
+    pub task: TaskId,
+    /// Who claimed it.
+    pub owner: AgentName,
+    /// The last life of the owner that is known to be gone.
+    up_to: Incarnation,
+    /// Why nobody works on it.
+    pub why: String,
+}
+
+/// The tasks that only [`repair`] brings back. Those of a member whose death is not dealt with yet
+/// go back with that. Looking changes nothing.
+pub fn orphan_claims(team: &TeamDir) -> Result<Vec<OrphanClaim>, PathError> {
+    let mut gone: BTreeMap<AgentName, Option<(Incarnation, String)>> = BTreeMap::new();
+    let mut orphans = Vec::new();
+    for (task, owner) in claims::in_progress(team)? {
+        // A claim that names no life is as good as one of the first.
+        let life = task.owner_incarnation.unwrap_or(Incarnation(1));
+        let known = gone.entry(owner.clone());
+        let Some((up_to, why)) = known.or_insert_with(|| gone_up_to(team, &owner)) else {
+            continue;
+        };
+        if life <= *up_to {
+            let (up_to, why) = (*up_to, why.clone());
+            let task = task.id;
+            orphans.push(OrphanClaim {
+                task,
+                owner,
+                up_to,
+                why,
+            });
+        }
+    }
+    Ok(orphans)
 }
 
 /// The last life of an owner that is known to be gone, and what the history of its tasks says.

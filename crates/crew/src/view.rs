@@ -1,6 +1,7 @@
 //! What can be seen of members. Looking changes nothing.
 
 use crate::mailroom::Mailroom;
+use crate::mourn::is_unmourned;
 use coordination::{Facts, MemberState, member_state};
 use protocol::{AgentName, Holder, LiveState, Member, Recipient, TaskId};
 use std::time::Duration;
@@ -49,6 +50,11 @@ impl MemberView {
     /// Whether a process is the member.
     pub const fn is_alive(&self) -> bool {
         self.state.is_alive()
+    }
+
+    /// Whether it died and nobody has dealt with that yet.
+    pub fn is_unmourned(&self) -> bool {
+        is_unmourned(&self.member, &self.state)
     }
 }
 
