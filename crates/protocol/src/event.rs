@@ -167,6 +167,16 @@ pub enum EventKind {
         /// Whether the model summarised it; if not, only its newest part was kept.
         summarised: bool,
     },
+    /// A budget was reached, or its limits were changed.
+    Budget {
+        /// Whose; absent for the budget of the whole team.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<Recipient>,
+        /// What happened: `spent` or `changed`.
+        action: String,
+        /// The limits that are meant, in words.
+        limits: String,
+    },
     /// Somebody watches by polling, because notifications do not work here.
     Polling {
         /// Who.

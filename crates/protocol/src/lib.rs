@@ -19,14 +19,17 @@
 
 #[macro_use]
 mod record;
+mod budget;
 mod dead_letter;
 mod event;
 pub mod exit;
 mod id;
 mod journal;
+mod limits;
 mod line;
 mod live;
 mod message;
+mod money;
 mod name;
 mod request;
 mod roster;
@@ -34,6 +37,7 @@ mod task;
 mod time;
 mod version;
 
+pub use budget::{Allowance, Booking, Budget, Caps, Reservation};
 pub use dead_letter::DeadLetter;
 pub use event::{Event, EventKind, EventLine};
 pub use id::{IdError, Incarnation, MessageId, RequestId, TaskId};
@@ -41,9 +45,11 @@ pub use journal::{
     Checkpoint, JournalLine, JournalRecord, MailEntry, MailRecord, OpenRecord, Quarantined,
     SealRecord, SegmentPosition, SenderWindow,
 };
+pub use limits::{Pair, TeamLimits, Traffic};
 pub use line::{Line, Unknown, decode_line, salvage};
 pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};
 pub use message::{Body, InvalidMessage, MAX_LINE_BYTES, Message};
+pub use money::{Money, NotMoney};
 pub use name::{AgentName, NameError, Party, Recipient, Sender};
 pub use record::Extra;
 pub use request::{

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use protocol::{
-    Body, DeadLetter, EventKind, EventLine, Holder, JournalLine, JournalRecord, Line, LiveState,
-    MemberStatus, Request, RequestFile, RequestKind, RequestStatus, Roster, Task, TaskStatus,
-    decode_line, exit,
+    Body, Budget, DeadLetter, EventKind, EventLine, Holder, JournalLine, JournalRecord, Line,
+    LiveState, MemberStatus, Request, RequestFile, RequestKind, RequestStatus, Roster, Task,
+    TaskStatus, TeamLimits, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -124,6 +124,7 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Tool { .. } => "tool",
     EventKind::Model { .. } => "model",
     EventKind::Compaction { .. } => "compaction",
+    EventKind::Budget { .. } => "budget",
     EventKind::Polling { .. } => "polling",
 });
 
@@ -170,6 +171,9 @@ fn every_fence_says_what_it_holds() {
         "json task",
         "json journal",
         "json live_state",
+        "json budget",
+        "json limits",
+        "json traffic",
         "json event",
         "json unknown_event",
         "json dead_letter",
@@ -338,6 +342,13 @@ fn holder_live_state_and_dead_letters_read_as_written() {
         let letter: DeadLetter = serde_json::from_str(&text).unwrap();
         assert_eq!(encoded(&letter), json(&text));
     }
+}
+
+#[test]
+fn budgets_and_limits_read_as_written() {
+    documents::<Budget>("json budget");
+    documents::<TeamLimits>("json limits");
+    documents::<Traffic>("json traffic");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use proptest::sample::select;
 use protocol::{
     Activity, AgentName, Answer, Body, DeadLetter, Extra, Holder, IgnoredAnswer, Incarnation,
     LiveState, Member, MemberStatus, Message, MessageId, Owner, Party, Phase, Priority, Recipient,
-    Request, RequestId, RequestState, RestartPolicy, Roster, Sender, Subject, Task, TaskHistory,
-    Tally, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
+    Request, RequestId, RequestState, RestartPolicy, Roster, Sender, Subject, Tally, Task,
+    TaskHistory, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
 };
 use serde_json::Value;
 
