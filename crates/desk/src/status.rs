@@ -1,12 +1,16 @@
 //! The word in the roster, kept up to date without making anybody wait for it.
 
 use protocol::{MemberStatus, Recipient};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use teamdir::{RosterError, TeamDir};
 
 /// Small, since the thread only rewrites a file.
 const STACK: usize = 256 << 10;
+/// How long a word waits for a newer one: short turns need not rewrite the roster twice, and the
+/// syncs of the roster do not compete with those of the mail that began the turn.
+const DELAY: Duration = Duration::from_millis(50);
 
 /// Writes a member's status into the roster. Replacing the roster costs syncs, and the status is
 /// only a claim, so a thread does it while the member goes on; it ends when there is nothing to
@@ -15,14 +19,21 @@ const STACK: usize = 256 << 10;
 pub(crate) struct StatusKeeper {
     team: TeamDir,
     owner: Recipient,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
+    state: Mutex<State>,
+    hurry: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
     wanted: Option<MemberStatus>,
     is_running: bool,
+    is_closing: bool,
 }
 
 impl StatusKeeper {
@@ -38,19 +49,19 @@ impl StatusKeeper {
     /// Lets the roster say so, soon.
     pub(crate) fn set(&mut self, status: MemberStatus) {
         {
-            let mut shared = lock(&self.shared);
-            shared.wanted = Some(status);
-            if shared.is_running {
+            let mut state = self.shared.lock();
+            state.wanted = Some(status);
+            if state.is_running {
                 return;
             }
-            shared.is_running = true;
+            state.is_running = true;
         }
         // The thread before has said that it ends, so this does not wait.
         self.join();
         let (team, owner) = (self.team.clone(), self.owner.clone());
         let shared = Arc::clone(&self.shared);
         let work = move || {
-            while let Some(status) = next(&shared) {
+            while let Some(status) = shared.next() {
                 // A roster that cannot be written now is written at the next change.
                 let _ = write(&team, &owner, &status);
             }
@@ -58,13 +69,18 @@ impl StatusKeeper {
         let started = thread::Builder::new().stack_size(STACK).spawn(work);
         match started {
             Ok(thread) => self.thread = Some(thread),
-            Err(_) => lock(&self.shared).is_running = false,
+            Err(_) => self.shared.lock().is_running = false,
         }
     }
 
     /// Lets the roster say so now, as the last word.
     pub(crate) fn finish(&mut self, status: &MemberStatus) -> Result<(), RosterError> {
-        lock(&self.shared).wanted = None;
+        {
+            let mut state = self.shared.lock();
+            state.wanted = None;
+            state.is_closing = true;
+        }
+        self.shared.hurry.notify_all();
         self.join();
         write(&self.team, &self.owner, status)
     }
@@ -78,19 +94,27 @@ impl StatusKeeper {
 
 impl Drop for StatusKeeper {
     fn drop(&mut self) {
+        self.shared.lock().is_closing = true;
+        self.shared.hurry.notify_all();
         self.join();
     }
 }
 
-fn next(shared: &Mutex<Shared>) -> Option<MemberStatus> {
-    let mut shared = lock(shared);
-    let wanted = shared.wanted.take();
-    shared.is_running = wanted.is_some();
-    wanted
-}
+impl Shared {
+    /// The word to write, after a moment in which a newer one may come.
+    fn next(&self) -> Option<MemberStatus> {
+        let state = self.lock();
+        let is_open = |state: &mut State| !state.is_closing;
+        let waited = self.hurry.wait_timeout_while(state, DELAY, is_open);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let wanted = state.wanted.take();
+        state.is_running = wanted.is_some();
+        wanted
+    }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn write(team: &TeamDir, owner: &Recipient, status: &MemberStatus) -> Result<(), RosterError> {
