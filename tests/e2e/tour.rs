@@ -87,16 +87,14 @@ fn mail_reaches_a_member_through_its_death() {
 #[test]
 fn a_plan_is_rejected_and_then_approved_before_anything_is_changed() {
     let workspace = Workspace::new(&[]);
-    let prompt = "Submit a plan to write hello to one.txt, then write hello to one.txt";
+    // The call that it makes at once is refused, so it submits a plan by itself.
+    let prompt = "Write hello to one.txt";
     let _alice = workspace.spawn("alice", &["--require-plan", "--prompt", prompt]);
     let first = pending_plan(&workspace);
     assert_eq!(first["from"], "alice");
     let run = workspace.lead(&["reject", "alice", "--feedback", "Say why first."]);
     assert_eq!(run.has_code(exit::DONE).out, "Plan rejected for 'alice'\n");
     assert!(!workspace.path().join("one.txt").exists());
-    workspace
-        .lead(&["send", "alice", prompt])
-        .has_code(exit::DONE);
     let second = pending_plan(&workspace);
     assert_ne!(first["request_id"], second["request_id"]);
     assert!(!workspace.path().join("one.txt").exists());
