@@ -148,6 +148,29 @@ impl Layout {
         self.members_dir().join(format!(".{name}.lock"))
     }
 
+    /// What may be spent on models, and what was.
+    pub fn budget(&self) -> PathBuf {
+        self.root.join("budget.json")
+    }
+
+    pub(crate) fn budget_lock(&self) -> PathBuf {
+        self.root.join(".budget.lock")
+    }
+
+    /// What holds whatever a model asks.
+    pub fn limits(&self) -> PathBuf {
+        self.root.join("limits.json")
+    }
+
+    /// How much agents have written to each other of late.
+    pub fn traffic(&self) -> PathBuf {
+        self.root.join("traffic.json")
+    }
+
+    pub(crate) fn traffic_lock(&self) -> PathBuf {
+        self.root.join(".traffic.lock")
+    }
+
     /// The event log.
     pub fn events(&self) -> PathBuf {
         self.root.join("events.jsonl")
