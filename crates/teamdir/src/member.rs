@@ -10,7 +10,7 @@ use crate::file::{self, create_dir};
 use crate::lock::{FileLock, LockError, is_at};
 use crate::roster::RosterError;
 use crate::team::TeamDir;
-use protocol::{AgentName, Holder, Incarnation, LiveState, Recipient};
+use protocol::{AgentName, Holder, Incarnation, LiveState, MemberStatus, Recipient};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -217,7 +217,14 @@ impl TeamDir {
             let incarnation = match owner {
                 Recipient::Lead => &mut roster.lead_incarnation,
                 Recipient::Member(name) => match roster.member_mut(name) {
-                    Some(member) => &mut member.incarnation,
+                    Some(member) => {
+                        // In the same step, or a life that is killed right away would pass for one
+                        // that ended in good order.
+                        if member.status == MemberStatus::Shutdown {
+                            member.status = MemberStatus::Working;
+                        }
+                        &mut member.incarnation
+                    }
                     None => return Err(JoinError::NotAMember(name.clone())),
                 },
             };
