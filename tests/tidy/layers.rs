@@ -113,6 +113,19 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "checkup",
+        ours: &[
+            "coordination",
+            "crew",
+            "dealings",
+            "protocol",
+            "supervisor",
+            "teamdir",
+        ],
+        external: &["rustix"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "teamtools",
         ours: &[
             "coordination",
@@ -244,7 +257,14 @@ const RULES: &[Rule] = &[
 ];
 
 /// What any crate's tests may use.
-const DEV_EXTERNAL: &[&str] = &["proptest", "serde", "serde_json", "tempfile"];
+const DEV_EXTERNAL: &[&str] = &[
+    "proptest",
+    "rustix",
+    "serde",
+    "serde_json",
+    "tempfile",
+    "vt100",
+];
 
 /// The sections of a manifest with their keys and values.
 type Manifest = BTreeMap<String, BTreeMap<String, String>>;

@@ -7,7 +7,7 @@ use crate::team::TeamDir;
 use crate::{Durability, file};
 use protocol::{DeadLetter, Event, EventKind};
 use std::collections::HashSet;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 /// How much of the end of the dead letters is searched for one that may be there already.
 const DEAD_LETTER_TAIL: u64 = 256 << 10;
@@ -65,6 +65,23 @@ impl TeamDir {
             line: &lines.into_iter().flatten().copied().collect::<Vec<u8>>(),
         })?;
         Ok(new)
+    }
+
+    /// Calls `visit` with each dead letter, oldest first. Lines that are none are passed over.
+    pub fn read_dead_letters(&self, mut visit: impl FnMut(DeadLetter)) -> Result<(), PathError> {
+        let path = self.layout.dead_letters();
+        let file = match file::options().read(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(PathError::new("read", &path, error)),
+        };
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line.map_err(|error| PathError::new("read", &path, error))?;
+            if let Ok(letter) = serde_json::from_slice(&line) {
+                visit(letter);
+            }
+        }
+        Ok(())
     }
 
     /// The ids of the last dead letters. A reader that died between burying a line

@@ -1,0 +1,120 @@
+//! Members and what they owe each other: deaths, claims, requests, locks, processes.
+
+use super::or_no_access;
+use crate::finding::{Cure, Finding, Kind};
+use crate::processes::{Stray, strays};
+use crate::surroundings::Surroundings;
+use coordination::due;
+use crew::{Witness, WitnessError};
+use dealings::{addressee, pending};
+use protocol::{Recipient, RequestKind, Timestamp};
+use teamdir::{PathError, TeamDir};
+
+pub(super) fn check(team: &TeamDir, surroundings: &Surroundings) -> Vec<Finding> {
+    let mut findings = deaths(team);
+    findings.extend(or_no_access(claims(team)));
+    findings.extend(or_no_access(requests(team, surroundings.now)));
+    findings.extend(locks(team));
+    findings.extend(strays(team).into_iter().map(stray));
+    findings
+}
+
+fn deaths(team: &TeamDir) -> Vec<Finding> {
+    // A file that cannot be read is found by the check of all files.
+    let views = crew::views(team).into_iter().flatten();
+    let dead = views.filter(crew::MemberView::is_unmourned);
+    dead.map(|view| {
+        let name = &view.member.name;
+        let life = view.member.incarnation;
+        Finding::with_cure(
+            Kind::UnmournedDeath,
+            name.as_str(),
+            format!("'{name}' died in life {life}, and nobody has dealt with it"),
+            "The lead has not been told, and its task is still marked as in progress.",
+            Cure::Repair,
+        )
+    })
+    .collect()
+}
+
+fn claims(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
+    let orphans = crew::orphan_claims(team)?.into_iter();
+    let found = orphans.map(|orphan| {
+        Finding::with_cure(
+            Kind::OrphanClaim,
+            format!("task #{}", orphan.task),
+            format!("task #{} is in progress, but {}", orphan.task, orphan.why),
+            "Nobody works on the task, and nobody can claim it.",
+            Cure::Repair,
+        )
+    });
+    Ok(found.collect())
+}
+
+fn requests(team: &TeamDir, now: Timestamp) -> Result<Vec<Finding>, PathError> {
+    let mut findings = Vec::new();
+    for request in pending(team)? {
+        let Some(reason) = due(&request, addressee(team, &request.to), now) else {
+            continue;
+        };
+        let id = &request.id;
+        let kind = match request.kind() {
+            RequestKind::Shutdown => "shutdown request",
+            RequestKind::Plan => "plan",
+        };
+        findings.push(Finding::with_cure(
+            Kind::OverdueRequest,
+            id.as_str(),
+            format!("the {kind} {id} to '{}' still waits: {reason}", request.to),
+            "Whoever asked waits for an answer that does not count any more.",
+            Cure::Repair,
+        ));
+    }
+    Ok(findings)
+}
+
+fn locks(team: &TeamDir) -> Vec<Finding> {
+    let roster = team.roster().map(|roster| roster.members.clone());
+    let names = roster.into_iter().flatten().map(|member| member.name);
+    let owners = names.map(Recipient::Member).chain([Recipient::Lead]);
+    let unnamed = owners.filter(|owner| {
+        let witness = Witness::of(team, owner);
+        matches!(witness, Err(WitnessError::Unnamed { .. }))
+    });
+    unnamed
+        .map(|owner| {
+            let path = team.layout().member_lock(&owner);
+            Finding::for_a_person(
+                Kind::HeldLock,
+                owner.as_str(),
+                format!("a process that does not say who it is holds the lock of '{owner}'"),
+                "The member counts as alive and cannot be started or signalled. A program that \
+                 the member started may have inherited the lock.",
+                format!("fuser -v {}", path.display()),
+            )
+        })
+        .collect()
+}
+
+fn stray(stray: Stray) -> Finding {
+    let (pid, problem) = match &stray {
+        Stray::Command { pid, owner, mark } => {
+            let whose = owner.as_ref().map_or(mark.as_str(), Recipient::as_str);
+            (
+                *pid,
+                format!("process {pid} is a command of '{whose}', which does not run"),
+            )
+        }
+        Stray::Teammate { pid, name } => (
+            *pid,
+            format!("process {pid} is the teammate '{name}', which is not in the roster"),
+        ),
+    };
+    Finding::with_cure(
+        Kind::StrayProcess,
+        format!("process {pid}"),
+        problem,
+        "It uses the workspace and perhaps money, and nobody waits for what it does.",
+        Cure::End(stray),
+    )
+}
