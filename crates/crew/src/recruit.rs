@@ -1,6 +1,6 @@
 //! What a member is to be, and its entry in the roster.
 
-use protocol::{AgentName, Incarnation, Member, RestartPolicy};
+use protocol::{AgentName, Incarnation, Member, MemberStatus, RestartPolicy};
 use teamdir::{RosterError, TeamDir, new_message_id, now};
 
 /// Whom to start, and as what. What is not said stays as it was if the member is known.
@@ -132,9 +132,11 @@ impl Recruit {
     }
 }
 
-/// Makes an entry ready for its next life: the lives before it are done with.
+/// Makes an entry ready for its next life: the lives before it are done with, and the goodbye of
+/// the last one must not pass for one of the new life if that dies before it has said a word.
 pub(crate) fn begin_life(member: &mut Member) {
     if member.incarnation > Incarnation(0) {
         member.mourned = member.mourned.max(Some(member.incarnation));
     }
+    member.status = MemberStatus::Working;
 }

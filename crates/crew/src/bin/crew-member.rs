@@ -5,6 +5,7 @@
 //! * `slow`: becomes the member and is never ready.
 //! * `deaf`: ignores SIGTERM.
 //! * `busy`: says that it works; otherwise that it is idle.
+//! * `shy`: says nothing in the roster.
 //! * `sleepy`: reads no mail.
 //! * `approves`, `rejects`: how it answers a shutdown request; otherwise not at all.
 //! * `stays`: approves and does not end.
@@ -80,7 +81,9 @@ impl Practice<'_> {
             true => (MemberStatus::Working, Phase::Working),
             false => (MemberStatus::Idle, Phase::Idle),
         };
-        self.note(&status)?;
+        if !(self.is)("shy") {
+            self.note(&status)?;
+        }
         if (self.is)("breeds") {
             self.breed()?;
         }

@@ -55,6 +55,20 @@ fn a_death_is_shown_told_and_its_task_goes_back() {
 }
 
 #[test]
+fn a_member_that_dies_before_it_says_a_word_in_the_roster_is_dead() {
+    let crew = Crew::new();
+    for life in [1, 2] {
+        crew.start("alice", "shy");
+        crew.kill9("alice");
+        assert_eq!(crew.state("alice"), "dead");
+        crew.repair_until_mourned("alice");
+        assert_eq!(crew.notices().len(), life);
+        // Its life before is said to have ended in good order.
+        crew.change("alice", |member| member.status = MemberStatus::Shutdown);
+    }
+}
+
+#[test]
 fn a_death_is_dealt_with_once_however_many_look() {
     let crew = Crew::new();
     let team = crew.team();
