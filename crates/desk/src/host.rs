@@ -5,7 +5,7 @@ use crate::gate::gate;
 use crate::letters::{said_by, uses_of};
 use crate::memory::add;
 use agent::{Event, Host, Log, LogError, Message, Prompt, Record, Sources};
-use llm::{ToolUse, Turn, Usage};
+use llm::{ToolUse, Turn, Usage, WaitReason};
 use protocol::{EventKind, Phase, Recipient, WaitingFor};
 use std::time::{Duration, Instant};
 use tools::Effect;
@@ -171,7 +171,11 @@ impl<H: Hooks> Host for DeskHost<H> {
                 self.words.clear();
                 inner.diary.note(&waiting.to_string());
                 let reason = Some(waiting.to_string());
-                inner.set_phase(Phase::Waiting, Some(WaitingFor::RateLimit), reason);
+                let what = match waiting.reason {
+                    WaitReason::Budget | WaitReason::Turn => WaitingFor::Budget,
+                    _ => WaitingFor::RateLimit,
+                };
+                inner.set_phase(Phase::Waiting, Some(what), reason);
             }
             Event::Replied { model, usage } => {
                 let words = std::mem::take(&mut self.words);

@@ -58,12 +58,13 @@ pub enum Event {
     Waiting(Waiting),
 }
 
-/// A wait before the next try. It prints as `waiting: rate limit, 12 s`.
+/// A wait before the next try. It prints as `waiting: rate limit, 12 s`, and as `waiting: budget`
+/// where nobody knows how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Why the last try failed.
     pub reason: WaitReason,
-    /// How long the wait is.
+    /// How long the wait is; where nobody knows, when the next look is.
     pub delay: Duration,
     /// How many tries have failed so far.
     pub failed_tries: u32,
@@ -71,7 +72,11 @@ pub struct Waiting {
 
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "waiting: {}, ", self.reason)?;
+        write!(f, "waiting: {}", self.reason)?;
+        if !self.reason.has_end() {
+            return Ok(());
+        }
+        f.write_str(", ")?;
         if self.delay < Duration::from_secs(1) {
             write!(f, "{} ms", self.delay.as_millis())
         } else {
@@ -110,6 +115,20 @@ pub enum WaitReason {
     /// The reply said nothing and used no tool.
     #[error("empty answer")]
     Empty,
+    /// Nothing was asked, because there is no budget for it. Whoever keeps the budget goes on when
+    /// there is more.
+    #[error("budget")]
+    Budget,
+    /// Nothing was asked yet, because as many as may ask at a time do.
+    #[error("its turn to ask")]
+    Turn,
+}
+
+impl WaitReason {
+    /// Whether the wait ends at a known time. The others end when somebody does something.
+    const fn has_end(self) -> bool {
+        !matches!(self, Self::Budget | Self::Turn)
+    }
 }
 
 /// The model's next turn.
@@ -214,6 +233,12 @@ mod tests {
         };
         assert_eq!(told(11_600), "waiting: rate limit, 12 s");
         assert_eq!(told(700), "waiting: rate limit, 700 ms");
+        let budget = Waiting {
+            reason: WaitReason::Budget,
+            delay: Duration::from_secs(1),
+            failed_tries: 0,
+        };
+        assert_eq!(budget.to_string(), "waiting: budget");
     }
 
     #[test]
