@@ -4,7 +4,7 @@ mod outcome;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use crate::out::print;
+use crate::out::plain;
 use crate::{interrupt, names, span};
 use coordination::ShutdownLimits;
 use crew::{FollowError, MemberView};
@@ -206,7 +206,7 @@ fn follow(
     let limits = ShutdownLimits::default();
     let course = match crew::follow_shutdown(team, request.clone(), limits, &stop) {
         Ok(outcome) => Course::Over(outcome),
-        Err(FollowError::Stopped) => Course::Left,
+        Err(FollowError::Stopped) => Course::Interrupted,
         Err(error) => return Err(error.into()),
     };
     let ending = Ending {
@@ -226,20 +226,16 @@ fn tell_ending(
     let Course::Over(outcome) = &ending.course else {
         return Ok(());
     };
-    let Ending { name, .. } = ending;
-    let printed = if args.json {
-        let stored = team.request(&request.id);
-        let status = stored.map_or(request.status(), |request| request.status());
-        let object = json!({
-            "request_id": request.id,
-            "to": name,
-            "status": status,
-            "outcome": outcome::word(outcome),
-            "gone": outcome.is_gone(),
-        });
-        print(&object.to_string())
-    } else {
-        args.confirm(&json!(null), &format!("'{name}' {outcome}"))
-    };
-    unless_reader_is_gone(printed)
+    let name = &ending.name;
+    let stored = team.request(&request.id);
+    let status = stored.map_or(request.status(), |request| request.status());
+    let object = json!({
+        "request_id": request.id,
+        "to": name,
+        "status": status,
+        "outcome": outcome::word(outcome),
+        "gone": outcome.is_gone(),
+    });
+    let words = plain(&format!("'{name}' {outcome}"));
+    unless_reader_is_gone(args.confirm(&object, &words))
 }

@@ -6,6 +6,9 @@ use std::time::Duration;
 /// A number of this many seconds or more is a point in time and not a span: 1980 had begun.
 const FIRST_TIME: f64 = 315_532_800.0;
 
+/// No longer span is taken: a time that lies so far away could not be stored.
+const LONGEST: Duration = Duration::from_secs(3650 * 86400);
+
 /// Reads a span: seconds, or a number with one of the units s, m, h and d.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.chars().next_back() {
@@ -18,7 +21,11 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let number: Option<f64> = number.and_then(|number| number.trim().parse().ok());
     number
         .and_then(|number| Duration::try_from_secs_f64(number * unit).ok())
-        .ok_or_else(|| "use seconds, or a number with a unit as in 90s, 10m, 2h or 1d".to_owned())
+        .filter(|span| *span <= LONGEST)
+        .ok_or_else(|| {
+            "use seconds, or a number with a unit as in 90s, 10m, 2h or 1d; ten years at most"
+                .to_owned()
+        })
 }
 
 /// A point in time, given by itself or by how long it lies back.
@@ -75,7 +82,7 @@ mod tests {
         assert_eq!(span("10m"), Ok(Duration::from_secs(600)));
         assert_eq!(span("2h"), Ok(Duration::from_secs(7200)));
         assert_eq!(span("1d"), Ok(Duration::from_secs(86400)));
-        for wrong in ["", "m", "-1", "ten", "1w", "nan", "inf", "é"] {
+        for wrong in ["", "m", "-1", "ten", "1w", "nan", "inf", "é", "1e12"] {
             assert!(span(wrong).is_err(), "{wrong}");
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
+use crate::out::print;
 use crate::{interrupt, span};
 use coordination::MemberState;
 use crew::Quiet;
@@ -26,7 +27,7 @@ approved, all of their mail is read, and no task is left that one of them could 
 
 Exit codes: 0 so it is; 4 it is not so when the time has passed; 5 the team is quiet, but a member
 failed or is dead. With --json: {\"idle\": true, \"failed\", \"waiting\"} with lists of names, or
-{\"tasks\": N} with the number of completed tasks.")]
+{\"tasks\", \"completed\"} with the number of each; with exit code 4 only the error.")]
 pub(crate) struct Wait {
     /// Until the team is quiet; this is the default.
     #[arg(long, conflicts_with = "tasks")]
@@ -43,8 +44,8 @@ pub(crate) struct Wait {
 enum Look {
     /// It is as was waited for.
     So { object: Value, words: String },
-    /// It is not, and will not be without help.
-    Stuck(Failure),
+    /// Nothing happens any more, and somebody failed.
+    Stuck { object: Value, failure: Failure },
     /// It is not yet, and why.
     NotYet(String),
 }
@@ -52,6 +53,7 @@ enum Look {
 pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Wait) -> Result<(), Failure> {
     interrupt::at_once()?;
     let started = Instant::now();
+    let mut told = String::new();
     loop {
         crew::repair(team);
         let look = if wish.tasks {
@@ -61,7 +63,12 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Wait) -> Result<(), Failur
         };
         let why = match look {
             Look::So { object, words } => return args.confirm(&object, &words),
-            Look::Stuck(failure) => return Err(failure),
+            Look::Stuck { object, failure } => {
+                if args.json {
+                    print(&object.to_string())?;
+                }
+                return Err(failure);
+            }
             Look::NotYet(why) => why,
         };
         let left = wish
@@ -70,7 +77,10 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Wait) -> Result<(), Failur
         if left == Some(Duration::ZERO) {
             return Err(timed_out(wish, &why));
         }
-        args.detail(&format!("waiting: {why}"));
+        if told != why {
+            args.detail(&format!("waiting: {why}"));
+            told = why;
+        }
         std::thread::sleep(left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)));
     }
 }
@@ -92,8 +102,11 @@ fn look_at_team(team: &TeamDir) -> Result<Look, Failure> {
         Quiet::Yes { waiting_plan, .. } => waiting_plan,
     };
     let broken = broken(team)?;
+    let failed: Vec<&AgentName> = broken.iter().map(|broken| &broken.name).collect();
+    let object = json!({"idle": true, "failed": failed, "waiting": waiting});
     if !broken.is_empty() {
-        return Ok(Look::Stuck(stuck("the team is quiet", &broken)));
+        let failure = stuck("the team is quiet", &broken);
+        return Ok(Look::Stuck { object, failure });
     }
     let mut words = "The team is quiet.".to_owned();
     for name in &waiting {
@@ -101,7 +114,6 @@ fn look_at_team(team: &TeamDir) -> Result<Look, Failure> {
             "\n{name} waits for its plan to be approved: team-lead approve {name}"
         ));
     }
-    let object = json!({"idle": true, "failed": [], "waiting": waiting});
     Ok(Look::So { object, words })
 }
 
@@ -114,9 +126,9 @@ fn look_at_tasks(team: &TeamDir) -> Result<Look, Failure> {
     let tasks = look.board.tasks();
     let open = tasks.filter(|task| task.status != TaskStatus::Completed);
     let open: Vec<String> = open.map(|task| format!("#{}", task.id)).collect();
+    let count = look.board.tasks().count();
+    let object = json!({"tasks": count, "completed": count - open.len()});
     if open.is_empty() {
-        let count = look.board.tasks().count();
-        let object = json!({"tasks": count});
         let words = format!("All {count} tasks are completed.");
         return Ok(Look::So { object, words });
     }
@@ -125,7 +137,8 @@ fn look_at_tasks(team: &TeamDir) -> Result<Look, Failure> {
     if let Quiet::Yes { .. } = crew::quiet(team)? {
         let broken = broken(team)?;
         if !broken.is_empty() {
-            return Ok(Look::Stuck(stuck(&open, &broken)));
+            let failure = stuck(&open, &broken);
+            return Ok(Look::Stuck { object, failure });
         }
     }
     Ok(Look::NotYet(open))

@@ -3,6 +3,7 @@
 use crate::support::{LIMIT, Manners, Run, Workspace, interrupt, wait_for_text, who};
 use protocol::{MemberStatus, exit};
 use serde_json::{Value, json};
+use std::process::Stdio;
 use test_support::wait_until;
 
 fn requests(workspace: &Workspace) -> Vec<Value> {
@@ -162,6 +163,18 @@ fn ctrl_c_ends_the_waiting_and_the_request_stays() {
     assert_eq!(code, Some(i32::from(exit::INTERRUPTED)));
     assert_eq!(requests(&workspace)[0]["status"], "pending");
     assert_eq!(alice.try_wait(), None);
+}
+
+#[test]
+fn members_are_ended_also_if_nobody_reads_along() {
+    let workspace = Workspace::new(&["alice"]);
+    let mut alice = workspace.member("alice", Manners::Silent);
+    let mut command = workspace.command(&["shutdown", "alice", "--force", "--timeout", "0.2"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    alice.wait(LIMIT);
+    assert_eq!(roster_status(&workspace, "alice"), MemberStatus::Shutdown);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::{LIMIT, Manners, Workspace, be, who};
 use protocol::{MemberStatus, Phase, Task, exit};
-use serde_json::json;
+use serde_json::{Value, json};
 use teamdir::{Post, WatchChoice};
 
 /// This process as the member `name`.
@@ -61,16 +61,18 @@ fn a_quiet_team_with_somebody_failed_or_dead_is_told_apart() {
         "bob died in life 1",
         "team-lead logs bob",
     );
-    workspace
-        .lead(&["wait", "--json"])
-        .json_error(exit::TEAM_FAILED, "team_failed");
+    let run = workspace.lead(&["wait", "--json"]);
+    run.json_error(exit::TEAM_FAILED, "team_failed");
+    let object: Value = serde_json::from_str(&run.out).unwrap();
+    let expected = json!({"idle": true, "failed": ["bob"], "waiting": []});
+    assert_eq!(object, expected);
 }
 
 #[test]
 fn tasks_are_waited_for_until_all_are_completed() {
     let workspace = Workspace::new(&["alice"]);
     let none = workspace.lead(&["wait", "--tasks", "--json"]).json();
-    assert_eq!(none, json!({"tasks": 0}));
+    assert_eq!(none, json!({"tasks": 0, "completed": 0}));
     let board = workspace.team().lock_board().unwrap();
     let task = board
         .create(|id| Task::new(id, "Write the parser"))

@@ -15,7 +15,7 @@ pub(super) enum Course {
     /// To its end.
     Over(ShutdownOutcome),
     /// Until Ctrl-C.
-    Left,
+    Interrupted,
 }
 
 /// The one word for an outcome, for programs.
