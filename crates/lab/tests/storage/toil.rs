@@ -40,16 +40,16 @@ impl Toiler {
     }
 }
 
-/// Tasks that wait for up to three of those before them.
+/// Tasks that wait for up to two of those before them.
 fn fill(team: &TestTeam, count: u64, rng: &mut Rng) {
     for number in 1..=count {
         let mut new = NewTask {
             subject: format!("task {number}"),
             ..NewTask::default()
         };
-        for _ in 0..rng.below(4) {
+        for _ in 0..rng.below(3) {
             // Near enough to make chains, far enough to leave work for all.
-            let back = 1 + rng.below(60);
+            let back = 1 + rng.below(120);
             if back < number {
                 new.blocked_by.push(TaskId(number - back));
             }
@@ -116,7 +116,7 @@ fn assert_order(team: &TestTeam, tasks: &[Task]) {
 
 #[test]
 fn every_task_is_done_once_and_in_order_whoever_is_killed() {
-    let (count, every) = if is_long() { (5_000, 10) } else { (500, 16) };
+    let (count, every) = if is_long() { (5_000, 10) } else { (500, 25) };
     let names: Vec<String> = (0..=WORKERS).map(|n| format!("w{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let team = TestTeam::of(TempTeam::new(&names, unsynced()));
