@@ -1,43 +1,20 @@
 //! The desk itself.
 
 use crate::diary::Diary;
+use crate::inner::{Clerk, Inner};
 use crate::letters::Letter;
 use crate::live::Live;
 use crate::memory::{Memory, OwnPlan, OwnRecord};
 use crate::status::StatusKeeper;
 use agent::Conversation;
-use coordination::{Delivery, Memory as Recollection, judge};
 use dealings::Me;
-use protocol::{
-    DeadLetter, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Party, Phase,
-    Recipient, Sender, TaskId, WaitingFor,
-};
+use protocol::{EventKind, Incarnation, MemberStatus, Party, Phase, Recipient, TaskId, WaitingFor};
 use serde_json::Value;
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use teamdir::{
-    PathError, Post, PostError, ReceiveError, RosterError, Settled, TeamDir, WatchChoice,
-    WatchMode, now,
+    PathError, Post, PostError, ReceiveError, RosterError, Settled, TeamDir, WatchChoice, WatchMode,
 };
-
-/// Looks at letters before the model does.
-pub trait Clerk: Send {
-    /// Decides what a message means. Called at least once for each message; again, in the next
-    /// life, for one that was not said to the model.
-    fn look(&mut self, message: &Message) -> Treatment;
-}
-
-/// What becomes of a letter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Treatment {
-    /// The model sees it.
-    Show,
-    /// The model sees it with a remark.
-    ShowWith(String),
-    /// The model does not see it.
-    Hide,
-}
 
 /// Why a member's desk could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -57,20 +34,6 @@ pub struct Desk {
     owner: Recipient,
     life: Incarnation,
     pub(crate) inner: Arc<Mutex<Inner>>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) team: TeamDir,
-    pub(crate) post: Post,
-    pub(crate) live: Live,
-    pub(crate) diary: Diary,
-    status: StatusKeeper,
-    clerk: Option<Box<dyn Clerk>>,
-    letters: VecDeque<Letter>,
-    mail: u64,
-    pub(crate) plan: Option<OwnPlan>,
-    reports: u64,
-    is_replaced: bool,
 }
 
 impl Desk {
@@ -326,148 +289,5 @@ impl Desk {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
         // Nothing that is done under the lock leaves a half-done state.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Inner {
-    pub(crate) fn set_phase(
-        &mut self,
-        phase: Phase,
-        waiting_for: Option<WaitingFor>,
-        reason: Option<String>,
-    ) {
-        let changed = self.live.enter(phase, waiting_for, reason.clone());
-        self.write_state();
-        if !changed {
-            return;
-        }
-        let status = match phase {
-            Phase::Starting | Phase::Working | Phase::Waiting => MemberStatus::Working,
-            Phase::Idle | Phase::Failed => MemberStatus::Idle,
-            Phase::Shutdown => MemberStatus::Shutdown,
-        };
-        if phase != Phase::Shutdown {
-            self.status.set(status);
-        }
-        let (member, incarnation) = self.who();
-        self.event(EventKind::State {
-            member,
-            incarnation,
-            phase,
-            reason,
-        });
-    }
-
-    pub(crate) fn write_state(&mut self) {
-        let written = self
-            .team
-            .write_live_state(self.post.guard(), self.live.state());
-        if let Err(error) = written {
-            self.diary.note(&format!("the state is not shown: {error}"));
-        }
-    }
-
-    pub(crate) fn who(&self) -> (Recipient, Incarnation) {
-        let guard = self.post.guard();
-        (guard.owner().clone(), guard.incarnation())
-    }
-
-    /// Notes an event. It only tells people, so a failure is no harm.
-    pub(crate) fn event(&self, kind: EventKind) {
-        let _ = self.team.log_event(kind);
-    }
-
-    /// Takes all mail that is there.
-    pub(crate) fn take_mail(&mut self) -> Result<(), ReceiveError> {
-        while let Some(delivery) = self.post.try_next()? {
-            let (owner, _) = self.who();
-            for note in &delivery.notes {
-                self.diary.note(&format!("mail: {note}"));
-            }
-            for bad in &delivery.bad {
-                self.diary
-                    .short(&format!("broken mail ({}): ", bad.reason), &bad.raw);
-            }
-            for received in delivery.mail {
-                self.mail += 1;
-                let mut letter = Letter::new(self.mail, received.line);
-                self.event(EventKind::Deliver {
-                    id: received.id,
-                    to: owner.clone(),
-                });
-                self.diary.short("mail from ", &letter.words());
-                self.look_at(&mut letter);
-                self.letters.push_back(letter);
-            }
-        }
-        Ok(())
-    }
-
-    /// The letters as they are said to the model. They wait until the journal says that they were
-    /// said.
-    pub(crate) fn said_letters(&self) -> Vec<agent::Message> {
-        self.letters.iter().map(Letter::said).collect()
-    }
-
-    /// Takes note of letters that the journal has as said.
-    pub(crate) fn forget_said(&mut self, numbers: &[u64]) {
-        self.letters
-            .retain(|letter| !numbers.contains(&letter.number));
-    }
-
-    fn look_at(&mut self, letter: &mut Letter) {
-        let Line::Message(message) = &letter.line else {
-            return;
-        };
-        let (owner, life) = self.who();
-        let treatment = match judge(message, life, Recollection::Kept) {
-            Delivery::Deliver => match &mut self.clerk {
-                Some(clerk) => clerk.look(message),
-                None => Treatment::Show,
-            },
-            Delivery::DeliverMarked(remark) => Treatment::ShowWith(remark),
-            Delivery::DeadLetter { reason } => {
-                self.bury(message, &owner, &reason);
-                Treatment::Hide
-            }
-            Delivery::Zombie => {
-                self.is_replaced = true;
-                Treatment::Show
-            }
-        };
-        match treatment {
-            Treatment::Show => {}
-            Treatment::ShowWith(remark) => letter.remark = Some(remark),
-            Treatment::Hide => letter.shown = false,
-        }
-    }
-
-    /// Puts a message that may not be acted on among the dead letters, and tells its sender.
-    fn bury(&mut self, message: &Message, owner: &Recipient, reason: &str) {
-        let id = message.id.as_ref().map_or("unnamed", |id| id.as_str());
-        let letter = DeadLetter {
-            id: id.to_owned(),
-            time: now(),
-            inbox: owner.clone(),
-            reason: reason.to_owned(),
-            line: serde_json::to_value(message).ok(),
-            raw: None,
-            raw_hex: None,
-            extra: Extra::new(),
-        };
-        self.diary.note(&format!("dead letter: {reason}"));
-        if self.team.bury(&letter).is_err() {
-            return;
-        }
-        let sender = match &message.from {
-            Some(Sender::Party(Party::Lead)) => Recipient::Lead,
-            Some(Sender::Party(Party::Member(name))) => Recipient::Member(name.clone()),
-            Some(Sender::Party(Party::User | Party::System) | Sender::Stranger(_)) | None => return,
-        };
-        let words = format!(
-            "Your {} to {owner} was not delivered: {reason}",
-            message.body.kind()
-        );
-        let _ = dealings::notice(&self.team, sender, &format!("dead/{owner}/{id}"), &words);
     }
 }

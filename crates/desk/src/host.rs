@@ -1,7 +1,8 @@
 //! The desk as the host of an agent.
 
-use crate::desk::{Desk, Inner};
+use crate::desk::Desk;
 use crate::gate::gate;
+use crate::inner::Inner;
 use crate::letters::{said_by, uses_of};
 use crate::memory::add;
 use agent::{Event, Host, Log, LogError, Message, Prompt, Record, Sources};

@@ -26,14 +26,16 @@ mod desk;
 mod diary;
 mod gate;
 mod host;
+mod inner;
 mod letters;
 mod live;
 mod memory;
 mod status;
 
-pub use desk::{Clerk, Desk, DeskError, Treatment};
+pub use desk::{Desk, DeskError};
 pub use diary::{Diary, clock};
 pub use gate::gate;
 pub use host::{DeskHost, Hooks};
+pub use inner::{Clerk, Treatment};
 pub use letters::Letter;
 pub use memory::{Memory, OwnPlan};
