@@ -1,11 +1,12 @@
 //! Turns and rests, from the first breath to the last.
 
+mod outcome;
+
 use crate::clerk::MateClerk;
 use crate::equip::equip;
 use crate::farewell::Farewell;
 use crate::hooks::MateHooks;
 use crate::orders::{Ended, MateError, Orders};
-use crate::report::{no_report, report};
 use crate::rest::{owners, rest};
 use crate::work::Work;
 use crate::{foreign, prompt, signals};
@@ -13,8 +14,7 @@ use agent::{Agent, Message, Outcome, TurnError};
 use coordination::PlanGate;
 use crew::mark_of;
 use desk::{Desk, DeskHost, Memory, gate};
-use llm::ModelError;
-use protocol::{AgentName, Member, Phase, Recipient, RequestId, WaitingFor};
+use protocol::{AgentName, Member, Phase, Recipient, RequestId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -246,106 +246,6 @@ impl Mate {
             self.first = said;
         }
         outcome
-    }
-
-    fn after_turn(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Finished { text } => {
-                self.host.hooks().work.may_claim = true;
-                self.pause = PAUSES.0;
-                self.finish(&text);
-            }
-            Outcome::RoundLimit { text } => self.finish(&text),
-            Outcome::Interrupted => {}
-            Outcome::Failed { error } => self.fail(&error),
-        }
-    }
-
-    /// The turn came to its end: the lead is told, unless the member only waits for somebody.
-    fn finish(&mut self, text: &str) {
-        let was_asked = self.host.hooks().was_asked;
-        if self.farewell.leaving().is_some() {
-            no_report(&self.desk);
-            return;
-        }
-        self.plan = self.awaited_plan().map(|id| (id, None));
-        let waits = self.plan.is_some() || self.background.running() > 0;
-        if was_asked && waits {
-            no_report(&self.desk);
-        } else if was_asked {
-            report(&self.desk, text);
-        }
-        self.settle_down();
-    }
-
-    fn awaited_plan(&self) -> Option<RequestId> {
-        let own = self.desk.plan();
-        match gate(self.desk.team(), &self.name, own.as_ref()) {
-            PlanGate::Pending { request_id, .. } => Some(request_id),
-            PlanGate::NotRequired
-            | PlanGate::Required
-            | PlanGate::Approved { .. }
-            | PlanGate::Rejected { .. } => None,
-        }
-    }
-
-    /// Enters the phase of a member that has nothing to do.
-    fn settle_down(&mut self) {
-        if self.plan.is_none() {
-            self.plan = self.awaited_plan().map(|id| (id, None));
-        }
-        self.desk.watch_requests(self.plan.is_some());
-        if let Some((id, _)) = &self.plan {
-            let reason = Some(format!("request {id}"));
-            self.desk
-                .set_phase(Phase::Waiting, Some(WaitingFor::Plan), reason);
-        } else if self.background.running() > 0 {
-            let waiting_for = Some(WaitingFor::Background);
-            self.desk.set_phase(Phase::Waiting, waiting_for, None);
-        } else {
-            self.desk.set_phase(Phase::Idle, None, None);
-            self.idle_since.get_or_insert_with(Instant::now);
-        }
-    }
-
-    /// The turn cannot go on. A request to end is answered all the same.
-    fn fail(&mut self, error: &TurnError) {
-        let reason = error.to_string();
-        self.desk.note(&format!("the turn failed: {reason}"));
-        if self.farewell.answer_for_model(&reason) {
-            no_report(&self.desk);
-            return;
-        }
-        let passes = match error {
-            TurnError::Model(ModelError::GaveUp { .. }) | TurnError::Log(_) => true,
-            TurnError::Model(_) | TurnError::WindowFull => false,
-        };
-        if passes {
-            self.stuck = Some(Stuck::Until(Instant::now() + self.pause));
-            self.pause = (self.pause * 2).min(PAUSES.1);
-            let waiting_for = Some(WaitingFor::RateLimit);
-            self.desk
-                .set_phase(Phase::Waiting, waiting_for, Some(reason));
-            return;
-        }
-        let work = &mut self.host.hooks().work;
-        work.may_claim = false;
-        work.give_back(&format!("its owner's turn failed: {reason}"));
-        self.stuck = Some(Stuck::Failed);
-        let name = &self.name;
-        let id = format!(
-            "failed/{name}/{}/{}",
-            self.desk.life(),
-            self.desk.next_report()
-        );
-        let words = format!(
-            "{name} cannot go on: {reason}. It still runs and tries again when it gets mail; see \
-             `team-lead logs {name}`."
-        );
-        if let Err(error) = dealings::notice(self.desk.team(), Recipient::Lead, &id, &words) {
-            self.desk.note(&format!("the lead was not told: {error}"));
-        }
-        self.desk.set_phase(Phase::Failed, None, Some(reason));
     }
 
     /// Sleeps until there may be something to do.
