@@ -128,7 +128,8 @@ fn is_hopeless(error: &ModelError) -> bool {
         | ModelError::KeyRefused { .. }
         | ModelError::Forbidden { .. }
         | ModelError::NotFound { .. }
-        | ModelError::Billing(_) => true,
+        | ModelError::Billing(_)
+        | ModelError::Withheld(_) => true,
         ModelError::Request(_)
         | ModelError::ContextTooLong { .. }
         | ModelError::RequestTooLarge { .. }

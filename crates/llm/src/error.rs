@@ -110,6 +110,9 @@ pub enum ModelError {
     },
     /// The script does not go on.
     Script(ScriptError),
+    /// Whoever watches over the calls cannot tell whether this one is allowed. The words say why,
+    /// and what to do.
+    Withheld(String),
 }
 
 impl ModelError {
@@ -127,6 +130,7 @@ impl ModelError {
             Self::BadRequest { .. } => "bad_request",
             Self::GaveUp { .. } => "gave_up",
             Self::Script(_) => "script",
+            Self::Withheld(_) => "withheld",
         }
     }
 
@@ -152,6 +156,7 @@ impl ModelError {
             Self::BadRequest { .. } => "check that the model supports what was asked".into(),
             Self::GaveUp { reason, .. } => give_up_hint(*reason).into(),
             Self::Script(_) => "add the missing turns to the script".into(),
+            Self::Withheld(_) => "mend what is said to be wrong".into(),
         }
     }
 }
@@ -160,6 +165,8 @@ fn give_up_hint(reason: WaitReason) -> &'static str {
     match reason {
         WaitReason::CannotConnect => "check the address and that the server runs",
         WaitReason::RateLimit => "wait, or raise the limit at the provider",
+        WaitReason::Budget => "raise the budget with `team-lead budget raise`",
+        WaitReason::Turn => "wait until fewer members work at once",
         WaitReason::Empty | WaitReason::Unreadable => "try again, or use another model",
         WaitReason::Overloaded
         | WaitReason::ServerError(_)
@@ -177,6 +184,7 @@ impl fmt::Display for ModelError {
             Self::Cancelled => return f.write_str("the model call was cancelled"),
             // The error of a script names its own remedy.
             Self::Script(error) => return error.fmt(f),
+            Self::Withheld(words) => return write!(f, "the model was not asked: {words}"),
             Self::KeyRefused {
                 variable,
                 address,
