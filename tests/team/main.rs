@@ -1,0 +1,9 @@
+//! Teams of real processes: members that think with a server that plays their models, with a
+//! script, or offline; killed, stopped, refused and asked to end in every state.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod harness;
+mod shutdown;
+mod stop;
+mod talk;
