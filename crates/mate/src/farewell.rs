@@ -47,8 +47,10 @@ impl Farewell {
         }
     }
 
-    /// Answers a request, once. The words of a refusal are for the model.
+    /// Answers a request, once, and while it waits: whoever asked has given up on one that is over,
+    /// and nobody would know why this process went. The words of a refusal are for the model.
     pub(crate) fn answer(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
+        let over = self.over(id);
         let mut state = self.lock();
         let open = state.open();
         let Some(asked) = state.asked.iter_mut().find(|asked| asked.id == *id) else {
@@ -63,6 +65,9 @@ impl Farewell {
             return Err(format!(
                 "request {id} has your answer already, and that is final"
             ));
+        }
+        if let Some(over) = over {
+            return Err(format!("request {id} {over}: it needs no answer, go on"));
         }
         let sent = send_answer(&self.team, &self.me, id, approve, reason);
         sent.map_err(|error| format!("the answer was not sent: {error}"))?;
@@ -106,15 +111,27 @@ impl Farewell {
     /// for as long as this process lives.
     fn still_open(&self) -> Vec<RequestId> {
         let mut open = self.lock().open();
-        open.retain(|id| match self.team.request(id) {
+        open.retain(|id| self.over(id).is_none());
+        open
+    }
+
+    /// How a request ended, if it has.
+    fn over(&self, id: &RequestId) -> Option<String> {
+        match self.team.request(id) {
             Ok(request) => {
                 let late = request.deadline.is_some_and(|at| at <= teamdir::now());
-                request.status() == RequestStatus::Pending && !late
+                let late = late.then_some(RequestStatus::Expired);
+                let ended = match request.status() {
+                    RequestStatus::Pending => late,
+                    ended @ (RequestStatus::Approved
+                    | RequestStatus::Rejected
+                    | RequestStatus::Expired) => Some(ended),
+                };
+                ended.map(|ended| format!("is already {}", ended.as_str()))
             }
-            Err(RequestError::Unknown(_)) => true,
-            Err(_) => false,
-        });
-        open
+            Err(RequestError::Unknown(_)) => None,
+            Err(error) => Some(format!("cannot be read ({error})")),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
