@@ -9,6 +9,7 @@ use dealings::Me;
 use protocol::{AgentName, Recipient};
 use rustix::process::Signal;
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -37,24 +38,35 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let (blocks, each) = plan.pick((10, 5), (3, 2));
     let folder = plan.folder("spawn")?;
     let team = TeamDir::create(&folder, "bench", Options::default())?;
-    let (mut ours, mut bare) = (Blocks::default(), Blocks::default());
+    let [mut ours, mut bare, mut synced] = std::array::from_fn(|_| Blocks::default());
     for block in 0..blocks {
         let names = (0..each).map(|at| format!("m{block}-{at}"));
         let times: Vec<f64> = names
             .map(|name| one_spawn(&team, &programs, &name))
             .collect::<anyhow::Result<_>>()?;
         ours.push(times);
-        let times = (0..each).map(|_| one_exec(&programs.teammate, &folder));
-        bare.push(times.collect::<anyhow::Result<Vec<_>>>()?);
+        let execs = |syncs, blocks: &mut Blocks| -> anyhow::Result<()> {
+            let times = (0..each).map(|_| one_exec(&programs.teammate, &folder, syncs));
+            blocks.push(times.collect::<anyhow::Result<Vec<_>>>()?);
+            Ok(())
+        };
+        execs(Syncs::None, &mut bare)?;
+        execs(Syncs::AsOurs, &mut synced)?;
     }
-    let ratio = ours.ratio(&bare, 0.5);
-    let row = |what: &str, at| {
-        let (ours, bare) = (Value::Seconds(ours.quantile(at)), bare.quantile(at));
-        Row::new(what, ours).bare(Value::Seconds(bare), ratio)
+    let row = |what: &str, bare: &Blocks| {
+        let (value, ratio) = (Value::Seconds(bare.p50()), ours.ratio(bare, 0.5));
+        Row::new(what, Value::Seconds(ours.p50())).bare(value, ratio)
     };
-    section
-        .rows
-        .push(row("spawn to ready, p50", 0.5).bar("at most 5x bare", ratio <= 5.0));
+    let ratio = ours.ratio(&bare, 0.5);
+    let rows = [
+        row("spawn to ready, p50", &bare).bar("at most 5x bare", ratio <= 5.0),
+        row("spawn to ready, p50, bare with syncs", &synced),
+    ];
+    section.rows.extend(rows);
+    section.note(
+        "bare with syncs: the roster replaced twice, by the one who starts and by the one who is \
+         started, and the first record of a journal",
+    );
     section.rows.push(look(plan)?);
     section.note(format!("the program: {}", programs.teammate.display()));
     Ok(section)
@@ -77,10 +89,29 @@ fn one_spawn(team: &TeamDir, programs: &Programs, name: &str) -> anyhow::Result<
     Ok(time)
 }
 
-fn one_exec(program: &Path, folder: &Path) -> anyhow::Result<f64> {
+/// What a bare start writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Syncs {
+    None,
+    AsOurs,
+}
+
+fn one_exec(program: &Path, folder: &Path, syncs: Syncs) -> anyhow::Result<f64> {
     let started = Instant::now();
-    let lock = File::create(folder.join("bare"))?;
+    let mut lock = File::create(folder.join("bare"))?;
     lock.lock()?;
+    if syncs == Syncs::AsOurs {
+        for _ in 0..2 {
+            let new = folder.join("bare.new");
+            let mut file = File::create(&new)?;
+            file.write_all(&[b'x'; 1000])?;
+            file.sync_all()?;
+            std::fs::rename(&new, folder.join("bare.old"))?;
+            File::open(folder)?.sync_all()?;
+        }
+        lock.write_all(&[b'x'; 100])?;
+        lock.sync_data()?;
+    }
     let status = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())
