@@ -51,6 +51,9 @@ Examples:
   team-lead inbox alice
   team-lead inbox bob --drain   take it, if no process is bob
 
+What was drained is not shown to the member when it comes back. If draining is killed half way, the
+letters that were not printed wait for the member.
+
 With --json: {\"messages\": [...]}, each as its sender wrote it.")]
 pub(crate) struct Inbox {
     /// Whose mail: a member's name, or `lead`.
