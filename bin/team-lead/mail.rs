@@ -11,7 +11,7 @@ use dealings::Me;
 use protocol::{Line, Recipient, Sender};
 use serde_json::{Value, json};
 use std::io::Read;
-use teamdir::TeamDir;
+use teamdir::{Liveness, TeamDir};
 
 /// Send a message to a member or to the lead.
 #[derive(clap::Args)]
@@ -75,6 +75,14 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
     let to = names::recipient(&*team.roster()?, &send.to)?;
     let content = content(&send.text)?;
     let sent = dealings::tell(team, &Me::user(), to, &content)?;
+    if let Ok(Liveness::Gone(_)) = team.liveness(&sent.to) {
+        args.note(&match &sent.to {
+            Recipient::Lead => "no lead runs; it is read by the next: team-lead run".to_owned(),
+            Recipient::Member(name) => {
+                format!("{name} does not run; to bring it back: team-lead restart {name}")
+            }
+        });
+    }
     args.confirm(
         &json!({"id": sent.id, "to": sent.to}),
         &format!("Sent message to {}", sent.to),

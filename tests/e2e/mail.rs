@@ -1,6 +1,6 @@
 //! `send`, `broadcast` and `inbox`.
 
-use crate::support::{Manners, Workspace, be, wait_for_text, who};
+use crate::support::{Manners, Run, Workspace, be, wait_for_text, who};
 use protocol::{JournalLine, JournalRecord, MemberStatus, Phase, exit};
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -32,6 +32,10 @@ fn what_is_sent_is_unread_and_noted() {
     let workspace = Workspace::new(&["alice"]);
     let run = workspace.lead(&["send", "Alice", "hello"]);
     assert_eq!(run.has_code(exit::DONE).out, "Sent message to alice\n");
+    assert!(
+        run.err.contains("team-lead restart alice"),
+        "it is told that alice does not run: {run:?}"
+    );
     let sent = workspace
         .lead(&["--json", "send", "lead", "for the lead"])
         .json();
@@ -148,6 +152,37 @@ fn nobody_drains_the_inbox_of_a_member_that_lives() {
     workspace
         .lead(&["inbox", "alice", "--drain"])
         .has_code(exit::DONE);
+}
+
+#[test]
+fn of_two_who_drain_at_once_one_gets_each_letter() {
+    const LETTERS: usize = 40;
+    let workspace = Workspace::new(&["alice"]);
+    for number in 0..LETTERS {
+        let text = format!("letter {number}");
+        let me = dealings::Me::user();
+        dealings::tell(workspace.team(), &me, who("alice"), &text).unwrap();
+    }
+    let start = || {
+        let mut command = workspace.command(&["inbox", "alice", "--drain", "--json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let (one, two) = (start(), start());
+    let mut printed = Vec::new();
+    for child in [one, two] {
+        let run = Run::of(child.wait_with_output().unwrap());
+        // Whoever comes second is refused, or finds nothing.
+        if run.code == i32::from(exit::FAILED) {
+            run.json_error(exit::FAILED, "refused");
+            continue;
+        }
+        let messages = run.json()["messages"].as_array().unwrap().clone();
+        printed.extend(messages.iter().map(|m| m["content"].to_string()));
+    }
+    let expected = (0..LETTERS).map(|number| format!("\"letter {number}\""));
+    assert_eq!(printed, expected.collect::<Vec<_>>());
+    assert_eq!(shown(&workspace, "alice").len(), LETTERS);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `requests`, `approve` and `reject`.
 
-use crate::support::Workspace;
+use crate::support::{Run, Workspace};
 use protocol::{Incarnation, Request, exit};
 use serde_json::{Value, json};
+use std::process::Stdio;
 
 /// Submits a plan as a member would.
 fn submit(workspace: &Workspace, name: &str, plan: &str) -> Request {
@@ -82,6 +83,33 @@ fn a_plan_is_decided_by_its_id_or_its_author() {
     other.complains(exit::FAILED, "already approved", &next);
     let other = workspace.lead(&["reject", id, "--feedback", "no", "--json"]);
     other.json_error(exit::FAILED, "refused");
+}
+
+#[test]
+fn of_two_decisions_at_once_one_counts() {
+    let workspace = Workspace::new(&["alice"]);
+    for round in 0..5 {
+        let plan = submit(&workspace, "alice", &format!("plan {round}"));
+        let id = plan.id.as_str();
+        let start = |words: &[&str]| {
+            let mut command = workspace.command(words);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let approve = start(&["approve", id]);
+        let reject = start(&["reject", id, "--feedback", "no"]);
+        let runs = [approve, reject].map(|run| Run::of(run.wait_with_output().unwrap()));
+        let (yes, no) = (runs[0].code, runs[1].code);
+        let expected = match file(&workspace, &plan)["status"].as_str().unwrap() {
+            "approved" => (0, i32::from(exit::FAILED)),
+            "rejected" => (i32::from(exit::FAILED), 0),
+            other => panic!("{other}: {runs:?}"),
+        };
+        assert_eq!((yes, no), expected, "{runs:?}");
+        let inbox = workspace.lead(&["inbox", "alice", "--json"]).json();
+        let answers = inbox["messages"].as_array().unwrap().len();
+        assert_eq!(answers, round + 1, "the author is told once of each");
+    }
 }
 
 #[test]

@@ -61,13 +61,17 @@ fn is_held(team: &TeamDir, owner: &Recipient) -> Result<bool, Failure> {
 }
 
 fn explain(error: PostError, owner: &Recipient) -> Failure {
-    match error {
-        PostError::Join(JoinError::Held { .. }) => {
-            let message = format!("{error}, and takes its mail itself");
-            Failure::new(Kind::Refused, message).hint(format!("team-lead inbox {owner}"))
-        }
-        other => other.into(),
+    let PostError::Join(JoinError::Held { holder, .. }) = &error else {
+        return error.into();
+    };
+    // Who drains holds the place without writing its name there: then a dead process's is left.
+    let lives = holder.as_deref().is_some_and(teamdir::is_running);
+    if lives {
+        let message = format!("{error}, and takes its mail itself");
+        return Failure::new(Kind::Refused, message).hint(format!("team-lead inbox {owner}"));
     }
+    let message = format!("another process holds the place of {owner} at this moment");
+    Failure::new(Kind::Refused, message).hint("team-lead status")
 }
 
 /// Calls `see` with each letter of a journal and its number, by which it is known in there. Returns
