@@ -2,6 +2,7 @@
 
 mod sources;
 
+use crate::out::say;
 use protocol::exit;
 use serde_json::json;
 use std::process::ExitCode;
@@ -110,8 +111,9 @@ impl Failure {
         self.kind
     }
 
+    /// Something went wrong of which nothing better is known than who might find out.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self::new(Kind::Failed, message)
+        Self::new(Kind::Failed, message).hint("team-lead doctor")
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -123,7 +125,6 @@ impl Failure {
     }
 
     /// Says what went wrong on standard error, and returns the exit code for it.
-    #[expect(clippy::print_stderr, reason = "this is the program's edge")]
     pub(crate) fn report(self, as_json: bool) -> ExitCode {
         let Self {
             kind,
@@ -135,11 +136,11 @@ impl Failure {
         }
         if as_json {
             let error = json!({"error": {"kind": kind.word(), "message": message, "hint": hint}});
-            eprintln!("{error}");
+            say(&error.to_string());
         } else {
-            eprintln!("error: {message}");
+            say(&format!("error: {message}"));
             if let Some(hint) = hint {
-                eprintln!("next: {hint}");
+                say(&format!("next: {hint}"));
             }
         }
         ExitCode::from(kind.code())

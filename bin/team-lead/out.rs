@@ -46,9 +46,9 @@ impl Args {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "this is the program's edge")]
-fn say(words: &str) {
-    eprintln!("{words}");
+/// Says something on standard error. If nobody listens there, there is nobody to tell that.
+pub(crate) fn say(words: &str) {
+    let _ = writeln!(std::io::stderr(), "{words}");
 }
 
 /// Words of others without the characters that could take a terminal over.
