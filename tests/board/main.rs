@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod team;
 mod verbs;
 
 use protocol::{AgentName, Member, Recipient};
