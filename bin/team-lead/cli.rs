@@ -6,7 +6,8 @@
 
 use crate::failure::Failure;
 use crate::{
-    completions, events, logs, mail, process, requests, run, shutdown, spawn, status, task, wait,
+    clean, completions, doctor, events, logs, mail, process, requests, run, shutdown, spawn,
+    status, task, wait,
 };
 use anyhow::Context;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -75,6 +76,8 @@ pub(crate) enum Verb {
     Task(task::Task),
     Wait(wait::Wait),
     Events(events::Events),
+    Doctor(doctor::Doctor),
+    Clean(clean::Clean),
     Completions(completions::Completions),
     Man(completions::Man),
 }

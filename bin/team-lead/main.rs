@@ -1,7 +1,9 @@
 //! `team-lead`: the operator's command line.
 
+mod clean;
 mod cli;
 mod completions;
+mod doctor;
 mod events;
 mod failure;
 mod interrupt;
@@ -54,6 +56,8 @@ fn run(args: &Args) -> Result<u8, Failure> {
         Verb::Task(wish) => task::run(&open(args)?, args, wish),
         Verb::Wait(wish) => wait::run(&open(args)?, args, wish),
         Verb::Events(wish) => events::show(&open(args)?, args, wish),
+        Verb::Doctor(wish) => return doctor::run(&open(args)?, args, wish),
+        Verb::Clean(wish) => clean::run(&open(args)?, args, wish),
         Verb::Completions(wish) => completions::completions(wish),
         Verb::Man(wish) => completions::man(wish),
     };

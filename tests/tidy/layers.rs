@@ -237,6 +237,7 @@ const RULES: &[Rule] = &[
             "dealings",
             "crew",
             "agent",
+            "checkup",
             "context",
             "desk",
             "lead",

@@ -18,8 +18,8 @@ pub struct Surroundings {
     pub teammate: Result<PathBuf, String>,
     /// What the system has left of notifications, if it says.
     pub inotify: Option<Inotify>,
-    /// Why the chosen model cannot be used, if so.
-    pub model_problem: Option<String>,
+    /// Why models that are chosen cannot be used.
+    pub model_problems: Vec<String>,
 }
 
 /// How much of the system's notifications this user has used.
@@ -32,8 +32,8 @@ pub struct Inotify {
 }
 
 impl Surroundings {
-    /// Those of this process. Whether the chosen model can be used is for the caller to say.
-    pub fn gather(model_problem: Option<String>) -> Self {
+    /// Those of this process. Which models cannot be used is for the caller to say.
+    pub fn gather(model_problems: Vec<String>) -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let teammate = Programs::find().map(|programs| programs.teammate);
         Self {
@@ -41,7 +41,7 @@ impl Surroundings {
             uid,
             teammate: teammate.map_err(|error| error.to_string()),
             inotify: Inotify::of(uid),
-            model_problem,
+            model_problems,
         }
     }
 }

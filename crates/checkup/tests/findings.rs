@@ -47,7 +47,7 @@ impl Stage {
                 used: 1,
                 limit: 128,
             }),
-            ..Surroundings::gather(None)
+            ..Surroundings::gather(Vec::new())
         };
         Self {
             temp,
@@ -151,7 +151,7 @@ fn stage(kind: Kind) -> Stage {
         Kind::NoTeammate => stage.surroundings.teammate = Err("there is no program".to_owned()),
         Kind::NoModel => {
             let problem = "openai:x needs a key: set OPENAI_API_KEY";
-            stage.surroundings.model_problem = Some(problem.to_owned());
+            stage.surroundings.model_problems = vec![problem.to_owned()];
         }
     }
     stage

@@ -22,12 +22,12 @@ pub(super) fn check(team: &TeamDir, surroundings: &Surroundings) -> Vec<Finding>
             "cargo install --path .",
         ));
     }
-    if let Some(problem) = &surroundings.model_problem {
+    for problem in &surroundings.model_problems {
         findings.push(Finding::for_a_person(
             Kind::NoModel,
             "model",
             problem,
-            "Members without a model of their own fail at their first turn.",
+            "Whoever thinks with it fails at its first turn.",
             "export TEAM_MODEL=offline",
         ));
     }

@@ -1,0 +1,108 @@
+//! `doctor`: what is wrong with the team, what it means, and the cure.
+
+mod facts;
+
+use crate::cli::Args;
+use crate::failure::Failure;
+use crate::out::{plain, print};
+use checkup::{Cured, Finding, cure, examine};
+use facts::Facts;
+use protocol::exit;
+use serde_json::{Value, json};
+use teamdir::TeamDir;
+
+/// Say what is wrong with the team and how to mend it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead doctor
+  team-lead doctor --fix
+  team-lead doctor --json | jq -r '.findings[].kind'
+
+Looked for: deaths that nobody has dealt with, tasks and requests that nobody can finish, locks that
+nobody answers for, processes of this team without a member, mail that could not be delivered, torn
+and damaged files, temporary files of killed processes, files of other users, times in the future,
+inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown.
+
+Without --fix nothing is changed. It ends with 0 if nothing is wrong or everything was mended, and
+with 1 if something is left.
+
+With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"curable\"}],
+\"cured\": [...], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
+pub(crate) struct Doctor {
+    /// Mend what can be mended without asking a person.
+    #[arg(long)]
+    fix: bool,
+}
+
+/// Looks, and mends if that is asked for. Returns the exit code.
+pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Doctor) -> Result<u8, Failure> {
+    let facts = Facts::gather(team);
+    let found = examine(team, &facts.surroundings);
+    let cured = match wish.fix {
+        true => cure(team, &found),
+        false => Vec::new(),
+    };
+    let left = match cured.is_empty() {
+        true => found.clone(),
+        false => examine(team, &facts.surroundings),
+    };
+    if args.json {
+        print(&as_json(&facts, &cured, &left).to_string())?;
+    } else {
+        print(&as_text(&facts, &cured, &left))?;
+    }
+    Ok(match left.is_empty() {
+        true => exit::DONE,
+        false => exit::FAILED,
+    })
+}
+
+fn as_json(facts: &Facts, cured: &[Cured<'_>], left: &[Finding]) -> Value {
+    let left: Vec<Value> = left.iter().map(finding_as_json).collect();
+    let cured: Vec<Value> = cured
+        .iter()
+        .map(|cured| {
+            let mut object = finding_as_json(cured.finding);
+            object["error"] = json!(cured.outcome.as_ref().err());
+            object
+        })
+        .collect();
+    let mut object = facts.as_json();
+    object["findings"] = Value::Array(left);
+    object["cured"] = Value::Array(cured);
+    object
+}
+
+fn finding_as_json(finding: &Finding) -> Value {
+    json!({
+        "kind": finding.kind.word(),
+        "about": finding.about,
+        "problem": finding.problem,
+        "meaning": finding.meaning,
+        "fix": finding.fix,
+        "curable": finding.cure.is_some(),
+    })
+}
+
+fn as_text(facts: &Facts, cured: &[Cured<'_>], left: &[Finding]) -> String {
+    let mut lines = facts.as_text();
+    lines.extend(cured.iter().map(|cured| {
+        let problem = plain(&cured.finding.problem);
+        match &cured.outcome {
+            Ok(()) => format!("Mended: {problem}"),
+            Err(error) => format!("Not mended: {problem}: {}", plain(error)),
+        }
+    }));
+    lines.push(match left.len() {
+        0 => "Nothing is wrong.".to_owned(),
+        1 => "1 thing is wrong:".to_owned(),
+        count => format!("{count} things are wrong:"),
+    });
+    for (at, finding) in left.iter().enumerate() {
+        lines.push(format!("{:>3}. {}", at + 1, plain(&finding.problem)));
+        lines.push(format!("     {}", plain(&finding.meaning)));
+        lines.push(format!("     Fix: {}", plain(&finding.fix)));
+    }
+    lines.join("\n")
+}

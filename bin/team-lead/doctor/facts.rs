@@ -1,0 +1,115 @@
+//! What a doctor says of the surroundings, whether or not something is wrong with them.
+
+use checkup::Surroundings;
+use llm::{ClientOptions, ModelChoice, Variables, choose, parse_dotenv};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use teamdir::TeamDir;
+
+/// The variables whose presence is told, and never what they hold.
+const KEYS: [&str; 3] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "OPENAI_API_KEY",
+];
+
+pub(super) struct Facts {
+    folder: PathBuf,
+    members: usize,
+    /// The model that is used where none is asked for, if one can be chosen.
+    model: Option<String>,
+    /// The variables of [`KEYS`], and whether each is set.
+    keys: Vec<(&'static str, bool)>,
+    pub(super) surroundings: Surroundings,
+}
+
+impl Facts {
+    pub(super) fn gather(team: &TeamDir) -> Self {
+        let variables = variables(team.workspace());
+        let roster = team.roster().ok();
+        let members = roster.iter().flat_map(|roster| &roster.members);
+        let own: BTreeSet<String> = members.filter_map(|m| m.model.clone()).collect();
+        let mut problems = Vec::new();
+        let chosen = choose(None, &variables).map(|chosen| chosen.choice);
+        let model = chosen.as_ref().ok().map(ToString::to_string);
+        match chosen {
+            Ok(choice) => problems.extend(problem(&choice, &variables)),
+            Err(error) => problems.push(error.to_string()),
+        }
+        for value in own {
+            match ModelChoice::parse(&value, &variables) {
+                Ok(choice) => problems.extend(problem(&choice, &variables)),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        problems.dedup();
+        let keys = KEYS.map(|name| (name, variables.get(name).is_some()));
+        Self {
+            folder: team.layout().root().to_path_buf(),
+            members: roster.map_or(0, |roster| roster.members.len()),
+            model,
+            keys: keys.to_vec(),
+            surroundings: Surroundings::gather(problems),
+        }
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        let keys: serde_json::Map<String, Value> = self
+            .keys
+            .iter()
+            .map(|(name, set)| ((*name).to_owned(), json!(set)))
+            .collect();
+        let inotify = self.surroundings.inotify;
+        json!({
+            "folder": self.folder.display().to_string(),
+            "members": self.members,
+            "teammate": self.surroundings.teammate.as_ref().ok(),
+            "model": self.model,
+            "keys": keys,
+            "inotify": inotify.map(|i| json!({"used": i.used, "limit": i.limit})),
+        })
+    }
+
+    pub(super) fn as_text(&self) -> Vec<String> {
+        let teammate = match &self.surroundings.teammate {
+            Ok(path) => path.display().to_string(),
+            Err(_) => "missing".to_owned(),
+        };
+        let keys = self.keys.iter().map(|(name, set)| match set {
+            true => format!("{name} is set"),
+            false => format!("{name} is not set"),
+        });
+        let keys: Vec<String> = keys.collect();
+        let mut lines = vec![
+            format!("Team folder: {}", self.folder.display()),
+            format!("Members: {}", self.members),
+            format!("Program of a teammate: {teammate}"),
+            format!("Model: {}", self.model.as_deref().unwrap_or("none")),
+            format!("Keys: {}", keys.join(", ")),
+        ];
+        if let Some(inotify) = self.surroundings.inotify {
+            let (used, limit) = (inotify.used, inotify.limit);
+            lines.push(format!("Notifications: {used} of {limit} instances in use"));
+        }
+        lines
+    }
+}
+
+/// Why a model cannot be used, if so.
+fn problem(choice: &ModelChoice, variables: &Variables) -> Option<String> {
+    let built = choice.build(variables, "doctor", ClientOptions::default());
+    built.err().map(|error| error.to_string())
+}
+
+/// The environment, and what a `.env` file in the workspace adds to it.
+fn variables(workspace: &Path) -> Variables {
+    let environment = std::env::vars_os();
+    let texts = environment
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut variables: Variables = texts.collect();
+    if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
+        variables.fill(parse_dotenv(&text));
+    }
+    variables
+}
