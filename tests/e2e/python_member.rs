@@ -1,9 +1,10 @@
 //! A member in another language, written from the specification, beside members in Rust.
 
+use crate::support::{Workspace, wait_for_text};
 use coordination::{Addressee, Opening, Response, Verdict};
 use protocol::{
     AgentName, Body, Incarnation, JournalLine, JournalRecord, Line, Member, MemberStatus, Message,
-    MessageId, Party, Recipient, Request, RequestStatus, Sender,
+    MessageId, Party, Recipient, Request, RequestStatus, Sender, exit,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -300,4 +301,41 @@ fn thirty_lines_of_python_send_receive_and_answer_a_shutdown() {
         "{answer:?}"
     );
     assert_eq!(pat.wait(LIMIT).code(), Some(0));
+}
+
+#[test]
+fn a_python_program_joins_through_spawn_and_is_supervised_like_the_rest() {
+    if Team::new("a_python_program_joins_through_spawn").is_none() {
+        return;
+    }
+    let workspace = Workspace::new(&[]);
+    let program = format!("exec python3 '{PROGRAM}'");
+    let pat = workspace.spawn("pat", &["--exec", &program]);
+    let echo = |content: &str| {
+        let mut message = Message::new(Body::Message {
+            content: content.to_owned(),
+        });
+        message.from = Some(Party::Lead.into());
+        message.to = Some(who("pat"));
+        workspace.team().send(message).unwrap();
+        let inbox = workspace.team().layout().inbox(&Recipient::Lead);
+        wait_for_text(&inbox, &format!("\"content\": \"{content}\""));
+    };
+    echo("first words");
+    pat.kill9();
+    pat.wait_for_state("dead");
+    workspace.lead(&["restart", "pat"]).has_code(exit::DONE);
+    echo("second words");
+    assert_eq!(pat.status()["incarnation"], 2);
+    let run = workspace.lead(&["shutdown", "pat", "--wait"]);
+    let gone = "'pat' agreed and is gone\n";
+    assert!(run.has_code(exit::DONE).out.ends_with(gone), "{run:?}");
+    assert_eq!(pat.status()["state"], "shutdown");
+    // Killed before it noted that it had answered, it answers again under the same id: the lead
+    // takes that for one message.
+    let mut lead = Post::open(workspace.team(), &Recipient::Lead, WatchChoice::Poll).unwrap();
+    let mut echoes = receive(&mut lead);
+    echoes.retain(|message| matches!(message.body, Body::Message { .. }));
+    let echoes: Vec<_> = echoes.iter().map(|message| message.body.text()).collect();
+    assert_eq!(echoes, ["first words", "second words"]);
 }

@@ -1,10 +1,11 @@
-"""A member of a team, written from crates/protocol/README.md: python3 member.py TEAM_FOLDER NAME
+"""A member of a team, written from crates/protocol/README.md: python3 member.py TEAM_FOLDER NAME,
+or team-lead spawn NAME ROLE --exec 'python3 member.py', which tells it the rest in its environment.
 
 It sends each message back to its sender, and ends when the lead asks it to. Killed at any moment
 and started again, it loses nothing, and each of its answers arrives once.
 """
 import fcntl, json, os, sys, time
-TEAM, ME = sys.argv[1:]
+TEAM, ME = sys.argv[1:] or (os.environ["TEAM_DIR"], os.environ["TEAM_MEMBER"])
 BOX, HOME, CONFIG = f"{TEAM}/inbox", f"{TEAM}/members/{ME}", f"{TEAM}/config.json"
 
 def lock(path, flags=fcntl.LOCK_EX):
@@ -82,14 +83,19 @@ def receive(inbox=f"{BOX}/{ME}.jsonl"):
             if os.fstat(file.fileno()).st_size == ends[number]: os.unlink(file.name)
 
 os.umask(0o077); os.makedirs(HOME, exist_ok=True)
-for patience in range(100, -1, -1):  # whoever looks whether I live holds it for a moment
-    try: mine = lock(f"{HOME}/lock", fcntl.LOCK_EX | fcntl.LOCK_NB); break
-    except BlockingIOError: time.sleep(0.01) if patience else sys.exit(7)
-life = change_me("idle", lives=1)
-ticks = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
-boot = open("/proc/sys/kernel/random/boot_id").read().strip()
-mine.truncate(0)
-json.dump({"pid": os.getpid(), "start_time": ticks, "boot_id": boot, "incarnation": life}, mine); mine.flush()
+def live():  # take the lock for life, count the life, and say who holds the lock
+    for patience in range(100, -1, -1):  # whoever looks whether I live holds it for a moment
+        try: mine = lock(f"{HOME}/lock", fcntl.LOCK_EX | fcntl.LOCK_NB); break
+        except BlockingIOError: time.sleep(0.01) if patience else sys.exit(7)
+    life = change_me("idle", lives=1)
+    ticks = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
+    boot = open("/proc/sys/kernel/random/boot_id").read().strip()
+    mine.truncate(0)
+    json.dump({"pid": os.getpid(), "start_time": ticks, "boot_id": boot, "incarnation": life}, mine); mine.flush()
+    return life, mine
+
+if "TEAM_INCARNATION" in os.environ: life = int(os.environ["TEAM_INCARNATION"])  # my parent has done all that
+else: life, alive = live()
 TAKEN, ends, seen = f"{HOME}/taken.jsonl", {}, []
 for line in open(TAKEN) if os.path.exists(TAKEN) else []:
     try: number, end, keys = json.loads(line)
