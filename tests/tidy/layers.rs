@@ -101,6 +101,12 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "purse",
+        ours: &["dealings", "llm", "protocol", "teamdir"],
+        external: &["serde_json", "tokio"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "crew",
         ours: &[
             "coordination",
@@ -163,6 +169,7 @@ const RULES: &[Rule] = &[
             "desk",
             "llm",
             "protocol",
+            "purse",
             "supervisor",
             "teamdir",
             "teamtools",
@@ -182,6 +189,7 @@ const RULES: &[Rule] = &[
             "desk",
             "llm",
             "protocol",
+            "purse",
             "teamdir",
             "teamtools",
             "tools",

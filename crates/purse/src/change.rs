@@ -1,0 +1,152 @@
+//! Changing what may be spent.
+
+use crate::account::Limit;
+use protocol::{Allowance, Budget, Caps, EventKind, Recipient};
+use teamdir::{LedgerError, TeamDir};
+
+/// Sets the limits that `caps` has for the team, or for a member; others stay. Returns the limits
+/// that are in force then.
+pub fn change(
+    team: &TeamDir,
+    member: Option<&Recipient>,
+    caps: &Caps,
+) -> Result<Caps, LedgerError> {
+    update(team, member, |allowance| allowance.limits.take_over(caps))
+}
+
+/// Takes the limits of a configuration over, as far as it says something new: what somebody changed
+/// since stays until the configuration changes too.
+pub fn adopt(
+    team: &TeamDir,
+    member: Option<&Recipient>,
+    configured: &Caps,
+) -> Result<(), LedgerError> {
+    let before = team.budget()?;
+    let known = before.allowance(member).and_then(|a| a.configured.as_ref());
+    let is_old = match known {
+        Some(known) => known == configured,
+        None => configured.is_empty(),
+    };
+    if is_old {
+        return Ok(());
+    }
+    update(team, member, |allowance| {
+        let old = allowance.configured.take().unwrap_or_default();
+        let limits = &mut allowance.limits;
+        let now = configured;
+        renew(&mut limits.max_tokens, old.max_tokens, now.max_tokens);
+        renew(&mut limits.max_cost, old.max_cost, now.max_cost);
+        renew(&mut limits.max_turns, old.max_turns, now.max_turns);
+        renew(&mut limits.max_minutes, old.max_minutes, now.max_minutes);
+        allowance.configured = Some(configured.clone());
+    })?;
+    Ok(())
+}
+
+/// A limit that the configuration changed is what the configuration says; one that it took back is
+/// gone if nobody changed it since.
+fn renew<T: PartialEq + Copy>(limit: &mut Option<T>, old: Option<T>, now: Option<T>) {
+    if now == old {
+        return;
+    }
+    if now.is_some() || *limit == old {
+        *limit = now;
+    }
+}
+
+fn update(
+    team: &TeamDir,
+    member: Option<&Recipient>,
+    change: impl FnOnce(&mut Allowance),
+) -> Result<Caps, LedgerError> {
+    let (caps, has_changed) = team.update_budget(|budget: &mut Budget| {
+        let allowance = budget.allowance_mut(member);
+        let before = allowance.limits.clone();
+        change(allowance);
+        let has_changed = allowance.limits != before;
+        if has_changed {
+            allowance.rev += 1;
+        }
+        Ok::<_, LedgerError>((allowance.limits.clone(), has_changed))
+    })?;
+    if has_changed {
+        // The event only tells people; the limits hold without it.
+        let _ = team.log_event(EventKind::Budget {
+            member: member.cloned(),
+            action: "changed".to_owned(),
+            limits: words(&caps),
+        });
+    }
+    Ok(caps)
+}
+
+/// The limits in words, as in `max_tokens 1000, max_turns 5`.
+pub fn words(caps: &Caps) -> String {
+    let all = [
+        caps.max_tokens.map(Limit::Tokens),
+        caps.max_cost.map(Limit::Cost),
+        caps.max_turns.map(Limit::Turns),
+        caps.max_minutes.map(Limit::Minutes),
+    ];
+    let all: Vec<String> = all.iter().flatten().map(Limit::to_string).collect();
+    match all.is_empty() {
+        true => "no limits".to_owned(),
+        false => all.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teamdir::Options;
+    use test_support::TempTeam;
+
+    fn caps(max_tokens: Option<u64>, max_turns: Option<u64>) -> Caps {
+        Caps {
+            max_tokens,
+            max_turns,
+            ..Caps::default()
+        }
+    }
+
+    #[test]
+    fn a_change_keeps_the_other_limits_and_counts() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        let team = temp.team();
+        change(team, None, &caps(Some(10), None)).unwrap();
+        let now = change(team, None, &caps(None, Some(3))).unwrap();
+        assert_eq!(words(&now), "max_tokens 10, max_turns 3");
+        assert_eq!(team.budget().unwrap().team.rev, 2);
+        // The same again is no change.
+        change(team, None, &caps(Some(10), None)).unwrap();
+        assert_eq!(team.budget().unwrap().team.rev, 2);
+        let events = std::fs::read_to_string(team.layout().events()).unwrap();
+        assert_eq!(events.matches(r#""event":"budget""#).count(), 2, "{events}");
+    }
+
+    #[test]
+    fn a_raise_stays_until_the_configuration_says_something_new() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        let (team, alice) = (temp.team(), "alice".parse().unwrap());
+        let limit = || team.budget().unwrap().members[&alice].limits.max_tokens;
+        adopt(team, Some(&alice), &caps(Some(10), None)).unwrap();
+        assert_eq!(limit(), Some(10));
+        change(team, Some(&alice), &caps(Some(20), None)).unwrap();
+        adopt(team, Some(&alice), &caps(Some(10), None)).unwrap();
+        assert_eq!(limit(), Some(20));
+        // What was raised by hand is not taken away with a line of the configuration.
+        adopt(team, Some(&alice), &caps(None, Some(1))).unwrap();
+        assert_eq!(limit(), Some(20));
+        adopt(team, Some(&alice), &caps(Some(15), None)).unwrap();
+        assert_eq!(limit(), Some(15));
+        adopt(team, Some(&alice), &Caps::default()).unwrap();
+        assert_eq!(limit(), None);
+    }
+
+    #[test]
+    fn a_configuration_without_limits_creates_nothing() {
+        let temp = TempTeam::new(&[], Options::default());
+        adopt(temp.team(), None, &Caps::default()).unwrap();
+        assert!(!temp.team().layout().budget().exists());
+    }
+}

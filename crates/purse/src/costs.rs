@@ -1,0 +1,103 @@
+//! Who spent what.
+
+use crate::account::Sum;
+use protocol::{Booking, Budget};
+
+/// By what the spending is told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Who spent.
+    Member,
+    /// The model.
+    Model,
+    /// The task in hand.
+    Task,
+}
+
+/// All that was spent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Costs {
+    /// One line for each member, model or task, in their order.
+    pub lines: Vec<Line>,
+    /// Everything together.
+    pub total: Sum,
+}
+
+/// What was spent for one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The member, the model or the number of the task; `None` for no task.
+    pub key: Option<String>,
+    /// What.
+    pub sum: Sum,
+}
+
+/// Sums up what was booked.
+pub fn costs(budget: &Budget, by: By) -> Costs {
+    let mut rows: Vec<&Booking> = budget.booked.iter().collect();
+    match by {
+        By::Member => rows.sort_by_key(|row| row.member.clone()),
+        By::Model => rows.sort_by_key(|row| row.model.clone()),
+        // Work without a task comes last.
+        By::Task => rows.sort_by_key(|row| (row.task.is_none(), row.task)),
+    }
+    let mut lines: Vec<Line> = Vec::new();
+    for row in rows {
+        let key = match by {
+            By::Member => Some(row.member.to_string()),
+            By::Model => Some(row.model.clone()),
+            By::Task => row.task.map(|task| task.to_string()),
+        };
+        match lines.iter_mut().find(|line| line.key == key) {
+            Some(line) => line.sum = line.sum.plus(row),
+            None => lines.push(Line {
+                key,
+                sum: Sum::default().plus(row),
+            }),
+        }
+    }
+    let total = budget.booked.iter().fold(Sum::default(), Sum::plus);
+    Costs { lines, total }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::TaskId;
+
+    #[test]
+    fn spending_is_told_apart_in_three_ways() {
+        let row = |name: &str, model: &str, task: Option<u64>, tokens| Booking {
+            calls: 1,
+            output: tokens,
+            ..Booking::new(name.parse().unwrap(), model, task.map(TaskId))
+        };
+        let budget = Budget {
+            booked: vec![
+                row("bob", "m1", Some(10), 1),
+                row("alice", "m1", None, 2),
+                row("alice", "m2", Some(9), 4),
+                row("lead", "m2", Some(10), 8),
+            ],
+            ..Budget::default()
+        };
+        let shown = |by| -> Vec<(String, u64)> {
+            let lines = costs(&budget, by).lines.into_iter();
+            let key = |line: &Line| line.key.clone().unwrap_or_default();
+            lines.map(|line| (key(&line), line.sum.tokens)).collect()
+        };
+        let list = |pairs: &[(&str, u64)]| -> Vec<(String, u64)> {
+            pairs
+                .iter()
+                .map(|(key, n)| ((*key).to_owned(), *n))
+                .collect()
+        };
+        assert_eq!(
+            shown(By::Member),
+            list(&[("lead", 8), ("alice", 6), ("bob", 1)])
+        );
+        assert_eq!(shown(By::Model), list(&[("m1", 3), ("m2", 12)]));
+        assert_eq!(shown(By::Task), list(&[("9", 4), ("10", 9), ("", 2)]));
+        assert_eq!(costs(&budget, By::Task).total.tokens, 15);
+    }
+}

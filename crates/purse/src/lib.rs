@@ -1,0 +1,34 @@
+//! What a team may spend on models: limits, what was spent, and prices.
+//!
+//! # Theory of operation
+//!
+//! Everything is in one file of the team's folder, `budget.json`, which all members change under one
+//! lock. A [`PursedModel`] stands in front of each agent's model. Before a call it reserves a slot,
+//! after it it books what the call used. While a limit is reached no call begins: the agent waits,
+//! the lead is told once, and the call goes on when somebody raises the limit. Nothing is lost
+//! meanwhile.
+//!
+//! The rules are pure functions of the file ([`account`]); the file is read and written in
+//! [`purse`]; the model in front of the model is in [`model`].
+//!
+//! **Invariant:** a limit is exceeded by no more than the calls that were on their way when it was
+//! reached, whoever is killed whenever. A call of a process that is gone holds no slot.
+//!
+//! **Invariant:** a reply is never lost because it could not be booked. What is owed is booked before
+//! the next call begins.
+//!
+//! Where nothing is limited a call pays one small file read before and one unsynced write after.
+
+mod account;
+mod change;
+mod costs;
+mod model;
+mod price;
+mod purse;
+
+pub use account::{Limit, Spent, Sum};
+pub use change::{adopt, change, words};
+pub use costs::{By, Costs, Line, costs};
+pub use model::PursedModel;
+pub use price::{Price, Prices, normal_name};
+pub use purse::{Answer, PriceSource, Purse, spent};

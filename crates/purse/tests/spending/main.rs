@@ -1,0 +1,7 @@
+//! Agents with purses, against a loopback server.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod alone;
+mod support;
+mod together;
