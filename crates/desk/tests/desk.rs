@@ -8,6 +8,7 @@ use llm::{
     BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, ScriptModel,
 };
 use protocol::{Body, LiveState, Message, Phase, Recipient};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use teamdir::{Options, TeamDir};
@@ -44,16 +45,17 @@ impl Model for Recording {
 /// Reads the inbox, as the product's tool does.
 struct ReadInbox(Desk);
 
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct NoArgs {}
-
 impl Tool for ReadInbox {
     const NAME: &'static str = "read_inbox";
     const DESCRIPTION: &'static str = "Reads the inbox.";
     const EFFECT: tools::Effect = tools::Effect::State;
-    type Args = NoArgs;
+    type Args = BTreeMap<String, String>;
 
-    async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        _: BTreeMap<String, String>,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let read = self.0.read_inbox();
         read.map(ToolOutput::ok)
             .map_err(|error| ToolError::from_error(&error))

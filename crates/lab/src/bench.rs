@@ -23,7 +23,10 @@ mod latency;
 mod machine;
 mod proc;
 mod report;
+mod request;
+mod spawn;
 mod stats;
+mod teammates;
 mod throughput;
 mod tutorial;
 mod worker;
@@ -60,15 +63,21 @@ enum Name {
     Backlog,
     Idle,
     Board,
+    Spawn,
+    Request,
+    Teammates,
 }
 
-const ALL: [Name; 6] = [
+const ALL: [Name; 9] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
     Name::Backlog,
     Name::Idle,
     Name::Board,
+    Name::Spawn,
+    Name::Request,
+    Name::Teammates,
 ];
 
 /// Where to measure and how long.
@@ -135,6 +144,9 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Backlog => backlog::measure(plan),
         Name::Idle => idle::measure(plan),
         Name::Board => board::measure(plan),
+        Name::Spawn => spawn::measure(plan),
+        Name::Request => request::measure(plan),
+        Name::Teammates => teammates::measure(plan),
     };
     section.with_context(|| format!("measure {name:?}"))
 }

@@ -26,10 +26,10 @@ pub(super) struct Rounds {
 type Cores = Option<(usize, usize)>;
 
 /// One contestant: two processes, and what they measured.
-struct Pair {
+pub(super) struct Pair {
     ping: Worker,
     _echo: Worker,
-    one_way: Blocks,
+    pub(super) one_way: Blocks,
     round_trip: Blocks,
     paused: Blocks,
 }
@@ -137,9 +137,7 @@ fn race<const N: usize>(
     }
     for _ in 0..blocks {
         for pair in &mut pairs {
-            let answer: Rounds = worker::ask(&mut pair.ping, &format!("{rounds} 0"))?;
-            pair.one_way.push_nanos(&answer.one_way);
-            pair.round_trip.push_nanos(&answer.round_trip);
+            pair.block(rounds, Duration::ZERO)?;
         }
     }
     let paused = if cores.is_none() { blocks.min(5) } else { 0 };
@@ -154,7 +152,7 @@ fn race<const N: usize>(
 }
 
 impl Pair {
-    fn start(plan: &Plan<'_>, kind: Kind, cores: Cores) -> anyhow::Result<Self> {
+    pub(super) fn start(plan: &Plan<'_>, kind: Kind, cores: Cores) -> anyhow::Result<Self> {
         let dir = plan.folder("latency")?;
         Medium::prepare(kind, &dir, &["alice", "bob"])?;
         let ping = Medium::new(kind, &dir, "alice", "bob").on_core(cores.map(|both| both.0));
@@ -166,6 +164,15 @@ impl Pair {
             round_trip: Blocks::default(),
             paused: Blocks::default(),
         })
+    }
+
+    /// One more block of so many rounds.
+    pub(super) fn block(&mut self, rounds: u64, pause: Duration) -> anyhow::Result<()> {
+        let told = format!("{rounds} {}", pause.as_micros());
+        let answer: Rounds = worker::ask(&mut self.ping, &told)?;
+        self.one_way.push_nanos(&answer.one_way);
+        self.round_trip.push_nanos(&answer.round_trip);
+        Ok(())
     }
 
     fn row(&self, what: &str, other: &Self, at: f64, which: fn(&Self) -> &Blocks) -> Row {

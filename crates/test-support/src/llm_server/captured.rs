@@ -1,6 +1,7 @@
 //! Requests as the server got them.
 
 use serde_json::Value;
+use std::time::Instant;
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,7 @@ pub struct CapturedRequest {
     headers: Vec<(String, String)>,
     raw: Vec<u8>,
     body: Value,
+    arrived: Instant,
 }
 
 impl CapturedRequest {
@@ -39,7 +41,13 @@ impl CapturedRequest {
             body: serde_json::from_slice(&raw).unwrap_or(Value::Null),
             raw,
             path,
+            arrived: Instant::now(),
         })
+    }
+
+    /// When all of it was there.
+    pub fn arrived(&self) -> Instant {
+        self.arrived
     }
 
     /// Who asked.
