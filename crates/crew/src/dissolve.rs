@@ -1,7 +1,7 @@
 //! Taking back a member that never came to be.
 
 use crate::life::Life;
-use protocol::{AgentName, DeadLetter, JournalLine, JournalRecord, Recipient};
+use protocol::{AgentName, DeadLetter, EventKind, JournalLine, JournalRecord, Recipient};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -37,6 +37,10 @@ pub(crate) fn dissolve(team: &TeamDir, life: &Life) -> Result<(), DissolveError>
         roster.members.retain(|member| member.name != life.name);
         Ok::<_, RosterError>(())
     })?;
+    let _ = team.log_event(EventKind::Leave {
+        member: owner.clone(),
+        reason: format!("'{}' could not be started", life.name),
+    });
     bury_mail(team, &life.name, &owner)?;
     fs::remove_dir_all(team.layout().member_dir(&owner))?;
     drop(guard);

@@ -4,10 +4,14 @@ use crate::Me;
 use protocol::{Body, EventKind, MemberStatus, Message, MessageId, Party, Recipient, Sender};
 use teamdir::{SendError, Sent, TeamDir};
 
+/// How many characters of a message the event log shows.
+const PREVIEW: usize = 80;
+
 /// Sends a message that is complete but for what [`TeamDir::send`] adds.
 pub fn post(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
     let kind = message.body.kind().to_owned();
     let from = message.from.clone();
+    let preview = preview(message.body.text());
     let sent = team.send(message)?;
     // The event only tells people about it; the message is safe without.
     let _ = team.log_event(EventKind::Send {
@@ -15,8 +19,27 @@ pub fn post(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
         from: from.unwrap_or_else(|| Sender::Stranger(String::new())),
         to: sent.to.clone(),
         kind,
+        preview,
     });
     Ok(sent)
+}
+
+/// How a text begins: enough to recognise it, on one line. `None` if it is empty.
+fn preview(text: &str) -> Option<String> {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if words.chars().count() >= PREVIEW {
+            break;
+        }
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    if words.chars().count() > PREVIEW {
+        words = words.chars().take(PREVIEW - 1).chain(['…']).collect();
+    }
+    (!words.is_empty()).then_some(words)
 }
 
 /// Sends words to one recipient.

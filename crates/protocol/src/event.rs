@@ -2,7 +2,7 @@
 
 use crate::{
     Incarnation, MessageId, Party, Phase, Recipient, RequestId, RequestKind, RequestStatus, Sender,
-    TaskId, Timestamp,
+    TaskId, TaskStatus, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -62,6 +62,9 @@ pub enum EventKind {
         /// Its type.
         #[serde(rename = "type")]
         kind: String,
+        /// How its text begins, for people who watch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preview: Option<String>,
     },
     /// A message was recorded in its recipient's journal.
     Deliver {
@@ -105,6 +108,12 @@ pub enum EventKind {
         action: String,
         /// Who did it.
         by: Party,
+        /// How far it has come with this; absent if it is on the board no more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<TaskStatus>,
+        /// Who has it now; absent for nobody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<Party>,
     },
     /// A member's process is gone without having said so.
     Death {
@@ -120,6 +129,13 @@ pub enum EventKind {
         /// Which life began.
         incarnation: Incarnation,
         /// On whose wish, or why.
+        reason: String,
+    },
+    /// A member is in the team no more.
+    Leave {
+        /// Who.
+        member: Recipient,
+        /// Why.
         reason: String,
     },
     /// A member's tool is over.

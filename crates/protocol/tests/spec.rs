@@ -121,6 +121,7 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Task { .. } => "task",
     EventKind::Death { .. } => "death",
     EventKind::Restart { .. } => "restart",
+    EventKind::Leave { .. } => "leave",
     EventKind::Tool { .. } => "tool",
     EventKind::Model { .. } => "model",
     EventKind::Compaction { .. } => "compaction",

@@ -1,11 +1,10 @@
-//! The two logs of the whole team: events, and dead letters.
+//! Mail that could not be delivered.
 
 use crate::append::{AppendError, Target, append_line};
-use crate::clock::now;
 use crate::error::PathError;
+use crate::file;
 use crate::team::TeamDir;
-use crate::{Durability, file};
-use protocol::{DeadLetter, Event, EventKind};
+use protocol::DeadLetter;
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -13,19 +12,6 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 const DEAD_LETTER_TAIL: u64 = 256 << 10;
 
 impl TeamDir {
-    /// Appends an event. Not synced: events tell what happened, nothing depends on them.
-    pub fn log_event(&self, kind: EventKind) -> Result<(), AppendError> {
-        let event = Event { time: now(), kind };
-        append_line(&Target {
-            path: self.layout.events(),
-            lock: self.layout.events_lock(),
-            lock_wait: self.options.lock_wait,
-            durability: Durability::ProcessDeath,
-            limit: None,
-            line: &event.to_line(),
-        })
-    }
-
     /// Puts a line where undelivered mail is kept, unless it is there already.
     pub fn bury(&self, letter: &DeadLetter) -> Result<(), AppendError> {
         self.bury_all(std::slice::from_ref(letter)).map(|_| ())

@@ -176,6 +176,17 @@ impl Layout {
         self.root.join("events.jsonl")
     }
 
+    /// A part of the event log that was set aside under `number`.
+    pub fn events_part(&self, number: u64) -> PathBuf {
+        self.root.join(format!("events.{number}.jsonl"))
+    }
+
+    /// The number in the name of such a part.
+    pub(crate) fn events_part_number(file_name: &str) -> Option<u64> {
+        let digits = file_name.strip_prefix("events.")?.strip_suffix(".jsonl")?;
+        number(digits)
+    }
+
     pub(crate) fn events_lock(&self) -> PathBuf {
         self.root.join(".events.lock")
     }

@@ -36,6 +36,8 @@ pub struct Options {
     /// How long a file that was set aside is kept after everything in it was read: a program
     /// that was about to write to it gets that time.
     pub segment_grace: Duration,
+    /// The size from which on the event log is set aside and a new one begun.
+    pub events_limit: u64,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             inbox_limit: 64 << 20,
             seal_after: Duration::from_millis(200),
             segment_grace: Duration::from_secs(60),
+            events_limit: 8 << 20,
         }
     }
 }

@@ -33,6 +33,6 @@ pub fn delete(team: &TeamDir, me: &Me, id: TaskId) -> Result<Task, BoardError> {
         locked.store(task, known)?;
     }
     locked.files.remove(id)?;
-    locked.event(id, "deleted", &me.party);
+    locked.tell_deleted(id, &me.party);
     Ok(deleted.task)
 }

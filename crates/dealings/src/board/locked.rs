@@ -100,13 +100,29 @@ impl<'a> Locked<'a> {
     /// under the lock, so that their order is that of the changes.
     pub(super) fn tell(&self, task: &Task, known: usize) {
         for line in task.history.iter().skip(known) {
-            self.event(task.id, &line.action, &line.by);
+            self.event(EventKind::Task {
+                task: task.id,
+                action: line.action.clone(),
+                by: line.by.clone(),
+                status: Some(task.status),
+                owner: task.owner.0.clone(),
+            });
         }
     }
 
-    pub(super) fn event(&self, task: TaskId, action: &str, by: &Party) {
-        let (action, by) = (action.to_owned(), by.clone());
+    /// Tells that a task is on the board no more.
+    pub(super) fn tell_deleted(&self, task: TaskId, by: &Party) {
+        self.event(EventKind::Task {
+            task,
+            action: "deleted".to_owned(),
+            by: by.clone(),
+            status: None,
+            owner: None,
+        });
+    }
+
+    fn event(&self, kind: EventKind) {
         // The change is stored: that it could not be told of is no reason to call it failed.
-        let _ = self.team.log_event(EventKind::Task { task, action, by });
+        let _ = self.team.log_event(kind);
     }
 }

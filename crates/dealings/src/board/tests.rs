@@ -48,7 +48,9 @@ fn told(team: &TeamDir) -> Vec<String> {
     let text = std::fs::read_to_string(team.layout().events()).unwrap();
     let events = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let told = events.filter_map(|event: Event| match event.kind {
-        EventKind::Task { task, action, by } => Some(format!("{task} {action} {by}")),
+        EventKind::Task {
+            task, action, by, ..
+        } => Some(format!("{task} {action} {by}")),
         _ => None,
     });
     told.collect()
