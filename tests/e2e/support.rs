@@ -1,5 +1,6 @@
 //! A workspace of its own for each test, the command line run in it, and members to run beside it.
 
+use coordination::{Delivery, Memory, judge};
 use protocol::{
     Body, Line, LiveState, MemberStatus, Message, MessageId, Party, Phase, Recipient, RequestId,
 };
@@ -303,20 +304,24 @@ fn be_a_member() {
     loop {
         let delivery = post.next(None).unwrap().unwrap_or_default();
         for received in delivery.mail {
-            let Line::Message(Message {
-                body: Body::ShutdownRequest { request_id, .. },
-                ..
-            }) = received.line
-            else {
+            let Line::Message(message) = received.line else {
                 continue;
             };
+            let Body::ShutdownRequest { request_id, .. } = &message.body else {
+                continue;
+            };
+            // What was meant for an earlier life is none of its business.
+            let verdict = judge(&message, post.guard().incarnation(), Memory::Kept);
+            if !matches!(verdict, Delivery::Deliver) {
+                continue;
+            }
             match manners {
                 Manners::Agrees => {
-                    answer(&team, &post, &request_id, true);
+                    answer(&team, &post, request_id, true);
                     be(&team, &post, Phase::Shutdown, MemberStatus::Shutdown);
                     return;
                 }
-                Manners::Refuses => answer(&team, &post, &request_id, false),
+                Manners::Refuses => answer(&team, &post, request_id, false),
                 Manners::Silent | Manners::Stubborn => {}
             }
         }
