@@ -107,6 +107,12 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "config",
+        ours: &["protocol", "purse", "teamdir"],
+        external: &["thiserror", "toml"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "crew",
         ours: &[
             "coordination",
@@ -163,6 +169,7 @@ const RULES: &[Rule] = &[
         package: "mate",
         ours: &[
             "agent",
+            "config",
             "coordination",
             "crew",
             "dealings",
@@ -183,6 +190,7 @@ const RULES: &[Rule] = &[
         ours: &[
             "agent",
             "context",
+            "config",
             "coordination",
             "crew",
             "dealings",
@@ -246,11 +254,14 @@ const RULES: &[Rule] = &[
             "crew",
             "agent",
             "checkup",
+            "config",
             "context",
             "desk",
             "lead",
             "llm",
             "mate",
+            "purse",
+            "tools",
         ],
         external: &[
             "anyhow",

@@ -1,0 +1,253 @@
+//! All that is set, and which of it counts.
+
+use crate::file::{FileConfig, MemberPlan, Role};
+use crate::reader::ConfigError;
+use protocol::{Caps, Extra, Money, RestartPolicy, TeamLimits};
+use purse::Prices;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The file of a project, in its workspace.
+const PROJECT_FILE: &str = "team.toml";
+/// The variables that name a model, the stronger one first.
+const MODEL: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
+const MAX_TOKENS: &str = "TEAM_MAX_TOKENS";
+const MAX_COST: &str = "TEAM_MAX_COST";
+const MAX_TURNS: &str = "TEAM_MAX_TURNS";
+const MAX_MINUTES: &str = "TEAM_MAX_MINUTES";
+
+/// Where a value came from, the strongest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// This variable.
+    Variable(&'static str),
+    /// The project's file.
+    Project(PathBuf),
+    /// The user's file.
+    User(PathBuf),
+    /// Nobody said anything.
+    Default,
+}
+
+/// A value, if there is one, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: Option<T>,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Both files and the variables.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    variables: Variables,
+    project: Option<FileConfig>,
+    user: Option<FileConfig>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Variables {
+    model: Option<(&'static str, String)>,
+    budget: Caps,
+}
+
+/// Reads the configuration of a workspace. `variable` says what a variable is.
+pub fn load<'a>(
+    workspace: &Path,
+    variable: impl Fn(&str) -> Option<&'a str>,
+) -> Result<Config, ConfigError> {
+    let user = user_file(&variable);
+    Ok(Config {
+        variables: Variables::read(&variable)?,
+        project: FileConfig::read(&workspace.join(PROJECT_FILE))?,
+        user: user.map_or(Ok(None), |path| FileConfig::read(&path))?,
+    })
+}
+
+/// `~/.config/team-lead/config.toml`, or the same below `XDG_CONFIG_HOME`.
+fn user_file<'a>(variable: &impl Fn(&str) -> Option<&'a str>) -> Option<PathBuf> {
+    let folder = match variable("XDG_CONFIG_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(variable("HOME")?).join(".config"),
+    };
+    Some(folder.join("team-lead").join("config.toml"))
+}
+
+impl Variables {
+    fn read<'a>(variable: &impl Fn(&str) -> Option<&'a str>) -> Result<Self, ConfigError> {
+        let model = MODEL
+            .iter()
+            .find_map(|name| Some((*name, variable(name)?.to_owned())));
+        Ok(Self {
+            model,
+            budget: Caps {
+                max_tokens: parsed(variable, MAX_TOKENS)?,
+                max_cost: parsed::<Money>(variable, MAX_COST)?,
+                max_turns: parsed(variable, MAX_TURNS)?,
+                max_minutes: parsed(variable, MAX_MINUTES)?,
+                extra: Extra::new(),
+            },
+        })
+    }
+}
+
+fn parsed<'a, T: std::str::FromStr<Err: fmt::Display>>(
+    variable: &impl Fn(&str) -> Option<&'a str>,
+    name: &'static str,
+) -> Result<Option<T>, ConfigError> {
+    let Some(value) = variable(name) else {
+        return Ok(None);
+    };
+    let parsed = value.trim().parse();
+    parsed
+        .map(Some)
+        .map_err(|error: T::Err| ConfigError::Variable {
+            name,
+            value: value.to_owned(),
+            message: error.to_string(),
+        })
+}
+
+impl Config {
+    /// The model that members think with, if no flag, member or role says otherwise.
+    pub fn model(&self) -> Setting<String> {
+        let variable = self.variables.model.clone();
+        self.pick(variable, |file| file.model.clone())
+    }
+
+    /// What happens when a member's process dies, if no flag, member or role says otherwise.
+    pub fn restart(&self) -> Setting<RestartPolicy> {
+        self.pick(None, |file| file.restart.clone())
+    }
+
+    /// The most tokens of the team.
+    pub fn max_tokens(&self) -> Setting<u64> {
+        let variable = self.variables.budget.max_tokens;
+        self.pick(variable.map(|max| (MAX_TOKENS, max)), |file| {
+            file.budget.max_tokens
+        })
+    }
+
+    /// The most money of the team.
+    pub fn max_cost(&self) -> Setting<Money> {
+        let variable = self.variables.budget.max_cost;
+        self.pick(variable.map(|max| (MAX_COST, max)), |file| {
+            file.budget.max_cost
+        })
+    }
+
+    /// The most calls of the team.
+    pub fn max_turns(&self) -> Setting<u64> {
+        let variable = self.variables.budget.max_turns;
+        self.pick(variable.map(|max| (MAX_TURNS, max)), |file| {
+            file.budget.max_turns
+        })
+    }
+
+    /// The most minutes of the team.
+    pub fn max_minutes(&self) -> Setting<u64> {
+        let variable = self.variables.budget.max_minutes;
+        self.pick(variable.map(|max| (MAX_MINUTES, max)), |file| {
+            file.budget.max_minutes
+        })
+    }
+
+    /// What the team may spend.
+    pub fn budget(&self) -> Caps {
+        Caps {
+            max_tokens: self.max_tokens().value,
+            max_cost: self.max_cost().value,
+            max_turns: self.max_turns().value,
+            max_minutes: self.max_minutes().value,
+            extra: Extra::new(),
+        }
+    }
+
+    /// One of the limits that hold whatever a model asks.
+    pub fn limit(&self, get: impl Fn(&TeamLimits) -> Option<u64>) -> Setting<u64> {
+        self.pick(None, |file| get(&file.limits))
+    }
+
+    /// All of them.
+    pub fn limits(&self) -> TeamLimits {
+        TeamLimits {
+            members: self.limit(|limits| limits.members).value,
+            working: self.limit(|limits| limits.working).value,
+            messages_per_minute: self.limit(|limits| limits.messages_per_minute).value,
+            message_bytes: self.limit(|limits| limits.message_bytes).value,
+            inbox_bytes: self.limit(|limits| limits.inbox_bytes).value,
+            extra: Extra::new(),
+        }
+    }
+
+    /// What tokens cost.
+    pub fn prices(&self) -> Prices {
+        let mut own = std::collections::BTreeMap::new();
+        // The stronger file last: it replaces what the other said of a model.
+        for file in [&self.user, &self.project].into_iter().flatten() {
+            own.extend(file.prices.clone());
+        }
+        Prices::new(own)
+    }
+
+    /// What members of a role have in common. The project's word on a role replaces the user's.
+    pub fn role(&self, name: &str) -> Option<&Role> {
+        let mut files = self.files();
+        files.find_map(|(_, file)| file.roles.get(name))
+    }
+
+    /// Who is to be started. The project's list replaces the user's.
+    pub fn members(&self) -> &[MemberPlan] {
+        let mut files = self.files();
+        let with_members = files.find(|(_, file)| !file.members.is_empty());
+        with_members.map_or(&[], |(_, file)| &file.members)
+    }
+
+    /// The files there are, the stronger first.
+    pub fn files(&self) -> impl Iterator<Item = (Origin, &FileConfig)> {
+        let project = self.project.iter();
+        let project = project.map(|file| (Origin::Project(file.path.clone()), file));
+        let user = self.user.iter();
+        project.chain(user.map(|file| (Origin::User(file.path.clone()), file)))
+    }
+
+    fn pick<T>(
+        &self,
+        variable: Option<(&'static str, T)>,
+        get: impl Fn(&FileConfig) -> Option<T>,
+    ) -> Setting<T> {
+        if let Some((name, value)) = variable {
+            return Setting {
+                value: Some(value),
+                origin: Origin::Variable(name),
+            };
+        }
+        let found = self
+            .files()
+            .find_map(|(origin, file)| Some((origin, get(file)?)));
+        match found {
+            Some((origin, value)) => Setting {
+                value: Some(value),
+                origin,
+            },
+            None => Setting {
+                value: None,
+                origin: Origin::Default,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "variable {name}"),
+            Self::Project(path) | Self::User(path) => write!(f, "{}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
