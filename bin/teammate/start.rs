@@ -10,12 +10,16 @@ use protocol::Member;
 use std::io::IsTerminal;
 use std::path::Path;
 use teamdir::{Durability, Options, RosterError, TeamDir, now};
+use tools::Policy;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let team = open(args)?;
+    let variables = variables(team.workspace());
+    let changes = variables.get("TEAM_POLICY").unwrap_or_default();
     let orders = Orders {
+        policy: Policy::with_changes(changes).context("TEAM_POLICY")?,
         name: args.name.clone(),
-        variables: variables(team.workspace()),
+        variables,
         settings: Settings {
             limits: Limits::for_window(args.window),
             max_rounds: args.max_rounds,

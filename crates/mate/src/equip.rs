@@ -37,7 +37,8 @@ pub(crate) fn equip(
     let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
     let workspace = Workspace::open(folder, [protected.to_path_buf()])?;
     let output = OutputFolder::new(layout.member_outputs(desk.owner()));
-    let context = ToolContext::new(workspace, output, &mark_of(&orders.team, desk.owner()));
+    let mut context = ToolContext::new(workspace, output, &mark_of(&orders.team, desk.owner()));
+    context.policy = Arc::new(orders.policy.clone());
     let model = model(orders, member)?;
     report_rest(desk, &memory);
     let first = first_words(desk, member, &memory);

@@ -7,7 +7,7 @@ use llm::choice::{BuildError, ChoiceError};
 use protocol::{AgentName, RequestId};
 use std::io;
 use teamdir::{RosterError, TeamDir};
-use tools::{DuplicateTool, OpenWorkspaceError};
+use tools::{DuplicateTool, OpenWorkspaceError, Policy};
 
 /// Who to be, and how.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct Orders {
     pub variables: Variables,
     /// What can be chosen about the agent.
     pub settings: Settings,
+    /// Which commands the shell tools refuse.
+    pub policy: Policy,
     /// Whether a person looks at standard output.
     pub echo: bool,
 }

@@ -43,7 +43,7 @@ pub use background::{
 pub use compact::Compact;
 pub use context::{OutputFolder, ToolContext};
 pub use edit::EditFile;
-pub use policy::{Invocation, Policy, Redirect, Rule};
+pub use policy::{Invocation, Policy, PolicyError, Redirect, Rule};
 pub use read::ReadFile;
 pub use registry::{Definition, DuplicateTool, Registry};
 pub use shell::Bash;

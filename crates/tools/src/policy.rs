@@ -8,10 +8,13 @@
 //! This guards against accidents. It is not a sandbox: variables are not followed, scripts in files
 //! are not read, and any program can do what the rules forbid to the usual ones.
 
+mod changes;
 mod lexer;
 mod rules;
 mod script;
 mod unwrap;
+
+pub use changes::PolicyError;
 
 use std::fmt;
 use std::sync::Arc;
