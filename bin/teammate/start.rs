@@ -18,6 +18,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let changes = variables.get("TEAM_POLICY").unwrap_or_default();
     let orders = Orders {
         policy: Policy::with_changes(changes).context("TEAM_POLICY")?,
+        config: config::load(team.workspace(), |name| variables.get(name))?,
         name: args.name.clone(),
         variables,
         settings: Settings {

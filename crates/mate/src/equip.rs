@@ -4,10 +4,10 @@ use crate::farewell::Farewell;
 use crate::orders::{MateError, Orders};
 use crate::report::report;
 use crate::seat::MateChair;
+use crate::settings;
 use agent::{Agent, Conversation, Message};
 use crew::mark_of;
 use desk::{Desk, Memory};
-use llm::{ClientOptions, Model};
 use protocol::Member;
 use std::sync::Arc;
 use teamtools::{MateSeat, TeamContext, mate_tools};
@@ -31,7 +31,8 @@ pub(crate) fn equip(
         me: desk.me(),
         role: member.role.clone(),
     };
-    let registry = mate_tools(&team, &seat, background)?;
+    let mut registry = mate_tools(&team, &seat, background)?;
+    settings::restrict(&mut registry, &orders.config, member);
     let layout = orders.team.layout();
     let folder = orders.team.workspace();
     let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
@@ -39,7 +40,7 @@ pub(crate) fn equip(
     let output = OutputFolder::new(layout.member_outputs(desk.owner()));
     let mut context = ToolContext::new(workspace, output, &mark_of(&orders.team, desk.owner()));
     context.policy = Arc::new(orders.policy.clone());
-    let model = model(orders, member)?;
+    let model = settings::model(orders, member, desk)?;
     report_rest(desk, &memory);
     let first = first_words(desk, member, &memory);
     let agent = Agent::new(
@@ -50,15 +51,6 @@ pub(crate) fn equip(
         memory.conversation,
     );
     Ok((agent.with_background(background.clone()), first))
-}
-
-fn model(orders: &Orders, member: &Member) -> Result<Arc<dyn Model>, MateError> {
-    let chosen = llm::choose(member.model.as_deref(), &orders.variables)?;
-    let options = ClientOptions::default();
-    let built = chosen
-        .choice
-        .build(&orders.variables, member.name.as_str(), options)?;
-    Ok(built.unwrap_or_else(|| Arc::new(llm::OfflineModel)))
 }
 
 /// Sends the report that a former life owed the lead.

@@ -30,6 +30,7 @@ mod prompt;
 mod report;
 mod rest;
 mod seat;
+mod settings;
 mod signals;
 mod work;
 

@@ -9,7 +9,7 @@ use crate::hooks::MateHooks;
 use crate::orders::{Ended, MateError, Orders};
 use crate::rest::{owners, rest};
 use crate::work::Work;
-use crate::{foreign, prompt, signals};
+use crate::{foreign, prompt, settings, signals};
 use agent::{Agent, Message, Outcome, TurnError};
 use coordination::PlanGate;
 use crew::mark_of;
@@ -34,6 +34,7 @@ pub async fn run(orders: Orders) -> Result<Ended, MateError> {
     let owner = Recipient::Member(orders.name.clone());
     let (desk, memory) = Desk::open(&orders.team, &owner, orders.echo)?;
     let member = entry(&desk, &orders.name)?;
+    let member = settings::adopt(&orders.team, member, &orders.config)?;
     // What a killed former life has left running would work on unseen.
     let mark = mark_of(&orders.team, desk.owner());
     if desk.life().0 > 1 {
@@ -103,7 +104,8 @@ impl Mate {
         let stuck_rings = Arc::new(Notify::new());
         let hooks = MateHooks {
             desk: desk.clone(),
-            system: prompt::system(&desk, &name, &member.role),
+            system: prompt::system(&desk, &name, &member.role)
+                + &settings::role_words(&orders.config, member),
             name: name.clone(),
             farewell: Arc::clone(&farewell),
             work: Work::new(&desk, &member.role),

@@ -1,6 +1,7 @@
 //! What a life is given, and what can come of it.
 
 use agent::Settings;
+use config::Config;
 use desk::DeskError;
 use llm::Variables;
 use llm::choice::{BuildError, ChoiceError};
@@ -22,6 +23,8 @@ pub struct Orders {
     pub settings: Settings,
     /// Which commands the shell tools refuse.
     pub policy: Policy,
+    /// What people set in files.
+    pub config: Config,
     /// Whether a person looks at standard output.
     pub echo: bool,
 }

@@ -64,6 +64,11 @@ impl Registry {
         Ok(())
     }
 
+    /// Keeps only the tools whose names are wanted.
+    pub fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.tools.retain(|entry| is_wanted(entry.definition.name));
+    }
+
     /// The tools in the order in which they were added.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.tools.iter().map(|entry| &entry.definition)
