@@ -25,6 +25,8 @@ use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// A request older than this is delivered again by whoever takes it up.
+const SENT_WITHIN: Duration = Duration::from_secs(2);
 /// How long whoever else starts, ends or mourns the member is waited for.
 const LIFE_WAIT: Duration = Duration::from_secs(2);
 /// How long a living lead has to take in an answer that it has read, after its sender is gone.
@@ -148,10 +150,15 @@ impl<'a> Followed<'a> {
                 }
                 ShutdownAction::Terminate => self.signal(Signal::TERM)?,
                 ShutdownAction::Kill => self.signal(Signal::KILL)?,
-                // Whoever asked has sent it, the loop looks at the time, and at the outcome.
-                ShutdownAction::Deliver(_)
-                | ShutdownAction::WakeAt(_)
-                | ShutdownAction::Finished(_) => {}
+                ShutdownAction::Deliver(request) => {
+                    // Whoever asked just now has sent it. One that was found on disk may have lost
+                    // its asker between the file and the mail.
+                    if now().since(request.created_at) > SENT_WITHIN {
+                        let _ = dealings::deliver_shutdown(self.team, &request);
+                    }
+                }
+                // The loop looks at the time, and at the outcome.
+                ShutdownAction::WakeAt(_) | ShutdownAction::Finished(_) => {}
             }
         }
         Ok(events)

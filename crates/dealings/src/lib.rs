@@ -26,5 +26,5 @@ pub use mail::{broadcast, notice, post, tell};
 pub use me::Me;
 pub use requests::{
     Answered, AskError, DecideError, ShutdownWish, SubmitError, addressee, ask_shutdown,
-    decide_plan, expire_due, pending, record_plan, submit_plan, take_answer,
+    decide_plan, deliver_shutdown, expire_due, pending, record_plan, submit_plan, take_answer,
 };

@@ -4,7 +4,7 @@ mod plan;
 mod shutdown;
 
 pub use plan::{DecideError, SubmitError, decide_plan, record_plan, submit_plan};
-pub use shutdown::{Answered, AskError, ShutdownWish, ask_shutdown, take_answer};
+pub use shutdown::{Answered, AskError, ShutdownWish, ask_shutdown, deliver_shutdown, take_answer};
 
 use coordination::{Addressee, due, expire};
 use protocol::{EventKind, Recipient, Request, RequestId, RequestStatus, Timestamp};

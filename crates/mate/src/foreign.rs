@@ -11,6 +11,8 @@ use std::time::Duration;
 use supervisor::{End, Save, SaveWhen, Spec};
 use tokio_util::sync::CancellationToken;
 
+/// A program that ends before this has not started: whoever spawns it is told why.
+const EARLY: Duration = Duration::from_millis(150);
 /// How long a program has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -35,9 +37,16 @@ pub(crate) async fn run(
     let mut spec = Spec::new(&command, desk.team().workspace(), &mark, save);
     spec.limit = Duration::MAX;
     spec.grace = GRACE;
-    desk.set_phase(Phase::Idle, None, None);
-    desk.announce();
-    let finished = supervisor::run(spec, ending).await;
+    let running = supervisor::run(spec, ending);
+    tokio::pin!(running);
+    let finished = tokio::select! {
+        finished = &mut running => finished,
+        () = tokio::time::sleep(EARLY) => {
+            desk.set_phase(Phase::Idle, None, None);
+            desk.announce();
+            running.await
+        }
+    };
     let how = match finished.map(|finished| finished.end) {
         Ok(End::Exited(0)) => {
             desk.close()?;

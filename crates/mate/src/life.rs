@@ -223,8 +223,11 @@ impl Mate {
         self.has_results = false;
         self.stuck = None;
         self.host.hooks().was_asked = false;
-        let input = std::mem::take(&mut self.first);
-        let said = input.clone();
+        let said = std::mem::take(&mut self.first);
+        let mut input = said.clone();
+        // Also where something else waits for an answer: mail that is not taken would start the same
+        // turn again at once, even after one that failed.
+        input.extend(self.desk.letters());
         let cancel = CancellationToken::new();
         let (desk, farewell) = (self.desk.clone(), Arc::clone(&self.farewell));
         let outcome = {

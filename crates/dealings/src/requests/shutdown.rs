@@ -85,15 +85,16 @@ pub fn ask_shutdown(
         let deadline = made.plus(wish.timeout);
         Ok::<_, AskError>(open_shutdown(opening, deadline, &wish.reason, wish.force)?)
     })?;
-    deliver(team, &request).map_err(|source| AskError::Send {
+    deliver_shutdown(team, &request).map_err(|source| AskError::Send {
         id: request.id.clone(),
         source,
     })?;
     Ok(request)
 }
 
-/// Sends a shutdown request to its addressee. Sending it again has no effect.
-pub(crate) fn deliver(team: &TeamDir, request: &Request) -> Result<(), SendError> {
+/// Sends a shutdown request to its addressee. Sending it again has no effect: whoever asked may have
+/// been killed before.
+pub fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let reason = match &request.subject {
         Subject::Shutdown { reason, .. } if !reason.is_empty() => reason.as_str(),
         Subject::Shutdown { .. } | Subject::Plan { .. } => PLEASE,
