@@ -1,7 +1,9 @@
 //! A workspace of its own for each test, the two programs run in it, and a server that plays the
 //! models of its members.
 
-use protocol::{AgentName, Body, Line, LiveState, Member, Message, Phase, Recipient, Request};
+use protocol::{
+    AgentName, Body, Line, LiveState, Member, Message, Phase, Recipient, Request, RequestKind,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use test_support::llm_server::{LlmServer, ServerReply};
 use test_support::{Worker, wait_for, wait_until};
 
 /// How long anything may take on a machine that is busy with other tests.
-pub(crate) const LIMIT: Duration = Duration::from_secs(180);
+pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 
 /// The key of all members that ask the server. It must never be seen in a file.
 pub(crate) const KEY: &str = "secret-key-for-tests";
@@ -158,16 +160,66 @@ impl Team {
         args: &[&str],
         replies: impl FnOnce(&str) -> Vec<ServerReply>,
     ) -> (Worker, Request) {
-        self.signal(name, "STOP");
-        let mut all = vec!["shutdown", name];
-        all.extend(args);
-        let command = self.start(&all);
-        let request = self.pending("the shutdown request");
-        let inbox = recipient(name);
-        wait_until("its mail", LIMIT, || !self.inbox(&inbox).is_empty());
-        self.script(name, replies(request.id.as_str()));
-        self.signal(name, "CONT");
-        (command, request)
+        self.while_stopped(name, || {
+            let mut all = vec!["shutdown", name];
+            all.extend(args);
+            let command = self.start(&all);
+            let request = self.pending(RequestKind::Shutdown);
+            let inbox = recipient(name);
+            wait_until("its mail", LIMIT, || !self.inbox(&inbox).is_empty());
+            self.script(name, replies(request.id.as_str()));
+            (command, request)
+        })
+    }
+
+    /// Does something while a member's process stands still, so that it sees all of it at once.
+    #[track_caller]
+    pub(crate) fn while_stopped<T>(&self, name: &str, work: impl FnOnce() -> T) -> T {
+        let pid = self.stop(name);
+        let done = work();
+        signal(pid, "CONT");
+        done
+    }
+
+    /// Lets a member's process stand still, and returns when it does, with no lock that others need
+    /// in its hands.
+    #[track_caller]
+    pub(crate) fn stop(&self, name: &str) -> u32 {
+        let pid = self.witness(name).holder().pid;
+        wait_until(&format!("{name} to stand still"), LIMIT, || {
+            signal(pid, "STOP");
+            wait_until("SIGSTOP to work", LIMIT, || {
+                let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                let state = stat
+                    .rsplit_once(") ")
+                    .map(|(_, rest)| rest.starts_with('T'));
+                state == Some(true)
+            });
+            let free = self.locks_are_free();
+            if !free {
+                signal(pid, "CONT");
+            }
+            free
+        });
+        pid
+    }
+
+    /// Whether nobody holds any of the locks that are held for a moment only.
+    fn locks_are_free(&self) -> bool {
+        self.paths().iter().all(|path| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            let file = name.ends_with(b".lock").then(|| fs::File::open(path));
+            match file {
+                Some(Ok(file)) => file.try_lock().is_ok(),
+                Some(Err(_)) | None => true,
+            }
+        })
+    }
+
+    /// Approves or rejects a plan of a member, which sees the file and the mail at once.
+    #[track_caller]
+    pub(crate) fn decide(&self, name: &str, args: &[&str]) {
+        self.while_stopped(name, || self.ok(args));
     }
 
     /// A request as it stands.
@@ -324,11 +376,12 @@ impl Team {
         requests.into_iter().flatten().collect()
     }
 
-    /// Waits for a request of a member or to it that is pending.
+    /// Waits for a request of this kind that waits for an answer.
     #[track_caller]
-    pub(crate) fn pending(&self, what: &str) -> Request {
-        wait_for(what, LIMIT, || {
-            dealings::pending(&self.team).unwrap().into_iter().next()
+    pub(crate) fn pending(&self, kind: RequestKind) -> Request {
+        wait_for(&format!("a {} request", kind.as_str()), LIMIT, || {
+            let pending = dealings::pending(&self.team).unwrap();
+            pending.into_iter().find(|request| request.kind() == kind)
         })
     }
 
@@ -412,17 +465,15 @@ impl Team {
         assert!(gone.is_some(), "these still run: {:?}", self.processes());
     }
 
-    /// All files of the team, by path and content.
-    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    /// All files of the team.
+    fn paths(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.path().join(".team")];
         while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap().flatten() {
-                if entry.path().is_dir() {
-                    folders.push(entry.path());
-                } else {
-                    let bytes = fs::read(entry.path()).unwrap_or_default();
-                    found.push((entry.path(), bytes));
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    _ => found.push(entry.path()),
                 }
             }
         }
@@ -432,7 +483,8 @@ impl Team {
     /// Checks that the key stands in no file of the team.
     #[track_caller]
     pub(crate) fn check_secret(&self) {
-        for (path, bytes) in self.files() {
+        for path in self.paths() {
+            let bytes = fs::read(&path).unwrap_or_default();
             let leaks = contains(&bytes, KEY.as_bytes());
             assert!(!leaks, "the key stands in {}", path.display());
         }

@@ -3,7 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod crash;
+mod failures;
 mod harness;
+mod plan;
 mod shutdown;
 mod stop;
 mod talk;

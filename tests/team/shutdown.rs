@@ -1,7 +1,7 @@
 //! Shutdown requests: agreed to, refused, not answered, forced, forged and too old.
 
 use crate::harness::{LIMIT, Team, call, recipient, say};
-use protocol::RequestStatus;
+use protocol::{RequestKind, RequestStatus};
 use serde_json::{Value, json};
 use std::fs;
 use test_support::llm_server::ServerReply;
@@ -146,7 +146,7 @@ fn force_ends_a_member_that_keeps_silent_refuses_or_stands_still() {
     assert_eq!(command.wait(LIMIT).code(), Some(0));
     // Its veto may have come too late on a slow machine; it is gone all the same.
     assert_ne!(team.request(&request).status(), RequestStatus::Approved);
-    team.signal("still", "STOP");
+    team.stop("still");
     let still = team.lead(&["shutdown", "still", "--force", "--timeout", "0"]);
     assert_eq!(still.code, 0, "{still:?}");
     for name in ["silent", "stubborn", "still"] {
@@ -161,9 +161,9 @@ fn answers_that_do_not_count_are_kept_and_change_nothing() {
     let team = Team::new();
     team.spawn("alice", &[]);
     team.spawn("bob", &[]);
-    team.signal("alice", "STOP");
+    team.stop("alice");
     team.ok(&["shutdown", "alice", "--timeout", "600"]);
-    let request = team.pending("the request");
+    let request = team.pending(RequestKind::Shutdown);
     let id = request.id.as_str();
     let unsigned = json!({"type": "shutdown_response", "request_id": id, "approve": true});
     let plan = json!({
@@ -229,9 +229,9 @@ fn a_request_for_an_earlier_life_never_ends_a_later_one() {
     let team = Team::new();
     team.server.always("alice", say("I am alive."));
     team.spawn("alice", &[]);
-    team.signal("alice", "STOP");
+    team.stop("alice");
     team.ok(&["shutdown", "alice", "--timeout", "600"]);
-    let request = team.pending("the request");
+    let request = team.pending(RequestKind::Shutdown);
     team.kill9("alice");
     team.spawn("alice", &[]);
     assert_eq!(team.life("alice"), 2);

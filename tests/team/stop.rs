@@ -1,7 +1,7 @@
 //! SIGTERM in every state: the process ends in good order, and the next life goes on.
 
 use crate::harness::{LIMIT, Team, call, say};
-use protocol::{MemberStatus, Phase, RestartPolicy};
+use protocol::{MemberStatus, Phase, RequestKind, RestartPolicy};
 use serde_json::json;
 use test_support::llm_server::{Gate, ServerReply};
 use test_support::{Worker, wait_until};
@@ -119,13 +119,13 @@ fn a_member_stops_while_its_plan_waits_and_is_bound_to_it_afterwards() {
     let mut alice = team.by_hand("alice");
     team.ok(&["send", "alice", "Write a file, but ask before."]);
     team.wait_phase("alice", Phase::Waiting);
-    let request = team.pending("the plan");
+    let request = team.pending(RequestKind::Plan);
     stop(&team, "alice", &mut alice);
     let mut alice = team.by_hand("alice");
     team.wait_phase("alice", Phase::Waiting);
     let write = json!({"path": "new.txt", "content": "new"});
     team.script("alice", [call("write_file", write), say("Written.")]);
-    team.ok(&["approve", request.id.as_str()]);
+    team.decide("alice", &["approve", request.id.as_str()]);
     assert_eq!(team.wait_reports("alice", 1), ["Written."]);
     assert!(team.path().join("new.txt").exists());
     stop(&team, "alice", &mut alice);
