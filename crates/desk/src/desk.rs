@@ -118,6 +118,19 @@ impl Desk {
         self.lock().letters.iter().cloned().collect()
     }
 
+    /// The letters that wait, those that come now included, as they are said to the model. They wait
+    /// until the journal says that they were said.
+    pub fn letters(&self) -> Vec<agent::Message> {
+        let mut inner = self.lock();
+        if let Err(error) = inner.take_mail() {
+            // It stays where it is, and is found by the next try.
+            inner
+                .diary
+                .note(&format!("mail could not be taken: {error}"));
+        }
+        inner.said_letters()
+    }
+
     /// The letters that wait, as a JSON list for a tool's result. They count as said when that result
     /// is in the journal.
     pub fn read_inbox(&self) -> Result<String, ReceiveError> {

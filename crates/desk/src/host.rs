@@ -64,17 +64,6 @@ impl<H: Hooks> DeskHost<H> {
     pub fn hooks(&mut self) -> &mut H {
         &mut self.hooks
     }
-
-    fn letters(&mut self) -> Vec<Message> {
-        let mut inner = self.desk.lock();
-        if let Err(error) = inner.take_mail() {
-            // It stays where it is, and is found by the next try.
-            inner
-                .diary
-                .note(&format!("mail could not be taken: {error}"));
-        }
-        inner.said_letters()
-    }
 }
 
 impl<H: Hooks> Log for DeskHost<H> {
@@ -113,13 +102,13 @@ impl<H: Hooks> Log for DeskHost<H> {
 
 impl<H: Hooks> Sources for DeskHost<H> {
     fn after_tools(&mut self) -> Vec<Message> {
-        let mut messages = self.letters();
+        let mut messages = self.desk.letters();
         messages.extend(self.hooks.after_tools());
         messages
     }
 
     fn when_stopping(&mut self) -> Vec<Message> {
-        let letters = self.letters();
+        let letters = self.desk.letters();
         if letters.iter().any(|letter| !letter.text.is_empty()) {
             return letters;
         }
