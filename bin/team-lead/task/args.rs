@@ -32,7 +32,7 @@ pub(super) struct Create {
     pub(super) role: Option<String>,
 }
 
-/// List all tasks: [ ] pending, [>] in progress, [x] completed.
+/// List all tasks: `[ ]` pending, `[>]` in progress, `[x]` completed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
