@@ -49,12 +49,36 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
         Err(error) => found.repairs.problems.push(error.to_string()),
     }
     found.pending.sort_by_key(|request| request.created_at);
-    if let Ok(look) = dealings::list(team) {
-        let done = |task: &&protocol::Task| task.status == TaskStatus::Completed;
-        let all = look.board.tasks();
-        found.tasks = (all.count(), look.board.tasks().filter(done).count());
-    }
+    found.tasks = count_tasks(team);
     found
+}
+
+/// Who has failed, or died and was mourned, in which life.
+pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
+    let views = views(team).unwrap_or_default();
+    let failed = views.iter().filter(|view| match view.state {
+        // A death that nobody has dealt with yet is news.
+        MemberState::Dead { .. } => view.member.mourned >= Some(view.member.incarnation),
+        MemberState::Failed { .. } => true,
+        MemberState::Starting { .. }
+        | MemberState::Working { .. }
+        | MemberState::Waiting { .. }
+        | MemberState::Idle { .. }
+        | MemberState::Hung { .. }
+        | MemberState::Shutdown => false,
+    });
+    let lives = failed.map(|view| (view.member.name.clone(), view.member.incarnation));
+    lives.collect()
+}
+
+/// How many tasks there are, and how many of them are done.
+pub(crate) fn count_tasks(team: &TeamDir) -> (usize, usize) {
+    let Ok(look) = dealings::list(team) else {
+        return (0, 0);
+    };
+    let is_done = |task: &&protocol::Task| task.status == TaskStatus::Completed;
+    let all = look.board.tasks().count();
+    (all, look.board.tasks().filter(is_done).count())
 }
 
 impl Inspection {

@@ -4,7 +4,7 @@
 use crate::care::Care;
 use crate::clerk::wakes;
 use crate::console::{Input, Said, Speaker};
-use crate::inspect::{Calm, Inspection};
+use crate::inspect::{Calm, Inspection, count_tasks, old_failures};
 use crate::jobs::{Jobs, Report};
 use crate::life::{Action, End, Event, Life, Manner, Rest};
 use crate::prompt::request_words;
@@ -53,7 +53,7 @@ pub(crate) struct State {
     pending: Option<String>,
     problems: BTreeSet<String>,
     /// Who had failed before this lead began.
-    old_failures: Option<Vec<(AgentName, Incarnation)>>,
+    old_failures: Vec<(AgentName, Incarnation)>,
     failures: Vec<(AgentName, Incarnation)>,
     tasks: (usize, usize),
     inspection: Inspecting,
@@ -87,6 +87,8 @@ pub(crate) struct Finish {
 impl Lead {
     /// Lives until the end.
     pub(crate) async fn live(mut self, mut input: Receiver<Input>, mut signals: Signals) -> Finish {
+        self.state.old_failures = old_failures(self.desk.team());
+        self.state.tasks = count_tasks(self.desk.team());
         self.inspect();
         self.tell_of_mail();
         self.tell(Event::Tick);
@@ -172,7 +174,7 @@ impl Lead {
     fn turn_ended(&mut self, end: End) {
         self.state.abandon_at = None;
         // What became done in the lead's own turn is no news to it.
-        self.state.tasks = (0, 0);
+        self.state.tasks = count_tasks(self.desk.team());
         match &end {
             End::Failed { words } => {
                 let words = Some(words.clone());
@@ -347,9 +349,6 @@ impl Lead {
             }
         }
         self.state.failures = found.failed;
-        self.state
-            .old_failures
-            .get_or_insert_with(|| self.state.failures.clone());
         self.tell_of_requests(&found.pending, &found.repairs.expired);
         self.tell_of_tasks(found.tasks);
         for words in found.repairs.problems {
@@ -401,7 +400,6 @@ impl Lead {
     /// Whether a member failed while this lead ran. What was lost before is no result of this run.
     fn is_new_failure(&self, name: &AgentName) -> bool {
         let life = self.state.failures.iter().find(|(other, _)| other == name);
-        let old = self.state.old_failures.as_ref();
-        life.is_none_or(|failure| !old.is_some_and(|old| old.contains(failure)))
+        life.is_none_or(|failure| !self.state.old_failures.contains(failure))
     }
 }

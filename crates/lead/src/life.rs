@@ -145,11 +145,19 @@ impl Life {
     }
 
     fn typed(&mut self, typed: Typed, actions: &mut Vec<Action>) {
+        if self.input_ended {
+            // Whoever has said goodbye has said everything.
+            return;
+        }
         match typed {
             Typed::Blank => {}
-            Typed::Unknown(line) => actions.push(Action::Say(typed::unknown(&line))),
+            Typed::Unknown(line) => actions.push(Action::Complain(typed::unknown(&line))),
             Typed::Command(Command::Compact) => self.queue.push_back(Wish::Compact),
-            Typed::Command(command) => actions.push(Action::Show(command)),
+            // A person looks while the lead works; a file of lines means one after the other.
+            Typed::Command(command) if self.plan.mode == Mode::Terminal => {
+                actions.push(Action::Show(command));
+            }
+            Typed::Command(command) => self.queue.push_back(Wish::Show(command)),
             Typed::Query(text) => self.queue.push_back(Wish::Query(text)),
             Typed::Leave => self.input_ended(actions),
         }
@@ -297,6 +305,10 @@ impl Life {
             Some(Wish::Compact) => {
                 self.seat = Seat::Busy;
                 actions.push(Action::Compact);
+            }
+            Some(Wish::Show(command)) => {
+                actions.push(Action::Show(command));
+                self.next_work(now, actions);
             }
             Some(Wish::Leave) => self.leave(Why::Person, actions),
             None if self.wake.is_some_and(|since| since + BURST <= now) => self.turn(None, actions),

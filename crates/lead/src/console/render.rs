@@ -113,9 +113,12 @@ impl Render {
             Said::Void => self.void(),
             Said::BlockEnd => self.block_end(),
             Said::Tool { name, output } => {
+                // What the lead said before it used a tool is not its last word.
+                let mut pieces = self.release();
                 let line = format!("> {name}: {}", one_line(output, TOOL_LIMIT));
                 let line = self.colour.dim(&line);
-                self.aside(line)
+                pieces.extend(self.aside(line));
+                pieces
             }
             Said::Member { name, text } => {
                 let text = self.member(name, text);

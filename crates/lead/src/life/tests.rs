@@ -124,10 +124,13 @@ fn piped_lines_are_done_one_after_the_other_and_then_the_team_is_waited_for() {
     let mut stage = Stage::new(Mode::Piped, None);
     assert_eq!(stage.tell(Event::Tick), []);
     assert_eq!(stage.typed("one"), [turn(&["one"])]);
+    assert_eq!(stage.typed("/tasks"), []);
     assert_eq!(stage.typed("two"), []);
     assert_eq!(stage.typed("q"), []);
+    assert_eq!(stage.typed("three"), []);
     assert_eq!(stage.tell(Event::InputEnded), []);
-    assert_eq!(stage.finished("1"), [turn(&["two"])]);
+    let show = Action::Show(Command::Tasks);
+    assert_eq!(stage.finished("1"), [show, turn(&["two"])]);
     assert!(is_look(&stage.finished("2")));
     assert_eq!(stage.rest(false), [GRACEFULLY]);
     // The answers were printed as they came.
@@ -159,7 +162,7 @@ fn a_terminal_stays_until_it_is_told_to_leave() {
     assert_eq!(stage.typed("/tasks"), [Action::Show(Command::Tasks)]);
     assert_eq!(stage.typed("hello"), [turn(&["hello"])]);
     assert_eq!(stage.typed("/team"), [Action::Show(Command::Team)]);
-    assert!(matches!(stage.typed("/tema")[..], [Action::Say(_)]));
+    assert!(matches!(stage.typed("/tema")[..], [Action::Complain(_)]));
     assert_eq!(stage.typed("/compact"), []);
     assert_eq!(stage.typed(""), []);
     assert_eq!(stage.finished("hi"), [Action::Compact]);

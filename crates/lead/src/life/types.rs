@@ -114,6 +114,7 @@ pub(crate) enum Manner {
 pub(super) enum Wish {
     Query(String),
     Compact,
+    Show(Command),
     Leave,
 }
 

@@ -1,0 +1,121 @@
+//! `team-lead run` at a terminal.
+
+use crate::pty::Terminal;
+use crate::support::{LIMIT, Office, spawn};
+use protocol::Phase;
+use test_support::llm_server::{Gate, ServerReply};
+
+const PROMPT: &str = "team >>";
+
+/// A lead at a terminal that shows its prompt.
+fn terminal(office: &Office, args: &[&str]) -> Terminal {
+    let terminal = Terminal::start(office.lead(args));
+    terminal.wait_for_screen("a prompt", |lines| {
+        lines.last().is_some_and(|line| line == PROMPT)
+    });
+    terminal
+}
+
+#[test]
+fn a_person_asks_looks_and_leaves() {
+    let office = Office::new();
+    office.reply(ServerReply::text(
+        "Good\u{1b}]0;evil\u{7} day.\nHow are you?",
+    ));
+    let mut terminal = terminal(&office, &[]);
+    terminal.type_keys("hello\r");
+    terminal.wait_for_line_above("How are you?", PROMPT);
+    assert!(!terminal.output().contains("\u{1b}]0;evil"));
+    terminal.type_keys("/help\r");
+    terminal.wait_for_line_above("make the lead's conversation shorter now", PROMPT);
+    terminal.type_keys("/tema\r");
+    terminal.wait_for_line_above("There is no command /tema", PROMPT);
+    terminal.type_keys("q\r");
+    assert_eq!(terminal.end(), Some(0));
+    terminal.assert_restored();
+    assert_eq!(office.asked().len(), 1);
+    // The next one finds what was typed.
+    let mut next = self::terminal(&office, &[]);
+    next.type_keys("\u{1b}[A\u{1b}[A\u{1b}[A\u{1b}[A");
+    next.wait_for_screen("the first line again", |lines| {
+        lines.last().is_some_and(|line| line == "team >> hello")
+    });
+    next.type_keys("\u{15}\u{4}");
+    assert_eq!(next.end(), Some(0));
+    next.assert_restored();
+}
+
+#[test]
+fn teammates_talk_above_a_line_that_is_half_typed() {
+    let office = Office::new();
+    let mut terminal = terminal(&office, &[]);
+    terminal.type_keys("half a li");
+    terminal.wait_for_screen("the half line", |lines| {
+        lines.last().is_some_and(|line| line == "team >> half a li")
+    });
+    office.verb(&["send", "lead", "the build is green"]);
+    terminal.wait_for_line_above("user: the build is green", "team >> half a li");
+    // The mail woke the lead, and its words come above the line too.
+    terminal.wait_for_line_above("Standing by.", "team >> half a li");
+    terminal.type_keys("ne\r");
+    office.wait_until_told("half a line");
+    terminal.type_keys("\u{4}");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn what_is_typed_ahead_is_done_in_order() {
+    let office = Office::new();
+    let gate = Gate::new();
+    office.reply(ServerReply::text("One.").gate_head(&gate));
+    for answer in ["Two.", "Three."] {
+        office.reply(ServerReply::text(answer));
+    }
+    let mut terminal = terminal(&office, &[]);
+    terminal.type_keys("first\r");
+    gate.wait_until_reached(LIMIT);
+    terminal.type_keys("second\rthird\r/team\r");
+    terminal.wait_for_line_above("No teammates.", PROMPT);
+    gate.open();
+    terminal.wait_for_line_above("Three.", PROMPT);
+    terminal.type_keys("exit\r");
+    assert_eq!(terminal.end(), Some(0));
+    let asked = office.asked();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    for (asked, query) in asked.iter().zip(["first", "second", "third"]) {
+        assert!(asked.contains(query), "{query}: {asked}");
+    }
+}
+
+#[test]
+fn names_have_colours_unless_nobody_wants_them() {
+    let office = Office::new();
+    office.verb(&["spawn", "alice", "coder", "--model", "offline"]);
+    for (no_color, coloured) in [("", true), ("1", false)] {
+        let mut command = office.lead(&["--keep"]);
+        command.env("NO_COLOR", no_color);
+        let mut terminal = Terminal::start(command);
+        office.wait_for_phase("lead", Phase::Idle);
+        office.verb(&["send", "alice", "Send lead a message saying 'hi there'"]);
+        terminal.wait_for_line_above("alice: hi there", PROMPT);
+        let output = terminal.output();
+        assert_eq!(output.contains("malice\u{1b}[0m: "), coloured, "{output:?}");
+        terminal.type_keys("\u{4}");
+        assert_eq!(terminal.end(), Some(0));
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_and_takes_the_team_along() {
+    let office = Office::new();
+    office.reply(spawn("alice", "", "offline"));
+    let mut terminal = terminal(&office, &["--leave-timeout", "100"]);
+    terminal.type_keys("spawn alice\r");
+    office.wait_until_told("Spawned 'alice'");
+    office.wait_for_phase("alice", Phase::Idle);
+    terminal.type_keys("\u{3}");
+    assert_eq!(terminal.end(), Some(130));
+    terminal.assert_restored();
+    assert!(terminal.output().contains("alice has left."));
+    assert_eq!(office.alive("alice"), None);
+}
