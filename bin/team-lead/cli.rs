@@ -6,8 +6,8 @@
 
 use crate::failure::Failure;
 use crate::{
-    clean, completions, doctor, events, logs, mail, process, requests, run, shutdown, spawn,
-    status, task, wait,
+    budget, clean, completions, config, costs, doctor, events, logs, mail, process, requests, run,
+    shutdown, spawn, status, task, up, wait,
 };
 use anyhow::Context;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -76,6 +76,10 @@ pub(crate) enum Verb {
     Task(task::Task),
     Wait(wait::Wait),
     Events(events::Events),
+    Costs(costs::Costs),
+    Budget(budget::Budget),
+    Up(up::Up),
+    Config(config::ConfigVerb),
     Doctor(doctor::Doctor),
     Clean(clean::Clean),
     Completions(completions::Completions),
@@ -116,6 +120,15 @@ fn complain(error: &clap::Error) -> std::process::ExitCode {
 /// The team that the command line is about.
 pub(crate) fn open(args: &Args) -> Result<TeamDir, Failure> {
     Ok(TeamDir::find(&start(args)?, options()?)?)
+}
+
+/// The folder that the team works in, or would.
+pub(crate) fn workspace(args: &Args) -> Result<PathBuf, Failure> {
+    let start = start(args)?;
+    match TeamDir::find(&start, options()?) {
+        Err(OpenError::NotFound(_)) => Ok(start),
+        found => Ok(found?.workspace().to_path_buf()),
+    }
 }
 
 /// The same for a verb that begins a team where there is none.

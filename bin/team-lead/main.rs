@@ -1,8 +1,12 @@
 //! `team-lead`: the operator's command line.
 
+mod budget;
+mod caps;
 mod clean;
 mod cli;
 mod completions;
+mod config;
+mod costs;
 mod doctor;
 mod events;
 mod failure;
@@ -20,6 +24,7 @@ mod spawn;
 mod status;
 mod tail;
 mod task;
+mod up;
 mod wait;
 
 use cli::{Args, Verb, open};
@@ -56,6 +61,10 @@ fn run(args: &Args) -> Result<u8, Failure> {
         Verb::Task(wish) => task::run(&open(args)?, args, wish),
         Verb::Wait(wish) => wait::run(&open(args)?, args, wish),
         Verb::Events(wish) => events::show(&open(args)?, args, wish),
+        Verb::Costs(wish) => costs::run(&open(args)?, args, wish),
+        Verb::Budget(wish) => budget::run(&open(args)?, args, wish),
+        Verb::Up(wish) => up::run(args, wish),
+        Verb::Config(wish) => config::run(args, wish),
         Verb::Doctor(wish) => return doctor::run(&open(args)?, args, wish),
         Verb::Clean(wish) => clean::run(&open(args)?, args, wish),
         Verb::Completions(wish) => completions::completions(wish),

@@ -1,6 +1,8 @@
 //! `run`: the lead agent.
 
-use crate::cli::{Args, open_or_create};
+use crate::caps::CapArgs;
+use crate::cli::{Args, open_or_create, workspace};
+use crate::config::{load, settle};
 use crate::failure::{Failure, Kind};
 use crate::out::print;
 use crate::span;
@@ -71,6 +73,8 @@ pub(crate) struct Run {
     /// How long teammates have to leave by themselves when the lead leaves.
     #[arg(long, value_name = "S", value_parser = span::span, default_value = "10")]
     leave_timeout: Duration,
+    #[command(flatten)]
+    caps: CapArgs,
 }
 
 /// Runs the lead. Returns its exit code.
@@ -92,7 +96,12 @@ pub(crate) fn run(args: &Args, wish: &Run) -> Result<u8, Failure> {
         surroundings: surroundings(args),
         prompt,
     };
-    let ended = lead::run(&open_or_create(args)?, &options).map_err(failure)?;
+    // Before the folder: a mistake in a file creates nothing.
+    load(&workspace(args)?)?;
+    let team = open_or_create(args)?;
+    settle(&team)?;
+    purse::change(&team, None, &wish.caps.caps())?;
+    let ended = lead::run(&team, &options).map_err(failure)?;
     if args.json {
         let Ended { code, answer } = &ended;
         print(&json!({"answer": answer, "exit_code": code}).to_string())?;
@@ -147,6 +156,7 @@ fn failure(error: RunError) -> Failure {
             Failure::new(Kind::Held, message).hint("team-lead send lead 'what it should do'")
         }
         RunError::Model(_) => Failure::new(Kind::Usage, message).hint("team-lead run --help"),
+        RunError::Config(error) => error.into(),
         RunError::NoTeammate(_)
         | RunError::Desk(_)
         | RunError::Workspace(_)

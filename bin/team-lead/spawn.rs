@@ -1,15 +1,18 @@
 //! `spawn`: starting, waking or bringing back a teammate.
 
-use crate::cli::{Args, open_or_create};
+use crate::caps::CapArgs;
+use crate::cli::{Args, open_or_create, workspace};
+use crate::config::{load, settle};
 use crate::failure::{Failure, Kind};
 use crate::span;
 use anyhow::Context;
 use crew::{NoTeammate, Programs, Recruit, SpawnError, Spawned};
 use dealings::Me;
-use protocol::{AgentName, RestartPolicy};
+use protocol::{AgentName, Caps, Recipient, RestartPolicy};
 use serde_json::json;
 use std::io::Read;
 use std::time::Duration;
+use teamdir::TeamDir;
 
 /// Start, wake or bring back a teammate. It outlives this command.
 #[derive(clap::Args)]
@@ -53,6 +56,8 @@ pub(crate) struct Spawn {
     /// It ends by itself after this long without work, in seconds or as in 10m.
     #[arg(long, value_name = "S", value_parser = span::span)]
     idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    caps: CapArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -63,11 +68,15 @@ enum Policy {
 
 pub(crate) fn run(args: &Args, wish: &Spawn) -> Result<(), Failure> {
     let recruit = wish.recruit()?;
-    // Before the folder: a missing program creates nothing.
+    // Before the folder: a missing program or a mistake in a file creates nothing.
     let programs = Programs::find()?;
+    load(&workspace(args)?)?;
     let team = open_or_create(args)?;
     crew::repair(&team);
-    let spawned = crew::spawn(&team, &Me::user(), &recruit, &programs)?;
+    settle(&team)?;
+    let spawned = within_budget(&team, &recruit.name, &wish.caps.caps(), || {
+        crew::spawn(&team, &Me::user(), &recruit, &programs)
+    })?;
     let Recruit { name, role, .. } = &recruit;
     match spawned {
         Spawned::Started {
@@ -97,6 +106,29 @@ pub(crate) fn run(args: &Args, wish: &Spawn) -> Result<(), Failure> {
             args.confirm(&object, &words)
         }
     }
+}
+
+/// Sets what a member may spend before it can spend anything. If it is not started its budget is as
+/// it was.
+fn within_budget(
+    team: &TeamDir,
+    name: &AgentName,
+    caps: &Caps,
+    spawn: impl FnOnce() -> Result<Spawned, SpawnError>,
+) -> Result<Spawned, Failure> {
+    if caps.is_empty() {
+        return Ok(spawn()?);
+    }
+    let known = team.roster()?.member(name).map(|known| known.name.clone());
+    let member = Recipient::Member(known.unwrap_or_else(|| name.clone()));
+    let before = team.budget()?.members.get(&member).cloned();
+    purse::change(team, Some(&member), caps)?;
+    let spawned = spawn();
+    if spawned.is_err() {
+        // Why it was not started matters more.
+        let _ = purse::put_back(team, &member, before);
+    }
+    Ok(spawned?)
 }
 
 impl Spawn {

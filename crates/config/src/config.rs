@@ -3,9 +3,10 @@
 use crate::file::{FileConfig, MemberPlan, Role};
 use crate::reader::ConfigError;
 use protocol::{Caps, Extra, Money, RestartPolicy, TeamLimits};
-use purse::Prices;
+use purse::{PriceSource, Prices};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file of a project, in its workspace.
 const PROJECT_FILE: &str = "team.toml";
@@ -65,6 +66,25 @@ pub fn load<'a>(
     })
 }
 
+/// The prices of a workspace as they are whenever somebody asks: a person may add one while an agent
+/// waits for it. Where a file cannot be read, the last ones that could. `get` says what a variable
+/// is.
+pub fn price_source<V: Send + Sync + 'static>(
+    workspace: &Path,
+    variables: V,
+    get: for<'a> fn(&'a V, &str) -> Option<&'a str>,
+) -> PriceSource {
+    let workspace = workspace.to_path_buf();
+    let last = Mutex::new(Prices::default());
+    Arc::new(move || {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(config) = load(&workspace, |name| get(&variables, name)) {
+            *last = config.prices();
+        }
+        last.clone()
+    })
+}
+
 /// `~/.config/team-lead/config.toml`, or the same below `XDG_CONFIG_HOME`.
 fn user_file<'a>(variable: &impl Fn(&str) -> Option<&'a str>) -> Option<PathBuf> {
     let folder = match variable("XDG_CONFIG_HOME") {
@@ -114,6 +134,15 @@ impl Config {
     pub fn model(&self) -> Setting<String> {
         let variable = self.variables.model.clone();
         self.pick(variable, |file| file.model.clone())
+    }
+
+    /// The same, unless a variable says it: those who choose a model look at variables themselves.
+    pub fn model_of_files(&self) -> Option<String> {
+        let model = self.model();
+        match model.origin {
+            Origin::Variable(_) => None,
+            Origin::Project(_) | Origin::User(_) | Origin::Default => model.value,
+        }
     }
 
     /// What happens when a member's process dies, if no flag, member or role says otherwise.

@@ -21,7 +21,7 @@ mod reader;
 mod show;
 
 pub use apply::{ApplyError, apply};
-pub use config::{Config, Origin, Setting, load};
+pub use config::{Config, Origin, Setting, load, price_source};
 pub use file::{FileConfig, MemberPlan, Role};
 pub use nearest::nearest;
 pub use reader::ConfigError;

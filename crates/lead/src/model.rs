@@ -1,9 +1,13 @@
 //! Which model the lead thinks with.
 
+use config::{Config, price_source};
 use llm::choice::{BuildError, ChoiceError, ChosenBy};
 use llm::{ClientOptions, Model, ModelChoice, Variables, choose, parse_dotenv};
+use protocol::{Incarnation, Recipient};
+use purse::{Purse, PursedModel};
 use std::path::Path;
 use std::sync::Arc;
+use teamdir::TeamDir;
 
 /// What is said when nobody chose a model.
 const NONE_CHOSEN: &str = "No model is chosen, so `offline` is used, a small follower of plain \
@@ -31,8 +35,13 @@ pub(crate) struct Chosen {
 }
 
 /// Chooses and builds the lead's model.
-pub(crate) fn build(value: Option<&str>, variables: &Variables) -> Result<Chosen, ModelError> {
-    let chosen = choose(value, variables)?;
+pub(crate) fn build(
+    value: Option<&str>,
+    config: &Config,
+    variables: &Variables,
+) -> Result<Chosen, ModelError> {
+    let configured = config.model_of_files();
+    let chosen = choose(value.or(configured.as_deref()), variables)?;
     let choice = match chosen.choice {
         // Teammates run in another folder.
         ModelChoice::Script(path) => {
@@ -41,7 +50,9 @@ pub(crate) fn build(value: Option<&str>, variables: &Variables) -> Result<Chosen
         choice => choice,
     };
     let (for_teammates, remark) = match chosen.by {
-        ChosenBy::Caller => (Some(choice.to_string()), None),
+        ChosenBy::Caller if value.is_some() => (Some(choice.to_string()), None),
+        // Teammates read the same files.
+        ChosenBy::Caller => (None, None),
         ChosenBy::Variable(_) => (None, None),
         ChosenBy::Default => (None, Some(NONE_CHOSEN)),
     };
@@ -51,6 +62,21 @@ pub(crate) fn build(value: Option<&str>, variables: &Variables) -> Result<Chosen
         for_teammates,
         remark,
     })
+}
+
+impl Chosen {
+    /// The same model, which keeps to the team's budget.
+    pub(crate) fn within_budget(
+        mut self,
+        team: &TeamDir,
+        life: Incarnation,
+        variables: Variables,
+    ) -> Self {
+        let prices = price_source(team.workspace(), variables, Variables::get);
+        let purse = Purse::new(team, &Recipient::Lead, life, prices);
+        self.model = Arc::new(PursedModel::new(self.model, purse));
+        self
+    }
 }
 
 /// The variables of the process, filled up from the workspace's `.env`.

@@ -10,6 +10,7 @@ use crate::model::{self, Chosen, ModelError};
 use crate::turn::{Seat, Worker};
 use crate::watch::{Signals, Watch};
 use agent::{Agent, Settings};
+use config::ConfigError;
 use context::Limits;
 use crew::{NoTeammate, Programs};
 use desk::{Desk, DeskError, DeskHost, Memory};
@@ -78,6 +79,9 @@ pub enum RunError {
     /// There is no model.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A file of the configuration has a mistake in it.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// There is no program for teammates.
     #[error(transparent)]
     NoTeammate(#[from] NoTeammate),
@@ -98,9 +102,11 @@ pub enum RunError {
 /// Runs the lead until it leaves.
 pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     let variables = model::variables(team.workspace());
-    let chosen = model::build(options.model.as_deref(), &variables)?;
+    let config = config::load(team.workspace(), |name| variables.get(name))?;
+    let chosen = model::build(options.model.as_deref(), &config, &variables)?;
     let programs = Programs::find()?;
     let (desk, memory) = open(team)?;
+    let chosen = chosen.within_budget(team, desk.life(), variables);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -1,12 +1,12 @@
 //! What the configuration says about this member.
 
 use crate::orders::{MateError, Orders};
-use config::{Config, Origin, Role};
+use config::{Config, Role, price_source};
 use desk::Desk;
-use llm::{ClientOptions, Model};
+use llm::{ClientOptions, Model, Variables};
 use protocol::Member;
-use purse::{PriceSource, Purse, PursedModel};
-use std::sync::{Arc, Mutex, PoisonError};
+use purse::{Purse, PursedModel};
+use std::sync::Arc;
 use teamdir::{RosterError, TeamDir};
 use tools::Registry;
 
@@ -54,36 +54,17 @@ pub(crate) fn model(
     let config = &orders.config;
     let own = member.model.clone();
     let own = own.or_else(|| role(config, member)?.model.clone());
-    let team = config.model();
-    // What a variable says is found by whoever chooses.
-    let team = team
-        .value
-        .filter(|_| !matches!(team.origin, Origin::Variable(_)));
-    let chosen = match (own, team) {
-        (Some(own), _) => llm::choose(Some(&own), &orders.variables)?,
-        (None, team) => llm::choose(team.as_deref(), &orders.variables)?,
-    };
+    let value = own.or_else(|| config.model_of_files());
+    let chosen = llm::choose(value.as_deref(), &orders.variables)?;
     let options = ClientOptions::default();
     let built = chosen
         .choice
         .build(&orders.variables, member.name.as_str(), options)?;
     let built = built.unwrap_or_else(|| Arc::new(llm::OfflineModel));
-    let purse = Purse::new(&orders.team, desk.owner(), desk.life(), prices(orders));
+    let workspace = orders.team.workspace();
+    let prices = price_source(workspace, orders.variables.clone(), Variables::get);
+    let purse = Purse::new(&orders.team, desk.owner(), desk.life(), prices);
     Ok(Arc::new(PursedModel::new(built, purse)))
-}
-
-/// The prices of now: a person may add one while a member waits for it. Where the files cannot be
-/// read, the last ones that could.
-fn prices(orders: &Orders) -> PriceSource {
-    let (workspace, variables) = (orders.team.workspace().to_owned(), orders.variables.clone());
-    let last = Mutex::new(orders.config.prices());
-    Arc::new(move || {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(config) = config::load(&workspace, |name| variables.get(name)) {
-            *last = config.prices();
-        }
-        last.clone()
-    })
 }
 
 /// Takes away the tools that the member's role does not have.

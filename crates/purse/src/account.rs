@@ -10,6 +10,14 @@ const MILLIS_IN_MINUTE: u64 = 60_000;
 pub struct Sum {
     /// Tokens of all kinds.
     pub tokens: u64,
+    /// Input tokens that were neither read from a cache nor written to it.
+    pub input: u64,
+    /// Output tokens.
+    pub output: u64,
+    /// Input tokens that were read from a cache.
+    pub cache_read: u64,
+    /// Input tokens that were written to a cache.
+    pub cache_write: u64,
     /// Money, as far as prices were known.
     pub cost: Money,
     /// Calls of models.
@@ -64,6 +72,10 @@ impl Sum {
     pub fn plus(self, row: &Booking) -> Self {
         Self {
             tokens: self.tokens.saturating_add(row.tokens()),
+            input: self.input.saturating_add(row.input),
+            output: self.output.saturating_add(row.output),
+            cache_read: self.cache_read.saturating_add(row.cache_read),
+            cache_write: self.cache_write.saturating_add(row.cache_write),
             cost: self.cost.plus(row.cost),
             calls: self.calls.saturating_add(row.calls),
             unpriced: self.unpriced.saturating_add(row.unpriced),

@@ -14,6 +14,21 @@ pub fn change(
     update(team, member, |allowance| allowance.limits.take_over(caps))
 }
 
+/// Puts the allowance of a member back as it was, where what it was changed for came to nothing.
+pub fn put_back(
+    team: &TeamDir,
+    member: &Recipient,
+    before: Option<Allowance>,
+) -> Result<(), LedgerError> {
+    team.update_budget(|budget| {
+        match before {
+            Some(before) => budget.members.insert(member.clone(), before),
+            None => budget.members.remove(member),
+        };
+        Ok(())
+    })
+}
+
 /// Takes the limits of a configuration over, as far as it says something new: what somebody changed
 /// since stays until the configuration changes too.
 pub fn adopt(

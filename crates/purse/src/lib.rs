@@ -27,7 +27,7 @@ mod price;
 mod purse;
 
 pub use account::{Limit, Spent, Sum};
-pub use change::{adopt, change, words};
+pub use change::{adopt, change, put_back, words};
 pub use costs::{By, Costs, Line, costs};
 pub use model::PursedModel;
 pub use price::{Price, Prices, normal_name};

@@ -1,0 +1,84 @@
+//! `config`: what is set, and where.
+
+use crate::cli::{Args, workspace};
+use crate::failure::{Failure, Kind};
+use crate::out::print;
+use config::{Config, ConfigError};
+use llm::{Variables, parse_dotenv};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Show what is set for the team, and where each value came from.
+#[derive(clap::Args)]
+#[command(
+    name = "config",
+    after_help = "\
+Examples:
+  team-lead config show
+  TEAM_MAX_TOKENS=200000 team-lead config show
+
+Values come from flags, then from variables (TEAM_MODEL, MODEL_ID, TEAM_MAX_TOKENS, TEAM_MAX_COST,
+TEAM_MAX_TURNS, TEAM_MAX_MINUTES), then from team.toml in the workspace, then from
+~/.config/team-lead/config.toml (or below XDG_CONFIG_HOME), then there are defaults. A key that nobody
+knows is an error.
+
+With --json: {\"settings\": [{\"key\", \"value\", \"origin\"}]}."
+)]
+pub(crate) struct ConfigVerb {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Show every value and its origin.
+    Show,
+}
+
+pub(crate) fn run(args: &Args, wish: &ConfigVerb) -> Result<(), Failure> {
+    let What::Show = wish.what;
+    let shown = load(&workspace(args)?)?.shown();
+    if args.json {
+        let settings = shown.iter().map(|shown| {
+            let origin = shown.origin.to_string();
+            json!({"key": shown.key, "value": shown.value, "origin": origin})
+        });
+        let settings: Vec<Value> = settings.collect();
+        return print(&json!({ "settings": settings }).to_string());
+    }
+    let width = |get: fn(&config::Shown) -> &str| {
+        let widths = shown.iter().map(|shown| get(shown).chars().count());
+        widths.max().unwrap_or(0)
+    };
+    let (keys, values) = (width(|shown| &shown.key), width(|shown| &shown.value));
+    let lines = shown.iter().map(|shown| {
+        let (key, value, origin) = (&shown.key, &shown.value, &shown.origin);
+        format!("{key:<keys$}  {value:<values$}  {origin}")
+    });
+    print(&lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// The configuration of a workspace, with the environment and its `.env`.
+pub(crate) fn load(workspace: &Path) -> Result<Config, Failure> {
+    // A variable that is not text is none of those that are looked at.
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut variables: Variables = own.collect();
+    if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
+        variables.fill(parse_dotenv(&text));
+    }
+    Ok(config::load(workspace, |name| variables.get(name))?)
+}
+
+/// Makes what is set hold for the team.
+pub(crate) fn settle(team: &teamdir::TeamDir) -> Result<Config, Failure> {
+    let config = load(team.workspace())?;
+    config::apply(team, &config)?;
+    Ok(config)
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(Kind::Usage, error.to_string()).hint("team-lead config show")
+    }
+}
