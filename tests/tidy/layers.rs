@@ -138,6 +138,12 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "view",
+        ours: &["coordination", "crew", "dealings", "protocol", "teamdir"],
+        external: &["ratatui"],
+        dev_ours: &[],
+    },
+    Rule {
         package: "teamtools",
         ours: &[
             "coordination",
@@ -260,6 +266,7 @@ const RULES: &[Rule] = &[
             "lead",
             "llm",
             "mate",
+            "view",
             "purse",
             "tools",
         ],
