@@ -7,6 +7,7 @@ mod fixture;
 mod logs;
 mod mail;
 mod python_member;
+mod readme;
 mod requests;
 mod shutdown;
 mod support;
