@@ -123,8 +123,13 @@ impl Team {
 
     /// A `team-lead spawn` whose member asks the server.
     pub(crate) fn spawn_command(&self, name: &str, args: &[&str]) -> Command {
+        self.recruit(name, "coder", args)
+    }
+
+    /// The same for a member of any role.
+    pub(crate) fn recruit(&self, name: &str, role: &str, args: &[&str]) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_team-lead"), name);
-        command.args(["spawn", name, "coder"]).args(args);
+        command.args(["spawn", name, role]).args(args);
         if !args.iter().any(|arg| matches!(*arg, "--model" | "--exec")) {
             command.args(["--model", "anthropic:test"]);
         }
@@ -134,7 +139,13 @@ impl Team {
     /// Starts a member and returns when it is ready.
     #[track_caller]
     pub(crate) fn spawn(&self, name: &str, args: &[&str]) {
-        let run = Run::of(self.spawn_command(name, args).output().unwrap());
+        self.spawn_as(name, "coder", args);
+    }
+
+    /// The same for a member of any role.
+    #[track_caller]
+    pub(crate) fn spawn_as(&self, name: &str, role: &str, args: &[&str]) {
+        let run = Run::of(self.recruit(name, role, args).output().unwrap());
         assert_eq!(run.code, 0, "spawn {name} {args:?}: {run:?}");
     }
 
@@ -230,11 +241,8 @@ impl Team {
     /// Starts a member's program as a person would, and returns when it is ready.
     #[track_caller]
     pub(crate) fn by_hand(&self, name: &str) -> Worker {
-        let mut command = self.program(env!("CARGO_BIN_EXE_teammate"), name);
-        command.arg("--dir").arg(self.path()).args(["--name", name]);
-        command.args(["--role", "coder", "--model", "anthropic:test"]);
         let before = self.life(name);
-        let mut worker = Worker::spawn(&mut command).unwrap();
+        let mut worker = self.launch(name, "anthropic:test");
         wait_until(&format!("{name} to be ready"), LIMIT, || {
             if let Some(status) = worker.try_wait() {
                 panic!("{name} ended with {status}: {}", self.log(name));
@@ -243,6 +251,14 @@ impl Team {
                 .is_some_and(|live| live.incarnation.0 > before && live.phase != Phase::Starting)
         });
         worker
+    }
+
+    /// The same without waiting for it.
+    pub(crate) fn launch(&self, name: &str, model: &str) -> Worker {
+        let mut command = self.program(env!("CARGO_BIN_EXE_teammate"), name);
+        command.arg("--dir").arg(self.path()).args(["--name", name]);
+        command.args(["--role", "coder", "--model", model]);
+        Worker::spawn(&mut command).unwrap()
     }
 
     /// What a member says of itself.

@@ -5,8 +5,11 @@
 
 mod crash;
 mod failures;
+mod foreign;
 mod harness;
 mod plan;
 mod shutdown;
 mod stop;
+mod sweep;
 mod talk;
+mod tasks;
