@@ -1,6 +1,6 @@
 //! `team-lead run PROMPT`.
 
-use crate::support::{Office, bash, spawn};
+use crate::support::{Office, bash, plays_bash, spawn};
 use serde_json::{Value, json};
 use test_support::llm_server::ServerReply;
 
@@ -80,6 +80,36 @@ fn time_that_is_up_ends_everything() {
         assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
     }
     assert_eq!(office.alive("lead"), None);
+}
+
+#[test]
+fn a_spent_budget_ends_the_run() {
+    let office = Office::new();
+    office.server.always("lead", bash("true"));
+    let run = office.run(&mut office.lead(&["--max-turns", "2", "work"]), "");
+    assert_eq!((run.code, run.out.as_str()), (Some(6), ""), "{run:?}");
+    assert!(run.err.contains("team-lead budget raise"), "{run:?}");
+    assert_eq!(office.asked().len(), 2);
+}
+
+#[test]
+fn a_team_whose_budget_is_spent_is_not_waited_for() {
+    let office = Office::new();
+    let busy: Vec<Value> = vec![plays_bash("alice", "true"); 20];
+    let model = office.script(&busy);
+    let alice = [
+        "spawn",
+        "alice",
+        "coder",
+        "--max-turns",
+        "3",
+        "--prompt",
+        "go",
+    ];
+    office.verb(&[&alice[..], &["--model", &model]].concat());
+    let run = office.run(&mut office.lead(&["--leave-timeout", "1", "hello"]), "");
+    assert_eq!(run.code, Some(6), "{run:?}");
+    assert_eq!(office.alive("alice"), None);
 }
 
 #[test]

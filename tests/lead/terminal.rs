@@ -46,6 +46,24 @@ fn a_person_asks_looks_and_leaves() {
 }
 
 #[test]
+fn the_leads_text_is_shown_while_it_comes() {
+    let office = Office::new();
+    let gate = Gate::new();
+    let text = "One.\nAnd much more than that follows later on.";
+    // The server sends it in two halves; the second one is the chunk with this number.
+    office.reply(ServerReply::text(text).gate(3, &gate));
+    let mut terminal = terminal(&office, &[]);
+    terminal.type_keys("count\r");
+    gate.wait_until_reached(LIMIT);
+    terminal.wait_for_line_above("One.", PROMPT);
+    assert!(!terminal.output().contains("later on"));
+    gate.open();
+    terminal.wait_for_line_above("follows later on.", PROMPT);
+    terminal.type_keys("\u{4}");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
 fn teammates_talk_above_a_line_that_is_half_typed() {
     let office = Office::new();
     let mut terminal = terminal(&office, &[]);

@@ -1,27 +1,32 @@
 //! What the lead's agent does differently from a teammate's.
 
 use crate::console::{Said, Speaker};
+use crate::jobs::Report;
 use crate::prompt;
 use agent::{Event, Prompt};
 use desk::{Desk, Hooks};
+use llm::WaitReason;
 use teamdir::TeamDir;
 use teamtools::Seat;
+use tokio::sync::mpsc::UnboundedSender;
 
 /// The lead's side of a desk's host.
 pub(crate) struct LeadHooks {
     team: TeamDir,
     system: String,
     speaker: Speaker,
+    reports: UnboundedSender<Report>,
     /// All text of the turn so far.
     said: String,
 }
 
 impl LeadHooks {
-    pub(crate) fn new(team: TeamDir, speaker: Speaker) -> Self {
+    pub(crate) fn new(team: TeamDir, speaker: Speaker, reports: UnboundedSender<Report>) -> Self {
         Self {
             system: prompt::system(&team),
             team,
             speaker,
+            reports,
             said: String::new(),
         }
     }
@@ -59,6 +64,9 @@ impl Hooks for LeadHooks {
             Event::Waiting(waiting) => {
                 self.speaker.say(&Said::Void);
                 self.speaker.notice(&waiting.to_string());
+                if waiting.reason == WaitReason::Budget {
+                    let _ = self.reports.send(Report::BudgetSpent);
+                }
             }
             Event::Replied { .. } => self.speaker.say(&Said::BlockEnd),
             Event::ToolFinished { name, text, .. } => {

@@ -7,7 +7,7 @@ use crew::{MemberView, Quiet, Repairs, Witness, decide_restart, repair, views};
 use dealings::addressee;
 use protocol::{
     AgentName, Incarnation, Recipient, Request, RequestKind, RequestStatus, RestartPolicy,
-    TaskStatus,
+    TaskStatus, WaitingFor,
 };
 use std::collections::BTreeMap;
 use teamdir::{TeamDir, now};
@@ -140,6 +140,8 @@ impl Inspection {
 /// Whether nothing happens any more by itself, and who failed.
 pub(crate) enum Calm {
     No,
+    /// Nobody may go on: the budget is spent.
+    Broke,
     Yes {
         /// Who failed or is dead.
         failed: Vec<AgentName>,
@@ -148,8 +150,10 @@ pub(crate) enum Calm {
 
 /// Looks whether the team is at rest. A dead member that its policy will bring back is not.
 pub(crate) fn calm(team: &TeamDir) -> Calm {
-    let Ok(Quiet::Yes { failed, .. }) = crew::quiet(team) else {
-        return Calm::No;
+    let failed = match crew::quiet(team) {
+        Ok(Quiet::Yes { failed, .. }) => failed,
+        Ok(Quiet::No { .. }) if is_broke(team) => return Calm::Broke,
+        Ok(Quiet::No { .. }) | Err(_) => return Calm::No,
     };
     let comes_back = |view: &MemberView| {
         matches!(view.state, MemberState::Dead { .. })
@@ -159,4 +163,34 @@ pub(crate) fn calm(team: &TeamDir) -> Calm {
         Ok(views) if !views.iter().any(comes_back) => Calm::Yes { failed },
         Ok(_) | Err(_) => Calm::No,
     }
+}
+
+/// Whether somebody waits for budget, and nobody works.
+fn is_broke(team: &TeamDir) -> bool {
+    let waits = |view: &MemberView| {
+        let what = match &view.state {
+            MemberState::Waiting { what, .. } => *what,
+            MemberState::Starting { .. }
+            | MemberState::Working { .. }
+            | MemberState::Idle { .. }
+            | MemberState::Hung { .. }
+            | MemberState::Failed { .. }
+            | MemberState::Dead { .. }
+            | MemberState::Shutdown => None,
+        };
+        what == Some(WaitingFor::Budget)
+    };
+    let rests = |view: &MemberView| match view.state {
+        MemberState::Starting { .. } | MemberState::Working { .. } | MemberState::Hung { .. } => {
+            false
+        }
+        MemberState::Waiting { .. } => waits(view),
+        MemberState::Idle { .. }
+        | MemberState::Failed { .. }
+        | MemberState::Dead { .. }
+        | MemberState::Shutdown => true,
+    };
+    let unread = team.peek(&Recipient::Lead, |_, _| {});
+    let views = views(team).unwrap_or_default();
+    views.iter().any(waits) && views.iter().all(rests) && unread.is_ok_and(|unread| unread == 0)
 }

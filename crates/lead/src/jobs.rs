@@ -42,6 +42,8 @@ pub(crate) enum Report {
         manner: Manner,
         words: Vec<String>,
     },
+    /// The lead's model may not be asked any more.
+    BudgetSpent,
     Problem(String),
 }
 
@@ -70,6 +72,11 @@ impl Jobs {
             stop: Arc::default(),
         };
         (jobs, received)
+    }
+
+    /// Where reports go.
+    pub(crate) fn reports(&self) -> UnboundedSender<Report> {
+        self.reports.clone()
     }
 
     fn start(&self, work: impl FnOnce(&TeamDir) -> Report + Send + 'static) {

@@ -1,19 +1,20 @@
 //! The loop around the lead's life: it waits, tells the state machine what happened, and does what
 //! that says.
 
+mod news;
+
 use crate::care::Care;
 use crate::clerk::wakes;
 use crate::console::{Input, Said, Speaker};
-use crate::inspect::{Calm, Inspection, count_tasks, old_failures};
+use crate::inspect::{count_tasks, old_failures};
 use crate::jobs::{Jobs, Report};
-use crate::life::{Action, End, Event, Life, Manner, Rest};
-use crate::prompt::request_words;
+use crate::life::{Action, End, Event, Life, Manner};
 use crate::show::show;
 use crate::turn::Seat;
 use crate::typed::Typed;
 use crate::watch::{Signals, Watch};
 use desk::Desk;
-use protocol::{AgentName, Incarnation, Phase, Request, RequestId};
+use protocol::{AgentName, Incarnation, Phase, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use teamdir::now;
@@ -321,6 +322,7 @@ impl Lead {
                     self.tell(Event::TeamGone);
                 }
             }
+            Report::BudgetSpent => self.tell(Event::BudgetSpent),
             Report::Problem(words) => self.problem(words),
         }
     }
@@ -331,75 +333,5 @@ impl Lead {
             self.speaker.say(&Said::Problem(&words));
             self.state.problems.insert(words);
         }
-    }
-
-    fn inspected(&mut self, found: Inspection) {
-        let again = self.state.inspection == Inspecting::Again;
-        self.state.inspection = Inspecting::No;
-        for (name, witness) in found.witnesses {
-            self.state.watched.insert(name, witness.incarnation());
-            self.jobs.watch(witness);
-        }
-        for lost in self.state.care.seen(found.dead) {
-            self.jobs.give_up(lost);
-        }
-        for request in found.shutdowns {
-            if self.state.followed.insert(request.id.clone()) {
-                self.jobs.follow(request);
-            }
-        }
-        self.state.failures = found.failed;
-        self.tell_of_requests(&found.pending, &found.repairs.expired);
-        self.tell_of_tasks(found.tasks);
-        for words in found.repairs.problems {
-            self.problem(words);
-        }
-        if again {
-            self.inspect();
-        }
-    }
-
-    fn tell_of_requests(&mut self, pending: &[Request], expired: &[Request]) {
-        for request in expired {
-            let (id, kind) = (&request.id, request.kind().as_str());
-            let words = format!("Request {id} ({kind}) to {} has expired.", request.to);
-            self.speaker.notice(&words);
-        }
-        let lines: Vec<String> = pending.iter().map(request_words).collect();
-        let status = (!lines.is_empty()).then(|| format!("Pending: {}.", lines.join("; ")));
-        // What a leaving lead asks is said by its answers.
-        if status != self.state.pending && !self.life.is_leaving() {
-            if let Some(words) = &status {
-                self.speaker.notice(words);
-            }
-            self.state.pending = status;
-        }
-    }
-
-    fn tell_of_tasks(&mut self, tasks: (usize, usize)) {
-        let (all, done) = tasks;
-        let (before, done_before) = std::mem::replace(&mut self.state.tasks, tasks);
-        if done == all && done_before < before && self.seat.is_free() {
-            self.tell(Event::TasksDone(all));
-        }
-    }
-
-    fn looked(&mut self, calm: Calm) {
-        let busy = self.state.care.is_busy()
-            || self.background.running() > 0
-            || self.state.inspection != Inspecting::No;
-        let rest = match calm {
-            Calm::Yes { failed } if !busy => Rest::AtRest {
-                trouble: failed.iter().any(|name| self.is_new_failure(name)),
-            },
-            Calm::Yes { .. } | Calm::No => Rest::Busy,
-        };
-        self.tell(Event::Looked(rest));
-    }
-
-    /// Whether a member failed while this lead ran. What was lost before is no result of this run.
-    fn is_new_failure(&self, name: &AgentName) -> bool {
-        let life = self.state.failures.iter().find(|(other, _)| other == name);
-        life.is_none_or(|failure| !self.state.old_failures.contains(failure))
     }
 }

@@ -131,6 +131,7 @@ impl Life {
                     self.leave(Why::Time, &mut actions);
                 }
             }
+            Event::BudgetSpent => self.budget_spent(&mut actions),
             Event::Mail { newest } => self.mail(newest, now),
             Event::TasksDone(count) => {
                 self.note(format!("<board>All {count} tasks are done.</board>"), now);
@@ -250,13 +251,26 @@ impl Life {
                 self.look.rests = 0;
                 self.look.busy = self.look.busy.saturating_add(1);
             }
-            Rest::AtRest { trouble } => {
-                self.look.busy = 0;
-                self.look.rests += 1;
-                if self.look.rests >= LOOKS {
+            Rest::Done { trouble } => {
+                if self.look.rested() {
                     self.leave(Why::Done { trouble }, actions);
                 }
             }
+            Rest::Broke => {
+                if self.look.rested() {
+                    self.budget_spent(actions);
+                }
+            }
+        }
+    }
+
+    /// A person can raise the budget; without one there is nothing to wait for.
+    fn budget_spent(&mut self, actions: &mut Vec<Action>) {
+        if self.plan.mode != Mode::Terminal && self.leaving.is_none() {
+            let words = "The budget is reached; raise it with `team-lead budget raise`, then go on \
+                         with `team-lead run --resume`.";
+            actions.push(Action::Complain(words.to_owned()));
+            self.leave(Why::Budget, actions);
         }
     }
 
@@ -355,6 +369,7 @@ impl Life {
         match why {
             Some(Why::Interrupt) => exit::INTERRUPTED,
             Some(Why::Time) => exit::TIMED_OUT,
+            Some(Why::Budget) => exit::BUDGET,
             Some(Why::Failed) => exit::FAILED,
             Some(Why::Done { .. }) if self.failed => exit::FAILED,
             Some(Why::Done { trouble: true }) => exit::TEAM_FAILED,
@@ -364,6 +379,13 @@ impl Life {
 }
 
 impl Look {
+    /// Takes note of rest. Returns whether it was seen often enough.
+    const fn rested(&mut self) -> bool {
+        self.busy = 0;
+        self.rests += 1;
+        self.rests >= LOOKS
+    }
+
     fn pause(&self) -> Duration {
         if self.rests > 0 {
             return SECOND_LOOK;

@@ -180,8 +180,14 @@ impl Parts<'_> {
         self.desk.announce();
         let life = self.life(&memory);
         let background = Background::new();
-        let seat = self.seat(chosen, &programs, memory, &background)?;
-        let (jobs, reports) = Jobs::new(self.team.clone(), self.desk.me(), programs);
+        let (jobs, reports) = Jobs::new(self.team.clone(), self.desk.me(), programs.clone());
+        let registry = self.registry(&chosen, &programs, &background)?;
+        let hooks = LeadHooks::new(self.team.clone(), speaker.clone(), jobs.reports());
+        let agent = self.agent(chosen, registry, memory)?;
+        let seat = Seat::Free(Box::new(Worker {
+            agent: agent.with_background(background.clone()),
+            host: DeskHost::new(self.desk.clone(), hooks),
+        }));
         let timeout = self.options.timeout;
         let lead = Lead {
             desk: self.desk.clone(),
@@ -221,39 +227,30 @@ impl Parts<'_> {
         life
     }
 
-    fn seat(
+    fn agent(
         &self,
         chosen: Chosen,
-        programs: &Programs,
+        registry: Registry,
         memory: Memory,
-        background: &Background,
-    ) -> Result<Seat, RunError> {
-        let registry = self.registry(&chosen, programs, background)?;
+    ) -> Result<Agent, OpenWorkspaceError> {
         let layout = self.team.layout();
         let folder = self.team.workspace();
         let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
         let workspace = Workspace::open(folder, [protected.to_path_buf()])?;
         let output = OutputFolder::new(layout.member_outputs(&Recipient::Lead));
         let owner = crew::mark_of(self.team, &Recipient::Lead);
-        let context = ToolContext::new(workspace, output, &owner);
         let settings = Settings {
             limits: Limits::for_window(self.options.window),
             max_rounds: self.options.max_rounds,
             ..Settings::default()
         };
-        let agent = Agent::new(
+        Ok(Agent::new(
             chosen.model,
             Arc::new(registry),
-            context,
+            ToolContext::new(workspace, output, &owner),
             settings,
             memory.conversation,
-        );
-        let hooks = LeadHooks::new(self.team.clone(), self.console.speaker());
-        let worker = Worker {
-            agent: agent.with_background(background.clone()),
-            host: DeskHost::new(self.desk.clone(), hooks),
-        };
-        Ok(Seat::Free(Box::new(worker)))
+        ))
     }
 
     fn registry(

@@ -34,7 +34,7 @@ impl Stage {
 
     /// Looks at a team at rest until the lead leaves.
     fn rest(&mut self, trouble: bool) -> Vec<Action> {
-        let rest = Event::Looked(Rest::AtRest { trouble });
+        let rest = Event::Looked(Rest::Done { trouble });
         let again = self.tell(rest.clone());
         assert!(
             matches!(again[..], [Action::LookForRest { .. }]),
@@ -62,7 +62,7 @@ fn a_one_shot_works_rests_and_prints_its_last_words() {
     assert!(is_look(&stage.tell(Event::Looked(Rest::Busy))));
     // The mail is gathered for a moment, and the look that is under way changes nothing.
     assert_eq!(stage.tell(Event::Mail { newest: 1 }), []);
-    let rest = Event::Looked(Rest::AtRest { trouble: false });
+    let rest = Event::Looked(Rest::Done { trouble: false });
     assert_eq!(stage.tell(rest), []);
     assert_eq!(stage.after_the_burst(), [turn(&[])]);
     assert!(is_look(&stage.finished("Done.")));
@@ -81,7 +81,7 @@ fn rest_has_to_be_seen_twice_in_a_row() {
     stage.tell(Event::Tick);
     stage.finished("ok");
     for _ in 0..3 {
-        let rest = Event::Looked(Rest::AtRest { trouble: false });
+        let rest = Event::Looked(Rest::Done { trouble: false });
         assert!(is_look(&stage.tell(rest)));
         assert!(is_look(&stage.tell(Event::Looked(Rest::Busy))));
     }
@@ -330,6 +330,30 @@ fn time_that_is_up_ends_the_turn_and_the_run() {
     assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::TIMED_OUT)]);
 }
 
+#[test]
+fn a_spent_budget_ends_what_nobody_watches() {
+    let mut stage = Stage::new(Mode::OneShot, Some("go"));
+    stage.tell(Event::Tick);
+    let actions = stage.tell(Event::BudgetSpent);
+    assert!(
+        matches!(actions[..], [Action::Complain(_), Action::CancelTurn]),
+        "{actions:?}"
+    );
+    stage.tell(Event::TurnEnded(End::Interrupted));
+    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::BUDGET)]);
+
+    let mut stage = Stage::new(Mode::Piped, None);
+    stage.tell(Event::InputEnded);
+    assert!(is_look(&stage.tell(Event::Looked(Rest::Broke))));
+    let actions = stage.tell(Event::Looked(Rest::Broke));
+    assert_eq!(actions.last(), Some(&GRACEFULLY));
+    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::BUDGET)]);
+
+    let mut stage = Stage::new(Mode::Terminal, None);
+    stage.typed("go");
+    assert_eq!(stage.tell(Event::BudgetSpent), []);
+}
+
 /// Whatever happens and in whatever order: at most one thing runs at a time, and a lead that is
 /// told to leave and whose wishes are answered comes to its end.
 #[test]
@@ -345,7 +369,7 @@ fn every_order_of_events_comes_to_an_end() {
         let mut world = World::default();
         for _ in 0..60 {
             stage.now += Duration::from_millis(rng.below(40));
-            let Some(event) = world.event(rng.below(12)) else {
+            let Some(event) = world.event(rng.below(14)) else {
                 continue;
             };
             world.act(stage.tell(event));
@@ -383,10 +407,10 @@ impl World {
             7 => Event::BackgroundDone,
             8 if std::mem::take(&mut self.busy) => end(End::Finished { text: "x".into() }),
             9 if std::mem::take(&mut self.busy) => end(End::Failed { words: "x".into() }),
-            10 if std::mem::take(&mut self.looking) => {
-                Event::Looked(Rest::AtRest { trouble: false })
-            }
+            10 if std::mem::take(&mut self.looking) => Event::Looked(Rest::Done { trouble: false }),
             11 if std::mem::take(&mut self.shutting_down) => Event::TeamGone,
+            12 if self.busy => Event::BudgetSpent,
+            13 if std::mem::take(&mut self.looking) => Event::Looked(Rest::Broke),
             _ => return None,
         })
     }

@@ -37,6 +37,8 @@ pub(crate) enum Event {
     BackgroundDone,
     /// The turn or compaction is over.
     TurnEnded(End),
+    /// The lead's model may not be asked any more: the budget is spent.
+    BudgetSpent,
     /// The look at the team that was asked for is done.
     Looked(Rest),
     /// The team was shut down, as was asked for.
@@ -66,10 +68,12 @@ pub(crate) enum Rest {
     /// Somebody works or will.
     Busy,
     /// Nothing will happen any more by itself.
-    AtRest {
+    Done {
         /// Whether somebody failed or stayed dead.
         trouble: bool,
     },
+    /// Those who have something to do may not: the budget is spent.
+    Broke,
 }
 
 /// Something to do.
@@ -129,6 +133,7 @@ pub(super) enum Why {
     Person,
     Interrupt,
     Time,
+    Budget,
     /// The only turn there is failed.
     Failed,
 }
