@@ -6,8 +6,8 @@
 
 use crate::failure::Failure;
 use crate::{
-    budget, clean, completions, config, costs, doctor, events, logs, mail, process, requests, run,
-    shutdown, spawn, status, task, up, wait,
+    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
+    requests, run, shutdown, spawn, status, task, up, wait,
 };
 use anyhow::Context;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -79,6 +79,7 @@ pub(crate) enum Verb {
     Costs(costs::Costs),
     Budget(budget::Budget),
     Up(up::Up),
+    Limits(limits::Limits),
     Config(config::ConfigVerb),
     Doctor(doctor::Doctor),
     Clean(clean::Clean),

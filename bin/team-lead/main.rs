@@ -11,6 +11,7 @@ mod doctor;
 mod events;
 mod failure;
 mod interrupt;
+mod limits;
 mod logs;
 mod mail;
 mod names;
@@ -63,6 +64,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         Verb::Events(wish) => events::show(&open(args)?, args, wish),
         Verb::Costs(wish) => costs::run(&open(args)?, args, wish),
         Verb::Budget(wish) => budget::run(&open(args)?, args, wish),
+        Verb::Limits(wish) => limits::run(&open(args)?, args, wish),
         Verb::Up(wish) => up::run(args, wish),
         Verb::Config(wish) => config::run(args, wish),
         Verb::Doctor(wish) => return doctor::run(&open(args)?, args, wish),

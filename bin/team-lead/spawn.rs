@@ -179,6 +179,10 @@ impl From<SpawnError> for Failure {
             | SpawnError::Roster(_)
             | SpawnError::File(_) => Self::failed(message),
             SpawnError::Life(_) => Self::new(Kind::Refused, message),
+            SpawnError::Full { .. } => {
+                Self::new(Kind::Refused, message).hint("team-lead config show")
+            }
+            SpawnError::Limits(error) => error.into(),
             SpawnError::Send(error) => error.into(),
         }
     }

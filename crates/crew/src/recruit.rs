@@ -1,5 +1,6 @@
 //! What a member is to be, and its entry in the roster.
 
+use crate::spawn::SpawnError;
 use protocol::{AgentName, Incarnation, Member, MemberStatus, RestartPolicy};
 use teamdir::{RosterError, TeamDir, new_message_id, now};
 
@@ -86,7 +87,8 @@ impl Recruit {
         &self,
         team: &TeamDir,
         name: &AgentName,
-    ) -> Result<Option<Before>, RosterError> {
+    ) -> Result<Option<Before>, SpawnError> {
+        let most = team.limits()?.max_members();
         // Outside, because a contested change is made twice.
         let prompt_id = self.prompt.as_ref().map(|_| new_message_id());
         team.update_roster(|roster| {
@@ -98,6 +100,10 @@ impl Recruit {
                     };
                     let before = Before::Entry(Box::new(member.clone()));
                     (member, before)
+                }
+                None if roster.members.len() as u64 >= most => {
+                    let name = name.clone();
+                    return Err(SpawnError::Full { name, most });
                 }
                 None => {
                     let mut member = Member::new(name.clone(), &self.role);

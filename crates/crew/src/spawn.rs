@@ -9,10 +9,10 @@ use crate::programs::Programs;
 use crate::recruit::{Before, Recruit};
 use crate::view::{find, state_of};
 use coordination::MemberState;
-use dealings::{Me, tell};
+use dealings::{Me, TellError, tell};
 use protocol::{AgentName, EventKind, Incarnation, Member, Recipient};
 use std::time::Duration;
-use teamdir::{Liveness, PathError, RosterError, SendError, TeamDir};
+use teamdir::{LedgerError, Liveness, PathError, RosterError, TeamDir};
 
 /// How long whoever is ending a member may take besides what a start takes.
 const ENDING: Duration = Duration::from_secs(15);
@@ -58,9 +58,23 @@ pub enum SpawnError {
     /// Somebody else starts or ends it, or its lock cannot be used.
     #[error(transparent)]
     Life(#[from] LifeError),
+    /// The team has as many members as it may have.
+    #[error(
+        "'{name}' was not started: the team has {most} members, which is as many as it may have; \
+         bring back one that has ended, or raise `members` under [limits] in team.toml"
+    )]
+    Full {
+        /// The member.
+        name: AgentName,
+        /// How many there may be.
+        most: u64,
+    },
+    /// The limits of the team could not be read.
+    #[error(transparent)]
+    Limits(#[from] LedgerError),
     /// The prompt could not be sent.
     #[error(transparent)]
-    Send(#[from] SendError),
+    Send(#[from] TellError),
     /// The death of its last life could not be dealt with.
     #[error(transparent)]
     Mourn(#[from] MournError),

@@ -13,6 +13,7 @@
 //! **Invariant:** nothing in here knows of processes beyond asking whether a member lives.
 
 pub mod board;
+mod limits;
 mod mail;
 mod me;
 mod requests;
@@ -22,6 +23,7 @@ pub use board::{
     delete, edit, get, list, release, release_all, release_all_of, remove_blocked_by, set_status,
     unfinished, update,
 };
+pub use limits::{TellError, reset_traffic};
 pub use mail::{broadcast, notice, post, tell};
 pub use me::Me;
 pub use requests::{

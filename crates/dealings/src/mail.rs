@@ -1,6 +1,7 @@
 //! Sending, with a word about it in the event log.
 
 use crate::Me;
+use crate::limits::{Leave, TellError};
 use protocol::{Body, EventKind, MemberStatus, Message, MessageId, Party, Recipient, Sender};
 use teamdir::{SendError, Sent, TeamDir};
 
@@ -42,21 +43,23 @@ fn preview(text: &str) -> Option<String> {
     (!words.is_empty()).then_some(words)
 }
 
-/// Sends words to one recipient.
-pub fn tell(team: &TeamDir, me: &Me, to: Recipient, content: &str) -> Result<Sent, SendError> {
+/// Sends words to one recipient. What an agent sends is held to the team's limits.
+pub fn tell(team: &TeamDir, me: &Me, to: Recipient, content: &str) -> Result<Sent, TellError> {
+    let leave = Leave::ask(team, me, content)?;
     let content = content.to_owned();
     let mut message = me.sign(Message::new(Body::Message { content }));
     message.to = Some(to);
-    post(team, message)
+    leave.send(message)
 }
 
-/// Sends words to every member but the sender. Members that have ended in good order are left out:
+/// Sends words to every member but the sender, within the same limits. Members that have ended in good order are left out:
 /// nobody waits for what comes after the end. Returns who it went to.
 ///
 /// If one of them cannot be reached the others are tried all the same, and the first error is
 /// returned.
-pub fn broadcast(team: &TeamDir, me: &Me, content: &str) -> Result<Vec<Recipient>, SendError> {
-    let roster = team.roster()?;
+pub fn broadcast(team: &TeamDir, me: &Me, content: &str) -> Result<Vec<Recipient>, TellError> {
+    let leave = Leave::ask(team, me, content)?;
+    let roster = team.roster().map_err(SendError::from)?;
     let mut reached = Vec::new();
     let mut failed = None;
     for member in &roster.members {
@@ -67,7 +70,7 @@ pub fn broadcast(team: &TeamDir, me: &Me, content: &str) -> Result<Vec<Recipient
         let content = content.to_owned();
         let mut message = me.sign(Message::new(Body::Broadcast { content }));
         message.to = Some(Recipient::Member(member.name.clone()));
-        match post(team, message) {
+        match leave.send(message) {
             Ok(sent) => reached.push(sent.to),
             Err(error) => failed = failed.or(Some(error)),
         }

@@ -48,6 +48,10 @@ record! {
         def sent: Vec<Timestamp> => "sent",
         /// Until when they may not write to each other.
         opt stopped_until: Timestamp => "stopped_until",
+        /// The number of that stop.
+        opt stop: u64 => "stop",
+        /// Whether the lead was told of it.
+        opt told: bool => "told",
     }
 }
 
@@ -104,6 +108,8 @@ impl Pair {
             b,
             sent: Vec::new(),
             stopped_until: None,
+            stop: None,
+            told: None,
             extra: Extra::new(),
         }
     }

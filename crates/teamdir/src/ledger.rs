@@ -80,6 +80,14 @@ impl TeamDir {
         Ok(atomic::sync_parent(&path, self.options.durability)?)
     }
 
+    /// The same folder for somebody who may put less unread mail into an inbox.
+    #[must_use]
+    pub fn with_inbox_limit(&self, most: u64) -> Self {
+        let mut team = self.clone();
+        team.options.inbox_limit = most.min(team.options.inbox_limit);
+        team
+    }
+
     /// How much agents have written to each other of late. A file that does not parse says nothing:
     /// what it counts is over within a minute.
     pub fn traffic(&self) -> Result<Traffic, LedgerError> {
