@@ -155,6 +155,12 @@ impl Desk {
         self.lock().set_phase(phase, waiting_for, reason);
     }
 
+    /// Says that the member works, and is about to ask its model.
+    pub fn begin_turn(&self) {
+        let mut inner = self.lock();
+        inner.set_phase_with(Phase::Working, None, None, Some("model"));
+    }
+
     /// The phase now.
     pub fn phase(&self) -> Phase {
         self.lock().live.state().phase

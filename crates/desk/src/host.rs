@@ -125,11 +125,10 @@ impl<H: Hooks> Host for DeskHost<H> {
         self.retries = 0;
         self.words.clear();
         let mut inner = self.desk.lock();
-        if inner.live.state().phase != Phase::Working {
-            inner.set_phase(Phase::Working, None, None);
+        // A turn that has just begun has said so already.
+        if !inner.live.is_asking() {
+            inner.set_phase_with(Phase::Working, None, None, Some("model"));
         }
-        inner.live.act(Some("model"));
-        inner.write_state();
         prompt
     }
 

@@ -52,7 +52,21 @@ impl Inner {
         waiting_for: Option<WaitingFor>,
         reason: Option<String>,
     ) {
+        self.set_phase_with(phase, waiting_for, reason, None);
+    }
+
+    /// Enters a phase and, in the same write, begins a tool or model call.
+    pub(crate) fn set_phase_with(
+        &mut self,
+        phase: Phase,
+        waiting_for: Option<WaitingFor>,
+        reason: Option<String>,
+        activity: Option<&str>,
+    ) {
         let changed = self.live.enter(phase, waiting_for, reason.clone());
+        if activity.is_some() {
+            self.live.act(activity);
+        }
         self.write_state();
         if !changed {
             return;

@@ -53,6 +53,13 @@ impl Live {
         self.state.progress_at = Some(now);
     }
 
+    /// Whether the world knows that the model is being asked.
+    pub(crate) fn is_asking(&self) -> bool {
+        let activity = self.state.activity.as_ref();
+        let asks = activity.is_some_and(|activity| activity.name == "model");
+        asks && self.state.phase == Phase::Working
+    }
+
     /// Shows a sign of progress. Returns whether the last one is old enough to be worth a write.
     pub(crate) fn progress(&mut self, every: std::time::Duration) -> bool {
         let now = now();

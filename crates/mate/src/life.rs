@@ -218,7 +218,7 @@ impl Mate {
 
     /// Lets the model work until it stops, and takes no longer than a moment to stop it.
     async fn turn(&mut self) -> Outcome {
-        self.desk.set_phase(Phase::Working, None, None);
+        self.desk.begin_turn();
         self.idle_since = None;
         self.has_results = false;
         self.stuck = None;

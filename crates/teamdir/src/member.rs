@@ -164,7 +164,7 @@ impl TeamDir {
     ) -> Result<(), PathError> {
         let path = self.layout.live_state(&guard.owner);
         let bytes = serde_json::to_vec(state).expect("text keys and finite numbers encode");
-        atomic::replace(&path, &bytes, crate::Durability::ProcessDeath)
+        atomic::exchange(&path, &bytes)
     }
 
     /// What a member last said it is doing. A file that does not parse says nothing.
