@@ -51,7 +51,7 @@ fn the_leads_text_is_shown_while_it_comes() {
     let gate = Gate::new();
     let text = "One.\nAnd much more than that follows later on.";
     // The server sends it in two halves; the second one is the chunk with this number.
-    office.reply(ServerReply::text(text).gate(3, &gate));
+    office.reply(ServerReply::text(text).gate(4, &gate));
     let mut terminal = terminal(&office, &[]);
     terminal.type_keys("count\r");
     gate.wait_until_reached(LIMIT);

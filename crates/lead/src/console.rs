@@ -140,6 +140,10 @@ impl Speaker {
     /// Shows something. Returns at once.
     pub(crate) fn say(&self, said: &Said<'_>) {
         self.with(|shared| {
+            if let Said::Text(_) = said {
+                // The window may have been resized.
+                shared.render.set_width(editor::width());
+            }
             let pieces = shared.render.say(said);
             shared.pieces.push(pieces);
         });

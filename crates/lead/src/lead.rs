@@ -26,6 +26,8 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 /// How often the roster is looked at for new members, and the team as a whole.
 const ROSTER_EVERY: Duration = Duration::from_millis(500);
 const INSPECT_EVERY: Duration = Duration::from_secs(10);
+/// How long news of files are gathered before the team is looked at.
+const NEWS_GATHER: Duration = Duration::from_millis(50);
 
 /// What the loop is made of.
 pub(crate) struct Lead {
@@ -114,7 +116,7 @@ impl Lead {
                 }
                 () = self.watch.news() => {
                     if self.desk.has_news() {
-                        self.inspect();
+                        self.inspect_soon();
                     }
                 }
                 () = self.background.finished(), if free => {
@@ -286,6 +288,13 @@ impl Lead {
         ];
         let soonest = times.into_iter().flatten().min();
         soonest.unwrap_or_else(|| Instant::now() + ROSTER_EVERY)
+    }
+
+    /// Looks at the team in a moment: news of files come in swarms.
+    fn inspect_soon(&mut self) {
+        let soon = Instant::now() + NEWS_GATHER;
+        let planned = self.state.next_inspection.unwrap_or(soon);
+        self.state.next_inspection = Some(planned.min(soon));
     }
 
     fn inspect(&mut self) {

@@ -5,6 +5,8 @@ use super::colour::Colour;
 
 /// How many characters of a tool's output are shown.
 const TOOL_LIMIT: usize = 200;
+/// Text is not broken into shorter lines than this.
+const NARROWEST: usize = 20;
 /// How many lines of one message are shown.
 const MOST_LINES: usize = 40;
 
@@ -99,11 +101,15 @@ impl Render {
             mode,
             talk,
             colour,
-            width: width.max(20),
+            width: width.max(NARROWEST),
             partial: String::new(),
             shown: false,
             held: None,
         }
+    }
+
+    pub(crate) fn set_width(&mut self, columns: usize) {
+        self.width = columns.max(NARROWEST);
     }
 
     /// The pieces to write now, in this order.
