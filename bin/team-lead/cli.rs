@@ -7,7 +7,7 @@
 use crate::failure::Failure;
 use crate::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
-    requests, run, shutdown, spawn, status, task, up, wait,
+    requests, run, shutdown, spawn, status, task, up, wait, watch,
 };
 use anyhow::Context;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -81,6 +81,7 @@ pub(crate) enum Verb {
     Up(up::Up),
     Limits(limits::Limits),
     Config(config::ConfigVerb),
+    Watch(watch::Watch),
     Doctor(doctor::Doctor),
     Clean(clean::Clean),
     Completions(completions::Completions),

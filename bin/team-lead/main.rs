@@ -27,6 +27,7 @@ mod tail;
 mod task;
 mod up;
 mod wait;
+mod watch;
 
 use cli::{Args, Verb, open};
 use failure::Failure;
@@ -67,6 +68,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         Verb::Limits(wish) => limits::run(&open(args)?, args, wish),
         Verb::Up(wish) => up::run(args, wish),
         Verb::Config(wish) => config::run(args, wish),
+        Verb::Watch(wish) => return watch::run(&open(args)?, args, wish),
         Verb::Doctor(wish) => return doctor::run(&open(args)?, args, wish),
         Verb::Clean(wish) => clean::run(&open(args)?, args, wish),
         Verb::Completions(wish) => completions::completions(wish),

@@ -140,7 +140,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "view",
         ours: &["coordination", "crew", "dealings", "protocol", "teamdir"],
-        external: &["ratatui"],
+        external: &["ratatui", "rustix", "signal-hook", "thiserror"],
         dev_ours: &[],
     },
     Rule {

@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod doctor;
+mod pty;
+mod screen;
 mod support;

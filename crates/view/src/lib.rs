@@ -9,6 +9,8 @@
 //! [`Effect`]s. Commands are those of the command line: `Run(["approve", ...])` means what typing it
 //! means. [`Screen::draw`] draws the state on any terminal of `ratatui`, a test's included.
 //!
+//! [`watch`] is the skin around it: a real terminal, files, processes and signals.
+//!
 //! **Invariants:** [`Screen`] reads no file, clock or key, and draws the same state the same way;
 //! no control character of a file reaches a terminal.
 
@@ -17,9 +19,11 @@ mod harmless;
 mod look;
 mod replay;
 mod screen;
+mod terminal;
 
 pub use flow::flow;
 pub use harmless::harmless;
 pub use look::{Look, MemberRow, RequestRow, TaskRow, look};
 pub use replay::{Life, Mail, Replay, Work};
 pub use screen::{Effect, Input, Key, Screen};
+pub use terminal::{FullScreen, Left, WatchError, WatchOptions, watch};

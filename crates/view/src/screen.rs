@@ -32,7 +32,7 @@ pub struct Screen {
     /// How many lines the lower pane is scrolled back.
     scroll: usize,
     /// Whether words may be coloured.
-    pub colors: bool,
+    colors: bool,
 }
 
 /// Something that happened.
@@ -104,6 +104,14 @@ struct Notice {
 }
 
 impl Screen {
+    /// A view of nothing yet, in colours or without.
+    pub fn new(colors: bool) -> Self {
+        Self {
+            colors,
+            ..Self::default()
+        }
+    }
+
     /// Takes in what happened. Returns what is to be done about it.
     pub fn handle(&mut self, input: Input) -> Vec<Effect> {
         match input {

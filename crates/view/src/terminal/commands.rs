@@ -1,0 +1,76 @@
+//! Commands that a person asked for with a key: the same ones that can be typed.
+
+use crate::harmless::harmless;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use teamdir::TeamDir;
+
+/// Runs commands beside the view, which goes on meanwhile.
+pub(super) struct Commands {
+    program: PathBuf,
+    workspace: PathBuf,
+    results: Receiver<(bool, String)>,
+    sender: Sender<(bool, String)>,
+    wake: UnixStream,
+    waker: UnixStream,
+}
+
+impl Commands {
+    pub(super) fn new(team: &TeamDir, program: &Path) -> io::Result<Self> {
+        let (sender, results) = channel();
+        let (wake, waker) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        Ok(Self {
+            program: program.to_path_buf(),
+            workspace: team.workspace().to_path_buf(),
+            results,
+            sender,
+            wake,
+            waker,
+        })
+    }
+
+    /// Starts the program with these words.
+    pub(super) fn start(&self, words: Vec<String>) -> io::Result<()> {
+        let mut command = Command::new(&self.program);
+        command.arg("-C").arg(&self.workspace).args(words);
+        command.stdin(Stdio::null());
+        let sender = self.sender.clone();
+        let mut waker = self.waker.try_clone()?;
+        let work = move || {
+            let result = match command.output() {
+                Ok(output) if output.status.success() => (true, first_line(&output.stdout)),
+                Ok(output) => (false, first_line(&output.stderr)),
+                Err(error) => (false, error.to_string()),
+            };
+            // If nobody listens any more the view was left.
+            let _ = sender.send(result);
+            let _ = waker.write(&[1]);
+        };
+        thread::Builder::new().spawn(work).map(|_| ())
+    }
+
+    /// What became of the commands that have ended since the last time.
+    pub(super) fn ended(&self) -> Vec<(bool, String)> {
+        let mut bytes = [0; 64];
+        while let Ok(1..) = (&self.wake).read(&mut bytes) {}
+        self.results.try_iter().collect()
+    }
+
+    /// What becomes readable when a command ends.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+fn first_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    harmless(line.unwrap_or("done"))
+}

@@ -1,0 +1,173 @@
+//! `watch` at a terminal.
+
+use crate::pty::Terminal;
+use crate::support::{LIMIT, Office};
+use protocol::{AgentName, LiveState, Member, Phase, Recipient, RequestStatus};
+use rustix::process::Signal;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use teamdir::{MemberGuard, RosterError, now};
+use test_support::wait_until;
+use view::{FullScreen, Screen};
+
+/// A watch that shows the team.
+fn watch(office: &Office) -> Terminal {
+    let terminal = Terminal::start(office.command(&["watch"]));
+    terminal.wait_for(&["Team default", "Members", "Board", "q leave"]);
+    terminal
+}
+
+/// Makes this process the member bob.
+fn be_bob(office: &Office) -> (MemberGuard, AgentName) {
+    let name = AgentName::new("bob").unwrap();
+    let joined = office.team.update_roster(|roster| {
+        roster.members.push(Member::new(name.clone(), "tester"));
+        Ok::<_, RosterError>(())
+    });
+    joined.unwrap();
+    let guard = office.team.join(&Recipient::Member(name.clone())).unwrap();
+    let idle = LiveState::new(guard.incarnation(), Phase::Idle, now());
+    office.team.write_live_state(&guard, &idle).unwrap();
+    (guard, name)
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use_instead() {
+    let office = Office::new();
+    let output = office.run(&["watch"]);
+    assert_eq!(output.status.code(), Some(2));
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("watch needs a terminal"), "{words}");
+    assert!(words.contains("next: team-lead events -f"), "{words}");
+    assert_eq!(output.stdout, b"");
+}
+
+#[test]
+fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
+    let office = Office::new();
+    let mut terminal = watch(&office);
+    terminal.wait_for(&["0 of 0 members run"]);
+    office.verb(&["spawn", "alice", "coder"]);
+    terminal.wait_for(&[
+        "> alice (coder)",
+        "idle",
+        "+ alice (coder) started",
+        "1 of 1 members",
+    ]);
+    office.verb(&["task", "create", "Mend the \u{1b}[31mparser"]);
+    terminal.wait_for(&["created task 1"]);
+    office.verb(&["send", "alice", "good\nmorning"]);
+    terminal.wait_for(&["user → alice: good morning", "Log of alice"]);
+    // Larger, and smaller than anything fits on.
+    terminal.resize(40, 120);
+    let is_wide = |line: &str| line.chars().count() == 120;
+    terminal.wait_until("a wide screen", |screen| screen.lines().any(is_wide));
+    terminal.wait_for(&["> alice (coder)", "q leave"]);
+    terminal.resize(8, 30);
+    terminal.wait_for(&["too small"]);
+    terminal.resize(24, 80);
+    terminal.wait_for(&["> alice (coder)", "q leave"]);
+    terminal.type_keys("?");
+    terminal.wait_for(&["Any key closes this."]);
+    terminal.type_keys("z");
+    terminal.wait_until("no keys", |screen| !screen.contains("Any key closes this."));
+    terminal.type_keys("q");
+    assert_eq!(terminal.end().code(), Some(0));
+    terminal.assert_restored();
+}
+
+#[test]
+fn a_killed_member_is_seen_dead_and_comes_back_by_a_key() {
+    let office = Office::new();
+    office.verb(&["spawn", "alice", "coder"]);
+    let mut terminal = watch(&office);
+    terminal.wait_for(&["> alice (coder)", "idle"]);
+    office.kill("alice");
+    terminal.wait_for(&["dead", "! alice died in life 1"]);
+    terminal.type_keys("r");
+    terminal.wait_for(&["Restart alice? y/n"]);
+    terminal.type_keys("y");
+    terminal.wait_for(&["idle", "life 2", "+ alice was brought back"]);
+    terminal.type_keys("m");
+    terminal.wait_for(&["To alice: _"]);
+    terminal.type_keys("are you there?\r");
+    terminal.wait_for(&["user → alice: are you there?"]);
+    // Ctrl-C leaves, with the exit code for it.
+    terminal.type_keys("\u{3}");
+    assert_eq!(terminal.end().code(), Some(130));
+    terminal.assert_restored();
+}
+
+#[test]
+fn a_plan_is_read_and_approved_with_keys() {
+    let office = Office::new();
+    let (guard, bob) = be_bob(&office);
+    let mut terminal = watch(&office);
+    let plan = "1. Read the parser.\n2. Mend\u{1b}[2J it.";
+    let request = dealings::submit_plan(&office.team, &bob, guard.incarnation(), plan).unwrap();
+    let id = request.id.as_str();
+    terminal.wait_for(&["Requests", &format!("{id} plan of bob")]);
+    terminal.type_keys("\t");
+    terminal.wait_for(&["1. Read the parser.", "2. Mend", "a approve"]);
+    terminal.type_keys("a");
+    wait_until("the approval", LIMIT, || {
+        let request = office.team.request(&request.id).unwrap();
+        request.status() == RequestStatus::Approved
+    });
+    terminal.wait_until("no request", |screen| !screen.contains("plan of bob"));
+
+    let request = dealings::submit_plan(&office.team, &bob, guard.incarnation(), "3. Rest.");
+    let request = request.unwrap();
+    terminal.wait_for(&[&format!("{} plan of bob", request.id)]);
+    // The first press shows the plan, the second asks for the reason.
+    terminal.type_keys("x");
+    terminal.wait_for(&["3. Rest.", "x reject"]);
+    terminal.type_keys("x");
+    terminal.wait_for(&["Why is"]);
+    terminal.type_keys("not yet\r");
+    wait_until("the rejection", LIMIT, || {
+        let request = office.team.request(&request.id).unwrap();
+        request.status() == RequestStatus::Rejected
+    });
+}
+
+#[test]
+fn sigterm_gives_the_terminal_back() {
+    let office = Office::new();
+    let mut terminal = watch(&office);
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.end().signal(), Some(Signal::TERM.as_raw()));
+    terminal.assert_restored();
+}
+
+/// Tells the test program to panic in the middle of a full screen.
+const PANIC: &str = "TEAM_TEST_PANIC";
+
+/// Not a test: what the test program does when it is started at a terminal.
+#[test]
+#[ignore = "another test starts this as a process of its own"]
+fn panic_on_a_full_screen() {
+    if std::env::var_os(PANIC).is_some() {
+        let mut terminal = FullScreen::enter().unwrap();
+        terminal.draw(&Screen::new(true)).unwrap();
+        panic!("something broke");
+    }
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_and_can_be_read() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let name = "screen::panic_on_a_full_screen";
+    command.args([
+        name,
+        "--exact",
+        "--nocapture",
+        "--ignored",
+        "--test-threads=1",
+    ]);
+    command.env(PANIC, "1").env("TERM", "xterm-256color");
+    let mut terminal = Terminal::start(command);
+    terminal.end();
+    terminal.wait_for(&["something broke"]);
+    terminal.assert_restored();
+}
