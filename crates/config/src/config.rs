@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file of a project, in its workspace.
 const PROJECT_FILE: &str = "team.toml";
+/// The file of a user, below the folder for such files.
+const USER_FILE: &str = "team-lead/config.toml";
 /// The variables that name a model, the stronger one first.
 const MODEL: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
 const MAX_TOKENS: &str = "TEAM_MAX_TOKENS";
@@ -91,7 +93,7 @@ fn user_file<'a>(variable: &impl Fn(&str) -> Option<&'a str>) -> Option<PathBuf>
         Some(folder) => PathBuf::from(folder),
         None => Path::new(variable("HOME")?).join(".config"),
     };
-    Some(folder.join("team-lead").join("config.toml"))
+    Some(folder.join(USER_FILE))
 }
 
 impl Variables {
