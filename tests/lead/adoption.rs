@@ -1,7 +1,8 @@
 //! One lead per folder, leads that are killed, and leads that come after them.
 
 use crate::support::{LIMIT, Office, Session, bash, plays_bash, send_signal, spawn};
-use protocol::Phase;
+use protocol::{Phase, RequestStatus};
+use serde_json::json;
 use test_support::llm_server::{Gate, ServerReply};
 
 #[test]
@@ -111,6 +112,33 @@ fn a_lead_killed_while_it_leaves_is_followed_by_another() {
     let run = next.end();
     assert_eq!(run.code, Some(130), "{run:?}");
     assert_eq!(office.alive("bob"), None);
+}
+
+#[test]
+fn an_answer_that_came_while_no_lead_ran_counts_and_is_told() {
+    let office = Office::new();
+    let ask = ServerReply::new().call("shutdown_request", json!({"teammate": "alice"}));
+    let mut session = lead_with_alice(&office, Some(ask));
+    let gate = Gate::new();
+    office.reply(ServerReply::text("lost").gate_head(&gate));
+    session.type_text("end alice\n");
+    gate.wait_until_reached(LIMIT);
+    session.kill9();
+    gate.open();
+    // She ends when her answer is sent, whoever may read it.
+    office.wait_until_gone("alice");
+    let before = office.asked().len();
+    let run = office.run(&mut office.lead(&["--resume", "is she gone?"]), "");
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let told = office.asked().remove(before);
+    assert_eq!(told.matches("Nothing is in hand").count(), 1, "{told}");
+    assert!(told.contains("alice (coder): shutdown"), "{told}");
+    let requests = office.team().requests().unwrap();
+    let statuses: Vec<_> = requests
+        .iter()
+        .map(|r| r.as_ref().unwrap().status())
+        .collect();
+    assert_eq!(statuses, [RequestStatus::Approved]);
 }
 
 #[test]

@@ -87,6 +87,7 @@ fn a_broadcast_reaches_all_and_the_inbox_is_read() {
     office.verb(&["send", "lead", "the build is green"]);
     let run = office.instruct("Check the lead inbox for any messages");
     assert!(run.out.contains("the build is green"), "{run:?}");
+    assert!(!run.out.contains("no messages"), "{run:?}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What the program does with the lead's mail before the model sees it.
 
 use crate::console::{Said, Speaker};
+use crate::leave::is_farewell;
 use dealings::Answered;
 use desk::{Clerk, Letter, Treatment};
-use protocol::{Body, Incarnation, Line, Message, Party, Request, RequestStatus, Sender};
+use protocol::{Body, Line, Message, Sender};
 use teamdir::TeamDir;
 
 /// Notices that change what the lead should do next, by the start of their ids. The others are read
@@ -13,7 +14,6 @@ const URGENT: [&str; 4] = ["death/", "gave-up/", "failed/", "dead/"];
 /// Shows the lead's mail to the person, and judges answers.
 pub(crate) struct LeadClerk {
     pub(crate) team: TeamDir,
-    pub(crate) life: Incarnation,
     pub(crate) speaker: Speaker,
 }
 
@@ -41,16 +41,14 @@ impl LeadClerk {
     fn answer(&self, message: &Message) -> Treatment {
         match dealings::take_answer(&self.team, message) {
             Ok(Some(Answered::Counts(request) | Answered::Repeated(request))) => {
-                if self.is_of_an_earlier_lead(&request) {
-                    // It was asked when that lead left, and the roster says what came of it.
-                    return Treatment::Hide;
+                // What a leaving lead asks is no matter of its model, nor of the next lead's.
+                match is_farewell(&request) {
+                    true => Treatment::Hide,
+                    false => Treatment::Show,
                 }
-                Treatment::Show
             }
-            Ok(Some(Answered::Ignored { request, why })) => {
-                if self.is_of_an_earlier_lead(&request) {
-                    return Treatment::Hide;
-                }
+            Ok(Some(Answered::Ignored { request, .. })) if is_farewell(&request) => Treatment::Hide,
+            Ok(Some(Answered::Ignored { why, .. })) => {
                 Treatment::ShowWith(format!("this answer has no effect: {why}"))
             }
             Ok(Some(Answered::Unknown(id))) => {
@@ -59,12 +57,6 @@ impl LeadClerk {
             Ok(None) => Treatment::Show,
             Err(error) => Treatment::ShowWith(format!("this answer could not be judged: {error}")),
         }
-    }
-
-    fn is_of_an_earlier_lead(&self, request: &Request) -> bool {
-        request.from == Party::Lead
-            && request.from_incarnation < Some(self.life)
-            && request.status() != RequestStatus::Pending
     }
 
     fn plan(&self, message: &Message) -> Treatment {

@@ -13,6 +13,7 @@ use crate::show::show;
 use crate::turn::Seat;
 use crate::typed::Typed;
 use crate::watch::{Signals, Watch};
+use agent::Message;
 use desk::Desk;
 use protocol::{AgentName, Incarnation, Phase, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,7 +141,14 @@ impl Lead {
             Action::Turn(said) => {
                 self.desk.set_phase(Phase::Working, None, None);
                 self.state.background_told = false;
-                self.seat.begin_turn(said);
+                // Mail comes first where the conversation waits for an answer, or for nothing else. A
+                // new query comes before it: it may ask for the mail.
+                let mut input = match said.is_empty() || self.seat.is_unanswered() {
+                    true => self.desk.letters(),
+                    false => Vec::new(),
+                };
+                input.extend(said.into_iter().map(Message::new));
+                self.seat.begin_turn(input);
             }
             Action::Compact => {
                 self.desk.set_phase(Phase::Working, None, None);

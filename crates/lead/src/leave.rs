@@ -3,9 +3,12 @@
 use coordination::{ShutdownLimits, ShutdownOutcome};
 use crew::{Ended, LastWish, shut_down_all, views};
 use dealings::Me;
+use protocol::{Party, Request, Subject};
 use std::time::Duration;
 use teamdir::TeamDir;
 
+/// Why a leaving lead asks everybody to end.
+const FAREWELL: &str = "The lead is leaving.";
 /// How often it is looked whether somebody was started meanwhile.
 const ROUNDS: usize = 3;
 /// How long members have after SIGTERM, and after SIGKILL.
@@ -30,7 +33,7 @@ pub(crate) fn gracefully(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
     let wish = LastWish {
-        reason: "The lead is leaving.".to_owned(),
+        reason: FAREWELL.to_owned(),
         timeout: patience,
         force: true,
     };
@@ -40,7 +43,7 @@ pub(crate) fn gracefully(
 /// Ends everybody with signals.
 pub(crate) fn now(team: &TeamDir, me: &Me) -> Vec<String> {
     let wish = LastWish {
-        reason: "The lead is leaving in a hurry.".to_owned(),
+        reason: FAREWELL.to_owned(),
         timeout: Duration::ZERO,
         force: true,
     };
@@ -66,6 +69,14 @@ fn all(
         }
     }
     words
+}
+
+/// Whether a lead asked this because it was leaving.
+pub(crate) fn is_farewell(request: &Request) -> bool {
+    match &request.subject {
+        Subject::Shutdown { reason, .. } => request.from == Party::Lead && reason == FAREWELL,
+        Subject::Plan { .. } => false,
+    }
 }
 
 /// How a member ended, in words.

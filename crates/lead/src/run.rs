@@ -172,7 +172,6 @@ impl Parts<'_> {
         }
         self.desk.employ(Box::new(LeadClerk {
             team: self.team.clone(),
-            life: self.desk.life(),
             speaker: speaker.clone(),
         }));
         self.desk.watch_board();

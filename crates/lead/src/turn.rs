@@ -36,12 +36,19 @@ impl Seat {
         }
     }
 
+    /// Whether a killed or failed turn left something without an answer.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Free(worker) => worker.agent.conversation().is_waiting(),
+            Self::Busy { .. } | Self::Empty => false,
+        }
+    }
+
     /// Begins a turn, in which the model is told this. Does nothing if the seat is not free.
-    pub(crate) fn begin_turn(&mut self, said: Vec<String>) {
+    pub(crate) fn begin_turn(&mut self, input: Vec<Message>) {
         self.begin(|mut worker, cancel| {
             Box::pin(async move {
                 worker.host.hooks().begin_turn();
-                let input = said.into_iter().map(Message::new).collect();
                 let outcome = worker.agent.run_turn(input, &mut worker.host, &cancel);
                 let end = end(outcome.await);
                 if let End::Finished { text } = &end {

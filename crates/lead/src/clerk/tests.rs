@@ -1,32 +1,29 @@
 use super::*;
 use dealings::{Me, ShutdownWish, ask_shutdown};
-use protocol::{AgentName, Recipient, RequestId, decode_line};
+use protocol::{AgentName, Incarnation, Recipient, RequestId, RequestStatus, decode_line};
 use std::time::Duration;
 use teamdir::{MemberGuard, Options};
 use test_support::TempTeam;
 
-const LIFE: Incarnation = Incarnation(4);
-
 fn clerk(temp: &TempTeam) -> LeadClerk {
     LeadClerk {
         team: temp.team().clone(),
-        life: LIFE,
         speaker: Speaker::silent(),
     }
 }
 
-/// A team with a living alice whose shutdown a lead has asked for.
-fn asked(by: Incarnation) -> (TempTeam, MemberGuard, RequestId) {
+/// A team with a living alice whose shutdown the lead has asked for.
+fn asked(reason: &str) -> (TempTeam, MemberGuard, RequestId) {
     let temp = TempTeam::new(&["alice", "bob"], Options::default());
     let alice: Recipient = "alice".parse().unwrap();
     let guard = temp.team().join(&alice).unwrap();
     let wish = ShutdownWish {
         to: AgentName::new("alice").unwrap(),
-        reason: String::new(),
+        reason: reason.to_owned(),
         timeout: Duration::from_secs(600),
         force: false,
     };
-    let lead = Me::lead(by);
+    let lead = Me::lead(Incarnation(4));
     let request = ask_shutdown(temp.team(), &lead, &wish, guard.incarnation()).unwrap();
     (temp, guard, request.id)
 }
@@ -43,7 +40,7 @@ fn answer(from: &str, id: &RequestId) -> Message {
 
 #[test]
 fn an_answer_counts_before_the_model_sees_it() {
-    let (temp, _guard, id) = asked(LIFE);
+    let (temp, _guard, id) = asked("");
     let mut clerk = clerk(&temp);
     let forged = clerk.look(&answer("bob", &id));
     assert!(
@@ -59,8 +56,8 @@ fn an_answer_counts_before_the_model_sees_it() {
 }
 
 #[test]
-fn what_an_earlier_lead_asked_when_it_left_is_no_news() {
-    let (temp, _guard, id) = asked(Incarnation(3));
+fn what_a_lead_asked_when_it_left_is_no_news() {
+    let (temp, _guard, id) = asked("The lead is leaving.");
     assert_eq!(clerk(&temp).look(&answer("alice", &id)), Treatment::Hide);
     let status = temp.team().request(&id).unwrap().status();
     assert_eq!(status, RequestStatus::Approved);
