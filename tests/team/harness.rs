@@ -199,13 +199,7 @@ impl Team {
         let pid = self.witness(name).holder().pid;
         wait_until(&format!("{name} to stand still"), LIMIT, || {
             signal(pid, "STOP");
-            wait_until("SIGSTOP to work", LIMIT, || {
-                let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-                let state = stat
-                    .rsplit_once(") ")
-                    .map(|(_, rest)| rest.starts_with('T'));
-                state == Some(true)
-            });
+            wait_until("SIGSTOP to work", LIMIT, || is_stopped(pid));
             let free = self.locks_are_free();
             if !free {
                 signal(pid, "CONT");
@@ -555,6 +549,20 @@ pub(crate) fn signal(pid: u32, name: &str) {
             .stderr(std::process::Stdio::null())
             .status();
     }
+}
+
+/// Whether all threads of a process stand still.
+fn is_stopped(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    threads.flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat
+            .rsplit_once(") ")
+            .map(|(_, rest)| rest.starts_with('T'));
+        state == Some(true)
+    })
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

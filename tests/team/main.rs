@@ -10,6 +10,7 @@ mod harness;
 mod plan;
 mod shutdown;
 mod stop;
+mod swarm;
 mod sweep;
 mod talk;
 mod tasks;

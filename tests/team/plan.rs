@@ -222,16 +222,15 @@ fn a_decision_whose_mail_is_lost_is_found_in_the_file() {
     let write = json!({"path": "allowed.txt", "content": "x"});
     team.script("alice", [call("write_file", write), say("Written.")]);
     // As if whoever approved was killed between the file and the mail.
-    team.signal("alice", "STOP");
-    team.ok(&["approve", request.id.as_str()]);
-    let inbox = team.team.layout().inbox(&recipient("alice"));
-    let kept = fs::read_to_string(&inbox).unwrap();
-    let lines = kept
-        .lines()
-        .filter(|line| !line.contains("plan_approval_response"));
-    let rest: String = lines.map(|line| format!("{line}\n")).collect();
-    fs::write(&inbox, rest).unwrap();
-    team.signal("alice", "CONT");
+    team.while_stopped("alice", || {
+        team.ok(&["approve", request.id.as_str()]);
+        let inbox = team.team.layout().inbox(&recipient("alice"));
+        let kept = fs::read_to_string(&inbox).unwrap();
+        let is_other = |line: &&str| !line.contains("plan_approval_response");
+        let lines = kept.lines().filter(is_other);
+        let rest: String = lines.map(|line| format!("{line}\n")).collect();
+        fs::write(&inbox, rest).unwrap();
+    });
     assert_eq!(team.wait_reports("alice", 1), ["Written."]);
     assert!(team.path().join("allowed.txt").exists());
     team.end();

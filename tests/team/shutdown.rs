@@ -193,8 +193,10 @@ fn answers_that_do_not_count_are_kept_and_change_nothing() {
     }
     // The true one counts still, and once.
     team.script("alice", [answer(id, true, "Yes.")]);
+    let process = team.witness("alice");
     team.signal("alice", "CONT");
-    team.wait_state("alice", "shutdown");
+    wait_until("its end", LIMIT, || process.is_gone());
+    assert_eq!(team.state("alice"), "shutdown");
     assert_eq!(team.request(&request).status(), RequestStatus::Approved);
     team.write_line("lead", &answer_line(id, "alice", 1, false));
     assert_eq!(shown(&team, id)["status"], "approved");

@@ -17,8 +17,8 @@ const KILLS: usize = 20;
 /// The records of a kind in a member's journal.
 fn records(team: &Team, kind: &str) -> Vec<Value> {
     let journal = team.journal("alice");
-    let lines = journal.lines().map(|line| serde_json::from_str(line));
-    let records = lines.filter_map(|line: Result<Value, _>| line.ok());
+    let lines = journal.lines().map(serde_json::from_str::<Value>);
+    let records = lines.filter_map(Result::ok);
     records.filter(|record| record["kind"] == kind).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Members that find their own work on the board.
 
-use crate::harness::{LIMIT, Team, call, say};
+use crate::harness::{LIMIT, Team, agent, call, say};
 use protocol::{Party, Phase, Task, TaskStatus};
 use serde_json::{Value, json};
 use std::fs;
@@ -47,66 +47,58 @@ fn turn(agent: &str, number: u64, command: &str) -> Value {
     })
 }
 
-#[test]
-fn a_diamond_of_tasks_is_done_by_two_members_at_the_same_time() {
-    let team = Team::new();
+/// Starts alice and bob, with scripts in which the two sides of the diamond wait for each other.
+fn spawn_for_diamond(team: &Team) {
     let meet = |own: u64, other: u64| {
         format!("touch in-{own}; until [ -e in-{other} ]; do sleep 0.02; done; echo {own} >> order")
     };
-    let done = |agent: &str| json!({"agent": agent, "say": "Done."});
-    let alice = team.script_file(
-        "alice",
-        &[
-            turn("alice", 1, "echo 1 >> order"),
-            done("alice"),
-            turn("alice", 2, &meet(2, 3)),
-            done("alice"),
-        ],
-    );
-    let bob = team.script_file(
-        "bob",
-        &[
-            turn("bob", 3, &meet(3, 2)),
-            done("bob"),
-            turn("bob", 4, "echo 4 >> order"),
-            done("bob"),
-        ],
-    );
-    team.spawn_as("alice", "coder", &["--model", &alice]);
-    team.spawn_as("bob", "tester", &["--model", &bob]);
+    let sides = [
+        (
+            "alice",
+            "coder",
+            (1, "echo 1 >> order".to_owned()),
+            (2, meet(2, 3)),
+        ),
+        (
+            "bob",
+            "tester",
+            (3, meet(3, 2)),
+            (4, "echo 4 >> order".to_owned()),
+        ),
+    ];
+    for (name, role, first, second) in sides {
+        let done = json!({"agent": name, "say": "Done."});
+        let lines = [
+            turn(name, first.0, &first.1),
+            done.clone(),
+            turn(name, second.0, &second.1),
+            done,
+        ];
+        let model = team.script_file(name, &lines);
+        team.spawn_as(name, role, &["--model", &model]);
+    }
+}
+
+#[test]
+fn a_diamond_of_tasks_is_done_by_two_members_at_the_same_time() {
+    let team = Team::new();
+    spawn_for_diamond(&team);
+    let diamond = [
+        ("Begin", "coder", ""),
+        ("Left", "coder", "1"),
+        ("Right", "tester", "1"),
+        ("End", "tester", "2,3"),
+        ("For nobody", "painter", ""),
+    ];
     // All at once, or the first would be done before the others wait for it.
     team.while_stopped("alice", || {
-        team.while_stopped("bob", || {
-            team.ok(&["task", "create", "Begin", "--role", "coder"]);
-            team.ok(&[
-                "task",
-                "create",
-                "Left",
-                "--role",
-                "coder",
-                "--blocked-by",
-                "1",
-            ]);
-            team.ok(&[
-                "task",
-                "create",
-                "Right",
-                "--role",
-                "tester",
-                "--blocked-by",
-                "1",
-            ]);
-            team.ok(&[
-                "task",
-                "create",
-                "End",
-                "--role",
-                "tester",
-                "--blocked-by",
-                "2,3",
-            ]);
-            team.ok(&["task", "create", "For nobody", "--role", "painter"]);
-        });
+        for (subject, role, before) in diamond {
+            let mut args = vec!["task", "create", subject, "--role", role];
+            if !before.is_empty() {
+                args.extend(["--blocked-by", before]);
+            }
+            team.ok(&args);
+        }
     });
     wait_completed(&team, &[1, 2, 3, 4]);
     team.wait_phase("alice", Phase::Idle);
@@ -118,16 +110,9 @@ fn a_diamond_of_tasks_is_done_by_two_members_at_the_same_time() {
     );
     assert_eq!(order.lines().count(), 4, "{order}");
     let by: Vec<_> = tasks(&team).into_iter().map(|task| task.owner.0).collect();
-    let member = |name: &str| Some(Party::Member(crate::harness::agent(name)));
-    assert_eq!(
-        by[..4],
-        [
-            member("alice"),
-            member("alice"),
-            member("bob"),
-            member("bob")
-        ]
-    );
+    let member = |name: &str| Some(Party::Member(agent(name)));
+    let expected = ["alice", "alice", "bob", "bob"].map(member);
+    assert_eq!(by[..4], expected);
     assert_eq!(task(&team, 5).status, TaskStatus::Pending);
     assert!(team.notices().is_empty());
     team.end();
@@ -192,10 +177,7 @@ fn a_member_that_comes_back_takes_its_task_up_again() {
             .last_text()
             .contains("Half of it is done.")
     );
-    assert_eq!(
-        task(&team, 1).owner.0,
-        Some(Party::Member(crate::harness::agent("alice")))
-    );
+    assert_eq!(task(&team, 1).owner.0, Some(Party::Member(agent("alice"))));
     team.end();
 }
 
