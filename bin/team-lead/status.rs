@@ -186,6 +186,7 @@ fn state_words(view: &MemberView) -> String {
                 WaitingFor::Background => " for a background command",
                 WaitingFor::RateLimit => " for its model's rate limit",
                 WaitingFor::Budget => " for more budget",
+                WaitingFor::Turn => " for its turn",
             });
             let reason = reason(view).map(|words| format!(" ({})", plain(words)));
             let reason = reason.unwrap_or_default();

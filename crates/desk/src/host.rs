@@ -161,7 +161,8 @@ impl<H: Hooks> Host for DeskHost<H> {
                 inner.diary.note(&waiting.to_string());
                 let reason = Some(waiting.to_string());
                 let what = match waiting.reason {
-                    WaitReason::Budget | WaitReason::Turn => WaitingFor::Budget,
+                    WaitReason::Budget => WaitingFor::Budget,
+                    WaitReason::Turn => WaitingFor::Turn,
                     _ => WaitingFor::RateLimit,
                 };
                 inner.set_phase(Phase::Waiting, Some(what), reason);

@@ -104,6 +104,8 @@ pub enum WaitingFor {
     RateLimit,
     /// More budget.
     Budget,
+    /// Its turn: as many members as may ask their models at a time do.
+    Turn,
 }
 
 impl LiveState {

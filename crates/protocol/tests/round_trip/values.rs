@@ -337,6 +337,7 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
         WaitingFor::Background,
         WaitingFor::RateLimit,
         WaitingFor::Budget,
+        WaitingFor::Turn,
     ]);
     let activity = (text(), time(), extra());
     let activity = activity.prop_map(|(name, since, extra)| Activity { name, since, extra });

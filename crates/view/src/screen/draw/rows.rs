@@ -136,6 +136,7 @@ fn doing(row: &MemberRow, now: Timestamp) -> String {
                 Some(WaitingFor::Background) => "background",
                 Some(WaitingFor::RateLimit) => "rate limit",
                 Some(WaitingFor::Budget) => "budget",
+                Some(WaitingFor::Turn) => "turn",
                 None => "",
             };
             format!("{what} {}", span(now.since(*since)))
