@@ -6,7 +6,10 @@ use crate::out::{plain, print};
 use crate::span::words as span;
 use coordination::MemberState;
 use crew::MemberView;
-use protocol::{Activity, Holder, LiveState, Member, Phase, Recipient, Tally, WaitingFor};
+use protocol::{
+    Activity, Budget, Holder, LiveState, Member, Money, Phase, Recipient, Tally, WaitingFor,
+};
+use purse::Sum;
 use serde_json::{Value, json};
 use teamdir::{Liveness, TeamDir, now};
 
@@ -23,7 +26,7 @@ and it had not ended in good order), shutdown. Looking also repairs: the lead is
 that nobody has noticed, and tasks of the dead go back to the board.
 
 With --json: {\"team_name\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
-\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"tokens\", ...}]}.")]
+\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"tokens\", \"cost\", ...}]}.")]
 pub(crate) struct Status {}
 
 /// The lead's process and what it says of itself.
@@ -41,8 +44,10 @@ pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Status) -> Result<(), Fai
     let views = crew::views(team)?;
     let lead = look_at_lead(team)?;
     let team_name = &team.roster()?.team_name;
+    // What cannot be read is for `budget` and `costs` to complain about.
+    let budget = team.budget().unwrap_or_default();
     if args.json {
-        let members: Vec<Value> = views.iter().map(as_json).collect();
+        let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
         let lead = lead.as_ref().map(lead_as_json);
         let status = json!({"team_name": team_name, "lead": lead, "members": members});
         return print(&status.to_string());
@@ -51,7 +56,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Status) -> Result<(), Fai
     if views.is_empty() {
         lines.push("  no teammates yet; start one with `team-lead spawn NAME ROLE`".to_owned());
     }
-    lines.extend(views.iter().map(as_text));
+    lines.extend(views.iter().map(|view| as_text(view, &budget)));
     lines.push(
         lead.as_ref()
             .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
@@ -75,7 +80,7 @@ fn look_at_lead(team: &TeamDir) -> Result<Option<Lead>, Failure> {
     }))
 }
 
-fn as_json(view: &MemberView) -> Value {
+fn as_json(view: &MemberView, budget: &Budget) -> Value {
     let Member { name, role, .. } = &view.member;
     let live = view.live.as_ref();
     let present = live.filter(|_| view.is_alive());
@@ -90,6 +95,7 @@ fn as_json(view: &MemberView) -> Value {
         "unread": view.unread,
         "task": view.task,
         "tokens": tokens(live),
+        "cost": cost(view, budget),
         "reason": reason(view),
         "waiting_for": present.and_then(|live| live.waiting_for),
         "activity": present.and_then(|live| live.activity.as_ref()),
@@ -116,6 +122,13 @@ fn tokens(live: Option<&LiveState>) -> u64 {
     usage.map_or(0, Tally::tokens)
 }
 
+/// What a member has cost, if that is known of any of its calls.
+fn cost(view: &MemberView, budget: &Budget) -> Option<Money> {
+    let member = Recipient::Member(view.member.name.clone());
+    let sum = Sum::of(budget, Some(&member));
+    (sum.unpriced < sum.calls).then_some(sum.cost)
+}
+
 /// Why it is as it is, where there is something to say.
 fn reason(view: &MemberView) -> Option<&str> {
     let words = match &view.state {
@@ -131,7 +144,7 @@ fn reason(view: &MemberView) -> Option<&str> {
     words.filter(|words| !words.is_empty())
 }
 
-fn as_text(view: &MemberView) -> String {
+fn as_text(view: &MemberView, budget: &Budget) -> String {
     let Member { name, role, .. } = &view.member;
     let mut parts = vec![state_words(view)];
     if let Some(holder) = &view.holder {
@@ -146,6 +159,8 @@ fn as_text(view: &MemberView) -> String {
         parts.push(format!("task #{task}"));
     }
     parts.extend(token_words(tokens(view.live.as_ref())));
+    let cost = cost(view, budget).filter(|cost| *cost > Money::default());
+    parts.extend(cost.map(|cost| cost.to_string()));
     format!("  {name} ({}): {}", plain(role), parts.join(", "))
 }
 
