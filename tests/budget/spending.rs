@@ -3,6 +3,7 @@
 use crate::support::{LIMIT, Run, Workspace, done, who, work};
 use protocol::{Phase, exit};
 use serde_json::json;
+use test_support::llm_server::Gate;
 use test_support::wait_until;
 
 const NAMES: [&str; 3] = ["alice", "bob", "carol"];
@@ -67,6 +68,25 @@ fn a_restart_gives_nothing_back() {
     workspace.server.wait_for_requests("alice", 4, LIMIT);
     let sum = purse::Sum::of(&workspace.team().budget().unwrap(), Some(&who("alice")));
     assert!(sum.calls + sum.in_flight <= 4, "{sum:?}");
+}
+
+#[test]
+fn the_turn_of_a_killed_member_is_free_for_others() {
+    let workspace = Workspace::new("[budget]\nmax_turns = 1\n");
+    let gate = Gate::new();
+    workspace.server.always("alice", done().gate_head(&gate));
+    workspace.server.always("bob", done());
+    workspace.spawn("alice", &["--prompt", "Work."]);
+    gate.wait_until_reached(LIMIT);
+    workspace.spawn("bob", &["--prompt", "Work."]);
+    workspace.wait_for_budget("bob");
+    assert!(workspace.server.requests("bob").is_empty());
+    crew::kill(&workspace.team(), &"alice".parse().unwrap()).unwrap();
+    workspace.server.wait_for_requests("bob", 1, LIMIT);
+    workspace.wait_for_phase("bob", Phase::Idle);
+    let sum = workspace.sum();
+    assert_eq!((sum.calls, sum.in_flight), (1, 0), "{sum:?}");
+    gate.open();
 }
 
 #[test]
