@@ -7,10 +7,8 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::out::print;
 use crate::span::Since;
-use crate::tail::Tail;
 use filter::Filter;
-use std::path::PathBuf;
-use teamdir::{TeamDir, Watch, WatchChoice};
+use teamdir::{EventReader, TeamDir, Watch, WatchChoice};
 
 /// Print what happened in the team, one JSON object a line.
 #[derive(clap::Args)]
@@ -39,46 +37,43 @@ pub(crate) fn show(team: &TeamDir, args: &Args, wish: &Events) -> Result<(), Fai
     let member = wish.member.as_deref();
     let member = member.map(|name| filter::party(&roster, name));
     let mut filter = Filter::new(since, member.transpose()?);
-    let mut parts = parts(team);
+    let mut log = team.event_reader();
     if wish.follow {
         interrupt::at_once()?;
+        return follow(team, args, log, filter);
     }
-    for part in &mut parts {
-        print_part(part, &mut filter)?;
-    }
-    if wish.follow
-        && let Some(live) = parts.pop()
-    {
-        return follow(team, args, live, filter);
-    }
+    print_new(&mut log, &mut filter)?;
     tell_broken(args, &mut filter);
     Ok(())
 }
 
-/// The files that the log consists of, oldest first. The last one is appended to.
-fn parts(team: &TeamDir) -> Vec<Tail> {
-    let paths: [PathBuf; 1] = [team.layout().events()];
-    paths.into_iter().map(Tail::whole).collect()
-}
-
-fn print_part(part: &mut Tail, filter: &mut Filter) -> Result<(), Failure> {
-    part.read(|line| {
-        if filter.wants(line) {
-            print(&String::from_utf8_lossy(line))?;
+/// Prints what is wanted of the events that were not read yet, in all parts of the log.
+fn print_new(log: &mut EventReader, filter: &mut Filter) -> Result<(), Failure> {
+    let mut printed = Ok(());
+    log.read(|line| {
+        // Once nobody reads any more there is nothing left to do.
+        if printed.is_ok() && filter.wants(line) {
+            printed = print(&String::from_utf8_lossy(line));
         }
-        Ok(())
-    })
+    })?;
+    printed
 }
 
-fn follow(team: &TeamDir, args: &Args, mut live: Tail, mut filter: Filter) -> Result<(), Failure> {
+fn follow(
+    team: &TeamDir,
+    args: &Args,
+    mut log: EventReader,
+    mut filter: Filter,
+) -> Result<(), Failure> {
     let folder = team.layout().root();
+    let events = team.layout().events();
     let mut watch = Watch::new(folder, WatchChoice::Auto);
     loop {
         // Asking comes before looking, so that nothing falls between. The folder tells of a log
-        // that comes or is replaced.
+        // that comes, is set aside or is replaced.
         watch.ask_folder(folder);
-        watch.ask(live.path());
-        print_part(&mut live, &mut filter)?;
+        watch.ask(&events);
+        print_new(&mut log, &mut filter)?;
         tell_broken(args, &mut filter);
         watch.wait(None);
     }

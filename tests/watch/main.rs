@@ -4,5 +4,6 @@
 
 mod doctor;
 mod pty;
+mod replay;
 mod screen;
 mod support;

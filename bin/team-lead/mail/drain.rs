@@ -11,7 +11,7 @@
 use super::{Letter, show};
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use protocol::{JournalLine, JournalRecord, Line, MailEntry, Recipient};
+use protocol::{EventKind, JournalLine, JournalRecord, Line, MailEntry, Recipient};
 use serde_json::{Value, json};
 use teamdir::{JoinError, Post, PostError, TeamDir};
 
@@ -25,6 +25,13 @@ pub(super) fn drain(team: &TeamDir, args: &Args, owner: &Recipient) -> Result<()
     let mut broken = 0;
     while let Some(delivery) = post.try_next()? {
         broken += delivery.bad.len();
+        for received in delivery.mail {
+            // The event only tells people about it; the journal has the letter.
+            let _ = team.log_event(EventKind::Deliver {
+                id: received.id,
+                to: owner.clone(),
+            });
+        }
     }
     let mut letters = Vec::new();
     visit(team, owner, |number, entry| {
