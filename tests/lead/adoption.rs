@@ -1,6 +1,8 @@
 //! One lead per folder, leads that are killed, and leads that come after them.
 
-use crate::support::{LIMIT, Office, Session, bash, plays_bash, send_signal, spawn};
+use crate::support::{
+    LIMIT, Office, Session, bash, plays_bash, send_signal, spawn, wait_until_ended,
+};
 use protocol::{Phase, RequestStatus};
 use serde_json::json;
 use test_support::llm_server::{Gate, ServerReply};
@@ -80,9 +82,7 @@ fn a_lead_killed_in_a_tool_is_followed_by_another() {
     session.type_text("work\n");
     let command = office.wait_for_file("pid.txt");
     session.kill9();
-    test_support::wait_until("the end of the command", LIMIT, || {
-        !std::path::Path::new("/proc").join(&command).exists()
-    });
+    wait_until_ended(&command);
     adopt(&office, alice);
     // The model is told that nobody knows what the command did.
     office.wait_until_told("nterrupted");

@@ -1,6 +1,6 @@
 //! Leaving: Ctrl-C once, twice, and teammates that do not want to go.
 
-use crate::support::{Office, Session, bash, plays_bash, spawn};
+use crate::support::{Office, Session, bash, plays_bash, spawn, wait_until_ended};
 use protocol::Phase;
 use test_support::llm_server::ServerReply;
 
@@ -16,7 +16,7 @@ fn one_interrupt_ends_the_turn_and_asks_the_team_to_leave() {
     let run = session.end();
     assert_eq!((run.code, run.out.as_str()), (Some(130), ""), "{run:?}");
     assert!(run.err.contains("alice has left."), "{run:?}");
-    assert!(!std::path::Path::new("/proc").join(&pid).exists());
+    wait_until_ended(&pid);
     assert_eq!(office.alive("alice"), None);
 }
 
@@ -61,7 +61,8 @@ fn whoever_does_not_leave_in_time_is_ended() {
     session.signal("INT");
     let run = session.end();
     assert_eq!(run.code, Some(130), "{run:?}");
-    assert!(run.err.contains("was ended with SIGTERM"), "{run:?}");
+    // With SIGTERM, but on a busy machine that may not be enough.
+    assert!(run.err.contains("was ended with SIG"), "{run:?}");
     assert_eq!(office.alive("alice"), None);
-    assert!(!std::path::Path::new("/proc").join(&pid).exists());
+    wait_until_ended(&pid);
 }

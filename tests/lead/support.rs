@@ -275,6 +275,15 @@ impl Drop for Session {
     }
 }
 
+/// Waits until a process that wrote its number into a file is gone.
+#[track_caller]
+pub(crate) fn wait_until_ended(pid: &str) {
+    let path = Path::new("/proc").join(pid.trim());
+    wait_until(&format!("the end of process {pid}"), LIMIT, || {
+        !path.exists()
+    });
+}
+
 /// Sends a signal to a process of this test.
 pub(crate) fn send_signal(signal: &str, pid: u32) {
     let status = Command::new("kill")
