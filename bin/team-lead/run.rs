@@ -32,7 +32,7 @@ leaves at once; a second one ends everything with signals. With --keep the teamm
 next lead finds them. Where there is no team folder one is created here.
 
 It ends with 0 when all is done, 1 if the lead's model failed, 4 if the time was up, 5 if a teammate
-failed or died for good, 7 if another lead works here, 130 after Ctrl-C.
+failed or died for good, 6 if the budget is reached, 7 if another lead works here, 130 after Ctrl-C.
 
 With --json and a prompt: {\"answer\", \"exit_code\"}.")]
 pub(crate) struct Run {
