@@ -2,7 +2,7 @@
 
 use crate::support::{Crew, LIMIT, name, programs, recipient};
 use crew::{LaunchError, Programs, Recruit, SpawnError, Spawned, spawn};
-use dealings::Me;
+use dealings::{Me, TellError};
 use protocol::{Incarnation, MemberStatus, Recipient};
 use rustix::process::{Pid, getpid, getsid};
 use std::path::PathBuf;
@@ -89,7 +89,9 @@ fn a_member_that_is_never_ready_is_killed_and_its_mail_is_kept() {
             wait_until("a letter to be accepted", LIMIT, || {
                 match dealings::tell(team, &Me::user(), recipient("alice"), "hello") {
                     Ok(_) => true,
-                    Err(SendError::UnknownRecipient { .. }) => spawner.is_finished(),
+                    Err(TellError::Send(SendError::UnknownRecipient { .. })) => {
+                        spawner.is_finished()
+                    }
                     Err(error) => panic!("{error}"),
                 }
             });
