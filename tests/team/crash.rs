@@ -1,7 +1,7 @@
 //! SIGKILL in every state, and what the next life finds.
 
 use crate::harness::{LIMIT, Run, Team, call, recipient, say};
-use protocol::{Phase, RequestKind};
+use protocol::{Phase, RequestKind, WaitingFor};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -199,6 +199,62 @@ fn killed_between_the_reply_and_the_report() {
     team.restart("alice");
     team.wait_phase("alice", Phase::Idle);
     assert_eq!(team.reports("alice").len(), 1);
+    team.end();
+}
+
+#[test]
+fn killed_with_a_command_in_the_background() {
+    let team = Team::new();
+    let command = json!({"command": "touch started; sleep 6000"});
+    team.script("alice", [call("background_run", command), say("It runs.")]);
+    team.spawn("alice", &["--prompt", "Start something."]);
+    wait_until("alice to wait for it", LIMIT, || {
+        let live = team.live("alice").unwrap();
+        live.waiting_for == Some(WaitingFor::Background)
+    });
+    let started = team.path().join("started");
+    wait_until("the command", LIMIT, || started.exists());
+    // The turn is not over while something of it runs.
+    assert!(team.reports("alice").is_empty());
+    team.kill9("alice");
+    team.check_gone();
+    team.script("alice", [say("It is gone.")]);
+    team.restart("alice");
+    assert_eq!(team.wait_reports("alice", 1), ["It is gone."]);
+    let text = team.server.last_request("alice").last_text();
+    assert!(
+        text.contains("it ended with the process that ran it"),
+        "{text}"
+    );
+
+    // What became of it is told once, in whatever life.
+    team.kill9("alice");
+    team.script("alice", [say("Nothing runs.")]);
+    team.ok(&["send", "alice", "What runs?"]);
+    team.restart("alice");
+    assert_eq!(team.wait_reports("alice", 2)[1], "Nothing runs.");
+    assert_eq!(
+        team.said("alice", "it ended with the process that ran it"),
+        1
+    );
+    team.end();
+}
+
+#[test]
+fn the_end_of_a_background_command_wakes_its_member() {
+    let team = Team::new();
+    let command = json!({"command": "until [ -e go ]; do sleep 0.02; done; echo well-done"});
+    team.script("alice", [call("background_run", command), say("It runs.")]);
+    team.spawn("alice", &["--prompt", "Start something."]);
+    wait_until("alice to wait for it", LIMIT, || {
+        let live = team.live("alice").unwrap();
+        live.waiting_for == Some(WaitingFor::Background)
+    });
+    team.script("alice", [say("It is done.")]);
+    fs::write(team.path().join("go"), "").unwrap();
+    assert_eq!(team.wait_reports("alice", 1), ["It is done."]);
+    let text = team.server.last_request("alice").last_text();
+    assert_eq!(text.matches("well-done").count(), 1, "{text}");
     team.end();
 }
 

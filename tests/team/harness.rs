@@ -1,9 +1,10 @@
 //! A workspace of its own for each test, the two programs run in it, and a server that plays the
 //! models of its members.
 
-use protocol::{
-    AgentName, Body, Line, LiveState, Member, Message, Phase, Recipient, Request, RequestKind,
-};
+mod look;
+mod still;
+
+use protocol::{AgentName, Phase, Recipient, Request, RequestKind};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 use teamdir::{Durability, Options, TeamDir};
 use test_support::llm_server::{LlmServer, ServerReply};
-use test_support::{Worker, wait_for, wait_until};
+use test_support::{Worker, wait_until};
 
 /// How long anything may take on a machine that is busy with other tests.
 pub(crate) const LIMIT: Duration = Duration::from_secs(90);
@@ -183,44 +184,6 @@ impl Team {
         })
     }
 
-    /// Does something while a member's process stands still, so that it sees all of it at once.
-    #[track_caller]
-    pub(crate) fn while_stopped<T>(&self, name: &str, work: impl FnOnce() -> T) -> T {
-        let pid = self.stop(name);
-        let done = work();
-        signal(pid, "CONT");
-        done
-    }
-
-    /// Lets a member's process stand still, and returns when it does, with no lock that others need
-    /// in its hands.
-    #[track_caller]
-    pub(crate) fn stop(&self, name: &str) -> u32 {
-        let pid = self.witness(name).holder().pid;
-        wait_until(&format!("{name} to stand still"), LIMIT, || {
-            signal(pid, "STOP");
-            wait_until("SIGSTOP to work", LIMIT, || is_stopped(pid));
-            let free = self.locks_are_free();
-            if !free {
-                signal(pid, "CONT");
-            }
-            free
-        });
-        pid
-    }
-
-    /// Whether nobody holds any of the locks that are held for a moment only.
-    fn locks_are_free(&self) -> bool {
-        self.paths().iter().all(|path| {
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            let file = name.ends_with(b".lock").then(|| fs::File::open(path));
-            match file {
-                Some(Ok(file)) => file.try_lock().is_ok(),
-                Some(Err(_)) | None => true,
-            }
-        })
-    }
-
     /// Approves or rejects a plan of a member, which sees the file and the mail at once.
     #[track_caller]
     pub(crate) fn decide(&self, name: &str, args: &[&str]) {
@@ -255,33 +218,6 @@ impl Team {
         Worker::spawn(&mut command).unwrap()
     }
 
-    /// What a member says of itself.
-    pub(crate) fn live(&self, name: &str) -> Option<LiveState> {
-        self.team.live_state(&recipient(name)).unwrap()
-    }
-
-    pub(crate) fn phase(&self, name: &str) -> Option<Phase> {
-        self.live(name).map(|live| live.phase)
-    }
-
-    #[track_caller]
-    pub(crate) fn wait_phase(&self, name: &str, phase: Phase) {
-        let what = format!("{name} to be {phase:?}");
-        wait_until(&what, LIMIT, || self.phase(name) == Some(phase));
-    }
-
-    /// Which life of a member was the last; 0 before the first.
-    pub(crate) fn life(&self, name: &str) -> u64 {
-        let roster = self.team.roster().unwrap();
-        let member = roster.member(&agent(name));
-        member.map_or(0, |member| member.incarnation.0)
-    }
-
-    pub(crate) fn member(&self, name: &str) -> Member {
-        let roster = self.team.roster().unwrap();
-        roster.member(&agent(name)).expect("a member").clone()
-    }
-
     /// The handle of a member's process.
     #[track_caller]
     pub(crate) fn witness(&self, name: &str) -> crew::Witness {
@@ -303,98 +239,6 @@ impl Team {
         wait_until("the end of the process", LIMIT, || process.is_gone());
     }
 
-    /// The shown word for a member's state, after the repair that every command does.
-    pub(crate) fn state(&self, name: &str) -> String {
-        self.shown(name)["state"].as_str().unwrap().to_owned()
-    }
-
-    /// A member's line of `status --json`.
-    #[track_caller]
-    pub(crate) fn shown(&self, name: &str) -> Value {
-        let status = self.json(&["status"]);
-        let members = status["members"].as_array().unwrap();
-        let found = members.iter().find(|member| member["name"] == name);
-        found.unwrap_or_else(|| panic!("{status}")).clone()
-    }
-
-    #[track_caller]
-    pub(crate) fn wait_state(&self, name: &str, state: &str) {
-        let what = format!("{name} to be shown as {state}");
-        wait_until(&what, LIMIT, || self.state(name) == state);
-    }
-
-    pub(crate) fn log(&self, name: &str) -> String {
-        let path = self.team.layout().member_log(&recipient(name));
-        fs::read_to_string(path).unwrap_or_default()
-    }
-
-    /// A member's journal as it is.
-    pub(crate) fn journal(&self, name: &str) -> String {
-        let path = self.team.layout().transcript(&recipient(name));
-        fs::read_to_string(path).unwrap_or_default()
-    }
-
-    /// The unread messages in an inbox.
-    pub(crate) fn inbox(&self, owner: &Recipient) -> Vec<Message> {
-        let mut messages = Vec::new();
-        let peeked = self.team.peek(owner, |_, line| {
-            if let Line::Message(message) = line {
-                messages.push(message);
-            }
-        });
-        peeked.unwrap();
-        messages
-    }
-
-    /// What the lead was told by a member at the end of its turns.
-    pub(crate) fn reports(&self, name: &str) -> Vec<String> {
-        let mail = self.inbox(&Recipient::Lead).into_iter();
-        let reports = mail.filter_map(|message| match message.body {
-            Body::IdleNotification { content } => {
-                (message.from?.as_str() == name).then_some(content)
-            }
-            _ => None,
-        });
-        reports.collect()
-    }
-
-    /// Waits for so many reports, and for the phase after the last of them.
-    #[track_caller]
-    pub(crate) fn wait_reports(&self, name: &str, count: usize) -> Vec<String> {
-        let what = format!("{count} reports of {name}");
-        let reports = wait_for(&what, LIMIT, || {
-            let reports = self.reports(name);
-            (reports.len() >= count).then_some(reports)
-        });
-        self.wait_phase(name, Phase::Idle);
-        reports
-    }
-
-    /// The notices that the lead got, by id and text.
-    pub(crate) fn notices(&self) -> Vec<(String, String)> {
-        let mail = self.inbox(&Recipient::Lead).into_iter();
-        let notices = mail.filter_map(|message| match message.body {
-            Body::Notice { content } => Some((message.id?.to_string(), content)),
-            _ => None,
-        });
-        notices.collect()
-    }
-
-    /// All requests, oldest first.
-    pub(crate) fn requests(&self) -> Vec<Request> {
-        let requests = self.team.requests().unwrap();
-        requests.into_iter().flatten().collect()
-    }
-
-    /// Waits for a request of this kind that waits for an answer.
-    #[track_caller]
-    pub(crate) fn pending(&self, kind: RequestKind) -> Request {
-        wait_for(&format!("a {} request", kind.as_str()), LIMIT, || {
-            let pending = dealings::pending(&self.team).unwrap();
-            pending.into_iter().find(|request| request.kind() == kind)
-        })
-    }
-
     /// Lets a member's model say these things, one a request.
     pub(crate) fn script(&self, name: &str, replies: impl IntoIterator<Item = ServerReply>) {
         for reply in replies {
@@ -410,21 +254,6 @@ impl Team {
         format!("script:{}", path.display())
     }
 
-    /// How often a text stands in the last request of a member.
-    pub(crate) fn said(&self, name: &str, text: &str) -> usize {
-        let body = self.server.last_request(name).raw_body().to_vec();
-        String::from_utf8_lossy(&body).matches(text).count()
-    }
-
-    /// All events so far.
-    pub(crate) fn events(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.team.layout().events()).unwrap_or_default();
-        let lines = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        lines.collect()
-    }
-
     /// Appends a line to an inbox as any program could.
     pub(crate) fn write_line(&self, owner: &str, line: &Value) {
         use std::io::Write;
@@ -435,44 +264,6 @@ impl Team {
             .open(path)
             .unwrap();
         file.write_all(format!("{line}\n").as_bytes()).unwrap();
-    }
-
-    /// The processes that run for this team.
-    pub(crate) fn processes(&self) -> Vec<(i32, String)> {
-        let own = i32::try_from(std::process::id()).unwrap();
-        let mark = self.path().as_os_str().as_encoded_bytes();
-        let mut found = Vec::new();
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let name = entry.file_name();
-            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
-                continue;
-            };
-            if pid == own {
-                continue;
-            }
-            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-            if contains(&line, mark) || contains(&environ, mark) {
-                let line = String::from_utf8_lossy(&line).replace('\0', " ");
-                found.push((pid, line));
-            }
-        }
-        found
-    }
-
-    /// Ends all members and checks that nothing of the team runs any more.
-    #[track_caller]
-    pub(crate) fn end(&self) {
-        let run = self.lead(&["shutdown", "--all", "--force", "--timeout", "0"]);
-        assert!(matches!(run.code, 0 | 3), "{run:?}");
-        self.check_gone();
-    }
-
-    /// Checks that nothing of the team runs any more.
-    #[track_caller]
-    pub(crate) fn check_gone(&self) {
-        let gone = test_support::try_wait_for(LIMIT, || self.processes().is_empty().then_some(()));
-        assert!(gone.is_some(), "these still run: {:?}", self.processes());
     }
 
     /// All files of the team.
@@ -549,20 +340,6 @@ pub(crate) fn signal(pid: u32, name: &str) {
             .stderr(std::process::Stdio::null())
             .status();
     }
-}
-
-/// Whether all threads of a process stand still.
-fn is_stopped(pid: u32) -> bool {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return false;
-    };
-    threads.flatten().all(|thread| {
-        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        let state = stat
-            .rsplit_once(") ")
-            .map(|(_, rest)| rest.starts_with('T'));
-        state == Some(true)
-    })
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

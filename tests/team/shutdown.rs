@@ -259,6 +259,8 @@ fn a_request_for_an_earlier_life_never_ends_a_later_one() {
             .unwrap()
             .contains("0badc0de")
     });
-    assert_eq!(team.state("alice"), "idle");
+    // It looked at its mail for a moment, and lives on.
+    team.wait_state("alice", "idle");
+    assert_eq!(team.life("alice"), 2);
     team.end();
 }
