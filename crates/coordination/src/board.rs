@@ -117,6 +117,9 @@ impl Board {
     /// again until somebody changes the task: else a member that cannot do it would claim and
     /// release it for ever.
     pub fn next_for(&self, who: &Party, role: &str) -> Option<&Task> {
+        if self.in_progress_of(who).next().is_some() {
+            return None;
+        }
         let offered = |task: &&Task| {
             self.is_unblocked(task)
                 && (task.owner.0.is_none() || is_owner(task, who))
@@ -126,6 +129,13 @@ impl Board {
         self.tasks().filter(offered).min_by_key(|task| {
             let (lost, set_aside) = (lost_by_death(task, who), task.owner.0.is_some());
             (!lost, !set_aside, Reverse(task.priority), task.id)
+        })
+    }
+
+    /// The task that `who` lost by its own death, if nobody has taken it since.
+    pub fn lost_by(&self, who: &Party) -> Option<&Task> {
+        self.tasks().find(|task| {
+            self.is_unblocked(task) && task.owner.0.is_none() && lost_by_death(task, who)
         })
     }
 
@@ -279,9 +289,12 @@ const fn is_in_charge(who: &Party) -> bool {
 }
 
 fn gave_back(task: &Task, who: &Party) -> bool {
-    task.history
-        .last()
-        .is_some_and(|last| last.action == change::RELEASED && same_party(&last.by, who))
+    let mut back = task.history.iter().rev();
+    let hands = back
+        .by_ref()
+        .take_while(|entry| entry.action == change::RELEASED || entry.action == claim::CLAIMED);
+    let mut hands = hands.filter(|entry| entry.action == change::RELEASED);
+    hands.any(|entry| same_party(&entry.by, who))
 }
 
 fn lost_by_death(task: &Task, who: &Party) -> bool {

@@ -121,6 +121,30 @@ impl Recruit {
         })
     }
 
+    /// Changes what a living member looks up each time it matters.
+    pub(crate) fn change_living(
+        &self,
+        team: &TeamDir,
+        name: &AgentName,
+    ) -> Result<(), RosterError> {
+        if self.require_plan.is_none()
+            && self.no_claim.is_none()
+            && self.idle_timeout.is_none()
+            && self.restart.is_none()
+        {
+            return Ok(());
+        }
+        team.update_roster(|roster| {
+            if let Some(member) = roster.member_mut(name) {
+                member.require_plan = self.require_plan.or(member.require_plan);
+                member.no_claim = self.no_claim.or(member.no_claim);
+                member.idle_timeout = self.idle_timeout.or(member.idle_timeout);
+                member.restart = self.restart.clone().or_else(|| member.restart.take());
+            }
+            Ok(())
+        })
+    }
+
     fn apply(&self, member: &mut Member) {
         fn set<T: Clone>(field: &mut Option<T>, wish: &Option<T>) {
             if wish.is_some() {

@@ -102,7 +102,7 @@ pub fn spawn(
         let life = Life::hold(team, &recruit.name, patience(programs))?;
         let known = team.roster()?.member(&life.name).cloned();
         if let Some(member) = &known {
-            match wake(team, me, member, recruit.prompt.as_deref())? {
+            match wake(team, me, member, &recruit)? {
                 Wake::Awake { prompt_sent } => return Ok(Spawned::Woken { prompt_sent }),
                 // What was sent waits in its inbox for the next life.
                 Wake::Gone { prompt_sent: true } => recruit.prompt = None,
@@ -134,12 +134,7 @@ enum Wake {
 }
 
 /// Gives a living member the prompt, if it has nothing else to do.
-fn wake(
-    team: &TeamDir,
-    me: &Me,
-    member: &Member,
-    prompt: Option<&str>,
-) -> Result<Wake, SpawnError> {
+fn wake(team: &TeamDir, me: &Me, member: &Member, recruit: &Recruit) -> Result<Wake, SpawnError> {
     let name = &member.name;
     let (state, ..) = state_of(team, member)?;
     match state {
@@ -158,6 +153,9 @@ fn wake(
         }
     }
     let owner = Recipient::Member(name.clone());
+    // Before the prompt: it must not be worked on under the old rules.
+    recruit.change_living(team, name)?;
+    let prompt = recruit.prompt.as_deref();
     let prompt_sent = prompt.is_some();
     if let Some(prompt) = prompt {
         tell(team, me, owner.clone(), prompt)?;

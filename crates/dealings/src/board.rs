@@ -27,7 +27,7 @@ mod look;
 mod tests;
 mod update;
 
-pub use claim::{claim, claim_next, release_all, release_all_of};
+pub use claim::{claim, claim_next, release_all, release_all_of, take_up_again};
 pub use create::{create, delete};
 pub use error::BoardError;
 pub use look::{BoardLook, get, list, unfinished};

@@ -21,7 +21,7 @@ mod requests;
 pub use board::{
     BoardError, BoardLook, Update, Worker, add_blocked_by, claim, claim_next, complete, create,
     delete, edit, get, list, release, release_all, release_all_of, remove_blocked_by, set_status,
-    unfinished, update,
+    take_up_again, unfinished, update,
 };
 pub use limits::{TellError, reset_traffic};
 pub use mail::{broadcast, notice, post, tell};

@@ -12,9 +12,14 @@ use protocol::{EventKind, Incarnation, MemberStatus, Party, Phase, Recipient, Ta
 use serde_json::Value;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use teamdir::{
     PathError, Post, PostError, ReceiveError, RosterError, Settled, TeamDir, WatchChoice, WatchMode,
 };
+
+/// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
+/// letters it has said.
+const LISTED_BYTES: usize = 40_000;
 
 /// Why a member's desk could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +62,7 @@ impl Desk {
             plan: memory.plan.clone(),
             reports: memory.reports,
             is_replaced: false,
+            mail_again_at: None,
             post,
         };
         inner.write_state();
@@ -136,13 +142,28 @@ impl Desk {
     pub fn read_inbox(&self) -> Result<String, ReceiveError> {
         let mut inner = self.lock();
         inner.take_mail()?;
+        // What does not fit into a result is said right after it, like all mail.
+        let mut room = LISTED_BYTES;
         let letters = inner.letters.iter().filter_map(Letter::listed);
+        let letters = letters.take_while(|letter| {
+            let size = letter.to_string().len();
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        });
         Ok(Value::Array(letters.collect()).to_string())
     }
 
     /// Whether there is mail in the inbox. Takes nothing.
     pub fn has_unread(&self) -> bool {
-        self.lock().post.has_unread()
+        let inner = self.lock();
+        let is_time = inner.mail_again_at.is_none_or(|at| at <= Instant::now());
+        is_time && inner.post.has_unread()
+    }
+
+    /// When mail that could not be taken is to be tried again.
+    pub fn mail_again_at(&self) -> Option<Instant> {
+        self.lock().mail_again_at
     }
 
     /// Whether mail came that shows that a later life has begun.

@@ -11,7 +11,13 @@ use protocol::{
     Recipient, Sender, WaitingFor,
 };
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 use teamdir::{Post, ReceiveError, TeamDir, now};
+
+/// How long to wait after mail could not be taken: the disk may be full for a while.
+const MAIL_AGAIN: Duration = Duration::from_secs(1);
+/// What is said of a message for a life that has not begun.
+const NO_SUCH_LIFE: &str = "it names a life that does not exist";
 
 /// Looks at letters before the model does.
 pub trait Clerk: Send {
@@ -43,6 +49,8 @@ pub(crate) struct Inner {
     pub(crate) plan: Option<OwnPlan>,
     pub(crate) reports: u64,
     pub(crate) is_replaced: bool,
+    /// Mail could not be taken; until then nobody tries again.
+    pub(crate) mail_again_at: Option<Instant>,
 }
 
 impl Inner {
@@ -107,8 +115,17 @@ impl Inner {
         let _ = self.team.log_event(kind);
     }
 
-    /// Takes all mail that is there.
+    /// Takes all mail that is there. After a failure nobody should try again at once.
     pub(crate) fn take_mail(&mut self) -> Result<(), ReceiveError> {
+        let taken = self.take_all();
+        self.mail_again_at = match taken {
+            Ok(()) => None,
+            Err(_) => Some(Instant::now() + MAIL_AGAIN),
+        };
+        taken
+    }
+
+    fn take_all(&mut self) -> Result<(), ReceiveError> {
         while let Some(delivery) = self.post.try_next()? {
             let (owner, _) = self.who();
             for note in &delivery.notes {
@@ -160,16 +177,34 @@ impl Inner {
                 self.bury(message, &owner, &reason);
                 Treatment::Hide
             }
-            Delivery::Zombie => {
+            // Anybody can write any number; whether there is a later life is for the roster to say.
+            Delivery::Zombie if self.is_outlived(&owner, life) => {
                 self.is_replaced = true;
                 Treatment::Show
             }
+            Delivery::Zombie if message.body.is_control() => {
+                self.bury(message, &owner, NO_SUCH_LIFE);
+                Treatment::Hide
+            }
+            Delivery::Zombie => Treatment::ShowWith(NO_SUCH_LIFE.to_owned()),
         };
         match treatment {
             Treatment::Show => {}
             Treatment::ShowWith(remark) => letter.remark = Some(remark),
             Treatment::Hide => letter.shown = false,
         }
+    }
+
+    /// Whether the roster knows a later life of this member.
+    fn is_outlived(&self, owner: &Recipient, life: Incarnation) -> bool {
+        let Ok(roster) = self.team.roster() else {
+            return false;
+        };
+        let newest = match owner {
+            Recipient::Lead => Some(roster.lead_incarnation),
+            Recipient::Member(name) => roster.member(name).map(|member| member.incarnation),
+        };
+        newest.is_some_and(|newest| newest > life)
     }
 
     /// Puts a message that may not be acted on among the dead letters, and tells its sender.

@@ -147,7 +147,12 @@ impl Reading {
                     self.memory.lost_commands.push(id.to_owned());
                 }
             }
-            Record::Compaction(compaction) => self.count(compaction.usage),
+            // Without a summary no model was asked.
+            Record::Compaction(compaction) => {
+                if compaction.usage.is_some() {
+                    self.count(compaction.usage);
+                }
+            }
             Record::Cleared(_) | Record::Ended(_) => {}
         }
     }

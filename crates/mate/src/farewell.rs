@@ -3,6 +3,7 @@
 use dealings::{Me, post};
 use protocol::{Body, Message, MessageId, Party, Recipient, RequestId, RequestStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use teamdir::{RequestError, TeamDir};
 
 /// All that this life was asked, shared by those who hear of it and those who answer.
@@ -22,6 +23,7 @@ struct State {
 #[derive(Debug)]
 struct Asked {
     id: RequestId,
+    asked_at: Instant,
     is_answered: bool,
     is_reminded: bool,
 }
@@ -41,6 +43,7 @@ impl Farewell {
         if state.asked.iter().all(|asked| asked.id != *id) {
             state.asked.push(Asked {
                 id: id.clone(),
+                asked_at: Instant::now(),
                 is_answered: false,
                 is_reminded: false,
             });
@@ -78,9 +81,11 @@ impl Farewell {
         Ok(())
     }
 
-    /// Answers, in the model's place, what it cannot be asked. Returns whether there was something.
-    pub(crate) fn answer_for_model(&self, why: &str) -> bool {
-        let open = self.still_open();
+    /// Answers, in the model's place, what it cannot be asked: requests that have waited for so long,
+    /// or whose deadline is near. Returns whether there was something.
+    pub(crate) fn answer_for_model(&self, why: &str, patience: Duration) -> bool {
+        let mut open = self.still_open();
+        open.retain(|id| self.has_waited(id, patience) || self.is_pressing(id));
         let words = format!("answered by the program, since its model cannot be asked: {why}");
         let answered = open
             .iter()
@@ -109,10 +114,27 @@ impl Farewell {
 
     /// The requests that wait for an answer, as their files say. One that came without a file waits
     /// for as long as this process lives.
-    fn still_open(&self) -> Vec<RequestId> {
+    pub(crate) fn still_open(&self) -> Vec<RequestId> {
         let mut open = self.lock().open();
         open.retain(|id| self.over(id).is_none());
         open
+    }
+
+    fn has_waited(&self, id: &RequestId, patience: Duration) -> bool {
+        let state = self.lock();
+        let asked = state.asked.iter().find(|asked| asked.id == *id);
+        asked.is_some_and(|asked| asked.asked_at.elapsed() >= patience)
+    }
+
+    /// Whether most of the time for an answer has passed.
+    fn is_pressing(&self, id: &RequestId) -> bool {
+        let Ok(request) = self.team.request(id) else {
+            return false;
+        };
+        request.deadline.is_some_and(|deadline| {
+            let whole = deadline.since(request.created_at);
+            deadline.since(teamdir::now()) < whole / 3
+        })
     }
 
     /// How a request ended, if it has.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// A program that ends before this has not started: whoever spawns it is told why.
 const EARLY: Duration = Duration::from_millis(150);
 /// How long a program has to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(3);
 
 pub(crate) async fn run(
     desk: &Desk,

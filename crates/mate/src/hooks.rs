@@ -27,7 +27,9 @@ impl Hooks for MateHooks {
         self.was_asked = true;
         let task = self.work.current();
         self.desk.set_task(task.as_ref().map(|task| task.id));
-        prompt(&self.desk, &self.name, &self.system, task.as_ref())
+        let shutdowns = self.farewell.still_open();
+        let system = &self.system;
+        prompt(&self.desk, &self.name, system, (task.as_ref(), &shutdowns))
     }
 
     fn when_stopping(&mut self) -> Vec<Message> {

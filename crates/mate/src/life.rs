@@ -27,6 +27,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(30), Duration::from_se
 const MAIL_AFTER_DECISION: Duration = Duration::from_secs(2);
 /// How long to wait before looking again at a task whose owner is gone.
 const REPAIR_AGAIN: Duration = Duration::from_secs(1);
+/// How long a model that is being waited for may take to answer a shutdown itself, if the deadline
+/// allows.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lives as a teammate until the end of it.
 pub async fn run(orders: Orders) -> Result<Ended, MateError> {
@@ -81,6 +84,8 @@ pub(crate) struct Mate {
     /// A plan whose decision is awaited, and since when it is known to be decided.
     plan: Option<(RequestId, Option<Instant>)>,
     idle_since: Option<Instant>,
+    /// How many turns of this life failed.
+    failures: u64,
 }
 
 impl Mate {
@@ -108,7 +113,7 @@ impl Mate {
                 + &settings::role_words(&orders.config, member),
             name: name.clone(),
             farewell: Arc::clone(&farewell),
-            work: Work::new(&desk, &member.role),
+            work: Work::new(&desk, &member.role, &background),
             stuck: Arc::clone(&stuck_rings),
             was_asked: false,
         };
@@ -127,6 +132,7 @@ impl Mate {
             has_results: false,
             plan: None,
             idle_since: None,
+            failures: 0,
         })
     }
 
@@ -140,6 +146,10 @@ impl Mate {
         }
         if self.has_work() {
             self.desk.set_phase(Phase::Working, None, None);
+            if self.agent.conversation().is_waiting() {
+                // It goes on in the middle of its task, and must hold it again before it does.
+                self.host.hooks().work.take_up_again();
+            }
         } else {
             self.settle_down();
         }
@@ -169,7 +179,9 @@ impl Mate {
             return Some(Ended::Signal);
         }
         let idle_at = self.idle_end()?;
-        (Instant::now() >= idle_at).then_some(Ended::IdleForLong)
+        // Mail that came at the last moment is not left for a next life.
+        let is_late = Instant::now() >= idle_at && !self.desk.has_unread();
+        is_late.then_some(Ended::IdleForLong)
     }
 
     /// When it has been idle for as long as it may be.
@@ -276,7 +288,7 @@ impl Mate {
         }
         tokio::select! {
             _ = rest(&self.desk, &others, until) => {}
-            () = self.background.finished() => self.has_results = true,
+            () = self.background.finished(), if self.stuck.is_none() => self.has_results = true,
             () = self.ending.cancelled() => {}
         }
         if others.iter().any(crew::Witness::is_gone) {
@@ -292,7 +304,8 @@ impl Mate {
         };
         let decided = self.plan.as_ref().and_then(|(_, decided)| *decided);
         let mail = decided.map(|at| at + MAIL_AFTER_DECISION);
-        stuck.into_iter().chain(mail).min()
+        let again = self.desk.mail_again_at();
+        [stuck, mail, again].into_iter().flatten().min()
     }
 
     /// Ends in good order: what is in hand goes back, and the roster says so.
@@ -303,7 +316,7 @@ impl Mate {
             Ended::Signal => "its owner was told to end".to_owned(),
             Ended::IdleForLong | Ended::ProgramEnded => "its owner ended".to_owned(),
         };
-        self.host.hooks().work.give_back(&why);
+        self.host.hooks().work.give_back_for_now(&why);
         self.desk.close()?;
         Ok(ended)
     }
@@ -314,7 +327,9 @@ async fn unasked(desk: &Desk, farewell: &Farewell, stuck: &Notify) {
     loop {
         stuck.notified().await;
         while desk.phase() == Phase::Waiting {
-            if desk.take_mail().is_ok() && farewell.answer_for_model("it is being waited for") {
+            if desk.take_mail().is_ok()
+                && farewell.answer_for_model("it is being waited for", PATIENCE)
+            {
                 return;
             }
             let limit = Some(Instant::now() + Duration::from_secs(1));

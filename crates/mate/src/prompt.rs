@@ -3,7 +3,7 @@
 use agent::Prompt;
 use coordination::PlanGate;
 use desk::{Desk, gate};
-use protocol::{AgentName, Task};
+use protocol::{AgentName, RequestId, Task};
 
 /// Who the model is and what rules it has. The same in every request, so that providers can keep it.
 pub(crate) fn system(desk: &Desk, name: &AgentName, role: &str) -> String {
@@ -28,7 +28,15 @@ pub(crate) fn system(desk: &Desk, name: &AgentName, role: &str) -> String {
 }
 
 /// The system text with what is true now.
-pub(crate) fn prompt(desk: &Desk, name: &AgentName, system: &str, task: Option<&Task>) -> Prompt {
+///
+/// `open` is the task in hand and the shutdown requests that wait for an answer.
+pub(crate) fn prompt(
+    desk: &Desk,
+    name: &AgentName,
+    system: &str,
+    open: (Option<&Task>, &[RequestId]),
+) -> Prompt {
+    let (task, shutdowns) = open;
     let mut lines = Vec::new();
     if let Ok(roster) = desk.team().roster() {
         let others = roster
@@ -48,6 +56,11 @@ pub(crate) fn prompt(desk: &Desk, name: &AgentName, system: &str, task: Option<&
     if let Some(task) = task {
         lines.push(format!("Your task: #{}: {}", task.id, task.subject));
     }
+    lines.extend(
+        shutdowns.iter().map(|id| {
+            format!("Shutdown request {id} waits for your answer: use shutdown_response.")
+        }),
+    );
     lines.extend(plan_line(&gate(desk.team(), name, desk.plan().as_ref())));
     let reminder = format!("<team-state>\n{}\n</team-state>", lines.join("\n"));
     Prompt {

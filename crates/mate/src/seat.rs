@@ -1,6 +1,7 @@
 //! The teammate's own process, as its tools see it.
 
 use crate::farewell::Farewell;
+use dealings::SubmitError;
 use desk::{Desk, OwnPlan};
 use protocol::{Recipient, RequestId, Subject};
 use std::sync::Arc;
@@ -28,7 +29,22 @@ impl MateSeat for MateChair {
             return Err("only a teammate submits plans".to_owned());
         };
         let submitted = dealings::submit_plan(self.desk.team(), name, self.desk.life(), plan);
-        let request = submitted.map_err(|error| error.to_string())?;
+        let request = match submitted {
+            // It is stored and can be decided, so it is the plan that counts.
+            Err(SubmitError::Send { id, source }) => {
+                let plan_hash = coordination::plan_hash(plan);
+                let own = OwnPlan {
+                    request_id: id.clone(),
+                    plan_hash,
+                };
+                let kept = self.desk.keep_plan(own);
+                kept.map_err(|error| error.to_string())?;
+                return Err(format!(
+                    "plan {id} is stored, but the lead could not be told: {source}"
+                ));
+            }
+            submitted => submitted.map_err(|error| error.to_string())?,
+        };
         if let Subject::Plan { plan_hash, .. } = request.subject {
             let own = OwnPlan {
                 request_id: request.id.clone(),

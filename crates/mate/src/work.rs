@@ -9,6 +9,7 @@ use protocol::{Recipient, Task, TaskId};
 pub(crate) struct Work {
     desk: Desk,
     worker: Worker,
+    background: tools::Background,
     /// The task whose outcome the model was asked for.
     asked: Option<TaskId>,
     /// Whether a task may be taken: not after a turn that failed, or tasks would go through the
@@ -17,8 +18,9 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    pub(crate) fn new(desk: &Desk, role: &str) -> Self {
+    pub(crate) fn new(desk: &Desk, role: &str, background: &tools::Background) -> Self {
         Self {
+            background: background.clone(),
             desk: desk.clone(),
             worker: Worker {
                 me: desk.me(),
@@ -45,8 +47,38 @@ impl Work {
         self.may_claim && member.is_some_and(|member| member.no_claim != Some(true))
     }
 
+    /// Whether the member waits for a decision on its plan or for a command of its own. What it has
+    /// in hand stays there meanwhile, and it takes nothing else.
+    pub(crate) fn is_held_up(&self) -> bool {
+        let Recipient::Member(name) = self.desk.owner() else {
+            return false;
+        };
+        let gate = desk::gate(self.desk.team(), name, self.desk.plan().as_ref());
+        matches!(gate, coordination::PlanGate::Pending { .. }) || self.background.running() > 0
+    }
+
+    /// After a turn, which may have ended on purpose or at its limit: whether the model has to be
+    /// asked for the outcome of the task in hand. One that was asked for it loses the task.
+    pub(crate) fn must_ask(&mut self) -> bool {
+        let Some(task) = self.current().filter(|_| !self.is_held_up()) else {
+            return false;
+        };
+        if self.asked != Some(task.id) {
+            return true;
+        }
+        self.give_back("the turn ended without an outcome");
+        self.asked = None;
+        false
+    }
+
     /// Whether the board has something for this member.
     pub(crate) fn is_waiting(&self) -> bool {
+        if self.is_held_up() {
+            return false;
+        }
+        if self.current().is_some() {
+            return true;
+        }
         if !self.claims() {
             return false;
         }
@@ -60,6 +92,9 @@ impl Work {
     /// What to say to a model that would stop: the outcome of the task in hand is missing, or there
     /// is a next one.
     pub(crate) fn next(&mut self) -> Option<Message> {
+        if self.is_held_up() {
+            return None;
+        }
         if let Some(task) = self.current() {
             if self.asked != Some(task.id) {
                 self.asked = Some(task.id);
@@ -95,10 +130,33 @@ impl Work {
 
     /// Puts the task in hand back on the board.
     pub(crate) fn give_back(&self, why: &str) {
+        self.put_back(why, false);
+    }
+
+    /// The same for a member that would take it again when it can.
+    pub(crate) fn give_back_for_now(&self, why: &str) {
+        self.put_back(why, true);
+    }
+
+    fn release_for_later(&self, why: &str) -> Result<(), BoardError> {
+        let (Some(life), protocol::Party::Member(name)) =
+            (self.worker.me.incarnation, &self.worker.me.party)
+        else {
+            return Ok(());
+        };
+        dealings::release_all(self.desk.team(), name, life, why).map(|_| ())
+    }
+
+    fn put_back(&self, why: &str, kept: bool) {
         for task in dealings::unfinished(self.desk.team(), &self.worker.me).unwrap_or_default() {
-            let released = dealings::release(self.desk.team(), &self.worker.me, task.id, why);
+            let released = match kept {
+                true => self.release_for_later(why),
+                false => {
+                    dealings::release(self.desk.team(), &self.worker.me, task.id, why).map(|_| ())
+                }
+            };
             match released {
-                Ok(_) => self
+                Ok(()) => self
                     .desk
                     .note(&format!("released task #{}: {why}", task.id)),
                 Err(error) => self
@@ -107,6 +165,21 @@ impl Work {
             }
         }
         self.desk.set_task(None);
+    }
+
+    /// Claims again what the death of the last life took away, unless a colleague has it by now.
+    pub(crate) fn take_up_again(&self) {
+        match dealings::take_up_again(self.desk.team(), &self.worker) {
+            Ok(Some(task)) => {
+                self.desk.set_task(Some(task.id));
+                self.desk
+                    .note(&format!("goes on with task #{}: {}", task.id, task.subject));
+            }
+            Ok(None) => {}
+            Err(error) => self
+                .desk
+                .note(&format!("no task was taken up again: {error}")),
+        }
     }
 
     /// Puts back what earlier lives had in hand. Their claims ended with them, and the board offers

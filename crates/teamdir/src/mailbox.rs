@@ -135,10 +135,12 @@ impl Mailbox {
 
     /// Whether a file holds more than was read of it.
     pub(crate) fn has_unread(&self) -> bool {
-        let grown = |segment: &Segment| segment.size().is_ok_and(|size| size > segment.end);
+        let grown = |segment: &Segment| segment.size().is_ok_and(|size| segment.has_more(size));
         let found = std::fs::symlink_metadata(&self.inbox);
         let live = match (&self.live, found) {
-            (Some(live), Ok(found)) if FileId::of(&found) == live.id => found.len() > live.end,
+            (Some(live), Ok(found)) if FileId::of(&found) == live.id => {
+                found.len() < live.end || live.has_more(found.len())
+            }
             // Which file this is and what was read of it is found out by taking from it.
             (_, Ok(found)) => found.len() > 0,
             (_, Err(_)) => false,

@@ -102,6 +102,13 @@ impl Segment {
         Ok(size == self.end || (size > self.end && self.check(self.end)? == self.check))
     }
 
+    /// Whether there is more to take from a file that has `size` bytes now. A line that was begun
+    /// and looked at waits for its end.
+    pub(crate) fn has_more(&self, size: u64) -> bool {
+        size > self.searched
+            || size > self.end && self.set_aside.is_some() && has_no_writer(&self.file)
+    }
+
     /// The position after `bytes`, which follow what was read before, were read too.
     pub(crate) fn position_after(&self, bytes: &[u8]) -> io::Result<SegmentPosition> {
         let end = self.end + bytes.len() as u64;

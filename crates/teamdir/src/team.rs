@@ -7,9 +7,14 @@ use crate::paths::{FOLDER, Layout};
 use crate::roster::{RosterCache, RosterError};
 use crate::tasks::TaskCache;
 use protocol::{Roster, TeamName};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long the creation of a folder by another process may take.
+const CREATION: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What a write that was reported as done survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,8 +121,23 @@ impl TeamDir {
             cache: Arc::default(),
             tasks: Arc::default(),
         };
-        team.roster()?;
+        team.await_roster()?;
         Ok(team)
+    }
+
+    /// Waits a moment for the roster: another process may be creating the folder right now.
+    fn await_roster(&self) -> Result<(), RosterError> {
+        let began = Instant::now();
+        loop {
+            match self.roster() {
+                Err(RosterError::File(error))
+                    if error.kind() == io::ErrorKind::NotFound && began.elapsed() < CREATION =>
+                {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                result => return result.map(|_| ()),
+            }
+        }
     }
 
     /// Opens the team folder of `start` or of the nearest folder above it that has one.

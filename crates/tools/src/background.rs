@@ -209,6 +209,11 @@ impl Background {
         }
     }
 
+    /// Whether there is a completion to take.
+    pub fn has_finished(&self) -> bool {
+        !self.lock().queue.is_empty()
+    }
+
     /// How many still run.
     pub fn running(&self) -> usize {
         let state = self.lock();

@@ -34,6 +34,20 @@ pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, Board
     take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
 }
 
+/// Gives the worker back what it lost by the death of its last life, if nobody has it by now.
+pub fn take_up_again(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
+    let lost = |board: &Board| board.lost_by(&worker.me.party).map(|task| task.id);
+    if lost(&BoardLook::to_decide(team.tasks()?)?.board).is_none() {
+        return Ok(None);
+    }
+    let locked = Locked::take(team)?;
+    let mut board = locked.whole()?;
+    let Some(id) = lost(&board) else {
+        return Ok(None);
+    };
+    take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
+}
+
 /// Puts back on the board what dead lives of a member have in progress: those up to `up_to`.
 /// Returns what went back.
 pub fn release_all(

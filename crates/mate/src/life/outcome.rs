@@ -7,7 +7,7 @@ use coordination::PlanGate;
 use desk::gate;
 use llm::ModelError;
 use protocol::{Phase, Recipient, RequestId, WaitingFor};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Mate {
     pub(super) fn after_turn(&mut self, outcome: Outcome) {
@@ -30,12 +30,21 @@ impl Mate {
             no_report(&self.desk);
             return;
         }
+        if self.host.hooks().work.must_ask() {
+            // The next turn does.
+            return;
+        }
         self.plan = self.awaited_plan().map(|id| (id, None));
-        let waits = self.plan.is_some() || self.background.running() > 0;
-        if was_asked && waits {
+        if was_asked && self.plan.is_some() {
+            // The lead has the plan itself.
             no_report(&self.desk);
         } else if was_asked {
             report(&self.desk, text);
+        }
+        if self.background.has_finished() {
+            // Not idle for a moment: the next turn tells of it.
+            self.has_results = true;
+            return;
         }
         self.settle_down();
     }
@@ -74,7 +83,7 @@ impl Mate {
     fn fail(&mut self, error: &TurnError) {
         let reason = error.to_string();
         self.desk.note(&format!("the turn failed: {reason}"));
-        if self.farewell.answer_for_model(&reason) {
+        if self.farewell.answer_for_model(&reason, Duration::ZERO) {
             no_report(&self.desk);
             return;
         }
@@ -92,14 +101,11 @@ impl Mate {
         }
         let work = &mut self.host.hooks().work;
         work.may_claim = false;
-        work.give_back(&format!("its owner's turn failed: {reason}"));
+        work.give_back_for_now(&format!("its owner's turn failed: {reason}"));
         self.stuck = Some(Stuck::Failed);
         let name = &self.name;
-        let id = format!(
-            "failed/{name}/{}/{}",
-            self.desk.life(),
-            self.desk.next_report()
-        );
+        self.failures += 1;
+        let id = format!("failed/{name}/{}/{}", self.desk.life(), self.failures);
         let words = format!(
             "{name} cannot go on: {reason}. It still runs and tries again when it gets mail; see \
              `team-lead logs {name}`."

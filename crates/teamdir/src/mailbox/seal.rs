@@ -240,6 +240,8 @@ impl Mailbox {
     /// Asks for notifications about the live file and those set aside. Returns whether anything
     /// was asked for that was not before: then another look is needed.
     fn arm(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
+        // Whoever only asks whether there is mail does not notice that the file is another one.
+        self.follow_the_name(journal)?;
         if self.live.is_none() {
             self.create_empty()?;
             self.follow_the_name(journal)?;
