@@ -1,6 +1,5 @@
 //! A model that is asked only while there is budget for it.
 
-use crate::account::Spent;
 use crate::price::normal_name;
 use crate::purse::{Answer, Call, Purse};
 use llm::{
@@ -9,6 +8,7 @@ use llm::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use teamdir::LedgerError;
 
 /// How often a spent budget is looked at.
 const LOOK_FOR_BUDGET: Duration = Duration::from_secs(1);
@@ -85,17 +85,21 @@ impl PursedModel {
     ) -> Result<Option<u64>, ModelError> {
         let mut told = None;
         let slot = loop {
-            let answer = self.purse.ask(self.inner.name());
-            let (reason, pause) =
-                match answer.map_err(|error| ModelError::Withheld(error.to_string()))? {
-                    Answer::Free => break None,
-                    Answer::Granted(slot) => break Some(slot),
-                    Answer::Crowded(_) => (WaitReason::Turn, LOOK_FOR_TURN),
-                    Answer::Spent(spent) => {
-                        self.tell(&spent);
-                        (WaitReason::Budget, LOOK_FOR_BUDGET)
-                    }
-                };
+            let (reason, pause) = match self.purse.ask(self.inner.name()) {
+                Ok(Answer::Free) => break None,
+                Ok(Answer::Granted(slot)) => break Some(slot),
+                // Somebody who holds the lock for so long was stopped in its middle.
+                Ok(Answer::Crowded(_)) | Err(LedgerError::Lock(_)) => {
+                    (WaitReason::Turn, LOOK_FOR_TURN)
+                }
+                Ok(Answer::Spent(spent)) => {
+                    self.purse.announce(&spent);
+                    (WaitReason::Budget, LOOK_FOR_BUDGET)
+                }
+                Err(error @ (LedgerError::File(_) | LedgerError::Invalid { .. })) => {
+                    return Err(ModelError::Withheld(error.to_string()));
+                }
+            };
             if told != Some(reason) {
                 told = Some(reason);
                 events(Event::Waiting(Waiting {
@@ -115,10 +119,6 @@ impl PursedModel {
             events(Event::ThinkingDelta(String::new()));
         }
         Ok(slot)
-    }
-
-    fn tell(&self, spent: &Spent) {
-        self.purse.announce(spent);
     }
 
     /// How long the agent was at work since the last call, if this one brings results of tools.

@@ -7,6 +7,7 @@ use protocol::{Caps, Incarnation, LiveState, Money, Phase, TaskId};
 use purse::{Price, Prices, Sum};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use teamdir::{Options, TeamDir};
 use test_support::llm_server::{Gate, LlmServer, ServerReply};
 use test_support::{TempTeam, wait_until};
@@ -145,6 +146,29 @@ fn a_call_of_a_dead_process_holds_no_slot_and_one_of_a_living_does() {
         asked.join().unwrap().unwrap();
     });
     assert_eq!(sum(team).calls, 2);
+}
+
+#[test]
+fn a_lock_that_somebody_keeps_makes_a_call_wait_and_not_fail() {
+    let options = Options {
+        lock_wait: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let temp = TempTeam::new(&["alice"], options);
+    let (team, server) = (temp.team(), LlmServer::start());
+    server.always("alice", usual());
+    purse::change(team, None, &turns(1)).unwrap();
+    let alice = Asker::new(team, &server, "alice");
+    let lock = std::fs::File::open(team.layout().root().join(".budget.lock")).unwrap();
+    lock.lock().unwrap();
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| run(alice.ask()));
+        wait_until("it waits for the lock", LIMIT, || alice.waited() == 1);
+        drop(lock);
+        asked.join().unwrap().unwrap();
+    });
+    assert_eq!(*alice.waits.lock().unwrap(), [WaitReason::Turn]);
+    assert_eq!((sum(team).calls, sum(team).in_flight), (1, 0));
 }
 
 #[test]
