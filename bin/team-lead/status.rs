@@ -260,6 +260,10 @@ mod tests {
         }
     }
 
+    fn shown(view: &MemberView) -> String {
+        as_text(view, &Budget::default())
+    }
+
     #[test]
     fn a_line_says_what_a_member_does_and_since_when() {
         let activity = Activity {
@@ -276,7 +280,7 @@ mod tests {
         let usage: Tally = serde_json::from_value(json!({"input": 1200, "output": 34})).unwrap();
         live.usage = Some(usage);
         working.live = Some(live);
-        let text = as_text(&working);
+        let text = shown(&working);
         assert!(
             text.starts_with("  alice (coder): working, bash for "),
             "{text}"
@@ -289,18 +293,18 @@ mod tests {
 
     #[test]
     fn hung_and_working_and_dead_are_different_lines() {
-        let hung = as_text(&view(MemberState::Hung {
+        let hung = shown(&view(MemberState::Hung {
             silent_for: Duration::from_secs(700),
             activity: None,
         }));
         assert!(hung.contains("hung, no sign of life for"), "{hung}");
-        let failed = as_text(&view(MemberState::Failed {
+        let failed = shown(&view(MemberState::Failed {
             reason: "no key\x1b[2J".into(),
             since: Some(Timestamp::from_secs(1)),
         }));
         assert!(failed.contains("failed (no key\u{fffd}[2J)"), "{failed}");
         let incarnation = Incarnation(2);
-        let dead = as_text(&view(MemberState::Dead { incarnation }));
+        let dead = shown(&view(MemberState::Dead { incarnation }));
         assert_eq!(dead, "  alice (coder): dead, life 2, 0 unread");
     }
 
