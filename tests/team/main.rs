@@ -6,6 +6,7 @@
 mod crash;
 mod failures;
 mod foreign;
+mod hands;
 mod harness;
 mod plan;
 mod shutdown;
