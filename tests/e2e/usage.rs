@@ -22,6 +22,10 @@ const NEED_A_TEAM: &[&[&str]] = &[
     &["logs", "alice"],
     &["wait"],
     &["events"],
+    &["watch"],
+    &["doctor"],
+    &["doctor", "--fix"],
+    &["clean", "--dry-run"],
     &["task", "list"],
 ];
 

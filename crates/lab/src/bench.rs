@@ -26,6 +26,7 @@ mod report;
 mod request;
 mod spawn;
 mod stats;
+mod status;
 mod teammates;
 mod throughput;
 mod tutorial;
@@ -66,9 +67,10 @@ enum Name {
     Spawn,
     Request,
     Teammates,
+    Status,
 }
 
-const ALL: [Name; 9] = [
+const ALL: [Name; 10] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -78,6 +80,7 @@ const ALL: [Name; 9] = [
     Name::Spawn,
     Name::Request,
     Name::Teammates,
+    Name::Status,
 ];
 
 /// Where to measure and how long.
@@ -147,6 +150,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Spawn => spawn::measure(plan),
         Name::Request => request::measure(plan),
         Name::Teammates => teammates::measure(plan),
+        Name::Status => status::measure(plan),
     };
     section.with_context(|| format!("measure {name:?}"))
 }
