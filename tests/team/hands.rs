@@ -158,6 +158,7 @@ fn half_a_line_in_an_inbox_costs_nothing_and_waits_for_its_end() {
     team.spawn("alice", &[]);
     team.wait_phase("alice", Phase::Idle);
     let inbox = team.team.layout().inbox(&"alice".parse().unwrap());
+    wait_until("it waits for mail", LIMIT, || inbox.exists());
     let mut file = OpenOptions::new().append(true).open(inbox).unwrap();
     file.write_all(br#"{"type":"message","from":"bob","#)
         .unwrap();
@@ -184,6 +185,7 @@ fn an_inbox_that_was_removed_is_watched_again() {
     team.spawn("alice", &[]);
     team.wait_phase("alice", Phase::Idle);
     let inbox = team.team.layout().inbox(&"alice".parse().unwrap());
+    wait_until("it waits for mail", LIMIT, || inbox.exists());
     std::fs::remove_file(&inbox).unwrap();
     team.ok(&["send", "alice", "after the removal"]);
     wait_until("the letter is said", LIMIT, || {
