@@ -77,9 +77,15 @@ impl Team {
         messages
     }
 
-    /// What the lead was told by a member at the end of its turns.
+    /// What the lead was told by a member at the end of its turns. A report that was sent again under
+    /// the same id is one report, as it is for the lead.
     pub(crate) fn reports(&self, name: &str) -> Vec<String> {
+        let mut ids = std::collections::BTreeSet::new();
         let mail = self.inbox(&Recipient::Lead).into_iter();
+        let mail = mail.filter(|message| {
+            let id = message.id.as_ref().map(ToString::to_string);
+            id.is_none_or(|id| ids.insert(id))
+        });
         let reports = mail.filter_map(|message| match message.body {
             Body::IdleNotification { content } => {
                 (message.from?.as_str() == name).then_some(content)
