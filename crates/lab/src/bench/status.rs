@@ -25,7 +25,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     progress(&format!("a look at {MEMBERS} members"));
     let mut section = Section::new(
         "status",
-        "the state of each of 100 living members with unread mail, by a process that has read \
+        "the state and the unread mail of each of 100 living members, by a process that has read \
          nothing yet; bare = listing the folder of the members and reading the same files",
     );
     for (what, unread) in [("nothing unread, p50", 0), ("3 unread each, p50", 3)] {
