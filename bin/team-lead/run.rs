@@ -155,7 +155,9 @@ fn failure(error: RunError) -> Failure {
         RunError::Held { .. } => {
             Failure::new(Kind::Held, message).hint("team-lead send lead 'what it should do'")
         }
-        RunError::Model(_) => Failure::new(Kind::Usage, message).hint("team-lead run --help"),
+        RunError::Model(_) | RunError::Policy(_) => {
+            Failure::new(Kind::Usage, message).hint("team-lead run --help")
+        }
         RunError::Config(error) => error.into(),
         RunError::NoTeammate(_)
         | RunError::Desk(_)

@@ -22,7 +22,8 @@ use teamdir::{JoinError, PathError, PostError, TeamDir};
 use teamtools::{TeamContext, lead_tools};
 use tokio::sync::mpsc::Receiver;
 use tools::{
-    Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext, Workspace,
+    Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Policy, PolicyError, Registry,
+    ToolContext, Workspace,
 };
 
 /// How long jobs may take to end with the process. What they do is safe to be killed in.
@@ -82,6 +83,9 @@ pub enum RunError {
     /// A file of the configuration has a mistake in it.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The policy of shell commands is none.
+    #[error("TEAM_POLICY: {0}")]
+    Policy(#[from] PolicyError),
     /// There is no program for teammates.
     #[error(transparent)]
     NoTeammate(#[from] NoTeammate),
@@ -104,6 +108,7 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     let variables = model::variables(team.workspace());
     let config = config::load(team.workspace(), |name| variables.get(name))?;
     let chosen = model::build(options.model.as_deref(), &config, &variables)?;
+    let policy = Policy::with_changes(variables.get("TEAM_POLICY").unwrap_or_default())?;
     let programs = Programs::find()?;
     let (desk, memory) = open(team)?;
     let chosen = chosen.within_budget(team, desk.life(), variables);
@@ -118,6 +123,7 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         mode,
         desk: &desk,
         console: &console,
+        policy: &policy,
     };
     let finish = runtime.block_on(parts.live(chosen, programs, memory, input));
     runtime.shutdown_timeout(LAST_JOBS);
@@ -152,6 +158,7 @@ struct Parts<'a> {
     mode: Mode,
     desk: &'a Desk,
     console: &'a Console,
+    policy: &'a Policy,
 }
 
 impl Parts<'_> {
@@ -243,10 +250,12 @@ impl Parts<'_> {
             max_rounds: self.options.max_rounds,
             ..Settings::default()
         };
+        let mut context = ToolContext::new(workspace, output, &owner);
+        context.policy = Arc::new(self.policy.clone());
         Ok(Agent::new(
             chosen.model,
             Arc::new(registry),
-            ToolContext::new(workspace, output, &owner),
+            context,
             settings,
             memory.conversation,
         ))
