@@ -7,18 +7,18 @@ use clap::Parser;
 use desk::DeskError;
 use mate::MateError;
 use protocol::exit;
+use std::io::Write as _;
 use std::process::ExitCode;
 use teamdir::{JoinError, OpenError, PostError};
 
-#[expect(clippy::print_stderr, reason = "this is the program's edge")]
 fn main() -> ExitCode {
     let args = cli::Args::parse();
     match start::run(&args) {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(error) => {
             let (code, next) = advice(&error, &args);
-            eprintln!("error: {error:#}");
-            eprintln!("next: {next}");
+            // On a full disk the words may have no place to go; the exit code still counts.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}\nnext: {next}");
             ExitCode::from(code)
         }
     }

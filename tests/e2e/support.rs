@@ -277,13 +277,20 @@ impl Manners {
 /// What a member says when it can be talked to.
 const READY: &str = "the member is ready";
 
-/// What the test program does when other tests start it as a member. Without manners there is
-/// nothing to do.
+/// Started with manners, the test program is a member for other tests. Without them it makes sure
+/// that such a member can be started, and ends when it is asked to.
 #[test]
 fn be_a_member() {
-    let Ok(manners) = std::env::var(MANNERS) else {
-        return;
-    };
+    if let Ok(manners) = std::env::var(MANNERS) {
+        return be_a_member_with(&manners);
+    }
+    let workspace = Workspace::new(&["alice"]);
+    let mut alice = workspace.member("alice", Manners::Agrees);
+    workspace.lead(&["shutdown", "alice"]).has_code(0);
+    assert!(alice.wait(LIMIT).success());
+}
+
+fn be_a_member_with(manners: &str) {
     let manners = Manners::ALL.into_iter().find(|m| m.as_str() == manners);
     let manners = manners.expect("known manners");
     if manners == Manners::Stubborn {

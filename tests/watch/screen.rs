@@ -143,28 +143,17 @@ fn sigterm_gives_the_terminal_back() {
 /// Tells the test program to panic in the middle of a full screen.
 const PANIC: &str = "TEAM_TEST_PANIC";
 
-/// Not a test: what the test program does when it is started at a terminal.
+/// Starts itself at a terminal, where it panics.
 #[test]
-#[ignore = "another test starts this as a process of its own"]
-fn panic_on_a_full_screen() {
+fn a_panic_gives_the_terminal_back_and_can_be_read() {
     if std::env::var_os(PANIC).is_some() {
         let mut terminal = FullScreen::enter().unwrap();
         terminal.draw(&Screen::new(true)).unwrap();
         panic!("something broke");
     }
-}
-
-#[test]
-fn a_panic_gives_the_terminal_back_and_can_be_read() {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let name = "screen::panic_on_a_full_screen";
-    command.args([
-        name,
-        "--exact",
-        "--nocapture",
-        "--ignored",
-        "--test-threads=1",
-    ]);
+    let name = "screen::a_panic_gives_the_terminal_back_and_can_be_read";
+    command.args([name, "--exact", "--nocapture", "--test-threads=1"]);
     command.env(PANIC, "1").env("TERM", "xterm-256color");
     let mut terminal = Terminal::start(command);
     terminal.end();

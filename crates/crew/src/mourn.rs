@@ -6,16 +6,16 @@
 //! every step can be repeated: tasks that went back stay back, requests that ended stay ended, and
 //! the notice has an id and a text that depend on the death alone, so that it is read once.
 
-use crate::answers::judge_unread;
 use crate::claims;
 use crate::life::{Life, LifeError};
 use crate::mark::sweep;
+use crate::repair::end_overdue;
 use crate::view::state_of;
 use coordination::MemberState;
-use dealings::{BoardError, expire_due, notice};
+use dealings::{BoardError, notice};
 use protocol::{AgentName, EventKind, Incarnation, LiveState, Member, Phase, Recipient, TaskId};
 use std::time::Duration;
-use teamdir::{PathError, RequestError, RosterError, SendError, TeamDir, now};
+use teamdir::{PathError, RequestError, RosterError, SendError, TeamDir};
 
 /// What came of looking after a death.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,8 +128,7 @@ pub(crate) fn mourn_held(team: &TeamDir, life: &Life) -> Result<Mourned, MournEr
         &format!("death/{name}/{incarnation}"),
         &words,
     )?;
-    judge_unread(team)?;
-    expire_due(team, now())?;
+    end_overdue(team)?;
     let _ = team.log_event(EventKind::Death {
         member: Recipient::Member(name.clone()),
         incarnation,

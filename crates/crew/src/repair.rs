@@ -3,10 +3,10 @@
 use crate::answers::judge_unread;
 use crate::claims;
 use crate::mourn::{Mourned, mourn};
-use dealings::expire_due;
+use dealings::{expire_overdue, overdue};
 use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, Roster, TaskId};
 use std::collections::BTreeMap;
-use teamdir::{Liveness, PathError, TeamDir, now};
+use teamdir::{Liveness, PathError, RequestError, TeamDir, now};
 
 /// What was set right.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,16 +32,20 @@ pub fn repair(team: &TeamDir) -> Repairs {
         }
     };
     repairs.mourn_the_dead(team, &roster);
-    // Before requests to the dead end: an answer may have been a member's last word.
-    if let Err(error) = judge_unread(team) {
-        repairs.problems.push(error.to_string());
-    }
-    match expire_due(team, now()) {
+    match end_overdue(team) {
         Ok(expired) => repairs.expired = expired,
         Err(error) => repairs.problems.push(error.to_string()),
     }
     repairs.release_orphans(team);
     repairs
+}
+
+/// Ends the requests that nobody can answer any more. An answer may have been a member's last word,
+/// so those that lie unread are judged after it was seen to be gone, and before its requests end.
+pub(crate) fn end_overdue(team: &TeamDir) -> Result<Vec<Request>, RequestError> {
+    let found = overdue(team, now())?;
+    judge_unread(team)?;
+    Ok(expire_overdue(team, found, now()))
 }
 
 impl Repairs {

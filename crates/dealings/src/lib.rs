@@ -27,6 +27,7 @@ pub use limits::{TellError, reset_traffic};
 pub use mail::{broadcast, notice, post, tell};
 pub use me::Me;
 pub use requests::{
-    Answered, AskError, DecideError, ShutdownWish, SubmitError, addressee, ask_shutdown,
-    decide_plan, deliver_shutdown, expire_due, pending, record_plan, submit_plan, take_answer,
+    Answered, AskError, DecideError, Overdue, ShutdownWish, SubmitError, addressee, ask_shutdown,
+    decide_plan, deliver_shutdown, expire_overdue, overdue, pending, record_plan, submit_plan,
+    take_answer,
 };

@@ -28,23 +28,41 @@ pub fn pending(team: &TeamDir) -> Result<Vec<Request>, PathError> {
         .collect())
 }
 
-/// Ends the requests that can no longer be answered: past their deadline, or asked of a life that
-/// is gone. Returns those that ended now.
-pub fn expire_due(team: &TeamDir, now: Timestamp) -> Result<Vec<Request>, PathError> {
-    let mut ended = Vec::new();
+/// A request that can no longer be answered, as far as could be seen.
+#[derive(Debug, Clone)]
+pub struct Overdue {
+    id: RequestId,
+    alive: Addressee,
+}
+
+/// The requests that can no longer be answered: past their deadline, or asked of a life that is gone.
+///
+/// An answer may have been the last word of that life. So whoever ends requests looks for them first,
+/// then takes in the answers that lie unread, and only then ends those that are still pending.
+pub fn overdue(team: &TeamDir, now: Timestamp) -> Result<Vec<Overdue>, PathError> {
+    let mut found = Vec::new();
     for request in pending(team)? {
         let alive = addressee(team, &request.to);
-        if due(&request, alive, now).is_none() {
-            continue;
+        if due(&request, alive, now).is_some() {
+            let id = request.id;
+            found.push(Overdue { id, alive });
         }
-        let changed = change(team, &request.id, |request| {
-            // Somebody may have answered it meanwhile.
+    }
+    Ok(found)
+}
+
+/// Ends requests that nobody has answered since they were found overdue. Returns those that ended.
+pub fn expire_overdue(team: &TeamDir, overdue: Vec<Overdue>, now: Timestamp) -> Vec<Request> {
+    let mut ended = Vec::new();
+    for Overdue { id, alive } in overdue {
+        let changed = change(team, &id, |request| {
             let reason = due(request, alive, now)?;
             expire(request, reason, now).ok()
         });
+        // What cannot be ended now is found by whoever looks next.
         ended.extend(changed.ok().flatten());
     }
-    Ok(ended)
+    ended
 }
 
 /// Changes a request under the lock, if there is something to change, and notes its end.

@@ -72,7 +72,8 @@ fn a_request_past_its_deadline_or_to_the_dead_expires() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let late = ask(&temp, 0);
     let dead = ask(&temp, 60);
-    let ended = expire_due(temp.team(), teamdir::now()).unwrap();
+    let found = overdue(temp.team(), teamdir::now()).unwrap();
+    let ended = expire_overdue(temp.team(), found, teamdir::now());
     let ids: Vec<_> = ended.iter().map(|request| &request.id).collect();
     assert!(
         ids.contains(&&late.id) && ids.contains(&&dead.id),
@@ -127,4 +128,18 @@ fn a_plan_that_came_without_a_request_gets_one() {
         "no",
     )
     .unwrap();
+}
+
+#[test]
+fn an_answer_that_came_after_the_look_still_counts() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    // Nobody runs as alice, so the request is found to be over.
+    let request = ask(&temp, 60);
+    let found = overdue(temp.team(), teamdir::now()).unwrap();
+    assert_eq!(found.len(), 1);
+    let answered = take_answer(temp.team(), &answer_of(&request, "alice", 1, true)).unwrap();
+    assert!(matches!(answered, Some(Answered::Counts(_))));
+    assert_eq!(expire_overdue(temp.team(), found, teamdir::now()), []);
+    let stored = temp.team().request(&request.id).unwrap();
+    assert!(matches!(stored.state, RequestState::Approved(_)));
 }
