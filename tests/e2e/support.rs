@@ -290,6 +290,7 @@ fn be_a_member() {
     assert!(alice.wait(LIMIT).success());
 }
 
+#[expect(clippy::print_stdout, reason = "whoever started it waits for the line")]
 fn be_a_member_with(manners: &str) {
     let manners = Manners::ALL.into_iter().find(|m| m.as_str() == manners);
     let manners = manners.expect("known manners");
