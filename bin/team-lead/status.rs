@@ -91,6 +91,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "state": view.state.word(),
         "pid": view.holder.as_ref().map(|holder| holder.pid),
         "incarnation": view.member.incarnation,
+        "restarts": view.member.incarnation.0.saturating_sub(1),
         "since": present.map(|live| live.since),
         "unread": view.unread,
         "task": view.task,

@@ -1,7 +1,7 @@
 //! The desk itself.
 
 use crate::diary::Diary;
-use crate::inner::{Clerk, Inner};
+use crate::inner::{Clerk, Inner, Price};
 use crate::letters::Letter;
 use crate::live::Live;
 use crate::memory::{Memory, OwnPlan, OwnRecord};
@@ -62,6 +62,7 @@ impl Desk {
             plan: memory.plan.clone(),
             reports: memory.reports,
             is_replaced: false,
+            price: None,
             mail_again_at: None,
             post,
         };
@@ -110,6 +111,11 @@ impl Desk {
             inner.look_at(letter);
         }
         inner.letters = letters;
+    }
+
+    /// Lets events of model calls say what they cost.
+    pub fn price_with(&self, price: Price) {
+        self.lock().price = Some(price);
     }
 
     /// Takes the mail that is there. Returns how many letters wait to be said to the model.

@@ -221,6 +221,7 @@ impl Inner {
     fn replied(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
         add(self.live.tally(), usage);
         let usage = usage.unwrap_or_default();
+        let cost = self.price.as_ref().and_then(|price| price(&usage));
         let (member, incarnation) = self.who();
         self.event(EventKind::Model {
             member,
@@ -232,6 +233,7 @@ impl Inner {
             cache_write: usage.cache_write,
             millis: millis(took),
             retries,
+            cost,
         });
         self.end_activity();
     }

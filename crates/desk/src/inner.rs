@@ -6,8 +6,9 @@ use crate::live::Live;
 use crate::memory::OwnPlan;
 use crate::status::StatusKeeper;
 use coordination::{Delivery, Memory as Recollection, judge};
+use llm::Usage;
 use protocol::{
-    DeadLetter, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Party, Phase,
+    DeadLetter, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Money, Party, Phase,
     Recipient, Sender, WaitingFor,
 };
 use std::collections::VecDeque;
@@ -18,6 +19,9 @@ use teamdir::{Post, ReceiveError, TeamDir, now};
 const MAIL_AGAIN: Duration = Duration::from_secs(1);
 /// What is said of a message for a life that has not begun.
 const NO_SUCH_LIFE: &str = "it names a life that does not exist";
+
+/// What a call of the model costs, if anybody knows.
+pub type Price = Box<dyn Fn(&Usage) -> Option<Money> + Send>;
 
 /// Looks at letters before the model does.
 pub trait Clerk: Send {
@@ -49,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) plan: Option<OwnPlan>,
     pub(crate) reports: u64,
     pub(crate) is_replaced: bool,
+    /// What a call of the model costs.
+    pub(crate) price: Option<Price>,
     /// Mail could not be taken; until then nobody tries again.
     pub(crate) mail_again_at: Option<Instant>,
 }

@@ -36,6 +36,6 @@ pub use desk::{Desk, DeskError};
 pub use diary::{Diary, clock};
 pub use gate::gate;
 pub use host::{DeskHost, Hooks};
-pub use inner::{Clerk, Treatment};
+pub use inner::{Clerk, Price, Treatment};
 pub use letters::Letter;
 pub use memory::{Memory, OwnPlan};

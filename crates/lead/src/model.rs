@@ -1,13 +1,13 @@
 //! Which model the lead thinks with.
 
 use config::{Config, price_source};
+use desk::Desk;
 use llm::choice::{BuildError, ChoiceError, ChosenBy};
 use llm::{ClientOptions, Model, ModelChoice, Variables, choose, parse_dotenv};
-use protocol::{Incarnation, Recipient};
+use protocol::Recipient;
 use purse::{Purse, PursedModel};
 use std::path::Path;
 use std::sync::Arc;
-use teamdir::TeamDir;
 
 /// What is said when nobody chose a model.
 const NONE_CHOSEN: &str = "No model is chosen, so `offline` is used, a small follower of plain \
@@ -66,14 +66,14 @@ pub(crate) fn build(
 
 impl Chosen {
     /// The same model, which keeps to the team's budget.
-    pub(crate) fn within_budget(
-        mut self,
-        team: &TeamDir,
-        life: Incarnation,
-        variables: Variables,
-    ) -> Self {
+    pub(crate) fn within_budget(mut self, desk: &Desk, variables: Variables) -> Self {
+        let team = desk.team();
         let prices = price_source(team.workspace(), variables, Variables::get);
-        let purse = Purse::new(team, &Recipient::Lead, life, prices);
+        let (name, source) = (self.model.name().to_owned(), Arc::clone(&prices));
+        desk.price_with(Box::new(move |usage| {
+            source().of(&name).map(|price| price.cost(usage))
+        }));
+        let purse = Purse::new(team, &Recipient::Lead, desk.life(), prices);
         self.model = Arc::new(PursedModel::new(self.model, purse));
         self
     }

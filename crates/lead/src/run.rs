@@ -111,7 +111,7 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     let policy = Policy::with_changes(variables.get("TEAM_POLICY").unwrap_or_default())?;
     let programs = Programs::find()?;
     let (desk, memory) = open(team)?;
-    let chosen = chosen.within_budget(team, desk.life(), variables);
+    let chosen = chosen.within_budget(&desk, variables);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -63,6 +63,10 @@ pub(crate) fn model(
     let built = built.unwrap_or_else(|| Arc::new(llm::OfflineModel));
     let workspace = orders.team.workspace();
     let prices = price_source(workspace, orders.variables.clone(), Variables::get);
+    let (name, source) = (built.name().to_owned(), Arc::clone(&prices));
+    desk.price_with(Box::new(move |usage| {
+        source().of(&name).map(|price| price.cost(usage))
+    }));
     let purse = Purse::new(&orders.team, desk.owner(), desk.life(), prices);
     Ok(Arc::new(PursedModel::new(built, purse)))
 }

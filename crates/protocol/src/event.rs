@@ -1,8 +1,8 @@
 //! Events: `events.jsonl`, what happened in the team, one object per line.
 
 use crate::{
-    Incarnation, MessageId, Party, Phase, Recipient, RequestId, RequestKind, RequestStatus, Sender,
-    TaskId, TaskStatus, Timestamp,
+    Incarnation, MessageId, Money, Party, Phase, Recipient, RequestId, RequestKind, RequestStatus,
+    Sender, TaskId, TaskStatus, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -171,6 +171,9 @@ pub enum EventKind {
         millis: u64,
         /// How many tries failed before.
         retries: u32,
+        /// What it cost, if the price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Money>,
     },
     /// A member's conversation was made shorter.
     Compaction {
