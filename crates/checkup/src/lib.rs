@@ -4,7 +4,7 @@
 //!
 //! [`examine`] looks and changes nothing. It asks each check in turn, and each returns
 //! [`Finding`]s: what was found, what it means, what to type, and the [`Cure`] if no person has to
-//! decide anything. [`cure`] does what the cures say, each of which looks again first, since the
+//! decide anything. [`cure()`] does what the cures say, each of which looks again first, since the
 //! team goes on meanwhile. Whoever wants to know what is left examines again.
 //!
 //! What a check needs to know of the machine rather than of the folder comes in as

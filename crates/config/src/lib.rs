@@ -3,12 +3,12 @@
 //! # Theory of operation
 //!
 //! [`load`] reads both files into [`FileConfig`]s, strictly: a key that nobody knows is an error that
-//! names the file, the line and the nearest key there is ([`reader`]). A [`Config`] is all of it
+//! names the file, the line and the nearest key there is (`reader.rs`). A [`Config`] is all of it
 //! together, and answers for each value what it is and where it came from: a variable, the project's
 //! file, the user's file, or the default. Flags are stronger than all of these; whoever has flags
 //! asks for them first.
 //!
-//! Budgets and limits hold for processes that do not read these files, so [`apply`] writes them into
+//! Budgets and limits hold for processes that do not read these files, so [`apply()`] writes them into
 //! the team's folder.
 //!
 //! **Invariant:** nothing here reads the environment: variables are passed in.

@@ -11,11 +11,11 @@
 //! kernel frees the lock of whoever is killed, and the next who looks goes on: the steps are in an
 //! order in which each can be repeated.
 //!
-//! * [`spawn`] and [`restart`] are all or nothing: the process is ready, or nothing of it is left.
-//! * [`repair`] is what everybody does who looks at a team: deaths are mourned, requests that nobody
+//! * [`spawn()`] and [`restart()`] are all or nothing: the process is ready, or nothing of it is left.
+//! * [`repair()`] is what everybody does who looks at a team: deaths are mourned, requests that nobody
 //!   can answer end, tasks of the dead go back.
 //! * [`follow_shutdown`] carries a shutdown to its end, whatever the member does.
-//! * [`quiet`] tells whether there is anything left to wait for.
+//! * [`quiet()`] tells whether there is anything left to wait for.
 //!
 //! **Invariants:** a process is only signalled if pid, start time and boot are those in the lock; a
 //! later life is never touched by what was meant for an earlier one; all waiting is bounded.

@@ -4,7 +4,7 @@
 //!
 //! A look takes no lock. Every change is made under the board's lock: what the rule needs is read,
 //! the rule is asked, the changed file is replaced, and each new line of its history becomes a
-//! `task` event. A change of several things at once ([`update`]) is one replacement, so a crash
+//! `task` event. A change of several things at once ([`update()`]) is one replacement, so a crash
 //! leaves all of it or nothing. The only change of several files is a deletion, whose order makes
 //! every half of it harmless.
 //!

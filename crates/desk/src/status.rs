@@ -13,8 +13,8 @@ const STACK: usize = 256 << 10;
 const DELAY: Duration = Duration::from_millis(50);
 
 /// Writes a member's status into the roster. Replacing the roster costs syncs, and the status is
-/// only a claim, so a thread does it while the member goes on; it ends when there is nothing to
-/// write.
+/// only a claim, so a thread does it while the member goes on. It begins with the first word and
+/// sleeps while there is nothing to write.
 #[derive(Debug)]
 pub(crate) struct StatusKeeper {
     team: TeamDir,
@@ -26,13 +26,12 @@ pub(crate) struct StatusKeeper {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    hurry: Condvar,
+    news: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     wanted: Option<MemberStatus>,
-    is_running: bool,
     is_closing: bool,
 }
 
@@ -48,16 +47,11 @@ impl StatusKeeper {
 
     /// Lets the roster say so, soon.
     pub(crate) fn set(&mut self, status: MemberStatus) {
-        {
-            let mut state = self.shared.lock();
-            state.wanted = Some(status);
-            if state.is_running {
-                return;
-            }
-            state.is_running = true;
+        self.shared.lock().wanted = Some(status);
+        self.shared.news.notify_all();
+        if self.thread.is_some() {
+            return;
         }
-        // The thread before has said that it ends, so this does not wait.
-        self.join();
         let (team, owner) = (self.team.clone(), self.owner.clone());
         let shared = Arc::clone(&self.shared);
         let work = move || {
@@ -66,11 +60,8 @@ impl StatusKeeper {
                 let _ = write(&team, &owner, &status);
             }
         };
-        let started = thread::Builder::new().stack_size(STACK).spawn(work);
-        match started {
-            Ok(thread) => self.thread = Some(thread),
-            Err(_) => self.shared.lock().is_running = false,
-        }
+        // Without a thread the word is written at the next change.
+        self.thread = thread::Builder::new().stack_size(STACK).spawn(work).ok();
     }
 
     /// Lets the roster say so now, as the last word.
@@ -80,7 +71,7 @@ impl StatusKeeper {
             state.wanted = None;
             state.is_closing = true;
         }
-        self.shared.hurry.notify_all();
+        self.shared.news.notify_all();
         self.join();
         write(&self.team, &self.owner, status)
     }
@@ -95,21 +86,23 @@ impl StatusKeeper {
 impl Drop for StatusKeeper {
     fn drop(&mut self) {
         self.shared.lock().is_closing = true;
-        self.shared.hurry.notify_all();
+        self.shared.news.notify_all();
         self.join();
     }
 }
 
 impl Shared {
-    /// The word to write, after a moment in which a newer one may come.
+    /// Waits for a word to write, and then for a moment in which a newer one may come. Nothing at the
+    /// end.
     fn next(&self) -> Option<MemberStatus> {
         let state = self.lock();
+        let is_quiet = |state: &mut State| state.wanted.is_none() && !state.is_closing;
+        let waited = self.news.wait_while(state, is_quiet);
+        let state = waited.unwrap_or_else(PoisonError::into_inner);
         let is_open = |state: &mut State| !state.is_closing;
-        let waited = self.hurry.wait_timeout_while(state, DELAY, is_open);
+        let waited = self.news.wait_timeout_while(state, DELAY, is_open);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let wanted = state.wanted.take();
-        state.is_running = wanted.is_some();
-        wanted
+        state.wanted.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -3,7 +3,7 @@
 //! # Theory of operation
 //!
 //! A lead is an agent at a desk, like any member, with three things around it: a person, who types
-//! and reads ([`Console`]); a team, whose deaths, requests and shutdowns somebody has to mind; and
+//! and reads (`console.rs`); a team, whose deaths, requests and shutdowns somebody has to mind; and
 //! an end, which always comes.
 //!
 //! What to do when is decided by two state machines without any I/O, `life` (turns, waiting,

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! [`run`] makes this process a member and lets it work until it ends. A [`Mate`](life::Mate) has
+//! [`run`] makes this process a member and lets it work until it ends. A `Mate` has
 //! turns and rests. It works while there is something to do: an unfinished conversation, its prompt,
 //! mail, background commands that are over, a task on the board. Otherwise it sleeps, at no cost,
 //! until a file changes, a signal comes or a clock it set rings.
@@ -10,10 +10,10 @@
 //! What the program guarantees, whatever the model does:
 //!
 //! * A shutdown request is answered: by the model, which is reminded once, or by the program when
-//!   the model cannot be asked ([`farewell`]).
-//! * The lead is told at the end of a turn, once ([`report`]).
+//!   the model cannot be asked (`farewell.rs`).
+//! * The lead is told at the end of a turn, once (`report.rs`).
 //! * A task is not held while idle: the model is asked for its outcome once, then it goes back
-//!   ([`work`]).
+//!   (`work.rs`).
 //! * SIGTERM ends the process in good order within seconds.
 //!
 //! **Invariant:** the phase `working` is on disk before mail or a task is taken, and another phase

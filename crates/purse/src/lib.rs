@@ -8,8 +8,8 @@
 //! the lead is told once, and the call goes on when somebody raises the limit. Nothing is lost
 //! meanwhile.
 //!
-//! The rules are pure functions of the file ([`account`]); the file is read and written in
-//! [`purse`]; the model in front of the model is in [`model`].
+//! The rules are pure functions of the file (`account.rs`); the file is read and written in
+//! `purse.rs`; the model in front of the model is in `model.rs`.
 //!
 //! **Invariant:** a limit is exceeded by no more than the calls that were on their way when it was
 //! reached, whoever is killed whenever. A call of a process that is gone holds no slot.

@@ -25,7 +25,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::wait::wait_for;
 
@@ -112,6 +112,14 @@ impl LlmServer {
         agents
             .get(agent)
             .map_or_else(Vec::new, |agent| agent.requests.clone())
+    }
+
+    /// How many requests an agent has made, and when the last one was there. Costs nothing, however
+    /// many there were.
+    pub fn last_arrival(&self, agent: &str) -> Option<(usize, Instant)> {
+        let agents = self.shared.agents();
+        let requests = &agents.get(agent)?.requests;
+        Some((requests.len(), requests.last()?.arrived()))
     }
 
     /// The last request of an agent. Panics if there was none.

@@ -5,7 +5,7 @@
 //! [`Replay`] folds the event log into what it adds up to: roster, board, mail.
 //!
 //! [`Screen`] is the state of the full-screen view. Whoever runs it feeds it with [`Input`]: keys, a
-//! new [`look`] at the team, lines of history ([`flow`]) and of a log, the time. It answers with
+//! new [`look()`] at the team, lines of history ([`flow()`]) and of a log, the time. It answers with
 //! [`Effect`]s. Commands are those of the command line: `Run(["approve", ...])` means what typing it
 //! means. [`Screen::draw`] draws the state on any terminal of `ratatui`, a test's included.
 //!
