@@ -28,6 +28,8 @@ impl CapturedRequest {
     /// A request from its path, headers and body, or `None` if the path is not
     /// one that a client of the two wire formats asks.
     pub(super) fn new(path: String, headers: Vec<(String, String)>, raw: Vec<u8>) -> Option<Self> {
+        // Before it is parsed, which is the test's affair and not the client's.
+        let arrived = Instant::now();
         let (agent, rest) = path.strip_prefix('/')?.split_once('/')?;
         let wire = match rest {
             "v1/messages" => Wire::Anthropic,
@@ -41,7 +43,7 @@ impl CapturedRequest {
             body: serde_json::from_slice(&raw).unwrap_or(Value::Null),
             raw,
             path,
-            arrived: Instant::now(),
+            arrived,
         })
     }
 
