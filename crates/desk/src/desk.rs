@@ -62,6 +62,7 @@ impl Desk {
             plan: memory.plan.clone(),
             reports: memory.reports,
             is_replaced: false,
+            opening: None,
             price: None,
             mail_again_at: None,
             post,
@@ -184,8 +185,7 @@ impl Desk {
 
     /// Says that the member works, and is about to ask its model.
     pub fn begin_turn(&self) {
-        let mut inner = self.lock();
-        inner.set_phase_with(Phase::Working, None, None, Some("model"));
+        self.lock().begin_turn();
     }
 
     /// The phase now.

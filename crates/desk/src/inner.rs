@@ -8,8 +8,8 @@ use crate::status::StatusKeeper;
 use coordination::{Delivery, Memory as Recollection, judge};
 use llm::Usage;
 use protocol::{
-    DeadLetter, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Money, Party, Phase,
-    Recipient, Sender, WaitingFor,
+    DeadLetter, Event, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Money, Party,
+    Phase, Recipient, Sender, WaitingFor,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -53,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) plan: Option<OwnPlan>,
     pub(crate) reports: u64,
     pub(crate) is_replaced: bool,
+    /// The event that a turn begins, which is written together with those of its mail.
+    pub(crate) opening: Option<Event>,
     /// What a call of the model costs.
     pub(crate) price: Option<Price>,
     /// Mail could not be taken; until then nobody tries again.
@@ -77,13 +79,32 @@ impl Inner {
         reason: Option<String>,
         activity: Option<&str>,
     ) {
+        let event = self.enter_phase(phase, waiting_for, reason, activity);
+        self.events(event);
+    }
+
+    /// Says that a turn begins. The event is written with those of its mail, which comes next.
+    pub(crate) fn begin_turn(&mut self) {
+        let event = self.enter_phase(Phase::Working, None, None, Some("model"));
+        let time = now();
+        self.opening = event.map(|kind| Event { time, kind });
+    }
+
+    /// Shows a phase to the world, and returns the event that tells of it if it is another one.
+    fn enter_phase(
+        &mut self,
+        phase: Phase,
+        waiting_for: Option<WaitingFor>,
+        reason: Option<String>,
+        activity: Option<&str>,
+    ) -> Option<EventKind> {
         let changed = self.live.enter(phase, waiting_for, reason.clone());
         if activity.is_some() {
             self.live.act(activity);
         }
         self.write_state();
         if !changed {
-            return;
+            return None;
         }
         let status = match phase {
             Phase::Starting | Phase::Working | Phase::Waiting => MemberStatus::Working,
@@ -94,12 +115,12 @@ impl Inner {
             self.status.set(status);
         }
         let (member, incarnation) = self.who();
-        self.event(EventKind::State {
+        Some(EventKind::State {
             member,
             incarnation,
             phase,
             reason,
-        });
+        })
     }
 
     pub(crate) fn write_state(&mut self) {
@@ -117,13 +138,23 @@ impl Inner {
     }
 
     /// Notes an event. It only tells people, so a failure is no harm.
-    pub(crate) fn event(&self, kind: EventKind) {
-        let _ = self.team.log_event(kind);
+    pub(crate) fn event(&mut self, kind: EventKind) {
+        self.events([kind]);
+    }
+
+    /// Notes events in one go, behind the one that waits to be written.
+    pub(crate) fn events(&mut self, kinds: impl IntoIterator<Item = EventKind>) {
+        let time = now();
+        let news = kinds.into_iter().map(|kind| Event { time, kind });
+        let events: Vec<Event> = self.opening.take().into_iter().chain(news).collect();
+        let _ = self.team.log_events(&events);
     }
 
     /// Takes all mail that is there. After a failure nobody should try again at once.
     pub(crate) fn take_mail(&mut self) -> Result<(), ReceiveError> {
         let taken = self.take_all();
+        // Where there was no mail to take it along.
+        self.events([]);
         self.mail_again_at = match taken {
             Ok(()) => None,
             Err(_) => Some(Instant::now() + MAIL_AGAIN),
@@ -141,13 +172,14 @@ impl Inner {
                 self.diary
                     .short(&format!("broken mail ({}): ", bad.reason), &bad.raw);
             }
+            let delivered = delivery.mail.iter().map(|received| EventKind::Deliver {
+                id: received.id.clone(),
+                to: owner.clone(),
+            });
+            self.events(delivered.collect::<Vec<_>>());
             for received in delivery.mail {
                 self.mail += 1;
                 let mut letter = Letter::new(self.mail, received.line);
-                self.event(EventKind::Deliver {
-                    id: received.id,
-                    to: owner.clone(),
-                });
                 self.diary.short("mail from ", &letter.words());
                 self.look_at(&mut letter);
                 self.letters.push_back(letter);

@@ -25,8 +25,15 @@ const CHUNK: usize = 64 << 10;
 impl TeamDir {
     /// Appends an event. Not synced: events tell what happened, nothing depends on them.
     pub fn log_event(&self, kind: EventKind) -> Result<(), AppendError> {
-        let event = Event { time: now(), kind };
-        let line = event.to_line();
+        self.log_events(&[Event { time: now(), kind }])
+    }
+
+    /// Appends several events in one go, with the times they have.
+    pub fn log_events(&self, events: &[Event]) -> Result<(), AppendError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let line: Vec<u8> = events.iter().flat_map(Event::to_line).collect();
         let target = |limit| Target {
             path: self.layout.events(),
             lock: self.layout.events_lock(),
