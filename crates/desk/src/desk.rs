@@ -68,6 +68,11 @@ impl Desk {
             post,
         };
         inner.write_state();
+        let taken = memory.last_taken.iter().map(|id| EventKind::Deliver {
+            id: id.clone(),
+            to: owner.clone(),
+        });
+        inner.events(taken);
         for damage in &memory.damage {
             inner.diary.note(&format!("passed over: {damage}"));
         }

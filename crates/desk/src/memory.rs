@@ -3,7 +3,7 @@
 use crate::letters::{Letter, said_by, uses_of};
 use agent::{Conversation, Record};
 use llm::{Block, Usage};
-use protocol::{JournalLine, JournalRecord, MailEntry, Recipient, RequestId, Tally};
+use protocol::{JournalLine, JournalRecord, MailEntry, MessageId, Recipient, RequestId, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use teamdir::{PathError, TeamDir};
@@ -17,6 +17,9 @@ pub struct Memory {
     pub letters: Vec<Letter>,
     /// How many letters there are in the journal.
     pub mail: u64,
+    /// The ids of the letters that were taken last. Whoever took them may have been killed before the
+    /// event log was told.
+    pub last_taken: Vec<MessageId>,
     /// How many reports were sent.
     pub reports: u64,
     /// The last words of the model, if no report has told the lead of them.
@@ -85,6 +88,8 @@ impl Reading {
     fn line(&mut self, bytes: &[u8], line: JournalLine) -> Option<String> {
         match line {
             JournalLine::Known(JournalRecord::Mail(mail)) => {
+                let ids = mail.mail.iter().map(|entry| entry.id.clone());
+                self.memory.last_taken = ids.collect();
                 for entry in mail.mail {
                     self.memory.mail += 1;
                     self.unsaid.insert(self.memory.mail, entry);

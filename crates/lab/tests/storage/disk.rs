@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use teamdir::{Options, Post, TeamDir, WatchChoice};
-use test_support::{SmallDisk, skip_with_a_word};
+use test_support::{SmallDisk, skip_with_a_word, wait_until};
 
 fn message(id: &str, size: usize) -> Message {
     let mut message = Message::new(Body::Message {
@@ -98,9 +98,13 @@ fn a_read_only_folder_gives_a_clear_error_and_recovers() {
         let mut mount = Command::new("mount");
         mount.args(["-o", how]).arg(disk.path()).status().unwrap()
     };
-    // A file that is open for writing keeps a file system from becoming read-only.
+    // A file that is open for writing keeps a file system from becoming read-only. Another test may
+    // start a process at this moment, which has all open files until it becomes another program.
     drop(post);
-    assert!(remount("remount,ro").success());
+    let limit = Duration::from_secs(60);
+    wait_until("a read-only folder", limit, || {
+        remount("remount,ro").success()
+    });
     let error = team.team.send(message("2", 10)).unwrap_err().to_string();
     assert!(
         error.contains(".alice.lock") && error.contains("must be writable"),
