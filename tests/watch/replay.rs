@@ -143,6 +143,8 @@ fn replaying_the_history_gives_the_roster_the_board_and_the_mail() {
     office.verb(&["shutdown", "carol", "--force"]);
     office.verb(&["broadcast", "Hello to all who live."]);
     office.verb(&["restart", "alice"]);
+    // At rest: between a change and its event a killed process would leave the event out.
+    office.verb(&["wait", "--idle", "--timeout", "120"]);
     office.kill("alice");
     office.verb(&["restart", "alice"]);
     office.verb(&["wait", "--idle", "--timeout", "120"]);
