@@ -14,6 +14,9 @@ use crate::wait::wait_for;
 /// How long a process may take to vanish after SIGKILL.
 const KILL_LIMIT: Duration = Duration::from_secs(30);
 
+/// How long the last lines of a process that has ended are waited for.
+const REST_LIMIT: Duration = Duration::from_secs(10);
+
 /// A child process whose output lines can be read with a limit. It is killed
 /// with SIGKILL and reaped when the value is dropped.
 #[derive(Debug)]
@@ -135,8 +138,8 @@ impl Worker {
     }
 
     /// Waits until the process ends. Panics, showing the lines so far, if it
-    /// still runs when the limit has passed. Lines that arrived can be read
-    /// after the end.
+    /// still runs when the limit has passed. All that it has written can be
+    /// read after the end.
     #[track_caller]
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         let what = format!(
@@ -144,7 +147,22 @@ impl Worker {
             self.id(),
             self.lines_so_far()
         );
-        wait_for(&what, limit, || self.try_wait())
+        let status = wait_for(&what, limit, || self.try_wait());
+        self.take_rest();
+        status
+    }
+
+    /// Takes what the process has written before its end, and the thread that reads it has not handed
+    /// over yet. A grandchild that keeps the output open makes an end to this.
+    fn take_rest(&mut self) {
+        let deadline = Instant::now() + REST_LIMIT;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.incoming.recv_timeout(left) {
+                Ok(line) => self.lines.push(line),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
     }
 }
 
