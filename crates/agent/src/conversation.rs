@@ -147,33 +147,14 @@ impl Conversation {
         if self.turns.is_empty() {
             return;
         }
-        self.uses.clear();
-        let blocks = assistant.blocks.into_iter();
-        let blocks: Vec<Block> = blocks.filter_map(|block| self.own_block(block)).collect();
+        let blocks = kept_blocks(assistant.blocks);
+        self.uses = blocks.iter().filter_map(tool_use).cloned().collect();
         self.answered = vec![false; self.uses.len()];
         self.is_paused = assistant.stop == StopReason::Paused && self.uses.is_empty();
         self.is_waiting = self.is_paused || !self.uses.is_empty();
         if !blocks.is_empty() {
             self.bytes += blocks.iter().map(block_bytes).sum::<usize>();
             self.turns.push(Turn::assistant(blocks));
-        }
-    }
-
-    /// A block of a reply, if it may stand in one. Tool uses get ids that are not in use.
-    fn own_block(&mut self, block: Block) -> Option<Block> {
-        match block {
-            Block::ToolResult(_) => None,
-            Block::ToolUse(mut tool_use) => {
-                let id = tool_use.id.clone();
-                let mut number = 2;
-                while self.uses.iter().any(|other| other.id == tool_use.id) {
-                    tool_use.id = format!("{id}_{number}");
-                    number += 1;
-                }
-                self.uses.push(tool_use.clone());
-                Some(Block::ToolUse(tool_use))
-            }
-            block => Some(block),
         }
     }
 
@@ -235,6 +216,34 @@ impl Conversation {
         if let Some(reasoning) = usage.reasoning {
             *spent.reasoning.get_or_insert(0) += reasoning;
         }
+    }
+}
+
+/// The blocks of a reply as a conversation keeps them: those that may stand in one, and tool uses
+/// with ids that no other use of the reply has.
+pub fn kept_blocks(blocks: Vec<Block>) -> Vec<Block> {
+    let mut ids: Vec<String> = Vec::new();
+    let keep = |block| match block {
+        Block::ToolResult(_) => None,
+        Block::ToolUse(mut tool_use) => {
+            let id = tool_use.id.clone();
+            let mut number = 2;
+            while ids.contains(&tool_use.id) {
+                tool_use.id = format!("{id}_{number}");
+                number += 1;
+            }
+            ids.push(tool_use.id.clone());
+            Some(Block::ToolUse(tool_use))
+        }
+        block => Some(block),
+    };
+    blocks.into_iter().filter_map(keep).collect()
+}
+
+fn tool_use(block: &Block) -> Option<&ToolUse> {
+    match block {
+        Block::ToolUse(tool_use) => Some(tool_use),
+        _ => None,
     }
 }
 

@@ -40,7 +40,7 @@ mod outcome;
 mod record;
 
 pub use agent::{Agent, Settings};
-pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED, ReplayError};
+pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED, ReplayError, kept_blocks};
 pub use host::{Event, Host, Log, LogError, Message, Prompt, Sources};
 pub use outcome::{Outcome, TurnError};
 pub use record::{

@@ -198,11 +198,6 @@ impl Desk {
         self.lock().live.state().phase
     }
 
-    /// What the member waits for, if it waits.
-    pub fn waiting_for(&self) -> Option<WaitingFor> {
-        self.lock().live.state().waiting_for
-    }
-
     /// Says which task the member works on.
     pub fn set_task(&self, task: Option<TaskId>) {
         let mut inner = self.lock();

@@ -149,10 +149,11 @@ pub(crate) fn said_by(record: &Record, inbox_uses: &[String]) -> Vec<u64> {
     }
 }
 
-/// The ids of the uses of a tool in a reply.
+/// The ids of the uses of a tool in a reply, as the conversation keeps them.
 pub(crate) fn uses_of(blocks: &[Block], tool: &str) -> Vec<String> {
-    let uses = blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(used) if used.name == tool => Some(used.id.clone()),
+    let kept = agent::kept_blocks(blocks.to_vec()).into_iter();
+    let uses = kept.filter_map(|block| match block {
+        Block::ToolUse(used) if used.name == tool => Some(used.id),
         _ => None,
     });
     uses.collect()
@@ -191,6 +192,16 @@ mod tests {
             ..letter("hello")
         };
         assert_eq!(hidden.said().text, "");
+    }
+
+    #[test]
+    fn a_list_counts_as_said_also_if_the_model_gave_two_uses_one_id() {
+        let used = |name| Block::ToolUse(llm::ToolUse::new("a", name, "{}"));
+        let uses = uses_of(&[used("bash"), used("read_inbox")], "read_inbox");
+        assert_eq!(uses, ["a_2"]);
+        let result = llm::ToolResult::ok("a_2", r#"[{"key":"mail:3"}]"#);
+        let record = Record::Result(agent::ResultRecord { result, millis: 0 });
+        assert_eq!(said_by(&record, &uses), [3]);
     }
 
     #[test]

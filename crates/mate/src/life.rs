@@ -287,7 +287,7 @@ impl Mate {
             return;
         }
         tokio::select! {
-            _ = rest(&self.desk, &others, until) => {}
+            () = rest(&self.desk, &others, until) => {}
             () = self.background.finished(), if self.stuck.is_none() => self.has_results = true,
             () = self.ending.cancelled() => {}
         }

@@ -14,19 +14,10 @@ use tokio::io::unix::AsyncFd;
 /// below them.
 const NET: Duration = Duration::from_secs(120);
 
-/// What ended a sleep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Woken {
-    /// A file changed, or somebody died.
-    News,
-    /// A clock rang.
-    Clock,
-}
-
 /// Sleeps until a file of this member changes, one of the processes in `others` ends, or `until`.
-pub(crate) async fn rest(desk: &Desk, others: &[crew::Witness], until: Option<Instant>) -> Woken {
+pub(crate) async fn rest(desk: &Desk, others: &[crew::Witness], until: Option<Instant>) {
     let settled = match desk.settle() {
-        Ok(settled) if settled.look_again => return Woken::News,
+        Ok(settled) if settled.look_again => return,
         Ok(settled) => settled.wake_at,
         Err(error) => {
             desk.note(&format!("the mailbox could not be tidied up: {error}"));
@@ -45,25 +36,24 @@ pub(crate) async fn rest(desk: &Desk, others: &[crew::Witness], until: Option<In
     }
 }
 
-async fn sleep_on(desk: &Desk, news: &AsyncFd<OwnedFd>, until: Instant) -> Woken {
+async fn sleep_on(desk: &Desk, news: &AsyncFd<OwnedFd>, until: Instant) {
     tokio::select! {
         _ = news.readable() => {
             desk.has_news();
-            Woken::News
         }
-        () = tokio::time::sleep_until(until.into()) => Woken::Clock,
+        () = tokio::time::sleep_until(until.into()) => {}
     }
 }
 
-async fn look_again(desk: &Desk, others: &[crew::Witness], until: Instant) -> Woken {
+async fn look_again(desk: &Desk, others: &[crew::Witness], until: Instant) {
     loop {
         let now = Instant::now();
         if now >= until {
-            return Woken::Clock;
+            return;
         }
         tokio::time::sleep_until((now + LOOK_EVERY).min(until).into()).await;
         if desk.has_news() || others.iter().any(crew::Witness::is_gone) {
-            return Woken::News;
+            return;
         }
     }
 }
