@@ -4,17 +4,15 @@ use crate::cli::{Args, Switch};
 use agent::Settings;
 use anyhow::Context;
 use context::Limits;
-use llm::{Variables, parse_dotenv};
 use mate::Orders;
 use protocol::Member;
 use std::io::IsTerminal;
-use std::path::Path;
 use teamdir::{Durability, Options, RosterError, TeamDir, now};
 use tools::Policy;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let team = open(args)?;
-    let variables = variables(team.workspace());
+    let variables = lead::variables(team.workspace());
     let changes = variables.get("TEAM_POLICY").unwrap_or_default();
     let orders = Orders {
         policy: Policy::with_changes(changes).context("TEAM_POLICY")?,
@@ -76,17 +74,4 @@ fn enlist(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
         }
         Ok(())
     })
-}
-
-/// The environment, and what a `.env` file in the workspace adds to it.
-fn variables(workspace: &Path) -> Variables {
-    // A variable that is not text is none of those that are looked at.
-    let environment = std::env::vars_os();
-    let texts = environment
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut variables: Variables = texts.collect();
-    if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
-        variables.fill(parse_dotenv(&text));
-    }
-    variables
 }

@@ -1,10 +1,10 @@
 //! What a doctor says of the surroundings, whether or not something is wrong with them.
 
 use checkup::Surroundings;
-use llm::{ClientOptions, ModelChoice, Variables, choose, parse_dotenv};
+use llm::{ClientOptions, ModelChoice, Variables, choose};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use teamdir::TeamDir;
 
 /// The variables whose presence is told, and never what they hold.
@@ -26,7 +26,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn gather(team: &TeamDir) -> Self {
-        let variables = variables(team.workspace());
+        let variables = lead::variables(team.workspace());
         let roster = team.roster().ok();
         let members = roster.iter().flat_map(|roster| &roster.members);
         let own: BTreeSet<String> = members.filter_map(|m| m.model.clone()).collect();
@@ -100,16 +100,4 @@ impl Facts {
 fn problem(choice: &ModelChoice, variables: &Variables) -> Option<String> {
     let built = choice.build(variables, "doctor", ClientOptions::default());
     built.err().map(|error| error.to_string())
-}
-
-/// The environment, and what a `.env` file in the workspace adds to it.
-fn variables(workspace: &Path) -> Variables {
-    let environment = std::env::vars_os();
-    let texts = environment
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut variables: Variables = texts.collect();
-    if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
-        variables.fill(parse_dotenv(&text));
-    }
-    variables
 }

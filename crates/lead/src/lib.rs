@@ -38,5 +38,5 @@ mod typed;
 mod watch;
 
 pub use console::{Surroundings, Talk};
-pub use model::ModelError;
+pub use model::{ModelError, variables};
 pub use run::{Ended, RunError, RunOptions, run};

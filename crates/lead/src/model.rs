@@ -79,8 +79,9 @@ impl Chosen {
     }
 }
 
-/// The variables of the process, filled up from the workspace's `.env`.
-pub(crate) fn variables(workspace: &Path) -> Variables {
+/// The variables of the process, filled up from the workspace's `.env`. A variable that is not text is
+/// none of those that are looked at.
+pub fn variables(workspace: &Path) -> Variables {
     let own = std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
         Some((name, value.into_string().ok()?))
