@@ -5,7 +5,7 @@ use crate::witness::wait_for_end;
 use protocol::{AgentName, Incarnation, Phase, Recipient};
 use rustix::fd::AsFd;
 use rustix::fs::OFlags;
-use rustix::process::{Pid, PidfdFlags, Signal, getsid, kill_process_group, pidfd_open, setsid};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, setsid};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use supervisor::session_of;
 use teamdir::{Liveness, PathError, TeamDir};
 
 /// How often the new process is looked at, while most become ready and after that.
@@ -266,7 +267,7 @@ enum Watched {
 /// member may itself be started by another.
 fn is_of(pid: u32, child: Pid) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| pid == child || getsid(Some(pid)) == Ok(child))
+    pid.is_some_and(|pid| pid == child || session_of(pid) == Some(child.as_raw_nonzero().get()))
 }
 
 /// Ends a process and all of its group, and collects it.

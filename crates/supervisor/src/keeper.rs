@@ -15,13 +15,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{read, retry_on_intr, write};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, getpid, getppid, getsid,
-    kill_process, kill_process_group, set_child_subreaper, set_parent_process_death_signal,
-    setpgid, setsid, wait, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, getpid, getppid, kill_process,
+    kill_process_group, set_child_subreaper, set_parent_process_death_signal, setpgid, setsid,
+    wait, waitid,
 };
 
 use crate::environment::{Found, look};
 use crate::record::Record;
+use crate::session::session_of;
 
 /// How long the keeper goes on sending SIGKILL to processes that do not die.
 const GIVE_UP: Duration = Duration::from_secs(10);
@@ -87,7 +88,7 @@ fn split(plan: &Plan) -> io::Result<()> {
 struct Keeper<'a> {
     plan: &'a Plan,
     leader: Pid,
-    session: Option<Pid>,
+    session: Option<i32>,
     /// Whether the leader has been reaped, after which its number may come to mean another group.
     leader_reaped: bool,
     control: BorrowedFd<'static>,
@@ -117,7 +118,7 @@ impl<'a> Keeper<'a> {
         Self {
             plan,
             leader,
-            session: getsid(None).ok(),
+            session: session_of(getpid()),
             leader_reaped: false,
             control,
             status,
@@ -236,7 +237,7 @@ impl<'a> Keeper<'a> {
     /// Whether a child is to be killed: it is in our session, or carries our mark. One that is in
     /// a session of its own and has had the mark removed was let go on purpose.
     fn is_ours(&self, pid: Pid) -> bool {
-        if getsid(Some(pid)).ok() == self.session {
+        if session_of(pid) == self.session {
             return true;
         }
         match look(pid.as_raw_nonzero().get(), &self.plan.setting) {

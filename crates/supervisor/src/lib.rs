@@ -45,11 +45,13 @@ mod job;
 mod keeper;
 mod life;
 mod record;
+mod session;
 mod spec;
 mod survivors;
 
 pub use capture::{Captured, Saved};
 pub use job::{Finished, Job, StartError, run, start};
 pub use life::End;
+pub use session::session_of;
 pub use spec::{Save, SaveWhen, Spec};
 pub use survivors::{MARK, Survivor, kill_survivors, survivors};

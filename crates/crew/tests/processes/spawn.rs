@@ -4,10 +4,11 @@ use crate::support::{Crew, LIMIT, name, programs, recipient};
 use crew::{LaunchError, Programs, Recruit, SpawnError, Spawned, spawn};
 use dealings::{Me, TellError};
 use protocol::{Incarnation, MemberStatus, Recipient};
-use rustix::process::{Pid, getpid, getsid};
+use rustix::process::Pid;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::time::Duration;
+use supervisor::session_of;
 use teamdir::{Liveness, SendError};
 use test_support::wait_until;
 
@@ -15,9 +16,9 @@ fn recruit(name_: &str, role: &str) -> Recruit {
     Recruit::new(name(name_), role)
 }
 
-fn session(pid: u32) -> Pid {
-    let pid = Pid::from_raw(pid.cast_signed());
-    getsid(pid).unwrap()
+fn session(pid: u32) -> i32 {
+    let pid = Pid::from_raw(pid.cast_signed()).unwrap();
+    session_of(pid).unwrap()
 }
 
 #[test]
@@ -34,8 +35,8 @@ fn a_new_member_is_ready_in_a_session_of_its_own() {
     else {
         panic!("{spawned:?}");
     };
-    assert_eq!(session(pid).as_raw_nonzero().get(), pid.cast_signed());
-    assert_ne!(session(pid), getsid(Some(getpid())).unwrap());
+    assert_eq!(session(pid), pid.cast_signed());
+    assert_ne!(session(pid), session(std::process::id()));
     assert_eq!(crew.state("alice"), "working");
     let member = crew.member("alice");
     assert_eq!(member.prompt.as_deref(), Some("Mend it."));
