@@ -222,7 +222,7 @@ fn tasks_of_version_1_load_and_keep_what_they_do_not_know() {
     for task in &tasks {
         let path = team.layout().task(task.id);
         let before = read_json(&path);
-        board.put(task).unwrap();
+        board.put(task, task.history.len()).unwrap();
         for (key, value) in before.as_object().unwrap() {
             assert_eq!(read_json(&path).get(key), Some(value), "{key}");
         }

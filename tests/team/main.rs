@@ -8,6 +8,8 @@ mod failures;
 mod foreign;
 mod hands;
 mod harness;
+#[path = "../watch/picture.rs"]
+mod picture;
 mod plan;
 mod shutdown;
 mod stop;

@@ -1,6 +1,7 @@
 //! Twenty members at once that write to each other while one after another is killed.
 
 use crate::harness::{LIMIT, Team, recipient};
+use crate::picture::assert_same;
 use dealings::Me;
 use protocol::{JournalLine, JournalRecord, Phase, Recipient};
 use serde_json::Value;
@@ -153,9 +154,11 @@ fn twenty_members_lose_nothing_and_repeat_nothing_while_some_are_killed() {
     assert_eq!(deaths.count(), rounds);
     let all = crew::views(&team.team).unwrap();
     assert_eq!(all.len(), MEMBERS);
+    assert_same(&team.team);
     let run = team.lead(&["shutdown", "--all", "--wait", "--timeout", "80"]);
     assert_eq!(run.code, 0, "{run:?}");
     team.check_gone();
+    assert_same(&team.team);
     let letters = team.team.layout().dead_letters();
     assert!(!letters.exists(), "{:?}", std::fs::read_to_string(letters));
     assert!(!team.inbox(&Recipient::Lead).is_empty());

@@ -10,12 +10,13 @@ use crate::claims;
 use crate::life::{Life, LifeError};
 use crate::mark::sweep;
 use crate::repair::end_overdue;
+use crate::retell::retell;
 use crate::view::state_of;
 use coordination::MemberState;
 use dealings::{BoardError, notice};
 use protocol::{AgentName, EventKind, Incarnation, LiveState, Member, Phase, Recipient, TaskId};
 use std::time::Duration;
-use teamdir::{PathError, RequestError, RosterError, SendError, TeamDir};
+use teamdir::{AppendError, PathError, RequestError, RosterError, SendError, TeamDir};
 
 /// What came of looking after a death.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,9 @@ pub enum MournError {
     /// The lead could not be told.
     #[error(transparent)]
     Notice(#[from] SendError),
+    /// It could not be put into the event log.
+    #[error(transparent)]
+    Event(#[from] AppendError),
 }
 
 /// Deals with the death of this life of a member, if it is dead and nobody has done so.
@@ -129,10 +133,13 @@ pub(crate) fn mourn_held(team: &TeamDir, life: &Life) -> Result<Mourned, MournEr
         &words,
     )?;
     end_overdue(team)?;
-    let _ = team.log_event(EventKind::Death {
-        member: Recipient::Member(name.clone()),
+    // Whoever has no room to say so leaves the rest to the next.
+    let dead = Recipient::Member(name.clone());
+    retell(team, &dead)?;
+    team.log_event(EventKind::Death {
+        member: dead,
         incarnation,
-    });
+    })?;
     note_mourned(team, name, incarnation)?;
     Ok(Mourned::Done {
         name: name.clone(),

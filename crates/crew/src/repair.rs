@@ -37,6 +37,9 @@ pub fn repair(team: &TeamDir) -> Repairs {
         Err(error) => repairs.problems.push(error.to_string()),
     }
     repairs.release_orphans(team);
+    if let Err(error) = team.tell_untold() {
+        repairs.problems.push(error.to_string());
+    }
     repairs
 }
 

@@ -14,9 +14,7 @@ use coordination::{
     Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome, StartRefusal,
 };
 use dealings::BoardError;
-use protocol::{
-    AgentName, EventKind, Incarnation, MemberStatus, Recipient, Request, RequestStatus,
-};
+use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, RequestStatus};
 use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::thread;
@@ -176,12 +174,6 @@ impl<'a> Followed<'a> {
             let state = request.state.clone();
             Ok((Request { state, ..found }, None))
         })?;
-        if stored.is_none() {
-            let _ = self.team.log_event(EventKind::Resolve {
-                request_id: request.id.clone(),
-                status: request.status(),
-            });
-        }
         Ok(stored)
     }
 

@@ -24,7 +24,7 @@ pub use board::{
     take_up_again, unfinished, update,
 };
 pub use limits::{TellError, reset_traffic};
-pub use mail::{broadcast, notice, post, tell};
+pub use mail::{broadcast, notice, post, sending, tell};
 pub use me::Me;
 pub use requests::{
     Answered, AskError, DecideError, Overdue, ShutdownWish, SubmitError, addressee, ask_shutdown,

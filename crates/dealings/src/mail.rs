@@ -10,19 +10,23 @@ const PREVIEW: usize = 80;
 
 /// Sends a message that is complete but for what [`TeamDir::send`] adds.
 pub fn post(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
-    let kind = message.body.kind().to_owned();
-    let from = message.from.clone();
-    let preview = preview(message.body.text());
-    let sent = team.send(message)?;
+    let sending = |id, to| sending(&message, id, to);
+    let sent = team.send(message.clone())?;
     // The event only tells people about it; the message is safe without.
-    let _ = team.log_event(EventKind::Send {
-        id: sent.id.clone(),
-        from: from.unwrap_or_else(|| Sender::Stranger(String::new())),
-        to: sent.to.clone(),
-        kind,
-        preview,
-    });
+    let _ = team.log_event(sending(sent.id.clone(), sent.to.clone()));
     Ok(sent)
+}
+
+/// The event that a message was sent.
+pub fn sending(message: &Message, id: MessageId, to: Recipient) -> EventKind {
+    let from = message.from.clone();
+    EventKind::Send {
+        id,
+        from: from.unwrap_or_else(|| Sender::Stranger(String::new())),
+        to,
+        kind: message.body.kind().to_owned(),
+        preview: preview(message.body.text()),
+    }
 }
 
 /// How a text begins: enough to recognise it, on one line. `None` if it is empty.

@@ -7,7 +7,7 @@ pub use plan::{DecideError, SubmitError, decide_plan, record_plan, submit_plan};
 pub use shutdown::{Answered, AskError, ShutdownWish, ask_shutdown, deliver_shutdown, take_answer};
 
 use coordination::{Addressee, due, expire};
-use protocol::{EventKind, Recipient, Request, RequestId, RequestStatus, Timestamp};
+use protocol::{Recipient, Request, RequestId, RequestStatus, Timestamp};
 use teamdir::{Liveness, PathError, RequestError, TeamDir, new_request_id};
 
 /// Which life of a recipient runs, as the operating system says.
@@ -65,29 +65,17 @@ pub fn expire_overdue(team: &TeamDir, overdue: Vec<Overdue>, now: Timestamp) -> 
     ended
 }
 
-/// Changes a request under the lock, if there is something to change, and notes its end.
+/// Changes a request under the lock, if there is something to change.
 fn change(
     team: &TeamDir,
     id: &RequestId,
     rule: impl FnOnce(&Request) -> Option<Request>,
 ) -> Result<Option<Request>, RequestError> {
-    let was_pending = std::cell::Cell::new(false);
-    let changed = team.update_request(id, |request| {
-        was_pending.set(request.status() == RequestStatus::Pending);
+    team.update_request(id, |request| {
         let changed = rule(&request);
         let stored = changed.clone().unwrap_or(request);
         Ok::<_, RequestError>((stored, changed))
-    })?;
-    if let Some(request) = &changed
-        && was_pending.get()
-        && request.status() != RequestStatus::Pending
-    {
-        let _ = team.log_event(EventKind::Resolve {
-            request_id: request.id.clone(),
-            status: request.status(),
-        });
-    }
-    Ok(changed)
+    })
 }
 
 /// Stores a new request under an id that nobody else has.
@@ -98,23 +86,11 @@ fn create<E: From<RequestError>>(
     loop {
         let request = make(new_request_id())?;
         match team.create_request(&request) {
-            Ok(()) => {
-                note_new(team, &request);
-                return Ok(request);
-            }
+            Ok(()) => return Ok(request),
             Err(RequestError::Exists(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-fn note_new(team: &TeamDir, request: &Request) {
-    let _ = team.log_event(EventKind::Request {
-        request_id: request.id.clone(),
-        kind: request.kind(),
-        from: request.from.clone(),
-        to: request.to.clone(),
-    });
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@ use crate::memory::{Memory, OwnPlan, OwnRecord};
 use crate::status::StatusKeeper;
 use agent::Conversation;
 use dealings::Me;
-use protocol::{EventKind, Incarnation, MemberStatus, Party, Phase, Recipient, TaskId, WaitingFor};
+use protocol::{
+    AgentName, EventKind, Incarnation, MemberStatus, Party, Phase, Recipient, TaskId, WaitingFor,
+};
 use serde_json::Value;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use teamdir::{
     PathError, Post, PostError, ReceiveError, RosterError, Settled, TeamDir, WatchChoice, WatchMode,
 };
@@ -20,6 +22,8 @@ use teamdir::{
 /// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
 /// letters it has said.
 const LISTED_BYTES: usize = 40_000;
+/// How long to wait after something could not be shown or told: the disk may be full for a while.
+const SHOW_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why a member's desk could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +66,8 @@ impl Desk {
             plan: memory.plan.clone(),
             reports: memory.reports,
             is_replaced: false,
-            opening: None,
+            untold: Vec::new(),
+            is_unshown: false,
             price: None,
             mail_again_at: None,
             post,
@@ -212,14 +217,24 @@ impl Desk {
         self.lock().diary.note(text);
     }
 
+    fn role_of(&self, name: &AgentName) -> Option<String> {
+        let roster = self.team.roster().ok()?;
+        Some(roster.member(name)?.role.clone())
+    }
+
     /// Says that the process is ready, in the event log.
     pub fn announce(&self) {
         let mut inner = self.lock();
         let pid = std::process::id();
+        let role = match &self.owner {
+            Recipient::Lead => None,
+            Recipient::Member(name) => self.role_of(name),
+        };
         inner.event(EventKind::Ready {
             member: self.owner.clone(),
             incarnation: self.life,
             pid,
+            role,
         });
         let (owner, life) = (&self.owner, self.life);
         inner
@@ -289,7 +304,14 @@ impl Desk {
 
     /// Prepares to wait, see [`Post::settle`].
     pub fn settle(&self) -> Result<Settled, ReceiveError> {
-        self.lock().post.settle()
+        let mut inner = self.lock();
+        let is_done = inner.catch_up();
+        let mut settled = inner.post.settle()?;
+        if !is_done {
+            let again = Instant::now() + SHOW_AGAIN;
+            settled.wake_at = Some(settled.wake_at.map_or(again, |at| at.min(again)));
+        }
+        Ok(settled)
     }
 
     /// Whether there was news of the files since the last time.

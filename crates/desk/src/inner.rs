@@ -17,6 +17,8 @@ use teamdir::{Post, ReceiveError, TeamDir, now};
 
 /// How long to wait after mail could not be taken: the disk may be full for a while.
 const MAIL_AGAIN: Duration = Duration::from_secs(1);
+/// How many events are kept while the log cannot be written.
+const MOST_UNTOLD: usize = 10_000;
 /// What is said of a message for a life that has not begun.
 const NO_SUCH_LIFE: &str = "it names a life that does not exist";
 
@@ -53,8 +55,11 @@ pub(crate) struct Inner {
     pub(crate) plan: Option<OwnPlan>,
     pub(crate) reports: u64,
     pub(crate) is_replaced: bool,
-    /// The event that a turn begins, which is written together with those of its mail.
-    pub(crate) opening: Option<Event>,
+    /// Events that wait to be written: that a turn begins is written together with its mail, and
+    /// what a full disk did not take is tried again.
+    pub(crate) untold: Vec<Event>,
+    /// The live state could not be written.
+    pub(crate) is_unshown: bool,
     /// What a call of the model costs.
     pub(crate) price: Option<Price>,
     /// Mail could not be taken; until then nobody tries again.
@@ -81,13 +86,16 @@ impl Inner {
     ) {
         let event = self.enter_phase(phase, waiting_for, reason, activity);
         self.events(event);
+        if phase == Phase::Shutdown {
+            self.write_state();
+        }
     }
 
     /// Says that a turn begins. The event is written with those of its mail, which comes next.
     pub(crate) fn begin_turn(&mut self) {
         let event = self.enter_phase(Phase::Working, None, None, Some("model"));
         let time = now();
-        self.opening = event.map(|kind| Event { time, kind });
+        self.untold.extend(event.map(|kind| Event { time, kind }));
     }
 
     /// Shows a phase to the world, and returns the event that tells of it if it is another one.
@@ -102,7 +110,11 @@ impl Inner {
         if activity.is_some() {
             self.live.act(activity);
         }
-        self.write_state();
+        // The last phase is told before it is shown: whoever sees it shown takes it for the truth
+        // and looks no further, while a life that dies between the two is found dead.
+        if phase != Phase::Shutdown {
+            self.write_state();
+        }
         if !changed {
             return None;
         }
@@ -127,9 +139,21 @@ impl Inner {
         let written = self
             .team
             .write_live_state(self.post.guard(), self.live.state());
-        if let Err(error) = written {
+        if let Err(error) = &written
+            && !self.is_unshown
+        {
             self.diary.note(&format!("the state is not shown: {error}"));
         }
+        self.is_unshown = written.is_err();
+    }
+
+    /// Tries again to show and tell what could not be. Returns whether nothing is left of it.
+    pub(crate) fn catch_up(&mut self) -> bool {
+        if self.is_unshown {
+            self.write_state();
+        }
+        self.events([]);
+        !self.is_unshown && self.untold.is_empty()
     }
 
     pub(crate) fn who(&self) -> (Recipient, Incarnation) {
@@ -137,17 +161,22 @@ impl Inner {
         (guard.owner().clone(), guard.incarnation())
     }
 
-    /// Notes an event. It only tells people, so a failure is no harm.
+    /// Notes an event. One that cannot be written now is written later.
     pub(crate) fn event(&mut self, kind: EventKind) {
         self.events([kind]);
     }
 
-    /// Notes events in one go, behind the one that waits to be written.
+    /// Notes events in one go, behind those that wait to be written.
     pub(crate) fn events(&mut self, kinds: impl IntoIterator<Item = EventKind>) {
         let time = now();
         let news = kinds.into_iter().map(|kind| Event { time, kind });
-        let events: Vec<Event> = self.opening.take().into_iter().chain(news).collect();
-        let _ = self.team.log_events(&events);
+        self.untold.extend(news);
+        if self.team.log_events(&self.untold).is_ok() {
+            self.untold.clear();
+        }
+        // They only tell people, so there is a limit to the memory they are worth.
+        let too_many = self.untold.len().saturating_sub(MOST_UNTOLD);
+        self.untold.drain(..too_many);
     }
 
     /// Takes all mail that is there. After a failure nobody should try again at once.

@@ -134,13 +134,16 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
 }
 
 fn open(team: &TeamDir) -> Result<(Desk, Memory), RunError> {
-    Desk::open(team, &Recipient::Lead, false).map_err(|error| match error {
+    let opened = Desk::open(team, &Recipient::Lead, false).map_err(|error| match error {
         DeskError::Post(PostError::Join(holder @ JoinError::Held { .. })) => RunError::Held {
             folder: team.layout().root().display().to_string(),
             holder,
         },
         error @ (DeskError::Post(_) | DeskError::Memory(_)) => RunError::Desk(error),
-    })
+    })?;
+    // Nobody mourns a lead, so the next one speaks for it. The log only tells people.
+    let _ = crew::retell(team, &Recipient::Lead);
+    Ok(opened)
 }
 
 fn close(console: &Console, finish: Finish, return_answer: bool) -> Ended {

@@ -38,6 +38,9 @@ pub enum EventKind {
         incarnation: Incarnation,
         /// Its process.
         pid: u32,
+        /// Its role, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<String>,
     },
     /// A member entered a phase.
     State {

@@ -48,6 +48,7 @@ mod segment;
 mod stamp;
 mod tasks;
 mod team;
+mod untold;
 mod watch;
 
 pub use append::AppendError;

@@ -2,22 +2,27 @@
 
 use crate::error::{Context, PathError};
 use crate::file;
+use std::cell::Cell;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How often a busy lock is tried again at once before the waiting starts to sleep. Locks are
 /// held for microseconds, so most waits end here.
 const SPINS: u32 = 40;
+/// No more of the notes in a lock file is read: a program of ours leaves a few lines at most.
+const MOST_NOTED: u64 = 1 << 20;
 /// The longest sleep between two tries.
 const LONGEST_NAP: Duration = Duration::from_millis(2);
 
 /// A held lock. The kernel frees it when this value is dropped or its process dies.
 #[derive(Debug)]
 pub(crate) struct FileLock {
-    _file: File,
+    file: File,
+    /// How much is noted in the file, if that was looked at.
+    noted: Cell<u64>,
 }
 
 /// When to make sure that the locked file is the one others see.
@@ -76,10 +81,44 @@ impl FileLock {
             }
             // Somebody may have deleted the file while we waited: then others lock another one.
             let is_safe = care == Care::AfterWaiting && tries == 0;
-            if is_safe || is_at(&file, path)? {
-                return Ok(Self { _file: file });
+            let held = if is_safe {
+                Some(0)
+            } else {
+                size_at(&file, path)?
+            };
+            if let Some(size) = held {
+                let noted = Cell::new(size);
+                return Ok(Self { file, noted });
             }
             pause(&mut tries, started, wait, path)?;
+        }
+    }
+}
+
+/// Notes in the lock file. Only for locks that are not taken to append.
+impl FileLock {
+    /// What is noted. A note that cannot be read is none.
+    pub(crate) fn noted(&self) -> Vec<u8> {
+        let size = usize::try_from(self.noted.get().min(MOST_NOTED)).unwrap_or(0);
+        let mut bytes = vec![0; size];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => bytes,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&self, bytes: &[u8]) -> io::Result<()> {
+        let at = self.noted.get();
+        self.file.write_all_at(bytes, at)?;
+        self.noted.set(at + bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Takes all notes away. One that stays does no harm.
+    pub(crate) fn wipe(&self) {
+        if self.noted.get() > 0 && self.file.set_len(0).is_ok() {
+            self.noted.set(0);
         }
     }
 }
@@ -92,10 +131,18 @@ fn open(path: &Path) -> Result<File, PathError> {
 
 /// Whether `path` still names the open `file`.
 pub(crate) fn is_at(file: &File, path: &Path) -> Result<bool, PathError> {
+    Ok(size_at(file, path)?.is_some())
+}
+
+/// The size of the open `file`, if `path` still names it.
+fn size_at(file: &File, path: &Path) -> Result<Option<u64>, PathError> {
     let held = file.metadata().context("look at", path)?;
     match std::fs::symlink_metadata(path) {
-        Ok(found) => Ok(found.ino() == held.ino() && found.dev() == held.dev()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Ok(found) => {
+            let is_same = found.ino() == held.ino() && found.dev() == held.dev();
+            Ok(is_same.then_some(held.len()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(PathError::new("look at", path, error)),
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::atomic;
 use crate::error::PathError;
-use crate::lock::{FileLock, LockError};
+use crate::lock::LockError;
 use crate::team::TeamDir;
-use protocol::{Request, RequestFile, RequestId};
+use crate::untold;
+use protocol::{Request, RequestFile, RequestId, RequestStatus};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,13 +37,18 @@ pub enum RequestError {
 }
 
 impl TeamDir {
-    /// Stores a new request. Its identifier must not be taken.
+    /// Stores a new request and tells of it. Its identifier must not be taken.
     pub fn create_request(&self, request: &Request) -> Result<(), RequestError> {
         let path = self.layout.request(&request.id);
-        match atomic::create(&path, &encode(request), self.options.durability)? {
-            true => Ok(()),
-            false => Err(RequestError::Exists(request.id.clone())),
+        // The exclusive creation needs no lock; that it is told of does.
+        let lock = self.lock_requests()?;
+        let event = untold::made(request);
+        lock.announce(&event)?;
+        if !atomic::create(&path, &encode(request), self.options.durability)? {
+            return Err(RequestError::Exists(request.id.clone()));
         }
+        lock.tell([event].into_iter().chain(untold::ended(request)).collect());
+        Ok(())
     }
 
     /// The request `id` as it is now.
@@ -73,24 +79,30 @@ impl TeamDir {
         Ok(requests)
     }
 
-    /// Changes the request `id` under the lock of all requests. What `change` returns besides
+    /// Changes the request `id` under the lock of all requests, and tells of its end. What `change` returns besides
     /// the request is handed through; if that is an error nothing is written.
     pub fn update_request<T, E: From<RequestError>>(
         &self,
         id: &RequestId,
         change: impl FnOnce(Request) -> Result<(Request, T), E>,
     ) -> Result<T, E> {
-        let wait = self.options.lock_wait;
-        let _lock =
-            FileLock::acquire(&self.layout.requests_lock(), wait).map_err(RequestError::Lock)?;
+        let lock = self.lock_requests().map_err(RequestError::Lock)?;
         let before = self.request(id)?;
+        let was_pending = before.status() == RequestStatus::Pending;
         let (after, outcome) = change(before)?;
+        let end = untold::ended(&after).filter(|_| was_pending);
+        if let Some(end) = &end {
+            lock.announce(end).map_err(RequestError::File)?;
+        }
         atomic::replace(
             &self.layout.request(id),
             &encode(&after),
             self.options.durability,
         )
         .map_err(RequestError::File)?;
+        if let Some(end) = end {
+            lock.tell(vec![end]);
+        }
         Ok(outcome)
     }
 }

@@ -4,13 +4,13 @@ mod cache;
 
 pub(crate) use cache::TaskCache;
 
-use crate::Durability;
 use crate::atomic;
 use crate::error::PathError;
-use crate::lock::{FileLock, LockError};
+use crate::lock::LockError;
 use crate::paths::Layout;
 use crate::team::TeamDir;
-use protocol::{Task, TaskId};
+use crate::untold::{Telling, about};
+use protocol::{EventKind, Party, Task, TaskId};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,10 +40,8 @@ pub enum TaskError {
 /// The board under its lock: nobody else changes a task while this lives.
 #[derive(Debug)]
 pub struct LockedBoard<'a> {
-    layout: &'a Layout,
-    cache: &'a TaskCache,
-    durability: Durability,
-    _lock: FileLock,
+    team: &'a TeamDir,
+    lock: Telling<'a>,
 }
 
 impl TeamDir {
@@ -61,21 +59,16 @@ impl TeamDir {
 
     /// Takes the board's lock, to change tasks.
     pub fn lock_board(&self) -> Result<LockedBoard<'_>, LockError> {
-        let lock = FileLock::acquire(&self.layout.tasks_lock(), self.options.lock_wait)?;
-        Ok(LockedBoard {
-            layout: &self.layout,
-            cache: &self.tasks,
-            durability: self.options.durability,
-            _lock: lock,
-        })
+        let path = self.layout.tasks_lock();
+        let lock = Telling::take(self, path, |noted| self.task_events_after(noted))?;
+        Ok(LockedBoard { team: self, lock })
     }
 }
 
 impl LockedBoard<'_> {
     /// The task `id`.
     pub fn get(&self, id: TaskId) -> Result<Arc<Task>, TaskError> {
-        let task = self.cache.get(self.layout, id)?;
-        task.ok_or(TaskError::Unknown(id))
+        self.team.task(id)
     }
 
     /// All tasks by number. A file that is no task is an error.
@@ -85,7 +78,7 @@ impl LockedBoard<'_> {
 
     /// All tasks by number, and an error for each file that is none.
     pub fn look(&self) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
-        self.cache.all(self.layout)
+        self.team.tasks()
     }
 
     /// Stores a new task under a number no task ever had. `make` gets the number.
@@ -106,29 +99,54 @@ impl LockedBoard<'_> {
             // The number is used up before the file exists: a crash in between leaves a gap, and
             // never the same number twice.
             self.write_last(id)?;
-            let path = self.layout.task(id);
-            let created = atomic::create(&path, &encode(&task), self.durability);
+            let path = self.team.layout.task(id);
+            let events = about(&task, 0);
+            self.announce(&events)?;
+            let created = atomic::create(&path, &encode(&task), self.team.options.durability);
             if created.map_err(TaskError::from)? {
+                self.lock.tell(events);
                 return Ok(task);
             }
             last = id;
         }
     }
 
-    /// Stores a changed task.
-    pub fn put(&self, task: &Task) -> Result<(), TaskError> {
-        let path = self.layout.task(task.id);
-        Ok(atomic::replace(&path, &encode(task), self.durability)?)
+    /// Stores a changed task, and tells what was done to it since its history had `known` lines.
+    pub fn put(&self, task: &Task, known: usize) -> Result<(), TaskError> {
+        let path = self.team.layout.task(task.id);
+        let events = about(task, known);
+        self.announce(&events)?;
+        atomic::replace(&path, &encode(task), self.team.options.durability)?;
+        self.lock.tell(events);
+        Ok(())
     }
 
     /// Removes a task's file. Its number is not given out again.
-    pub fn remove(&self, id: TaskId) -> Result<(), TaskError> {
-        let path = self.layout.task(id);
+    pub fn remove(&self, id: TaskId, by: &Party) -> Result<(), TaskError> {
+        let event = EventKind::Task {
+            task: id,
+            action: "deleted".to_owned(),
+            by: by.clone(),
+            status: None,
+            owner: None,
+        };
+        self.announce(std::slice::from_ref(&event))?;
+        let path = self.team.layout.task(id);
         std::fs::remove_file(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TaskError::Unknown(id),
             _ => PathError::new("delete", &path, error).into(),
         })?;
-        Ok(atomic::sync_parent(&path, self.durability)?)
+        atomic::sync_parent(&path, self.team.options.durability)?;
+        self.lock.tell(vec![event]);
+        Ok(())
+    }
+
+    /// The last of the events is enough: whoever finds it looks at the task itself.
+    fn announce(&self, events: &[EventKind]) -> Result<(), TaskError> {
+        if let Some(event) = events.last() {
+            self.lock.announce(event)?;
+        }
+        Ok(())
     }
 
     /// The first number after `last` that no file bears: one may have been made by hand.
@@ -136,11 +154,11 @@ impl LockedBoard<'_> {
         let mut id = last;
         loop {
             let next = id.0.checked_add(1).ok_or_else(|| TaskError::Invalid {
-                path: self.layout.last_task(),
+                path: self.team.layout.last_task(),
                 reason: format!("there is no number after {id}"),
             })?;
             id = TaskId(next);
-            let path = self.layout.task(id);
+            let path = self.team.layout.task(id);
             match std::fs::symlink_metadata(&path) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(id),
@@ -152,7 +170,7 @@ impl LockedBoard<'_> {
     /// The highest number given out so far. The note of it spares a look at every file; without
     /// a readable note the files are counted.
     fn last_id(&self) -> Result<TaskId, TaskError> {
-        let path = self.layout.last_task();
+        let path = self.team.layout.last_task();
         let noted = match std::fs::read_to_string(&path) {
             Ok(text) => text.trim().parse().ok(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -160,14 +178,18 @@ impl LockedBoard<'_> {
         };
         match noted {
             Some(last) => Ok(TaskId(last)),
-            None => Ok(ids(self.layout)?.pop().unwrap_or(TaskId(0))),
+            None => Ok(ids(&self.team.layout)?.pop().unwrap_or(TaskId(0))),
         }
     }
 
     fn write_last(&self, id: TaskId) -> Result<(), TaskError> {
         let text = format!("{id}\n");
-        let path = self.layout.last_task();
-        Ok(atomic::replace(&path, text.as_bytes(), self.durability)?)
+        let path = self.team.layout.last_task();
+        Ok(atomic::replace(
+            &path,
+            text.as_bytes(),
+            self.team.options.durability,
+        )?)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The event log, replayed: who there is, what is on the board, how much mail went where.
 //!
-//! Nothing depends on events, so a process that is killed between a change and the event about it
-//! leaves the event out. Everything else the log tells: replaying it gives the roster, the board and
-//! the counts of messages that the files show.
+//! A process may be killed between a change and the event about it. What it did not tell is told
+//! by whoever takes the same lock next (tasks, requests), mourns it (its death), or comes after it
+//! (its mail). So replaying the log of a team at rest gives the roster, the board and the counts of
+//! messages that the files show.
 
 use protocol::{
     Event, EventKind, EventLine, Incarnation, MessageId, Party, Phase, Recipient, RequestId,
@@ -149,9 +150,13 @@ impl Replay {
             EventKind::Ready {
                 member,
                 incarnation,
+                role,
                 ..
+            } => {
+                let (life, _) = self.life(member, incarnation);
+                life.role = role.or(life.role.take());
             }
-            | EventKind::Restart {
+            EventKind::Restart {
                 member,
                 incarnation,
                 ..

@@ -92,6 +92,7 @@ impl Practice<'_> {
             member: Recipient::Member(self.name.clone()),
             incarnation: self.post.guard().incarnation(),
             pid: std::process::id(),
+            role: None,
         })?;
         let started = Instant::now();
         while started.elapsed() < LIFETIME && self.team.layout().config().exists() {

@@ -16,7 +16,6 @@ pub fn create(team: &TeamDir, me: &Me, new: &NewTask) -> Result<Task, BoardError
         let task = board.create(id, new.clone(), &me.party, now())?;
         Ok::<_, BoardError>(task)
     })?;
-    locked.tell(&task, 0);
     Ok(task)
 }
 
@@ -32,7 +31,6 @@ pub fn delete(team: &TeamDir, me: &Me, id: TaskId) -> Result<Task, BoardError> {
         let known = task.history.len().saturating_sub(1);
         locked.store(task, known)?;
     }
-    locked.files.remove(id)?;
-    locked.tell_deleted(id, &me.party);
+    locked.files.remove(id, &me.party)?;
     Ok(deleted.task)
 }

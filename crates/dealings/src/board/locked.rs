@@ -2,14 +2,13 @@
 
 use super::{BoardError, BoardLook};
 use coordination::Board;
-use protocol::{EventKind, Party, Task, TaskId};
+use protocol::{Task, TaskId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use teamdir::{LockedBoard, TaskError, TeamDir};
 
 /// The board while nobody else can change it.
 pub(super) struct Locked<'a> {
-    team: &'a TeamDir,
     pub(super) files: LockedBoard<'a>,
 }
 
@@ -19,7 +18,7 @@ type Found = BTreeMap<TaskId, Arc<Task>>;
 impl<'a> Locked<'a> {
     pub(super) fn take(team: &'a TeamDir) -> Result<Self, BoardError> {
         let files = team.lock_board()?;
-        Ok(Self { team, files })
+        Ok(Self { files })
     }
 
     /// Everything that is a task.
@@ -91,38 +90,6 @@ impl<'a> Locked<'a> {
 
     /// Replaces a task's file and tells what was done to it since its history had `known` lines.
     pub(super) fn store(&self, task: &Task, known: usize) -> Result<(), BoardError> {
-        self.files.put(task)?;
-        self.tell(task, known);
-        Ok(())
-    }
-
-    /// Makes events of the lines of a task's history after the first `known`. They are written
-    /// under the lock, so that their order is that of the changes.
-    pub(super) fn tell(&self, task: &Task, known: usize) {
-        for line in task.history.iter().skip(known) {
-            self.event(EventKind::Task {
-                task: task.id,
-                action: line.action.clone(),
-                by: line.by.clone(),
-                status: Some(task.status),
-                owner: task.owner.0.clone(),
-            });
-        }
-    }
-
-    /// Tells that a task is on the board no more.
-    pub(super) fn tell_deleted(&self, task: TaskId, by: &Party) {
-        self.event(EventKind::Task {
-            task,
-            action: "deleted".to_owned(),
-            by: by.clone(),
-            status: None,
-            owner: None,
-        });
-    }
-
-    fn event(&self, kind: EventKind) {
-        // The change is stored: that it could not be told of is no reason to call it failed.
-        let _ = self.team.log_event(kind);
+        Ok(self.files.put(task, known)?)
     }
 }

@@ -1,6 +1,6 @@
 //! Plans: submitting and deciding.
 
-use super::{change, create, note_new};
+use super::{change, create};
 use crate::{Me, post};
 use coordination::{
     Addressee, ExpireReason, OpenPlanRefusal, Opening, Response, Verdict, WhyIgnored, answer,
@@ -146,10 +146,7 @@ pub fn record_plan(team: &TeamDir, message: &Message) -> Result<Option<Request>,
     };
     let request = open_plan(opening, None, plan)?;
     match team.create_request(&request) {
-        Ok(()) => {
-            note_new(team, &request);
-            Ok(Some(request))
-        }
+        Ok(()) => Ok(Some(request)),
         Err(RequestError::Exists(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -62,7 +62,7 @@ pub(super) fn claim(args: &Args, work: &Claim) -> anyhow::Result<()> {
         let locked = team.lock_board()?;
         let task = locked.get(id)?;
         match board::claim(&task, &[], &claimant, now()) {
-            Ok(claimed) => locked.put(&claimed)?,
+            Ok(claimed) => locked.put(&claimed, claimed.history.len().saturating_sub(1))?,
             Err(_) => continue,
         }
         drop(locked);

@@ -1,7 +1,7 @@
 //! The roster and the board changed by several processes at once.
 
 use crate::support::{LIMIT, TestTeam, is_long};
-use protocol::{Task, TaskStatus};
+use protocol::{Party, Task, TaskStatus};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use test_support::Worker;
@@ -110,6 +110,6 @@ fn four_processes_creating_250_tasks_each_make_1000() {
     // A number is not given out again, not even that of a deleted task.
     let board = team.team.lock_board().unwrap();
     let last = tasks.last().unwrap().as_ref().unwrap().id;
-    board.remove(last).unwrap();
+    board.remove(last, &Party::Lead).unwrap();
     assert!(board.create(|id| Task::new(id, "next")).unwrap().id > last);
 }

@@ -160,7 +160,7 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &looked));
         let mut changed = Task::clone(&first);
         "two".clone_into(&mut changed.subject);
-        board.put(&changed).unwrap();
+        board.put(&changed, 0).unwrap();
         assert_eq!(board.get(id).unwrap().subject, "two");
         assert_eq!(team.tasks().unwrap().remove(0).unwrap().subject, "two");
     }
@@ -190,7 +190,7 @@ mod tests {
             settle(&team, id);
         }
         assert_eq!(team.tasks().unwrap().len(), 2);
-        board.remove(TaskId(1)).unwrap();
+        board.remove(TaskId(1), &protocol::Party::Lead).unwrap();
         std::fs::write(team.layout.task(TaskId(2)), "{").unwrap();
         let looked = team.tasks().unwrap();
         assert!(matches!(

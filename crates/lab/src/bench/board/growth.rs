@@ -163,7 +163,7 @@ impl Sized {
         let mut task = Task::new(claimed.id, &claimed.subject);
         task.description = claimed.description;
         task.blocked_by = claimed.blocked_by;
-        Ok(self.team.lock_board()?.put(&task)?)
+        Ok(self.team.lock_board()?.put(&task, task.history.len())?)
     }
 
     /// The whole board in words.

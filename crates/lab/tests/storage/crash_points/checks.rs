@@ -3,8 +3,8 @@
 use super::{Struck, later};
 use crate::support::TestTeam;
 use protocol::{
-    Body, Incarnation, Message, MessageId, Party, RequestId, RequestStatus, Sender, Task, TaskId,
-    TaskStatus,
+    Body, EventKind, EventLine, Incarnation, Message, MessageId, Party, RequestId, RequestStatus,
+    Sender, Task, TaskId, TaskStatus,
 };
 use std::io::Write;
 use std::time::Instant;
@@ -111,7 +111,11 @@ fn request_id() -> RequestId {
 
 pub(super) fn request_whole(team: &TestTeam, struck: Struck) {
     match team.team.request(&request_id()) {
-        Ok(request) => assert_eq!(request.status(), RequestStatus::Pending),
+        Ok(request) => {
+            assert_eq!(request.status(), RequestStatus::Pending);
+            let is_told = |kind: &EventKind| matches!(kind, EventKind::Request { .. });
+            assert!(told(&later(team)).iter().any(is_told), "made, but not told");
+        }
         Err(RequestError::Unknown(_)) => assert_ne!(struck, Struck::Exited { done: true }),
         Err(error) => panic!("{error}"),
     }
@@ -141,6 +145,27 @@ pub(super) fn request_answered_or_not(team: &TestTeam, struck: Struck) {
             Ok::<_, RequestError>((request, ()))
         })
         .unwrap();
+    let last = told(&team).into_iter().filter_map(|kind| match kind {
+        EventKind::Request { .. } => Some(RequestStatus::Pending),
+        EventKind::Resolve { status, .. } => Some(status),
+        _ => None,
+    });
+    // Whoever repeats the story begins with the question.
+    assert_eq!(last.last(), Some(status), "the log tells something else");
+}
+
+/// All events, after somebody has looked after what the killed did not tell.
+fn told(team: &TestTeam) -> Vec<EventKind> {
+    team.team.tell_untold().unwrap();
+    let mut told = Vec::new();
+    team.team
+        .read_events(|line| {
+            if let EventLine::Known(event) = EventLine::decode(line) {
+                told.push(event.kind);
+            }
+        })
+        .unwrap();
+    told
 }
 
 pub(super) fn one_task(team: &TestTeam) {
@@ -167,7 +192,23 @@ fn state(team: &TestTeam) -> (TaskStatus, Option<Party>, String) {
     let team = later(team);
     let board = team.team.lock_board().unwrap();
     let task = board.get(TaskId(1)).unwrap();
+    drop(board);
     let last = task.history.last().map(|line| line.action.clone());
+    // What the log tells last is what the file says; a task that was never told of has no history.
+    let story = told(&team).into_iter().filter_map(|kind| match kind {
+        EventKind::Task {
+            task: TaskId(1),
+            action,
+            status,
+            owner,
+            ..
+        } => Some((action, status, owner)),
+        _ => None,
+    });
+    let file = last
+        .clone()
+        .map(|last| (last, Some(task.status), task.owner.0.clone()));
+    assert_eq!(story.last(), file, "the log tells something else");
     (task.status, task.owner.0.clone(), last.unwrap_or_default())
 }
 

@@ -1,0 +1,95 @@
+//! A team in words, twice: as its files show it, and as its history tells it.
+
+use protocol::{JournalLine, JournalRecord, Party, Recipient};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use teamdir::TeamDir;
+use test_support::try_wait_for;
+use view::Replay;
+
+/// How long history and files may take to agree.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A team in words: by its files and processes, or by its history.
+pub(crate) type Picture = BTreeSet<String>;
+
+/// What the files and the processes show.
+fn seen(team: &TeamDir) -> Picture {
+    let mut picture = Picture::new();
+    let views = crew::views(team).unwrap();
+    for view in &views {
+        let (name, role) = (&view.member.name, &view.member.role);
+        let life = view.member.incarnation;
+        picture.insert(format!("{name} ({role}) {} in life {life}", view.state));
+    }
+    for task in team.tasks().unwrap() {
+        let task = task.unwrap();
+        let owner = task.owner.0.as_ref().map_or("nobody", Party::as_str);
+        picture.insert(format!("task {} {:?} of {owner}", task.id, task.status));
+    }
+    for request in team.requests().unwrap() {
+        let request = request.unwrap();
+        picture.insert(format!("request {} {:?}", request.id, request.status()));
+    }
+    let members = views.iter();
+    let owners = members.map(|view| Recipient::Member(view.member.name.clone()));
+    for owner in owners.chain([Recipient::Lead]) {
+        let unread = team.peek(&owner, |_, _| {}).unwrap();
+        let read = journal(team, &owner).len();
+        picture.insert(format!("{owner} has {read} read and {unread} unread"));
+    }
+    picture
+}
+
+/// The messages in a journal.
+fn journal(team: &TeamDir, owner: &Recipient) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    team.read_journal(owner, |_, line| {
+        if let JournalLine::Known(JournalRecord::Mail(record)) = line {
+            ids.extend(record.mail.iter().map(|entry| entry.id.to_string()));
+        }
+    })
+    .unwrap();
+    ids
+}
+
+/// What the history adds up to.
+fn told(team: &TeamDir) -> Picture {
+    let mut replay = Replay::default();
+    team.read_events(|line| replay.line(line)).unwrap();
+    assert_eq!(replay.broken, 0);
+    let mut picture = Picture::new();
+    let mut owners = vec![Recipient::Lead];
+    for (member, life) in &replay.members {
+        if *member == Recipient::Lead {
+            continue;
+        }
+        owners.push(member.clone());
+        let role = life.role.as_deref().unwrap_or("?");
+        let (word, number) = (life.word(), life.incarnation);
+        picture.insert(format!("{member} ({role}) {word} in life {number}"));
+    }
+    for (id, work) in &replay.tasks {
+        let owner = work.owner.as_ref().map_or("nobody", Party::as_str);
+        picture.insert(format!("task {id} {:?} of {owner}", work.status));
+    }
+    for (id, status) in &replay.requests {
+        picture.insert(format!("request {id} {status:?}"));
+    }
+    for owner in owners {
+        let mail = replay.mail.get(&owner).cloned().unwrap_or_default();
+        let (read, unread) = (mail.delivered(), mail.sent() - mail.delivered());
+        picture.insert(format!("{owner} has {read} read and {unread} unread"));
+    }
+    picture
+}
+
+/// Waits until history and files tell the same, and shows what is different if they never do.
+#[track_caller]
+pub(crate) fn assert_same(team: &TeamDir) -> Picture {
+    let same = || Some(seen(team)).filter(|seen| *seen == told(team));
+    if let Some(picture) = try_wait_for(LIMIT, same) {
+        return picture;
+    }
+    panic!("files: {:#?}\nhistory: {:#?}", seen(team), told(team));
+}
