@@ -145,13 +145,17 @@ pub(super) fn request_answered_or_not(team: &TestTeam, struck: Struck) {
             Ok::<_, RequestError>((request, ()))
         })
         .unwrap();
-    let last = told(&team).into_iter().filter_map(|kind| match kind {
+    let mut last = told(&team).into_iter().filter_map(|kind| match kind {
         EventKind::Request { .. } => Some(RequestStatus::Pending),
         EventKind::Resolve { status, .. } => Some(status),
         _ => None,
     });
     // Whoever repeats the story begins with the question.
-    assert_eq!(last.last(), Some(status), "the log tells something else");
+    assert_eq!(
+        last.next_back(),
+        Some(status),
+        "the log tells something else"
+    );
 }
 
 /// All events, after somebody has looked after what the killed did not tell.
@@ -195,7 +199,7 @@ fn state(team: &TestTeam) -> (TaskStatus, Option<Party>, String) {
     drop(board);
     let last = task.history.last().map(|line| line.action.clone());
     // What the log tells last is what the file says; a task that was never told of has no history.
-    let story = told(&team).into_iter().filter_map(|kind| match kind {
+    let mut story = told(&team).into_iter().filter_map(|kind| match kind {
         EventKind::Task {
             task: TaskId(1),
             action,
@@ -208,7 +212,7 @@ fn state(team: &TestTeam) -> (TaskStatus, Option<Party>, String) {
     let file = last
         .clone()
         .map(|last| (last, Some(task.status), task.owner.0.clone()));
-    assert_eq!(story.last(), file, "the log tells something else");
+    assert_eq!(story.next_back(), file, "the log tells something else");
     (task.status, task.owner.0.clone(), last.unwrap_or_default())
 }
 
