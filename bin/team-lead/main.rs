@@ -60,7 +60,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         Verb::Kill(wish) => process::kill(&open(args)?, args, wish),
         Verb::Restart(wish) => process::restart(&open(args)?, args, wish),
         Verb::Logs(wish) => logs::show(&open(args)?, args, wish),
-        Verb::Task(wish) => task::run(&open(args)?, args, wish),
+        Verb::Task(wish) => task::run(args, wish),
         Verb::Wait(wish) => wait::run(&open(args)?, args, wish),
         Verb::Events(wish) => events::show(&open(args)?, args, wish),
         Verb::Costs(wish) => costs::run(&open(args)?, args, wish),

@@ -1,7 +1,8 @@
 //! `status`: the team as the files and the operating system show it.
 
 use crate::cli::Args;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
+use crate::names;
 use crate::out::{plain, print};
 use crate::span::words as span;
 use coordination::MemberState;
@@ -18,6 +19,7 @@ use teamdir::{Liveness, TeamDir, now};
 #[command(after_help = "\
 Examples:
   team-lead status
+  kill -9 $(team-lead status --pid alice)
   team-lead status --json | jq -r '.members[] | select(.state == \"dead\") | .name'
 
 States: starting, working, waiting (for a plan, a background command, a rate limit or a budget),
@@ -27,7 +29,11 @@ that nobody has noticed, and tasks of the dead go back to the board.
 
 With --json: {\"team_name\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
 \"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"tokens\", \"cost\", ...}]}.")]
-pub(crate) struct Status {}
+pub(crate) struct Status {
+    /// Print the process number of this member and nothing else.
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pid: Option<String>,
+}
 
 /// The lead's process and what it says of itself.
 struct Lead {
@@ -36,12 +42,15 @@ struct Lead {
     unread: usize,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Status) -> Result<(), Failure> {
+pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Status) -> Result<(), Failure> {
     let repairs = crew::repair(team);
     for problem in &repairs.problems {
         args.note(&format!("warning: {problem}"));
     }
     let views = crew::views(team)?;
+    if let Some(name) = &wish.pid {
+        return print(&pid(team, &views, name)?.to_string());
+    }
     let lead = look_at_lead(team)?;
     let team_name = &team.roster()?.team_name;
     // What cannot be read is for `budget` and `costs` to complain about.
@@ -62,6 +71,21 @@ pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Status) -> Result<(), Fai
             .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
     );
     print(&lines.join("\n"))
+}
+
+/// The process of one member, or of the lead.
+fn pid(team: &TeamDir, views: &[MemberView], name: &str) -> Result<u32, Failure> {
+    let owner = names::recipient(&*team.roster()?, name)?;
+    let holder = match &owner {
+        Recipient::Lead => look_at_lead(team)?.and_then(|lead| lead.holder),
+        Recipient::Member(name) => {
+            let view = views.iter().find(|view| view.member.name == *name);
+            view.and_then(|view| view.holder.clone())
+        }
+    };
+    holder.map(|holder| holder.pid).ok_or_else(|| {
+        Failure::new(Kind::Refused, format!("'{owner}' does not run")).hint("team-lead status")
+    })
 }
 
 fn look_at_lead(team: &TeamDir) -> Result<Option<Lead>, Failure> {

@@ -5,11 +5,10 @@ mod change;
 mod graph;
 mod look;
 
-use crate::cli::Args;
+use crate::cli::{Args, open, open_or_create};
 use crate::failure::{Failure, Kind};
 use dealings::BoardError;
 use protocol::TaskId;
-use teamdir::TeamDir;
 
 /// The task board: create, list, show, change, claim and finish tasks.
 #[derive(clap::Args)]
@@ -47,7 +46,14 @@ enum Verb {
     Graph(args::Graph),
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, task: &Task) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, task: &Task) -> Result<(), Failure> {
+    // The first goal may be there before anybody who works on it.
+    let begins = matches!(task.verb, Verb::Create(_));
+    let team = &if begins {
+        open_or_create(args)?
+    } else {
+        open(args)?
+    };
     // Whoever looks at the board takes back first what the dead still hold.
     crew::repair(team);
     match &task.verb {

@@ -1,67 +1,70 @@
-//! The commands of the README, typed one after the other in an empty folder.
+//! Every command in the README and in `docs/` works.
+//!
+//! - Blocks marked `sh` are typed one after the other into a shell, in an empty home folder, with
+//!   no variables of the machine. The programs are on the path only after `cargo install` put them
+//!   there. [`stage`] says what stands in for cargo and for providers of models.
+//! - Blocks marked `console` are commands with what they print, which is compared.
+//! - A command that stays open, as `team-lead watch`, gets a terminal of its own until the end.
+//! - `cargo test` in running text names tests that exist; `scripts/...` exist and have help; other
+//!   commands have the verbs and options that are written: see [`mentions`].
 
-use crate::support::Workspace;
-use std::process::Command;
+mod document;
+mod installation;
+mod mentions;
+mod stage;
 
-/// The lines of all shell blocks under a heading of the README.
-fn commands(heading: &str) -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    let (_, rest) = text.split_once(heading).expect("the heading is there");
-    let section = rest.split("\n## ").next().unwrap();
-    let mut lines = Vec::new();
-    let mut is_shell = false;
-    for line in section.lines() {
-        match line {
-            "```sh" => is_shell = true,
-            "```" => is_shell = false,
-            line if is_shell => lines.push(line.to_owned()),
-            _ => {}
+use document::{Block, documents};
+use stage::Stage;
+pub(crate) use stage::{programs, with_variable};
+
+/// Types all blocks of a document, and gives the stage back for a look at what they left.
+fn play(path: &str) -> Stage {
+    // The README itself says how to install.
+    let mut stage = if path == "README.md" {
+        Stage::new()
+    } else {
+        Stage::installed()
+    };
+    let mut count = 0;
+    for Block { language, text } in document::read(path).blocks() {
+        match language.as_str() {
+            "sh" => stage.type_block(&text),
+            "console" => stage.compare(&text),
+            "text shown" => stage.expect_shown(&text),
+            "text" => {}
+            "toml" => stage.configure(&text),
+            other => panic!("{path}: nobody knows how to check a block of {other:?}"),
         }
+        count += 1;
     }
-    assert!(!lines.is_empty(), "{heading} has commands");
-    lines
-}
-
-/// Types the lines into a shell that stops at the first one that fails.
-fn run(workspace: &Workspace, lines: &[String]) -> String {
-    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_team-lead"));
-    let folder = programs.parent().unwrap().display().to_string();
-    let path = std::env::var("PATH").unwrap();
-    let script = format!("set -ex\n{}\n", lines.join("\n"));
-    let output = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(workspace.path())
-        .env("PATH", format!("{folder}:{path}"))
-        .env("TEAM_MODEL", "offline")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{errors}");
-    said
+    assert!(count > 0, "{path} has no blocks");
+    stage.close();
+    stage
 }
 
 #[test]
-fn the_first_command_runs_a_team() {
-    let workspace = Workspace::new(&[]);
-    let mut lines = commands("## Start\n");
-    lines.retain(|line| line.starts_with("team-lead run '"));
-    assert_eq!(lines.len(), 1, "{lines:?}");
-    let said = run(&workspace, &lines);
-    assert!(said.contains("Sent message to bob"), "{said}");
+fn readme_can_be_typed_as_it_stands() {
+    let stage = play("README.md");
+    stage.said("Sent message to bob: \"Hello bob, this is alice (coder).\"");
+    stage.said("write_file was not run: you need an approved plan");
+    stage.said("[x] #2: Write two to 2.txt");
+    stage.said("'bob' agreed and is gone");
+    // The three real models were each asked, over their own protocol.
+    assert_eq!(
+        stage.models_asked(),
+        ["claude-sonnet-4-5", "gpt-5-mini", "qwen3"]
+    );
 }
 
 #[test]
-fn the_tour_can_be_typed_as_it_stands() {
-    let workspace = Workspace::new(&[]);
-    let mut lines = commands("## Five minutes with two terminals\n");
-    // The second terminal follows the log for as long as the tour takes.
-    lines.retain(|line| line != "team-lead logs alice -f");
-    let said = run(&workspace, &lines);
-    for done in ["a.txt", "1.txt", "2.txt"] {
-        assert!(workspace.path().join(done).exists(), "{done}\n{said}");
+fn the_other_documents_can_be_typed_as_they_stand() {
+    let others = documents().into_iter().filter(|path| path != "README.md");
+    let mut played = 0;
+    for path in others {
+        if document::read(&path).blocks().next().is_some() {
+            play(&path);
+        }
+        played += 1;
     }
-    assert!(said.contains("[x] #2: Write two to 2.txt"), "{said}");
-    assert!(said.contains("Plan approved for 'carol'"), "{said}");
+    assert!(played > 3, "docs/ has documents");
 }

@@ -49,8 +49,15 @@ fn mail_reaches_a_member_through_its_death() {
     workspace.lead(&["wait"]).has_code(exit::DONE);
     assert_eq!(letters(&workspace, "idle_notification").len(), 1);
 
+    let pid = workspace.lead(&["status", "--pid", "Alice"]);
+    assert_eq!(
+        pid.has_code(exit::DONE).out,
+        format!("{}\n", alice.status()["pid"])
+    );
     alice.kill9();
     alice.wait_for_state("dead");
+    let pid = workspace.lead(&["status", "--pid", "alice"]);
+    pid.complains(exit::FAILED, "'alice' does not run", "team-lead status");
     workspace.lead(&["wait"]).has_code(exit::TEAM_FAILED);
     workspace
         .lead(&["send", "alice", "Write again to two.txt"])

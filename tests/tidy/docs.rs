@@ -4,8 +4,22 @@ use crate::sources::{crates, read, root, sources, test_files};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The documents whose links are checked. The first may be absent while it is being written.
+/// The documents whose links are checked, besides those in `docs/`.
 const DOCUMENTS: [&str; 3] = ["README.md", "crates/README.md", "crates/protocol/README.md"];
+
+/// All of them, by their paths in the repository.
+fn documents() -> Vec<String> {
+    let entries = std::fs::read_dir(root().join("docs")).expect("there are documents");
+    let entries = entries.map(|entry| entry.expect("it can be listed").path());
+    let names = entries.filter_map(|path| path.file_name()?.to_str().map(str::to_owned));
+    let more = names.filter(|name| name.ends_with(".md"));
+    let more = more.map(|name| format!("docs/{name}"));
+    DOCUMENTS
+        .map(str::to_owned)
+        .into_iter()
+        .chain(more)
+        .collect()
+}
 
 #[test]
 fn the_code_map_has_every_crate_and_no_other() {
@@ -25,13 +39,10 @@ fn the_code_map_has_every_crate_and_no_other() {
 
 #[test]
 fn links_lead_somewhere() {
-    for document in DOCUMENTS {
-        let path = root().join(document);
-        if document == "README.md" && !path.exists() {
-            continue;
-        }
+    for document in documents() {
+        let path = root().join(&document);
         let folder = path.parent().expect("a document lies in a folder");
-        for target in links(&read(document)) {
+        for target in links(&read(&document)) {
             assert!(
                 leads_somewhere(folder, &target),
                 "{document}: the link to {target} leads nowhere"

@@ -22,12 +22,15 @@ pub const INTERRUPTED: u8 = 130;
 /// Every code with its meaning, in the words of the help text.
 pub const ALL: &[(u8, &str)] = &[
     (DONE, "done"),
-    (FAILED, "failed"),
+    (FAILED, "failed, refused, or a member still runs"),
     (USAGE, "wrong use"),
     (NOT_FOUND, "no such team, member, request or task"),
     (TIMED_OUT, "timed out"),
     (TEAM_FAILED, "finished, but a teammate or task failed"),
     (BUDGET, "budget reached"),
-    (HELD, "another lead holds the folder"),
-    (INTERRUPTED, "interrupted"),
+    (
+        HELD,
+        "another lead holds the folder, or another process the member",
+    ),
+    (INTERRUPTED, "interrupted by Ctrl-C"),
 ];

@@ -5,6 +5,7 @@
 //!   with a limit. No other code of the tests sleeps.
 //! - [`Worker`] is a child process whose output lines are read with a limit,
 //!   and which never outlives its test. [`Rng`] chooses moments by a seed.
+//! - [`AtTerminal`] is a program at a terminal of its own.
 //! - [`TempTeam`] is a team in a folder of its own, deleted on drop.
 //! - [`faults`] runs a command and, at a chosen system call of a marked
 //!   region, kills it, tears a write or makes the call fail.
@@ -20,10 +21,12 @@ pub mod llm_server;
 mod process;
 mod rng;
 mod team;
+mod terminal;
 mod wait;
 
 pub use disk::{LoopDisk, Skip, SmallDisk, skip_with_a_word};
 pub use process::Worker;
 pub use rng::Rng;
 pub use team::TempTeam;
+pub use terminal::AtTerminal;
 pub use wait::{try_wait_for, wait_for, wait_until};

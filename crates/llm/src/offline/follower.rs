@@ -32,6 +32,8 @@ pub(super) struct Follower<'a> {
     pub(super) jobs: Vec<Job>,
     pub(super) pool: Vec<Entry>,
     pub(super) known: Known,
+    /// What it was asked to do so far, for someone who asks what it remembers.
+    asked: Vec<String>,
     /// Whether the conversation begins with a summary of this model's own, which
     /// has all that came before it.
     restored: bool,
@@ -44,6 +46,7 @@ impl<'a> Follower<'a> {
             jobs: Vec::new(),
             pool: Vec::new(),
             known: Known::default(),
+            asked: Vec::new(),
             restored: false,
         }
     }
@@ -66,7 +69,7 @@ impl<'a> Follower<'a> {
         let parsed = grammar::parse(text, &mut self.known);
         let mut steps = plan::steps(&parsed.intents, &self.me);
         if parsed.intents.is_empty() && words::is_question(text) {
-            steps.push(Step::Note(words::status(&self.me)));
+            steps.push(Step::Note(self.open_answer(text)));
         } else {
             steps.extend(
                 parsed
@@ -77,6 +80,8 @@ impl<'a> Follower<'a> {
         }
         if parsed.intents.is_empty() {
             steps.push(Step::Note(words::EXAMPLES.to_owned()));
+        } else {
+            self.asked.push(text.to_owned());
         }
         let topic = parsed.intents.iter().find_map(topic);
         self.jobs.push(Job {
@@ -121,7 +126,7 @@ impl<'a> Follower<'a> {
         }
         let mut steps = plan::steps(&parsed.intents, &self.me);
         if parsed.intents.is_empty() && (asks || words::is_greeting(text)) {
-            steps.push(Step::Note(words::status(&self.me)));
+            steps.push(Step::Note(self.open_answer(text)));
         } else {
             steps.extend(
                 parsed
@@ -129,6 +134,9 @@ impl<'a> Follower<'a> {
                     .iter()
                     .map(|text| Step::Note(not_understood(text))),
             );
+        }
+        if !parsed.intents.is_empty() {
+            self.asked.push(text.to_owned());
         }
         let to = speaker;
         let answered = parsed.intents.iter().any(|intent| match intent {
@@ -144,6 +152,15 @@ impl<'a> Follower<'a> {
             topic,
             ..Job::new(steps)
         })
+    }
+
+    /// The answer to words that ask for no work.
+    fn open_answer(&self, text: &str) -> String {
+        if words::asks_for_memory(text) {
+            words::memory(&self.asked)
+        } else {
+            words::status(&self.me)
+        }
     }
 
     fn claimed(&mut self, id: i64, work: &str) {

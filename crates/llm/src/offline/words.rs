@@ -44,6 +44,15 @@ pub(super) fn status(me: &Me<'_>) -> String {
     )
 }
 
+/// What it was asked to do, the oldest first.
+pub(super) fn memory(asked: &[String]) -> String {
+    if asked.is_empty() {
+        return "Nobody has asked me to do anything yet.".to_owned();
+    }
+    let asked: Vec<String> = asked.iter().map(|text| format!("- {text}")).collect();
+    format!("I was asked, in this order:\n{}", asked.join("\n"))
+}
+
 fn first_word(text: &str) -> String {
     let word = text.split_whitespace().next().unwrap_or_default();
     word.trim_matches(|char: char| !char.is_alphanumeric())
@@ -52,6 +61,14 @@ fn first_word(text: &str) -> String {
 
 pub(super) fn is_question(text: &str) -> bool {
     text.contains('?') || text.to_lowercase().contains("your status")
+}
+
+/// Whether someone wants to know what it remembers.
+pub(super) fn asks_for_memory(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["remember", "so far"]
+        .iter()
+        .any(|word| text.contains(word))
 }
 
 pub(super) fn is_thanks(text: &str) -> bool {

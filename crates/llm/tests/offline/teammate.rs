@@ -249,3 +249,20 @@ fn a_claimed_task_is_done_or_said_not_to_be_and_closed() {
         "{text}"
     );
 }
+
+#[test]
+fn it_remembers_what_it_was_asked() {
+    let mut alice = Agent::teammate("alice", "coder");
+    alice.mail(json!([message("message", "lead", "What do you remember?")]));
+    let (_, text) = alice.turn();
+    assert_eq!(text, "Nobody has asked me to do anything yet.");
+    alice.mail(json!([message("message", "lead", "Write hello to a.txt")]));
+    alice.turn();
+    alice.mail(json!([message("message", "lead", "Run ls.")]));
+    alice.turn();
+    alice.mail(json!([message("message", "lead", "What do you remember?")]));
+    let (calls, text) = alice.turn();
+    let words = "I was asked, in this order:\n- Write hello to a.txt\n- Run ls.";
+    assert_eq!(text, words);
+    assert_eq!(replied(&calls), ["lead"]);
+}

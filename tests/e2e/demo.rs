@@ -1,0 +1,77 @@
+//! The tour by itself.
+
+use crate::readme::{programs, with_variable};
+use crate::support::LIMIT;
+use std::io::{Read, Write};
+use std::process::Command;
+use tempfile::TempDir;
+use test_support::{AtTerminal, wait_until};
+
+/// The demonstration with a folder of its own for what is temporary.
+fn demo(place: &TempDir) -> Command {
+    let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/demo"));
+    command.arg("--bin").arg(programs());
+    command
+        .env("TMPDIR", place.path())
+        .env("TERM", "xterm-256color");
+    command
+}
+
+/// Makes sure that neither a process nor a file is left.
+fn assert_nothing_left(place: &TempDir) {
+    let mark = format!("TMPDIR={}", place.path().display());
+    wait_until("the end of all processes", LIMIT, || {
+        with_variable(&mark).is_empty()
+    });
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_demonstration_runs_to_its_end() {
+    let place = tempfile::tempdir().unwrap();
+    let output = demo(&place).arg("--fast").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}\n{errors}");
+    for words in [
+        "Sent message to bob",
+        "Restarted 'alice' (life 2)",
+        "         - Write hello to a.txt",
+        "write_file was not run",
+        "Plan approved for 'carol'",
+        "[x] #2: Write two to 2.txt",
+        "'bob' agreed and is gone",
+    ] {
+        assert!(said.contains(words), "{words:?} is not in {said}");
+    }
+    assert!(
+        !said.contains('\x1b'),
+        "no colours without a terminal: {said}"
+    );
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn an_interrupted_demonstration_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let mut terminal = AtTerminal::start(demo(&place), 30, 100).unwrap();
+    let mut said = Vec::new();
+    // Two teammates run by then, and the tour makes a pause.
+    while !String::from_utf8_lossy(&said).contains("Lead: not running") {
+        let mut bytes = [0; 4096];
+        let count = terminal.person.read(&mut bytes).unwrap();
+        said.extend_from_slice(&bytes[..count]);
+    }
+    terminal.person.write_all(b"\x03").unwrap();
+    let mut code = None;
+    wait_until("the end of the demonstration", LIMIT, || {
+        code = terminal
+            .child
+            .try_wait()
+            .unwrap()
+            .map(|status| status.code());
+        code.is_some()
+    });
+    assert_eq!(code.flatten(), Some(130));
+    assert_nothing_left(&place);
+}

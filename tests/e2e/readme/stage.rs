@@ -1,0 +1,280 @@
+//! A machine on which nobody has used the programs before: an empty home folder, and a clone.
+//!
+//! Three things are played:
+//!
+//! - **cargo** is a shell script. `cargo install` puts the two programs that `cargo test` has built
+//!   where cargo would put them, `cargo build --release` links them, everything else does nothing.
+//!   [`super::installation`] makes sure that the real one would install the same.
+//! - **Providers of models** are a server on the loopback interface that speaks their protocols.
+//! - **Scripts** that run for long are only asked for their help; `super::super::demo` runs the
+//!   demonstration.
+
+use crate::readme::document::root;
+use crate::support::LIMIT;
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+use test_support::AtTerminal;
+use test_support::llm_server::{LlmServer, ServerReply};
+use test_support::wait_until;
+
+const CARGO: &str = r#"#!/bin/sh
+case "$*" in
+"install --path . --locked")
+    [ -f Cargo.toml ] || exit 1
+    mkdir -p "$HOME/.cargo/bin"
+    ln -sf "$PROGRAMS/team-lead" "$PROGRAMS/teammate" "$HOME/.cargo/bin" ;;
+"build --release "*) mkdir -p target && ln -sfn "$PROGRAMS" target/release ;;
+esac
+"#;
+
+/// Where the README says that a local server listens.
+const LOCAL_SERVER: &str = "http://localhost:11434/v1";
+
+/// The folder of the programs that `cargo test` has built.
+pub(crate) fn programs() -> &'static Path {
+    let program = Path::new(env!("CARGO_BIN_EXE_team-lead"));
+    program.parent().unwrap()
+}
+
+pub(crate) struct Stage {
+    home: TempDir,
+    server: LlmServer,
+    said: String,
+    folders: BTreeSet<PathBuf>,
+    open: Vec<AtTerminal>,
+}
+
+impl Stage {
+    /// A home with a clone of this repository, in which the reader stands.
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let clone = home.path().join("clone");
+        let stubs = home.path().join("stubs");
+        std::fs::create_dir(&clone).unwrap();
+        std::fs::create_dir(&stubs).unwrap();
+        for name in [
+            "Cargo.toml",
+            "Cargo.lock",
+            "README.md",
+            "crates",
+            "scripts",
+            "tests",
+        ] {
+            symlink(root().join(name), clone.join(name)).unwrap();
+        }
+        program(&stubs.join("cargo"), CARGO);
+        if Command::new("jq").arg("--version").output().is_err() {
+            program(&stubs.join("jq"), "#!/bin/sh\ncat >/dev/null\n");
+        }
+        std::fs::write(home.path().join("cwd"), clone.to_str().unwrap()).unwrap();
+        let server = LlmServer::start();
+        server.always("readme", ServerReply::text("Done."));
+        Self {
+            home,
+            server,
+            said: String::new(),
+            folders: BTreeSet::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// The same after the first command of the README.
+    pub(crate) fn installed() -> Self {
+        let mut stage = Self::new();
+        stage.type_block("cargo install --path . --locked\nmkdir ~/work\ncd ~/work\n");
+        stage
+    }
+
+    /// Types the lines of a block. All of them have to succeed.
+    pub(crate) fn type_block(&mut self, text: &str) {
+        let mut lines = Vec::new();
+        for line in text.lines() {
+            if stays_open(line) {
+                self.run(&lines.join("\n"));
+                lines.clear();
+                self.start(line);
+            } else {
+                lines.push(self.playable(line));
+            }
+        }
+        self.run(&lines.join("\n"));
+    }
+
+    /// Types the commands of a block that shows what they print, and compares that.
+    pub(crate) fn compare(&mut self, text: &str) {
+        let mut blocks = text.split("$ ");
+        assert_eq!(blocks.next(), Some(""), "a command comes first: {text}");
+        for block in blocks {
+            let (command, expected) = block.split_once('\n').unwrap();
+            let output = self.run(command);
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(said, expected, "{command}");
+        }
+    }
+
+    /// Makes sure that these lines were printed before.
+    pub(crate) fn expect_shown(&mut self, text: &str) {
+        text.lines().for_each(|line| self.said(line));
+    }
+
+    /// Makes sure that the commands so far have printed this.
+    #[track_caller]
+    pub(crate) fn said(&self, words: &str) {
+        assert!(
+            self.said.contains(words),
+            "{words:?} is not in {}",
+            self.said
+        );
+    }
+
+    /// Makes sure that a `team.toml` can be used.
+    pub(crate) fn configure(&mut self, text: &str) {
+        let folder = self.home.path().join("configured");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("team.toml"), text).unwrap();
+        self.run("team-lead -C ~/configured config show");
+    }
+
+    /// The names of the models that were asked, in the order in which they first were.
+    pub(crate) fn models_asked(&self) -> Vec<String> {
+        let requests = self.server.requests("readme");
+        let mut names: Vec<String> = requests.iter().map(|r| r.model().to_owned()).collect();
+        names.dedup();
+        names
+    }
+
+    /// A line as it can be played here.
+    fn playable(&self, line: &str) -> String {
+        let line = line.replace(LOCAL_SERVER, &self.server.openai_base_url("readme"));
+        let is_script = line.starts_with("scripts/") || line.starts_with("TEAM_TEST=long ");
+        if is_script {
+            format!("{line} --help")
+        } else {
+            line
+        }
+    }
+
+    /// The shell of this machine, in the folder where the last command left it.
+    fn shell(&self, lines: &str) -> Command {
+        let home = self.home.path();
+        let script = format!("cd \"$(cat ~/cwd)\"\nset -ex\n{lines}\nset +x\npwd > ~/cwd\n");
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{0}/stubs:{0}/.cargo/bin:{path}", home.display());
+        // A command that hangs fails the test with what was printed, instead of holding it up.
+        let mut shell = Command::new("timeout");
+        shell.args(["--foreground", "240", "bash", "-c", &script]);
+        shell.env_clear().current_dir(home).env("HOME", home);
+        shell.env("PATH", path).env("PROGRAMS", programs());
+        shell.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        shell.env("ANTHROPIC_BASE_URL", self.server.base_url("readme"));
+        shell.env("OPENAI_BASE_URL", self.server.openai_base_url("readme"));
+        shell
+    }
+
+    pub(crate) fn run(&mut self, lines: &str) -> Output {
+        let output = self.shell(lines).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{}\n{said}\n{errors}",
+            output.status
+        );
+        self.said.push_str(&said);
+        self.said.push_str(&errors);
+        let folder = std::fs::read_to_string(self.home.path().join("cwd")).unwrap();
+        self.folders.insert(PathBuf::from(folder.trim_end()));
+        output
+    }
+
+    /// Starts a command at a terminal of its own, and waits until it shows something.
+    fn start(&mut self, line: &str) {
+        let terminal = AtTerminal::start(self.shell(&format!("set +x; {line}")), 24, 80).unwrap();
+        let mut screen = terminal.person.try_clone().unwrap();
+        let shown = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&shown);
+        // The thread ends with the terminal.
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = screen.read(&mut bytes) {
+                *count.lock().unwrap() += read;
+            }
+        });
+        self.open.push(terminal);
+        wait_until(line, LIMIT, || *shown.lock().unwrap() > 0);
+    }
+
+    /// Leaves the terminals, ends all teams, and makes sure that no process is left.
+    pub(crate) fn close(&mut self) {
+        for mut terminal in self.open.drain(..) {
+            // One that has ended cannot be typed to.
+            let _ = terminal.person.write_all(b"q\r");
+            let ended = || terminal.child.try_wait().unwrap().is_some();
+            wait_until("the end of an open command", LIMIT, ended);
+        }
+        for folder in std::mem::take(&mut self.folders) {
+            if folder.join(".team").exists() {
+                let folder = folder.display();
+                self.run(&format!(
+                    "team-lead -C {folder} shutdown --all --wait --timeout 30 --force"
+                ));
+            }
+        }
+        let home = format!("HOME={}", self.home.path().display());
+        wait_until("the end of all processes", LIMIT, || {
+            with_variable(&home).is_empty()
+        });
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for terminal in &mut self.open {
+            let _ = terminal.child.kill();
+            let _ = terminal.child.wait();
+        }
+        for folder in &self.folders {
+            let kill =
+                "for name in .team/members/[a-z]*/; do team-lead kill $(basename $name); done";
+            let kill = format!("cd {} && [ -d .team ] && {kill}", folder.display());
+            let _ = self.shell(&kill).output();
+        }
+    }
+}
+
+/// Whether a command stays until it is left: it gets a terminal of its own.
+fn stays_open(line: &str) -> bool {
+    let command = line.split(" #").next().unwrap().trim_end();
+    ["team-lead watch", "team-lead run", " -f"]
+        .iter()
+        .any(|end| command.ends_with(end))
+}
+
+fn program(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// The processes in whose environment this stands.
+pub(crate) fn with_variable(assignment: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        // Those that have ended meanwhile, and those of others, cannot be read.
+        let Ok(variables) = std::fs::read(entry.path().join("environ")) else {
+            continue;
+        };
+        if variables
+            .split(|byte| *byte == 0)
+            .any(|line| line == assignment.as_bytes())
+        {
+            let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            found.push(String::from_utf8_lossy(&command).replace('\0', " "));
+        }
+    }
+    found
+}
