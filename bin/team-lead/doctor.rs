@@ -5,7 +5,7 @@ mod facts;
 use crate::cli::Args;
 use crate::failure::Failure;
 use crate::out::{plain, print};
-use checkup::{Cured, Finding, cure, examine};
+use checkup::{Checked, Cured, Finding, examine, mend};
 use facts::Facts;
 use protocol::exit;
 use serde_json::{Value, json};
@@ -24,11 +24,12 @@ nobody answers for, processes of this team without a member, mail that could not
 and damaged files, temporary files of killed processes, files of other users, times in the future,
 inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown.
 
-Without --fix nothing is changed. It ends with 0 if nothing is wrong or everything was mended, and
+Without --fix nothing is changed. With it nothing is destroyed: what is in the way is kept in
+.team/attic, in a folder that bears the time. It ends with 0 if nothing is wrong or everything was mended, and
 with 1 if something is left.
 
 With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"curable\"}],
-\"cured\": [...], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
+\"cured\": [the same with \"done\" and \"error\"], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
 pub(crate) struct Doctor {
     /// Mend what can be mended without asking a person.
     #[arg(long)]
@@ -37,16 +38,15 @@ pub(crate) struct Doctor {
 
 /// Looks, and mends if that is asked for. Returns the exit code.
 pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Doctor) -> Result<u8, Failure> {
+    let checked = match wish.fix {
+        true => mend(team, || Facts::gather(team).surroundings),
+        false => Checked {
+            cured: Vec::new(),
+            left: examine(team, &Facts::gather(team).surroundings),
+        },
+    };
     let facts = Facts::gather(team);
-    let found = examine(team, &facts.surroundings);
-    let cured = match wish.fix {
-        true => cure(team, &found),
-        false => Vec::new(),
-    };
-    let left = match cured.is_empty() {
-        true => found.clone(),
-        false => examine(team, &facts.surroundings),
-    };
+    let Checked { cured, left } = checked;
     if args.json {
         print(&as_json(&facts, &cured, &left).to_string())?;
     } else {
@@ -58,12 +58,13 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Doctor) -> Result<u8, Fail
     })
 }
 
-fn as_json(facts: &Facts, cured: &[Cured<'_>], left: &[Finding]) -> Value {
+fn as_json(facts: &Facts, cured: &[Cured], left: &[Finding]) -> Value {
     let left: Vec<Value> = left.iter().map(finding_as_json).collect();
     let cured: Vec<Value> = cured
         .iter()
         .map(|cured| {
-            let mut object = finding_as_json(cured.finding);
+            let mut object = finding_as_json(&cured.finding);
+            object["done"] = json!(cured.outcome.as_ref().ok());
             object["error"] = json!(cured.outcome.as_ref().err());
             object
         })
@@ -85,12 +86,12 @@ fn finding_as_json(finding: &Finding) -> Value {
     })
 }
 
-fn as_text(facts: &Facts, cured: &[Cured<'_>], left: &[Finding]) -> String {
+fn as_text(facts: &Facts, cured: &[Cured], left: &[Finding]) -> String {
     let mut lines = facts.as_text();
     lines.extend(cured.iter().map(|cured| {
         let problem = plain(&cured.finding.problem);
         match &cured.outcome {
-            Ok(()) => format!("Mended: {problem}"),
+            Ok(done) => format!("Mended: {problem}: {}", plain(done)),
             Err(error) => format!("Not mended: {problem}: {}", plain(error)),
         }
     }));

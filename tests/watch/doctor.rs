@@ -1,9 +1,14 @@
 //! `doctor` and `clean` with real members.
 
-use crate::support::Office;
+use crate::support::{LIMIT, Office};
+use protocol::{AgentName, Recipient};
 use serde_json::Value;
 use std::fs::{self, File};
+use std::io::Write;
+use std::process::Command;
 use std::time::{Duration, SystemTime};
+use teamdir::{RosterError, now};
+use test_support::wait_until;
 
 /// The kinds of what is wrong. How many notifications are left is the machine's affair.
 fn kinds(report: &Value) -> Vec<&str> {
@@ -63,7 +68,95 @@ fn a_model_without_its_key_and_a_missing_teammate_are_for_a_person() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(kinds(&report), ["no_teammate", "no_model"]);
     assert_eq!(report["findings"][0]["curable"], false);
+    assert_eq!(report["findings"][0]["fix"], "unset TEAMMATE_BIN");
+    assert_eq!(report["findings"][1]["fix"], "export TEAM_MODEL=offline");
     assert_eq!(report["teammate"], Value::Null);
+    // As it says: without the one variable, and with the other.
+    let mut command = office.command(&["--json", "doctor"]);
+    command.env("TEAM_MODEL", "offline");
+    let output = command.output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(kinds(&report), [""; 0], "{report:#}");
+}
+
+#[test]
+fn a_member_with_a_model_of_its_own_gets_another_one() {
+    let office = Office::new();
+    office.verb(&["spawn", "alice", "coder", "--model", "offline"]);
+    let name = AgentName::new("alice").unwrap();
+    let changed = office.team.update_roster(|roster| {
+        roster.member_mut(&name).unwrap().model = Some("openai:x".to_owned());
+        Ok::<_, RosterError>(())
+    });
+    changed.unwrap();
+    let (_, found) = office.json(&["doctor", "--fix"]);
+    assert_eq!(kinds(&found), ["no_model"], "{found:#}");
+    let fix = found["findings"][0]["fix"].as_str().unwrap();
+    let fix = fix.replace("team-lead", env!("CARGO_BIN_EXE_team-lead"));
+    let model = office.command(&[]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &fix]).current_dir(office.path());
+    for (variable, value) in model.get_envs() {
+        match value {
+            Some(value) => shell.env(variable, value),
+            None => shell.env_remove(variable),
+        };
+    }
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{fix}: {output:?}");
+    let (_, mended) = office.json(&["doctor"]);
+    assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
+}
+
+#[test]
+fn a_living_member_says_its_state_anew_when_the_clock_was_ahead() {
+    let office = Office::new();
+    office.verb(&["spawn", "alice", "coder"]);
+    office.verb(&["wait", "--idle", "--timeout", "120"]);
+    let alice: Recipient = "alice".parse().unwrap();
+    let mut live = office.team.live_state(&alice).unwrap().unwrap();
+    live.since = now().plus(Duration::from_secs(7200));
+    let text = serde_json::to_vec(&live).unwrap();
+    // Whenever it wakes it sets that right by itself, so it must have come to rest.
+    wait_until("a state from the future", LIMIT, || {
+        fs::write(office.team.layout().live_state(&alice), &text).unwrap();
+        kinds(&office.json(&["doctor"]).1) == ["clock"]
+    });
+    let (_, mended) = office.json(&["doctor", "--fix"]);
+    assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
+    let live = office.team.live_state(&alice).unwrap().unwrap();
+    assert_eq!(live.incarnation.0, 1, "the same life");
+    assert!(live.since <= now());
+}
+
+#[test]
+fn what_is_damaged_is_set_aside_while_a_member_runs() {
+    let office = Office::new();
+    office.verb(&["spawn", "alice", "coder"]);
+    let layout = office.team.layout();
+    fs::write(layout.requests_dir().join("1a2b3c4d.json"), "{}").unwrap();
+    fs::write(layout.tasks_dir().join("task_1.json"), "{").unwrap();
+    let inbox = layout.inbox(&"alice".parse().unwrap());
+    let mut file = File::options().append(true).create(true).open(inbox);
+    let inbox = file.as_mut().unwrap();
+    inbox.write_all(b"{\"type\":\"message\",\"cont\n").unwrap();
+    drop(file);
+    wait_until("a dead letter", LIMIT, || {
+        kinds(&office.json(&["doctor"]).1).contains(&"dead_letters")
+    });
+    let (code, mended) = office.json(&["doctor", "--fix"]);
+    assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
+    let cured = mended["cured"].as_array().unwrap();
+    let done: Vec<&str> = cured.iter().filter_map(|c| c["done"].as_str()).collect();
+    assert_eq!(done.len(), 3, "{mended:#}");
+    let attic = layout.attic().display().to_string();
+    assert!(done.iter().all(|done| done.contains(&attic)), "{done:?}");
+    assert!(code == Some(0) || mended["findings"][0]["kind"] == "inotify");
+    // The number of the task is not given out again, and the member works on.
+    office.verb(&["task", "create", "Run `echo two`."]);
+    office.verb(&["wait", "--tasks", "--timeout", "120"]);
+    let board = office.verb(&["task", "list"]);
+    assert!(board.contains("[x] #2"), "{board}");
 }
 
 #[test]

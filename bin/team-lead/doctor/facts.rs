@@ -1,9 +1,11 @@
 //! What a doctor says of the surroundings, whether or not something is wrong with them.
 
-use checkup::Surroundings;
+use checkup::{Complaint, Surroundings};
 use llm::{ClientOptions, ModelChoice, Variables, choose};
+use protocol::Member;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 use teamdir::TeamDir;
 
@@ -29,21 +31,23 @@ impl Facts {
         let variables = lead::variables(team.workspace());
         let roster = team.roster().ok();
         let members = roster.iter().flat_map(|roster| &roster.members);
-        let own: BTreeSet<String> = members.filter_map(|m| m.model.clone()).collect();
+        let own: BTreeMap<String, String> = members
+            .filter_map(|member| Some((member.model.clone()?, another_model(member))))
+            .collect();
         let mut problems = Vec::new();
         let chosen = choose(None, &variables).map(|chosen| chosen.choice);
         let model = chosen.as_ref().ok().map(ToString::to_string);
         match chosen {
-            Ok(choice) => problems.extend(problem(&choice, &variables)),
-            Err(error) => problems.push(error.to_string()),
+            Ok(choice) => problems.extend(problem(&choice, &variables, OFFLINE)),
+            Err(error) => problems.push(complaint(&error, OFFLINE)),
         }
-        for value in own {
+        for (value, fix) in own {
             match ModelChoice::parse(&value, &variables) {
-                Ok(choice) => problems.extend(problem(&choice, &variables)),
-                Err(error) => problems.push(error.to_string()),
+                Ok(choice) => problems.extend(problem(&choice, &variables, &fix)),
+                Err(error) => problems.push(complaint(&error, &fix)),
             }
         }
-        problems.dedup();
+        problems.dedup_by(|a, b| a.problem == b.problem);
         let keys = KEYS.map(|name| (name, variables.get(name).is_some()));
         Self {
             folder: team.layout().root().to_path_buf(),
@@ -60,7 +64,7 @@ impl Facts {
             .iter()
             .map(|(name, set)| ((*name).to_owned(), json!(set)))
             .collect();
-        let inotify = self.surroundings.inotify;
+        let inotify = self.surroundings.inotify.as_ref();
         json!({
             "folder": self.folder.display().to_string(),
             "members": self.members,
@@ -88,7 +92,7 @@ impl Facts {
             format!("Model: {}", self.model.as_deref().unwrap_or("none")),
             format!("Keys: {}", keys.join(", ")),
         ];
-        if let Some(inotify) = self.surroundings.inotify {
+        if let Some(inotify) = &self.surroundings.inotify {
             let (used, limit) = (inotify.used, inotify.limit);
             lines.push(format!("Notifications: {used} of {limit} instances in use"));
         }
@@ -96,8 +100,24 @@ impl Facts {
     }
 }
 
+/// How the team gets another model.
+const OFFLINE: &str = "export TEAM_MODEL=offline";
+
+/// How a member gets another model than its own: with its next process.
+fn another_model(member: &Member) -> String {
+    let Member { name, role, .. } = member;
+    format!("team-lead kill {name}; team-lead spawn {name} '{role}' --model offline")
+}
+
 /// Why a model cannot be used, if so.
-fn problem(choice: &ModelChoice, variables: &Variables) -> Option<String> {
+fn problem(choice: &ModelChoice, variables: &Variables, fix: &str) -> Option<Complaint> {
     let built = choice.build(variables, "doctor", ClientOptions::default());
-    built.err().map(|error| error.to_string())
+    built.err().map(|error| complaint(&error, fix))
+}
+
+fn complaint(error: &impl Display, fix: &str) -> Complaint {
+    Complaint {
+        problem: error.to_string(),
+        fix: fix.to_owned(),
+    }
 }

@@ -1,6 +1,7 @@
 //! One thing that is wrong.
 
 use crate::processes::Stray;
+use protocol::Recipient;
 use std::path::PathBuf;
 use teamdir::{Leftover, OpenLine};
 
@@ -71,6 +72,31 @@ pub enum Cure {
     Allow(PathBuf),
     /// Ending a process.
     End(Stray),
+    /// Ending the processes of this team that hold the lock of a member without being it.
+    Release(Recipient),
+    /// Putting the dead letters into the attic.
+    DeadLetters,
+    /// Mending a task's file, or putting it into the attic.
+    Task(PathBuf),
+    /// Putting a request's file into the attic.
+    Request(PathBuf),
+    /// Taking out of a journal what is no record.
+    Journal(Recipient),
+    /// Putting a folder into the attic that stands where a file should be.
+    Folder(PathBuf),
+    /// Giving a file to the user whose team it is. Only root can.
+    Give {
+        /// The file.
+        path: PathBuf,
+        /// The user.
+        uid: u32,
+    },
+    /// Putting a copy of ours in the place of another user's file.
+    TakeOver(PathBuf),
+    /// Allowing more notification instances until the next start of the system.
+    Raise(PathBuf),
+    /// Dating what is dated in the future as of now.
+    Redate,
 }
 
 impl Kind {

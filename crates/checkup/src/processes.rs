@@ -45,7 +45,7 @@ pub(crate) fn strays(team: &TeamDir) -> Vec<Stray> {
 }
 
 /// The folder that the team works in, by the one path that everybody knows it by.
-fn workspace(team: &TeamDir) -> PathBuf {
+pub(crate) fn workspace(team: &TeamDir) -> PathBuf {
     let workspace = team.workspace();
     let canonical = workspace.canonicalize();
     canonical.unwrap_or_else(|_| workspace.to_path_buf())
@@ -91,7 +91,7 @@ fn stray_teammates(team: &TeamDir) -> Vec<Stray> {
 }
 
 /// The name that a process goes by if it is a teammate of this team.
-fn teammate_name(process: &Path, workspace: &Path) -> Option<AgentName> {
+pub(crate) fn teammate_name(process: &Path, workspace: &Path) -> Option<AgentName> {
     let words = fs::read(process.join("cmdline")).ok()?;
     let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
     let program = Path::new(OsStr::from_bytes(words.first()?));
@@ -158,6 +158,16 @@ fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result
 }
 
 fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, String> {
+    end_process(pid, || {
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        let same = teammate_name(&process, &workspace(team)).as_ref() == Some(name);
+        let joined = team.roster().is_ok_and(|r| r.member(name).is_some());
+        same && !joined
+    })
+}
+
+/// Ends a process if it is the right one. Returns whether it was ended.
+pub(crate) fn end_process(pid: i32, is_right: impl Fn() -> bool) -> Result<bool, String> {
     let fail = |error: rustix::io::Errno| format!("cannot end process {pid}: {error}");
     let Some(raw) = Pid::from_raw(pid) else {
         return Ok(false);
@@ -168,10 +178,7 @@ fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, Stri
         Err(rustix::io::Errno::SRCH) => return Ok(false),
         Err(error) => return Err(fail(error)),
     };
-    let process = PathBuf::from(format!("/proc/{pid}"));
-    let same = teammate_name(&process, &workspace(team)).as_ref() == Some(name);
-    let joined = team.roster().is_ok_and(|r| r.member(name).is_some());
-    if !same || joined {
+    if !is_right() {
         return Ok(false);
     }
     for signal in [Signal::TERM, Signal::KILL] {

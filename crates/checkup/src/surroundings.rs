@@ -7,6 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use teamdir::now;
 
+/// Where the system keeps how many instances each user may have.
+const SETTING: &str = "/proc/sys/fs/inotify/max_user_instances";
+
 /// The machine and the user, as far as they matter to a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
@@ -15,48 +18,68 @@ pub struct Surroundings {
     /// Who we are.
     pub uid: u32,
     /// Where the program of a teammate is, or why there is none.
-    pub teammate: Result<PathBuf, String>,
+    pub teammate: Result<PathBuf, Complaint>,
     /// What the system has left of notifications, if it says.
     pub inotify: Option<Inotify>,
     /// Why models that are chosen cannot be used.
-    pub model_problems: Vec<String>,
+    pub model_problems: Vec<Complaint>,
+}
+
+/// Something that is wrong with the surroundings, and what to type about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// What is wrong.
+    pub problem: String,
+    /// What to type.
+    pub fix: String,
 }
 
 /// How much of the system's notifications this user has used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inotify {
     /// Instances that its processes have.
     pub used: u64,
     /// Instances that it may have.
     pub limit: u64,
+    /// The file that says so to the system.
+    pub setting: PathBuf,
 }
 
 impl Surroundings {
     /// Those of this process. Which models cannot be used is for the caller to say.
-    pub fn gather(model_problems: Vec<String>) -> Self {
+    pub fn gather(model_problems: Vec<Complaint>) -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let teammate = Programs::find().map(|programs| programs.teammate);
         Self {
             now: now(),
             uid,
-            teammate: teammate.map_err(|error| error.to_string()),
-            inotify: Inotify::of(uid),
+            teammate: teammate.map_err(|error| Complaint {
+                problem: error.to_string(),
+                fix: error.fix().to_owned(),
+            }),
+            inotify: Inotify::of(uid, Path::new(SETTING)),
             model_problems,
         }
     }
 }
 
 impl Inotify {
-    fn of(uid: u32) -> Option<Self> {
-        let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").ok()?;
+    /// What a user has used, and what the system's setting allows it.
+    pub fn of(uid: u32, setting: &Path) -> Option<Self> {
+        let limit = fs::read_to_string(setting).ok()?;
         let limit = limit.trim().parse().ok()?;
         let used = processes().filter(|folder| is_of(folder, uid));
         let used = used.map(|folder| instances(&folder)).sum();
-        Some(Self { used, limit })
+        let setting = setting.to_path_buf();
+        Some(Self {
+            used,
+            limit,
+            setting,
+        })
     }
 
     /// Instances that are left.
-    pub const fn left(self) -> u64 {
+    pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
 }
@@ -103,6 +126,7 @@ mod tests {
         let inotify = Inotify {
             used: 120,
             limit: 128,
+            setting: PathBuf::from(SETTING),
         };
         assert_eq!(inotify.left(), 8);
     }

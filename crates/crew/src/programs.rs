@@ -1,11 +1,18 @@
 //! Where the program of a teammate is.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Where `cargo install` puts programs, by the variables that can say so: the folder that the value
+/// stands for has a folder `bin`.
+const INSTALLED: [(&str, &str); 3] = [
+    ("CARGO_INSTALL_ROOT", "bin"),
+    ("CARGO_HOME", "bin"),
+    ("HOME", ".cargo/bin"),
+];
 /// The name of the program.
 const TEAMMATE: &str = "teammate";
 /// Says where the program is, if it is in neither of the usual places.
@@ -29,7 +36,7 @@ pub struct Programs {
 pub enum NoTeammate {
     /// It is in none of the usual places.
     #[error(
-        "there is no program `teammate` beside {} and none on PATH; \
+        "there is no program `teammate` beside {}, none on PATH and none that cargo installed; \
          install it with `cargo install --path .`, or set {TEAMMATE_BIN} to its path",
         beside.display()
     )]
@@ -45,6 +52,17 @@ pub enum NoTeammate {
     NotATime(String),
 }
 
+impl NoTeammate {
+    /// What to type.
+    pub const fn fix(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "cargo install --path .",
+            Self::NotAProgram(_) => "unset TEAMMATE_BIN",
+            Self::NotATime(_) => "unset TEAM_READY_TIMEOUT",
+        }
+    }
+}
+
 impl Programs {
     /// This program, with the usual time to become ready.
     pub const fn new(teammate: PathBuf) -> Self {
@@ -54,11 +72,18 @@ impl Programs {
         }
     }
 
-    /// The program where the environment says it is, else beside this one, else on PATH.
+    /// The program where the environment says it is, else beside this one, else on PATH, else where
+    /// cargo installs programs.
     pub fn find() -> Result<Self, NoTeammate> {
         let beside = env::current_exe().ok();
         let beside = beside.as_deref().and_then(Path::parent);
-        let teammate = look(env::var_os(TEAMMATE_BIN), beside, env::var_os("PATH"))?;
+        let on_path = env::var_os("PATH").unwrap_or_default();
+        let mut others: Vec<PathBuf> = env::split_paths(&on_path).collect();
+        others.extend(INSTALLED.iter().filter_map(|(variable, folder)| {
+            let root = env::var_os(variable).filter(|root| !root.is_empty())?;
+            Some(Path::new(&root).join(folder))
+        }));
+        let teammate = look(env::var_os(TEAMMATE_BIN), beside, &others)?;
         let ready_within = match env::var(READY_TIMEOUT) {
             Err(_) => READY_WITHIN,
             Ok(text) if text.is_empty() => READY_WITHIN,
@@ -79,7 +104,7 @@ fn seconds(text: &str) -> Option<Duration> {
 fn look(
     given: Option<OsString>,
     beside: Option<&Path>,
-    path: Option<OsString>,
+    others: &[PathBuf],
 ) -> Result<PathBuf, NoTeammate> {
     if let Some(given) = given.filter(|given| !given.is_empty()) {
         // The new process starts in another folder.
@@ -89,9 +114,10 @@ fn look(
             false => Err(NoTeammate::NotAProgram(given)),
         };
     }
-    let on_path = path.as_deref().unwrap_or(OsStr::new(""));
-    let on_path = env::split_paths(on_path).filter(|folder| folder.is_absolute());
-    let folders = beside.map(Path::to_path_buf).into_iter().chain(on_path);
+    // What a relative path means depends on where one is.
+    let others = others.iter().map(PathBuf::as_path);
+    let others = others.filter(|folder| folder.is_absolute());
+    let folders = beside.into_iter().chain(others);
     let mut programs = folders.map(|folder| folder.join(TEAMMATE));
     programs
         .find(|program| is_program(program))
@@ -120,15 +146,15 @@ mod tests {
     #[test]
     fn the_environment_comes_first_then_the_own_folder_then_path() {
         let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let path = || Some(other.path().as_os_str().to_owned());
-        let missing = look(None, Some(own.path()), path()).unwrap_err();
+        let path = [PathBuf::from("."), other.path().to_path_buf()];
+        let missing = look(None, Some(own.path()), &path).unwrap_err();
         assert!(missing.to_string().contains("cargo install"), "{missing}");
         let on_path = program(other.path());
-        assert_eq!(look(None, Some(own.path()), path()).unwrap(), on_path);
+        assert_eq!(look(None, Some(own.path()), &path).unwrap(), on_path);
         let beside = program(own.path());
-        assert_eq!(look(None, Some(own.path()), path()).unwrap(), beside);
+        assert_eq!(look(None, Some(own.path()), &path).unwrap(), beside);
         let given = Some(on_path.clone().into_os_string());
-        assert_eq!(look(given, Some(own.path()), path()).unwrap(), on_path);
+        assert_eq!(look(given, Some(own.path()), &path).unwrap(), on_path);
     }
 
     #[test]
@@ -136,7 +162,7 @@ mod tests {
         let own = tempfile::tempdir().unwrap();
         program(own.path());
         let given = Some(OsString::from("/nowhere/teammate"));
-        let error = look(given, Some(own.path()), None).unwrap_err().to_string();
+        let error = look(given, Some(own.path()), &[]).unwrap_err().to_string();
         assert!(error.contains("TEAMMATE_BIN is /nowhere"), "{error}");
     }
 

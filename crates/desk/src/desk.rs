@@ -305,6 +305,7 @@ impl Desk {
     /// Prepares to wait, see [`Post::settle`].
     pub fn settle(&self) -> Result<Settled, ReceiveError> {
         let mut inner = self.lock();
+        inner.redate();
         let is_done = inner.catch_up();
         let mut settled = inner.post.settle()?;
         if !is_done {

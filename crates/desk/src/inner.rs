@@ -8,8 +8,8 @@ use crate::status::StatusKeeper;
 use coordination::{Delivery, Memory as Recollection, judge};
 use llm::Usage;
 use protocol::{
-    DeadLetter, Event, EventKind, Extra, Incarnation, Line, MemberStatus, Message, Money, Party,
-    Phase, Recipient, Sender, WaitingFor,
+    DeadLetter, Event, EventKind, Extra, Incarnation, Line, LiveState, MemberStatus, Message,
+    Money, Party, Phase, Recipient, Sender, WaitingFor,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -133,6 +133,22 @@ impl Inner {
             phase,
             reason,
         })
+    }
+
+    /// Says the state anew if the clock was set back since, or if the file says something else: it
+    /// may have been edited, or come with a copy of the folder.
+    pub(crate) fn redate(&mut self) {
+        let is_redated = self.live.redate(now());
+        let owner = self.post.guard().owner().clone();
+        let shown = self.team.live_state(&owner).ok().flatten();
+        let ours = self.live.state();
+        let is_ours = shown.is_some_and(|shown| {
+            let same = |a: &LiveState| (a.incarnation, a.phase, a.since, a.progress_at);
+            same(&shown) == same(ours)
+        });
+        if is_redated || !is_ours {
+            self.write_state();
+        }
     }
 
     pub(crate) fn write_state(&mut self) {

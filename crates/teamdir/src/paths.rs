@@ -196,6 +196,11 @@ impl Layout {
         self.root.join("dead_letters.jsonl")
     }
 
+    /// Where things are kept that were in the way.
+    pub fn attic(&self) -> PathBuf {
+        self.root.join("attic")
+    }
+
     pub(crate) fn dead_letters_lock(&self) -> PathBuf {
         self.root.join(".dead_letters.lock")
     }

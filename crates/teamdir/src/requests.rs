@@ -125,7 +125,7 @@ fn encode(request: &Request) -> Vec<u8> {
     bytes
 }
 
-fn read(path: &Path) -> Result<Option<Request>, RequestError> {
+pub(crate) fn read(path: &Path) -> Result<Option<Request>, RequestError> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -123,13 +123,7 @@ impl LockedBoard<'_> {
 
     /// Removes a task's file. Its number is not given out again.
     pub fn remove(&self, id: TaskId, by: &Party) -> Result<(), TaskError> {
-        let event = EventKind::Task {
-            task: id,
-            action: "deleted".to_owned(),
-            by: by.clone(),
-            status: None,
-            owner: None,
-        };
+        let event = gone(id, "deleted", by.clone());
         self.announce(std::slice::from_ref(&event))?;
         let path = self.team.layout.task(id);
         std::fs::remove_file(&path).map_err(|error| match error.kind() {
@@ -141,12 +135,28 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
+    /// Puts a task's file into the attic, and returns where it is now. Its number is not given out
+    /// again.
+    pub(crate) fn set_aside(&self, id: TaskId) -> Result<Option<PathBuf>, TaskError> {
+        let event = gone(id, "set_aside", Party::System);
+        self.announce(std::slice::from_ref(&event))?;
+        let kept = self.team.to_attic(&self.team.layout.task(id))?;
+        self.lock.tell(vec![event]);
+        Ok(kept)
+    }
+
     /// The last of the events is enough: whoever finds it looks at the task itself.
     fn announce(&self, events: &[EventKind]) -> Result<(), TaskError> {
         if let Some(event) = events.last() {
             self.lock.announce(event)?;
         }
         Ok(())
+    }
+
+    /// Sees to it that a number is never given out again, whatever becomes of its file.
+    pub(crate) fn use_up(&self, id: TaskId) -> Result<(), TaskError> {
+        let last = self.last_id()?;
+        self.write_last(last.max(id))
     }
 
     /// The first number after `last` that no file bears: one may have been made by hand.
@@ -190,6 +200,17 @@ impl LockedBoard<'_> {
             text.as_bytes(),
             self.team.options.durability,
         )?)
+    }
+}
+
+/// The event that a task is on the board no more.
+fn gone(id: TaskId, action: &str, by: Party) -> EventKind {
+    EventKind::Task {
+        task: id,
+        action: action.to_owned(),
+        by,
+        status: None,
+        owner: None,
     }
 }
 

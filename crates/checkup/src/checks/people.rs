@@ -2,6 +2,7 @@
 
 use super::or_no_access;
 use crate::finding::{Cure, Finding, Kind};
+use crate::holders::{described, holders, is_ours};
 use crate::processes::{Stray, strays};
 use crate::surroundings::Surroundings;
 use coordination::due;
@@ -81,19 +82,32 @@ fn locks(team: &TeamDir) -> Vec<Finding> {
         let witness = Witness::of(team, owner);
         matches!(witness, Err(WitnessError::Unnamed { .. }))
     });
-    unnamed
-        .map(|owner| {
-            let path = team.layout().member_lock(&owner);
-            Finding::for_a_person(
-                Kind::HeldLock,
-                owner.as_str(),
-                format!("a process that does not say who it is holds the lock of '{owner}'"),
-                "The member counts as alive and cannot be started or signalled. A program that \
-                 the member started may have inherited the lock.",
-                format!("fuser -v {}", path.display()),
-            )
-        })
-        .collect()
+    unnamed.map(|owner| held_lock(team, owner)).collect()
+}
+
+fn held_lock(team: &TeamDir, owner: Recipient) -> Finding {
+    let problem = format!("a process that does not say who it is holds the lock of '{owner}'");
+    let meaning = "The member counts as alive and cannot be started or signalled. A program that the \
+                   member started may have inherited the lock.";
+    let holders = holders(&team.layout().member_lock(&owner));
+    if !holders.is_empty() && holders.iter().all(|pid| is_ours(team, &owner, *pid)) {
+        let about = owner.as_str().to_owned();
+        let cure = Cure::Release(owner);
+        return Finding::with_cure(Kind::HeldLock, about, problem, meaning, cure);
+    }
+    let path = team.layout().member_lock(&owner);
+    let pids: Vec<String> = holders.iter().map(ToString::to_string).collect();
+    let fix = match pids.is_empty() {
+        true => format!("sudo fuser -v {}", path.display()),
+        false => format!("kill {}", pids.join(" ")),
+    };
+    let named: Vec<String> = holders.iter().map(|pid| described(*pid)).collect();
+    let problem = match named.is_empty() {
+        true => problem,
+        false => format!("{problem}: {}", named.join(", ")),
+    };
+    let meaning = format!("{meaning} Whether it may be ended only a person knows.");
+    Finding::for_a_person(Kind::HeldLock, owner.as_str(), problem, &meaning, fix)
 }
 
 fn stray(stray: Stray) -> Finding {
