@@ -75,3 +75,31 @@ fn an_interrupted_demonstration_leaves_nothing() {
     assert_eq!(code.flatten(), Some(130));
     assert_nothing_left(&place);
 }
+
+/// The picture in the README shows the commands of the script; `scripts/record` makes it anew.
+#[test]
+fn the_recording_is_one_of_this_demonstration() {
+    let read = |path| std::fs::read_to_string(crate::readme::root().join(path)).unwrap();
+    let picture = read("docs/demo.svg");
+    let script = read("scripts/demo");
+    let mut commands = 0;
+    let (_, tour) = script
+        .split_once("\nsay ")
+        .expect("the tour begins with a word");
+    let steps = tour.lines().map(str::trim_start);
+    for step in steps.filter(|line| line.starts_with("run ") || line.starts_with("show ")) {
+        let quote = step.find(['\'', '"']).expect("a command stands in quotes");
+        let (_, command) = step.split_at(quote);
+        let (mark, command) = command.split_at(1);
+        let command = command.split(mark).next().unwrap();
+        let escaped = command.replace('&', "&amp;").replace('>', "&gt;");
+        // A long command is shown on two lines.
+        let start: String = escaped.chars().take(60).collect();
+        assert!(
+            picture.contains(&start),
+            "docs/demo.svg is older than: {command}"
+        );
+        commands += 1;
+    }
+    assert!(commands > 15, "{commands}");
+}

@@ -13,6 +13,7 @@ mod installation;
 mod mentions;
 mod stage;
 
+pub(crate) use document::root;
 use document::{Block, documents};
 use stage::Stage;
 pub(crate) use stage::{programs, with_variable};

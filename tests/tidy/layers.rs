@@ -247,6 +247,7 @@ const RULES: &[Rule] = &[
             "serde_json",
             "tempfile",
             "tokio",
+            "vt100",
         ],
         dev_ours: &[],
     },

@@ -1,8 +1,10 @@
 //! Processes for the tests of the team folder, and its benchmarks. Never installed.
 //!
 //! `lab work ...` is one process of a test: a writer, a reader, a claimer. `lab bench` measures.
+//! `lab record` makes the pictures of the README.
 
 mod bench;
+mod record;
 mod work;
 
 use clap::{Parser, Subcommand};
@@ -21,6 +23,8 @@ enum Verb {
     Work(work::Args),
     /// Measures the team folder beside the bare system calls and the obvious alternative.
     Bench(bench::Args),
+    /// Records a command at a terminal as a picture.
+    Record(record::Args),
 }
 
 #[expect(clippy::print_stderr, reason = "this is the program's edge")]
@@ -28,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
         Verb::Work(args) => work::run(&args),
         Verb::Bench(args) => bench::run(&args),
+        Verb::Record(args) => record::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

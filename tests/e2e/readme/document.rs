@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The folder of the repository.
-pub(super) fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
