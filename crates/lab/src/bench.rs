@@ -14,27 +14,36 @@
 mod backlog;
 mod bare;
 mod board;
-mod clock;
-
-mod end;
+mod chart;
+pub(crate) mod clock;
+mod deaths;
+pub(crate) mod end;
 mod history;
+mod hosts;
 mod idle;
+mod kind;
 mod latency;
 mod machine;
-mod proc;
+pub(crate) mod proc;
+mod programs;
+mod redis;
 mod report;
 mod request;
+mod restart;
+mod socket;
 mod spawn;
 mod stats;
 mod status;
 mod teammates;
 mod throughput;
-mod tutorial;
+mod tokens;
 mod worker;
 
 use anyhow::Context as _;
 use report::{Report, Section};
+pub(crate) use stats::quantile;
 use std::path::{Path, PathBuf};
+pub(crate) use teammates::{is_idle, start_all};
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -47,6 +56,9 @@ pub(crate) struct Args {
     /// Writes all rows as JSON to this file too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Draws the chart of the run into this file too.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Where the temporary team folders go: a real disk, or syncs cost nothing.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -68,9 +80,13 @@ enum Name {
     Request,
     Teammates,
     Status,
+    Restart,
+    Deaths,
+    Hosts,
+    Tokens,
 }
 
-const ALL: [Name; 10] = [
+const ALL: [Name; 14] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -81,6 +97,10 @@ const ALL: [Name; 10] = [
     Name::Request,
     Name::Teammates,
     Name::Status,
+    Name::Restart,
+    Name::Deaths,
+    Name::Hosts,
+    Name::Tokens,
 ];
 
 /// Where to measure and how long.
@@ -128,6 +148,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let mut report = Report::new(machine::describe(&plan)?);
     for name in names {
+        if matches!(name, Name::Latency | Name::Throughput) {
+            report.name_contestants();
+        }
         report.sections.push(measure(name, &plan)?);
     }
     report.machine_after = machine::state(&plan)?;
@@ -135,7 +158,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let bytes = serde_json::to_vec_pretty(&report)?;
         std::fs::write(path, bytes).with_context(|| format!("write {}", path.display()))?;
     }
+    if let Some(path) = &args.svg {
+        let drawn = chart::draw(&report);
+        std::fs::write(path, drawn).with_context(|| format!("write {}", path.display()))?;
+    }
     print(&report.to_string());
+    Ok(())
+}
+
+/// Draws the chart of a report that was made before.
+pub(crate) fn chart(path: &Path) -> anyhow::Result<()> {
+    let text = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    let report: Report = serde_json::from_slice(&text)
+        .with_context(|| format!("{} is no report of `lab bench --json`", path.display()))?;
+    print(chart::draw(&report).trim_end());
     Ok(())
 }
 
@@ -151,12 +187,16 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Request => request::measure(plan),
         Name::Teammates => teammates::measure(plan),
         Name::Status => status::measure(plan),
+        Name::Restart => restart::measure(plan),
+        Name::Deaths => deaths::measure(plan),
+        Name::Hosts => hosts::measure(plan),
+        Name::Tokens => tokens::measure(plan),
     };
     section.with_context(|| format!("measure {name:?}"))
 }
 
 /// The build folder, which is on a disk, or else the place for temporary files.
-fn default_dir() -> PathBuf {
+pub(crate) fn default_dir() -> PathBuf {
     let target = PathBuf::from("target");
     if target.is_dir() {
         target
@@ -167,7 +207,7 @@ fn default_dir() -> PathBuf {
 
 /// Prints to standard output: the report, or what a worker answers.
 #[expect(clippy::print_stdout, reason = "the report is this program's output")]
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     println!("{text}");
 }
 
@@ -176,6 +216,6 @@ fn print(text: &str) {
     clippy::print_stderr,
     reason = "the report alone goes to standard output"
 )]
-fn progress(text: &str) {
-    eprintln!("bench: {text}");
+pub(crate) fn progress(text: &str) {
+    eprintln!("lab: {text}");
 }

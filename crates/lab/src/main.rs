@@ -1,10 +1,12 @@
 //! Processes for the tests of the team folder, and its benchmarks. Never installed.
 //!
-//! `lab work ...` is one process of a test: a writer, a reader, a claimer. `lab bench` measures.
-//! `lab record` makes the pictures of the README.
+//! `lab work ...` is one process of a test: a writer, a reader, a claimer. `lab bench` measures, `lab
+//! chart` draws what was measured, `lab soak` looks what grows in a long run. `lab record` makes the
+//! pictures of the README.
 
 mod bench;
 mod record;
+mod soak;
 mod work;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +27,13 @@ enum Verb {
     Bench(bench::Args),
     /// Records a command at a terminal as a picture.
     Record(record::Args),
+    /// Lets a team work under steady mail, and looks what grows.
+    Soak(soak::Args),
+    /// Draws the chart of a report that `lab bench --json` has written.
+    Chart {
+        /// The report.
+        report: std::path::PathBuf,
+    },
 }
 
 #[expect(clippy::print_stderr, reason = "this is the program's edge")]
@@ -33,6 +42,8 @@ fn main() -> ExitCode {
         Verb::Work(args) => work::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Record(args) => record::run(&args),
+        Verb::Soak(args) => soak::run(&args),
+        Verb::Chart { report } => bench::chart(&report),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

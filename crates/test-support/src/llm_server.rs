@@ -20,6 +20,7 @@
 //! message that says so, which no client tries again.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -61,6 +62,17 @@ struct Agent {
     queue: VecDeque<ServerReply>,
     always: Option<ServerReply>,
     requests: Vec<CapturedRequest>,
+    decide: Option<Decide>,
+}
+
+/// What an agent is answered, by what it asks.
+#[derive(Clone)]
+struct Decide(Arc<dyn Fn(CapturedRequest) -> ServerReply + Send + Sync>);
+
+impl fmt::Debug for Decide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Decide")
+    }
 }
 
 impl LlmServer {
@@ -104,6 +116,19 @@ impl LlmServer {
     pub fn always(&self, agent: &str, reply: ServerReply) {
         let mut agents = self.shared.agents();
         agents.entry(agent.to_owned()).or_default().always = Some(reply);
+    }
+
+    /// Lets a function answer an agent from now on, instead of queued replies. It runs on the thread
+    /// of the connection, beside those of other connections. The requests are its to keep or to
+    /// forget: the server keeps none of them, so that it can run for as long as it likes.
+    pub fn decide(
+        &self,
+        agent: &str,
+        decide: impl Fn(CapturedRequest) -> ServerReply + Send + Sync + 'static,
+    ) {
+        let mut agents = self.shared.agents();
+        let decide = Some(Decide(Arc::new(decide)));
+        agents.entry(agent.to_owned()).or_default().decide = decide;
     }
 
     /// All requests of an agent so far.
@@ -190,6 +215,10 @@ impl Shared {
         let name = request.agent().to_owned();
         let mut agents = self.agents();
         let agent = agents.entry(name.clone()).or_default();
+        if let Some(Decide(decide)) = agent.decide.clone() {
+            drop(agents);
+            return (number, decide(request));
+        }
         agent.requests.push(request);
         let reply = agent.queue.pop_front().or_else(|| agent.always.clone());
         let missing = || {

@@ -47,12 +47,11 @@ impl BareEnd {
 
     pub(super) fn open(medium: &Medium) -> anyhow::Result<Self> {
         let path = inbox(&medium.dir, &medium.me);
-        let journal = match medium.kind {
-            Kind::BareJournal | Kind::BareSynced => {
-                let path = medium.dir.join(format!("{}.journal", medium.me));
-                Some(OpenOptions::new().append(true).create(true).open(path)?)
-            }
-            Kind::Bare | Kind::Ours | Kind::OursSynced => None,
+        let journal = if medium.kind == Kind::Bare {
+            None
+        } else {
+            let path = medium.dir.join(format!("{}.journal", medium.me));
+            Some(OpenOptions::new().append(true).create(true).open(path)?)
         };
         let inbox = Inbox {
             file: File::open(&path).with_context(|| format!("open {}", path.display()))?,

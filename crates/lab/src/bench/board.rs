@@ -61,7 +61,10 @@ impl Race {
         if synced {
             return row;
         }
-        row.alternative(Value::Seconds(self.alternative.p50()))
+        row.beside(
+            "writing over the file",
+            Value::Seconds(self.alternative.p50()),
+        )
     }
 }
 

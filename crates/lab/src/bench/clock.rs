@@ -3,7 +3,7 @@
 use std::io;
 
 /// Nanoseconds of the monotonic clock, which all processes of a machine share.
-pub(super) fn nanos() -> u64 {
+pub(crate) fn nanos() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 

@@ -1,8 +1,12 @@
 //! One end of a line between processes: ours, or the same steps in bare system calls.
 
 use super::bare::BareEnd;
+use super::kind::Engine;
+pub(super) use super::kind::Kind;
 use super::proc;
-use anyhow::Context as _;
+use super::redis::{self, RedisEnd};
+use super::socket::SocketEnd;
+use anyhow::{Context as _, bail};
 use protocol::{Body, Line, Member, Message, Recipient, Sender};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -10,6 +14,7 @@ use std::time::Instant;
 use teamdir::{
     AppendError, Durability, Options, Post, RosterError, SendError, TeamDir, WatchChoice, WatchMode,
 };
+use test_support::Worker;
 
 /// The length of a line in an inbox, newline included.
 pub(super) const LINE: usize = 300;
@@ -25,19 +30,9 @@ pub(super) struct Medium {
     pub(super) core: Option<usize>,
 }
 
-/// The kinds of media.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Kind {
-    /// The team folder; what is done survives the death of any process.
-    Ours,
-    /// The team folder; what is done survives a power cut.
-    OursSynced,
-    /// Append, be woken, read.
-    Bare,
-    /// The same, and the reader appends what it read to a journal.
-    BareJournal,
-    /// The same, and both appends are synced.
-    BareSynced,
+/// What must be there as long as a medium is used.
+pub(super) struct Ground {
+    _server: Option<Worker>,
 }
 
 /// One end: sends to its peer, and takes what comes.
@@ -65,12 +60,16 @@ impl Medium {
     }
 
     /// Makes the folder ready for `members`.
-    pub(super) fn prepare(kind: Kind, dir: &Path, members: &[&str]) -> anyhow::Result<()> {
-        match kind {
+    pub(super) fn prepare(kind: Kind, dir: &Path, members: &[&str]) -> anyhow::Result<Ground> {
+        let mut server = None;
+        match kind.engine() {
             // What this writes is not measured, so it need not be synced.
-            Kind::Ours | Kind::OursSynced => create_team(dir, members).map(drop),
-            Kind::Bare | Kind::BareJournal | Kind::BareSynced => BareEnd::prepare(dir, members),
+            Engine::Ours => create_team(dir, members).map(drop)?,
+            Engine::Bare => BareEnd::prepare(dir, members)?,
+            Engine::Redis => server = Some(redis::start(kind, dir)?),
+            Engine::Socket | Engine::Python(_) => {}
         }
+        Ok(Ground { _server: server })
     }
 
     /// The end that sends and receives.
@@ -78,34 +77,29 @@ impl Medium {
         if let Some(core) = self.core {
             proc::stay_on(core).context("stay on one core")?;
         }
-        Ok(match self.kind {
-            Kind::Ours | Kind::OursSynced => Box::new(OurEnd::open(self)?),
-            Kind::Bare | Kind::BareJournal | Kind::BareSynced => Box::new(BareEnd::open(self)?),
+        Ok(match self.kind.engine() {
+            Engine::Ours => Box::new(OurEnd::open(self)?),
+            Engine::Bare => Box::new(BareEnd::open(self)?),
+            Engine::Socket => Box::new(SocketEnd::open(self)?),
+            Engine::Redis => Box::new(RedisEnd::open(self)?),
+            Engine::Python(kind) => bail!("{kind} is run by Python"),
         })
     }
 
     /// An end that sends only.
     pub(super) fn open_to_send(&self) -> anyhow::Result<Box<dyn End>> {
-        Ok(match self.kind {
-            Kind::Ours | Kind::OursSynced => Box::new(OurEnd::open_to_send(self)?),
-            Kind::Bare | Kind::BareJournal | Kind::BareSynced => {
-                Box::new(BareEnd::open_to_send(self))
-            }
+        Ok(match self.kind.engine() {
+            Engine::Ours => Box::new(OurEnd::open_to_send(self)?),
+            Engine::Bare => Box::new(BareEnd::open_to_send(self)),
+            Engine::Socket => Box::new(SocketEnd::open_to_send(self)?),
+            Engine::Redis => Box::new(RedisEnd::open_to_send(self)?),
+            Engine::Python(kind) => bail!("{kind} is run by Python"),
         })
     }
 }
 
-impl Kind {
-    pub(super) const fn durability(self) -> Durability {
-        match self {
-            Self::OursSynced | Self::BareSynced => Durability::PowerCut,
-            Self::Ours | Self::Bare | Self::BareJournal => Durability::ProcessDeath,
-        }
-    }
-}
-
 /// The options of a team, as they are by default but for the syncs.
-pub(super) fn options(durability: Durability) -> Options {
+pub(crate) fn options(durability: Durability) -> Options {
     Options {
         durability,
         ..Options::default()
@@ -113,7 +107,7 @@ pub(super) fn options(durability: Durability) -> Options {
 }
 
 /// Creates a team folder with the given members.
-pub(super) fn create_team(dir: &Path, members: &[&str]) -> anyhow::Result<TeamDir> {
+pub(crate) fn create_team(dir: &Path, members: &[&str]) -> anyhow::Result<TeamDir> {
     let team = TeamDir::create(dir, "bench", options(Durability::ProcessDeath))?;
     team.update_roster(|roster| {
         for name in members {
@@ -179,7 +173,7 @@ impl End for OurEnd {
 }
 
 /// A message whose line is about [`LINE`] long.
-pub(super) fn message(from: &Sender, to: &Recipient, content: &str) -> Message {
+pub(crate) fn message(from: &Sender, to: &Recipient, content: &str) -> Message {
     // The envelope: an identifier of about 20 digits, a time, the names and the words around them.
     const ENVELOPE: usize = 108;
     let names = from.as_str().len() + to.as_str().len();

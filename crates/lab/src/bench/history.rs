@@ -54,9 +54,10 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     }
     for past in &pasts {
         let row = past.row("restart", first, |past| &past.restart);
-        section
-            .rows
-            .push(row.alternative(Value::Seconds(past.replay.p50())));
+        section.rows.push(row.beside(
+            "reading the journal from its start",
+            Value::Seconds(past.replay.p50()),
+        ));
     }
     section.note("next message = send, take, and look again until there is nothing more to do");
     section.note("restart = the member's lock, roster, journal, mailbox and a first look for mail");

@@ -1,11 +1,12 @@
 //! How long a message takes from one process to another, until it is in the journal there.
 
-use super::end::{Kind, Medium, number};
+use super::end::{Ground, Kind, Medium, number};
+use super::kind::{ALTERNATIVES, SYNCED, present};
 use super::report::{Row, Section, Value};
 use super::stats::Blocks;
 use super::worker::{self, Job};
-use super::{Plan, clock, progress, tutorial};
-use anyhow::Context as _;
+use super::{Plan, clock, progress};
+use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use test_support::Worker;
@@ -27,8 +28,10 @@ type Cores = Option<(usize, usize)>;
 
 /// One contestant: two processes, and what they measured.
 pub(super) struct Pair {
+    kind: Kind,
     ping: Worker,
     _echo: Worker,
+    _ground: Ground,
     pub(super) one_way: Blocks,
     round_trip: Blocks,
     paused: Blocks,
@@ -38,47 +41,57 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut section = Section::new(
         "latency",
         "two processes, 300-byte lines, from before the send to shown (in the journal); \
-         bare = append + inotify + read; alternative = the tutorial's Python mailbox, 0.1 s poll",
+         bare = append + inotify + read; synced: bare = append, fdatasync, inotify, read, append to a \
+         journal, fdatasync",
     );
     let kinds = [Kind::Ours, Kind::Bare, Kind::BareJournal];
-    let [ours, bare, journal] = race(plan, kinds, None, plan.pick((20, 100), (4, 50)))?;
-    let synced = [Kind::OursSynced, Kind::BareSynced];
-    let [ours_synced, bare_synced] = race(plan, synced, None, plan.pick((15, 20), (4, 10)))?;
-    let tutorial = tutorial::latency(plan)?;
-
-    let beside_bare = ours.row("one way, p50", &bare, 0.5, |pair| &pair.one_way);
-    let row = match &tutorial {
-        Some(times) => beside_bare.alternative(Value::Seconds(times.p50())),
-        None => beside_bare,
+    let pairs = race(
+        plan,
+        &kinds,
+        &ALTERNATIVES,
+        None,
+        plan.pick((20, 100), (3, 50)),
+    )?;
+    let [ours, bare, journal, others @ ..] = &pairs[..] else {
+        bail!("a pair for each kind");
     };
-    let rows = [
-        row,
-        ours.row("one way, p99", &bare, 0.99, |pair| &pair.one_way),
-        ours.row("one way, p50, bare with journal", &journal, 0.5, |pair| {
-            &pair.one_way
-        }),
-        ours.row("round trip, p50", &bare, 0.5, |pair| &pair.round_trip),
-        ours.row("round trip, p99", &bare, 0.99, |pair| &pair.round_trip),
-        ours.row("one way, 10 ms pauses, p50", &bare, 0.5, |pair| {
-            &pair.paused
-        }),
-    ];
-    section.rows.extend(rows);
+    let synced = [Kind::OursSynced, Kind::BareSynced];
+    let pairs = race(plan, &synced, &SYNCED, None, plan.pick((15, 20), (3, 10)))?;
+    let [ours_synced, bare_synced, others_synced @ ..] = &pairs[..] else {
+        bail!("a pair for each kind");
+    };
+    let row = |what, at, which| ours.row(what, (bare, others), at, which);
+    section.rows.extend([
+        row("one way, p50", 0.5, one_way),
+        row("one way, p99", 0.99, one_way),
+        ours.row(
+            "one way, p50, bare with journal",
+            (journal, &[]),
+            0.5,
+            one_way,
+        ),
+        row("round trip, p50", 0.5, |pair| &pair.round_trip),
+        row("round trip, p99", 0.99, |pair| &pair.round_trip),
+        row("one way, 10 ms pauses, p50", 0.5, |pair| &pair.paused),
+    ]);
     section.rows.extend(pinned(plan)?);
     let ratio = ours_synced.one_way.ratio(&bare_synced.one_way, 0.5);
-    let row =
-        |what, at, which: fn(&Pair) -> &Blocks| ours_synced.row(what, &bare_synced, at, which);
+    let row = |what, at, which| ours_synced.row(what, (bare_synced, others_synced), at, which);
     section.rows.extend([
-        row("synced: one way, p50", 0.5, |pair| &pair.one_way)
+        row("synced: one way, p50", 0.5, one_way)
             .bar("at most 1.5x bare with its syncs", ratio <= 1.5),
-        row("synced: one way, p99", 0.99, |pair| &pair.one_way),
+        row("synced: one way, p99", 0.99, one_way),
         row("synced: round trip, p50", 0.5, |pair| &pair.round_trip),
         row("synced: one way, 10 ms pauses, p50", 0.5, |pair| {
             &pair.paused
         }),
     ]);
-    notes(&mut section, tutorial.is_some());
+    notes(&mut section);
     Ok(section)
+}
+
+const fn one_way(pair: &Pair) -> &Blocks {
+    &pair.one_way
 }
 
 /// The same where the kernel has no choice of cores: waking a sleeping one costs more than all
@@ -94,19 +107,18 @@ fn pinned(plan: &Plan<'_>) -> anyhow::Result<Vec<Row>> {
     for (what, place) in places.into_iter().take(cores) {
         let kinds = [Kind::Ours, Kind::Bare];
         let length = plan.pick((10, 100), (3, 50));
-        let [ours, bare] = race(plan, kinds, Some(place), length)?;
+        let pairs = race(plan, &kinds, &[], Some(place), length)?;
+        let [ours, bare] = &pairs[..] else {
+            bail!("a pair for each kind");
+        };
         let ratio = ours.one_way.ratio(&bare.one_way, 0.5);
-        let row = ours.row(what, &bare, 0.5, |pair| &pair.one_way);
+        let row = ours.row(what, (bare, &[]), 0.5, one_way);
         rows.push(row.bar("at most 5x bare", ratio <= 5.0));
     }
     Ok(rows)
 }
 
-fn notes(section: &mut Section, has_tutorial: bool) {
-    section.note(
-        "bare synced = append, fdatasync; the peer, woken by the write: read, append to its \
-         journal, fdatasync",
-    );
+fn notes(section: &mut Section) {
     section.note(
         "syncs in a row from send to shown, by the code: 1, of the journal; the sender's own \
          comes after the write that wakes the reader, and runs beside it",
@@ -116,20 +128,19 @@ fn notes(section: &mut Section, has_tutorial: bool) {
          spreads ours over two, which adds the wake-up of a sleeping core: compare the rows with \
          cores, in which both are placed alike",
     );
-    section.note(if has_tutorial {
-        "the tutorial polls every 5 s by default: p50 2.5 s, by arithmetic"
-    } else {
-        "python3 not found: the tutorial's mailbox was not measured"
-    });
+    section.note("the tutorial polls every 5 s by default: p50 2.5 s, by arithmetic");
 }
 
-/// Lets contestants take turns, `blocks` times, with so many rounds each.
-fn race<const N: usize>(
+/// Lets contestants take turns, `blocks` times, with so many rounds each. Of the alternatives only
+/// those that are installed take part.
+fn race(
     plan: &Plan<'_>,
-    kinds: [Kind; N],
+    kinds: &[Kind],
+    alternatives: &[Kind],
     cores: Cores,
     (blocks, rounds): (usize, u64),
-) -> anyhow::Result<[Pair; N]> {
+) -> anyhow::Result<Vec<Pair>> {
+    let kinds = [kinds, &present(alternatives)].concat();
     progress(&format!("latency of {kinds:?}"));
     let mut pairs = Vec::new();
     for kind in kinds {
@@ -137,29 +148,31 @@ fn race<const N: usize>(
     }
     for _ in 0..blocks {
         for pair in &mut pairs {
-            pair.block(rounds, Duration::ZERO)?;
+            pair.block(pair.kind.rounds(rounds), Duration::ZERO)?;
         }
     }
     let paused = if cores.is_none() { blocks.min(5) } else { 0 };
     for _ in 0..paused {
         for pair in &mut pairs {
-            let pause = PAUSE.as_micros();
-            let answer: Rounds = worker::ask(&mut pair.ping, &format!("20 {pause}"))?;
+            let (rounds, pause) = (pair.kind.rounds(20), PAUSE.as_micros());
+            let answer: Rounds = worker::ask(&mut pair.ping, &format!("{rounds} {pause}"))?;
             pair.paused.push_nanos(&answer.one_way);
         }
     }
-    pairs.try_into().ok().context("one pair for each kind")
+    Ok(pairs)
 }
 
 impl Pair {
     pub(super) fn start(plan: &Plan<'_>, kind: Kind, cores: Cores) -> anyhow::Result<Self> {
         let dir = plan.folder("latency")?;
-        Medium::prepare(kind, &dir, &["alice", "bob"])?;
+        let ground = Medium::prepare(kind, &dir, &["alice", "bob"])?;
         let ping = Medium::new(kind, &dir, "alice", "bob").on_core(cores.map(|both| both.0));
         let echo = Medium::new(kind, &dir, "bob", "alice").on_core(cores.map(|both| both.1));
         Ok(Self {
+            kind,
             _echo: worker::start_ready(&Job::Echo(echo))?,
             ping: worker::start_ready(&Job::Ping(ping))?,
+            _ground: ground,
             one_way: Blocks::default(),
             round_trip: Blocks::default(),
             paused: Blocks::default(),
@@ -175,10 +188,21 @@ impl Pair {
         Ok(())
     }
 
-    fn row(&self, what: &str, other: &Self, at: f64, which: fn(&Self) -> &Blocks) -> Row {
-        let (own, other) = (which(self), which(other));
-        let value = Value::Seconds(other.quantile(at));
-        Row::new(what, Value::Seconds(own.quantile(at))).bare(value, own.ratio(other, at))
+    /// This beside the bare limit and the alternatives.
+    fn row(
+        &self,
+        what: &str,
+        (bare, others): (&Self, &[Self]),
+        at: f64,
+        which: fn(&Self) -> &Blocks,
+    ) -> Row {
+        let own = which(self);
+        let value = |pair| Value::Seconds(which(pair).quantile(at));
+        let row = Row::new(what, value(self)).bare(value(bare), own.ratio(which(bare), at));
+        let others = others.iter().filter(|other| !which(other).is_empty());
+        others.fold(row, |row, other| {
+            row.alternative(other.kind.name(), value(other), own.ratio(which(other), at))
+        })
     }
 }
 

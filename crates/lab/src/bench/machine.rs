@@ -39,8 +39,8 @@ pub(super) fn describe(plan: &Plan<'_>) -> anyhow::Result<Vec<String>> {
         lines.push("WARNING: a debug build: the numbers say nothing".into());
     }
     lines.push(
-        "ours/bare: median over pairs of blocks that ran beside each other; ours/alt: of the \
-         two medians"
+        "ours/bare: median over pairs of blocks that ran beside each other; ours/alt: the same \
+         for mailboxes, else of the two medians"
             .into(),
     );
     Ok(lines)

@@ -10,6 +10,25 @@ pub(super) fn peak_memory() -> anyhow::Result<u64> {
     Ok(kilobytes * 1024)
 }
 
+/// The memory of a process, in bytes: the sum of the fields whose names begin so, such as `Pss:` or
+/// `Private_`.
+pub(crate) fn memory(pid: u32, fields: &str) -> anyhow::Result<u64> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let rollup = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
+    let lines = rollup.lines().filter(|line| line.starts_with(fields));
+    let kilobytes = lines.filter_map(|line| line.split_ascii_whitespace().nth(1));
+    let sum: u64 = kilobytes
+        .filter_map(|number| number.parse::<u64>().ok())
+        .sum();
+    Ok(sum * 1024)
+}
+
+/// How much memory programs can still have, in bytes.
+pub(super) fn available_memory() -> anyhow::Result<u64> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    Ok(field(&text, "MemAvailable:").context("find the memory that is left")? * 1024)
+}
+
 /// How often all threads of a process have been put on or taken off a processor.
 pub(super) fn switches(pid: u32) -> anyhow::Result<u64> {
     let mut sum = 0;

@@ -1,22 +1,27 @@
 //! The report: rows of ours, the bare limit and the alternative, with ratios and bars.
 
-use serde::Serialize;
+use super::kind;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Everything that was measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Report {
     /// What it was measured on, line by line.
     pub(super) machine: Vec<String>,
     pub(super) sections: Vec<Section>,
+    /// What each contestant that ours was compared with does and does not promise.
+    pub(super) contestants: Vec<String>,
+    /// What was left out, and what would have to be installed for it.
+    pub(super) skipped: Vec<String>,
     /// The state of the machine after the last measurement.
     pub(super) machine_after: String,
 }
 
 /// The rows of one measurement.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Section {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// What is measured, and what the columns mean here; `; ` begins a new line.
     pub(super) about: String,
     pub(super) rows: Vec<Row>,
@@ -24,38 +29,49 @@ pub(super) struct Section {
 }
 
 /// One thing that was measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) what: String,
     pub(super) ours: Value,
     pub(super) bare: Option<Compared>,
-    pub(super) alternative: Option<Compared>,
+    pub(super) alternatives: Vec<Alternative>,
     pub(super) bar: Option<Bar>,
 }
 
 /// Something ours is compared with.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Compared {
     pub(super) value: Value,
-    /// Ours divided by it.
-    pub(super) ratio: f64,
+    /// Ours divided by it; nothing if that is no number.
+    pub(super) ratio: Option<f64>,
+}
+
+/// What a user could pick instead, measured in the same run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Alternative {
+    pub(super) name: String,
+    pub(super) value: Value,
+    /// Ours divided by it; nothing if that is no number.
+    pub(super) ratio: Option<f64>,
 }
 
 /// What was to be reached.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Bar {
     pub(super) wanted: String,
     pub(super) ok: bool,
 }
 
 /// A number with its unit.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(tag = "unit", content = "value", rename_all = "snake_case")]
 pub(super) enum Value {
     Seconds(f64),
     PerSecond(f64),
     Bytes(f64),
     Count(f64),
+    /// A part of a whole, 1 being all of it.
+    Share(f64),
 }
 
 impl Report {
@@ -63,15 +79,32 @@ impl Report {
         Self {
             machine,
             sections: Vec::new(),
+            contestants: Vec::new(),
+            skipped: Vec::new(),
             machine_after: String::new(),
         }
     }
 }
 
+impl Report {
+    /// Says of each mailbox that is compared what it promises, or why it is not measured.
+    pub(super) fn name_contestants(&mut self) {
+        if !self.contestants.is_empty() {
+            return;
+        }
+        for kind in kind::all() {
+            match kind.missing() {
+                None => self.contestants.push(kind.words()),
+                Some(why) => self.skipped.push(format!("{}: {why}", kind.name())),
+            }
+        }
+    }
+}
+
 impl Section {
-    pub(super) fn new(name: &'static str, about: &str) -> Self {
+    pub(super) fn new(name: &str, about: &str) -> Self {
         Self {
-            name,
+            name: name.to_owned(),
             about: about.to_owned(),
             rows: Vec::new(),
             notes: Vec::new(),
@@ -89,21 +122,29 @@ impl Row {
             what: what.into(),
             ours,
             bare: None,
-            alternative: None,
+            alternatives: Vec::new(),
             bar: None,
         }
     }
 
     /// Beside the bare limit, with a ratio that was taken block by block.
     pub(super) fn bare(mut self, value: Value, ratio: f64) -> Self {
+        let ratio = Some(ratio).filter(|ratio| ratio.is_finite());
         self.bare = Some(Compared { value, ratio });
         self
     }
 
-    /// Beside the alternative.
-    pub(super) fn alternative(mut self, value: Value) -> Self {
+    /// Beside an alternative, with the ratio of the two numbers.
+    pub(super) fn beside(self, name: &str, value: Value) -> Self {
         let ratio = self.ours.number() / value.number();
-        self.alternative = Some(Compared { value, ratio });
+        self.alternative(name, value, ratio)
+    }
+
+    /// Beside an alternative, with a ratio that was taken block by block.
+    pub(super) fn alternative(mut self, name: &str, value: Value, ratio: f64) -> Self {
+        let name = name.to_owned();
+        let ratio = Some(ratio).filter(|ratio| ratio.is_finite());
+        self.alternatives.push(Alternative { name, value, ratio });
         self
     }
 
@@ -113,40 +154,50 @@ impl Row {
         self
     }
 
-    fn cells(&self) -> [String; 7] {
-        let (bare, bare_ratio) = compared(self.bare);
-        let (alternative, alternative_ratio) = compared(self.alternative);
+    /// The line of ours and the bare limit, and one for each alternative.
+    fn lines(&self) -> Vec<Cells> {
+        let (bare, ratio) = self.bare.map_or_else(Default::default, |bare| {
+            (bare.value.to_string(), times(bare.ratio))
+        });
         let bar = self.bar.as_ref().map_or_else(String::new, |bar| {
             let verdict = if bar.ok { "ok" } else { "MISSED" };
             format!("{verdict}: {}", bar.wanted)
         });
         let what = format!("  {}", self.what);
-        let ours = self.ours.to_string();
-        [
+        let none = String::new;
+        let ours = [
             what,
-            ours,
+            self.ours.to_string(),
             bare,
-            bare_ratio,
-            alternative,
-            alternative_ratio,
+            ratio,
+            none(),
+            none(),
             bar,
-        ]
+        ];
+        let others = self.alternatives.iter().map(|other| {
+            let name = format!("      beside {}", other.name);
+            let (value, ratio) = (other.value.to_string(), times(other.ratio));
+            [name, none(), none(), none(), value, ratio, none()]
+        });
+        std::iter::once(ours).chain(others).collect()
     }
 }
 
-fn compared(with: Option<Compared>) -> (String, String) {
-    with.map_or_else(Default::default, |with| {
-        (with.value.to_string(), format!("{}x", digits(with.ratio)))
-    })
+/// A line of a table.
+type Cells = [String; 7];
+
+fn times(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{}x", digits(ratio)))
 }
 
 impl Value {
-    const fn number(self) -> f64 {
+    pub(super) const fn number(self) -> f64 {
         match self {
             Self::Seconds(number)
             | Self::PerSecond(number)
             | Self::Bytes(number)
-            | Self::Count(number) => number,
+            | Self::Count(number)
+            | Self::Share(number) => number,
         }
     }
 }
@@ -159,7 +210,11 @@ impl fmt::Display for Value {
             Self::Seconds(number) => write!(f, "{} s", digits(number)),
             Self::PerSecond(number) => write!(f, "{}/s", digits(number)),
             Self::Bytes(number) => write!(f, "{} MB", digits(number / 1e6)),
+            Self::Count(number) if number.fract() == 0.0 && number < 1e4 => {
+                write!(f, "{number:.0}")
+            }
             Self::Count(number) => f.write_str(&digits(number)),
+            Self::Share(number) => write!(f, "{} %", digits(100.0 * number)),
         }
     }
 }
@@ -167,7 +222,9 @@ impl fmt::Display for Value {
 /// About three digits that mean something.
 fn digits(number: f64) -> String {
     let size = number.abs();
-    if size >= 100.0 || size == 0.0 {
+    if size >= 10_000.0 {
+        in_thousands(number)
+    } else if size >= 100.0 || size == 0.0 {
         format!("{number:.0}")
     } else if size >= 10.0 {
         format!("{number:.1}")
@@ -178,6 +235,19 @@ fn digits(number: f64) -> String {
     }
 }
 
+/// A large number in groups of three digits.
+fn in_thousands(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.machine {
@@ -185,6 +255,15 @@ impl fmt::Display for Report {
         }
         for section in &self.sections {
             write!(f, "\n{section}")?;
+        }
+        for (title, lines) in [
+            ("WHAT EACH PROMISES", &self.contestants),
+            ("NOT MEASURED", &self.skipped),
+        ] {
+            if !lines.is_empty() {
+                writeln!(f, "\n{title}:")?;
+            }
+            lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         writeln!(f, "\nafter: {}", self.machine_after)?;
         let mut bars = 0;
@@ -219,7 +298,7 @@ impl fmt::Display for Section {
             "bar",
         ];
         let mut table = vec![head.map(str::to_owned)];
-        table.extend(self.rows.iter().map(Row::cells));
+        table.extend(self.rows.iter().flat_map(Row::lines));
         let widths: Vec<usize> = (0..head.len())
             .map(|column| table.iter().filter_map(move |row| row.get(column)))
             .map(|cells| cells.map(|cell| cell.chars().count()).max().unwrap_or(0))

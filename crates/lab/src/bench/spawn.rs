@@ -36,10 +36,11 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     };
     progress("spawning teammates");
     let (blocks, each) = plan.pick((10, 5), (3, 2));
-    let folder = plan.folder("spawn")?;
-    let team = TeamDir::create(&folder, "bench", Options::default())?;
     let [mut ours, mut bare, mut synced] = std::array::from_fn(|_| Blocks::default());
     for block in 0..blocks {
+        // A team has a limited number of members.
+        let folder = plan.folder("spawn")?;
+        let team = TeamDir::create(&folder, "bench", Options::default())?;
         let names = (0..each).map(|at| format!("m{block}-{at}"));
         let times: Vec<f64> = names
             .map(|name| one_spawn(&team, &programs, &name))

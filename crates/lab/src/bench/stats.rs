@@ -17,12 +17,17 @@ impl Blocks {
     }
 
     /// The quantile over all samples.
-    pub(super) fn quantile(&self, at: f64) -> f64 {
+    pub(crate) fn quantile(&self, at: f64) -> f64 {
         quantile(&self.blocks.concat(), at)
     }
 
     pub(super) fn p50(&self) -> f64 {
         self.quantile(0.5)
+    }
+
+    /// Whether there is no sample at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.iter().all(Vec::is_empty)
     }
 
     /// How this compares with `other`: the median over all blocks of the ratio between the
@@ -43,7 +48,7 @@ pub(super) fn seconds(nanos: u64) -> f64 {
 }
 
 /// The sample at the given place of the sorted samples.
-pub(super) fn quantile(samples: &[f64], at: f64) -> f64 {
+pub(crate) fn quantile(samples: &[f64], at: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     let Some(last) = sorted.len().checked_sub(1) else {

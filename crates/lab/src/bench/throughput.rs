@@ -1,10 +1,12 @@
 //! How many messages several writers get into one inbox while its owner drains it.
 
 use super::end::{Kind, Medium, number};
+use super::kind::{ALTERNATIVES, SYNCED, present};
 use super::report::{Row, Section, Value};
 use super::stats::Blocks;
 use super::worker::{self, Job};
-use super::{Plan, clock, progress, tutorial};
+use super::{Plan, clock, progress};
+use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -32,8 +34,8 @@ pub(super) struct Took {
 }
 
 /// The runs of one contestant with one number of writers.
-#[derive(Default)]
 struct Runs {
+    kind: Kind,
     sent: Blocks,
     delivered: Blocks,
     total: u64,
@@ -46,74 +48,55 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut section = Section::new(
         "throughput",
         "messages accepted per second, each before the writer's next, one reader draining; \
-         bare = open + append + close; alternative = the tutorial's Python mailbox",
+         bare = open + append + close; synced: the same with fdatasync",
     );
-    let mut ours_lost = 0;
-    let mut ours_total = 0;
-    for writers in [1, 4, 32] {
+    let mut faults = (0, 0);
+    for writers in [1, 8, 32] {
         progress(&format!("throughput with {writers} writers"));
-        let with_tutorial = writers == 4 && tutorial::exists();
-        let (runs, tutorial) = turns(plan, writers, with_tutorial)?;
-        let [ours, bare, ours_synced, bare_synced] = &runs;
-        section.rows.extend(rows(writers, ours, bare, &tutorial));
-        let mut row = ours_synced.row(&format!("synced: {}", writing(writers)), bare_synced);
-        row.what += &delivered(ours_synced);
-        section.rows.push(row);
-        for runs in [ours, ours_synced] {
-            ours_lost += runs.lost + runs.repeated;
-            ours_total += runs.total;
-            if runs.refused > 0 {
-                section.note(format!(
-                    "{writers} writers: {} sends were refused because the inbox was full",
-                    runs.refused
-                ));
-            }
+        let runs = turns(plan, writers)?;
+        let of = |kind| runs.iter().find(move |runs| runs.kind == kind);
+        for (prefix, ours, bare, others) in [
+            ("", Kind::Ours, Kind::Bare, &ALTERNATIVES[..]),
+            ("synced: ", Kind::OursSynced, Kind::BareSynced, &SYNCED[..]),
+        ] {
+            let ours = of(ours).context("our runs")?;
+            let bare = of(bare).context("the bare runs")?;
+            let what = format!("{prefix}{}{}", writing(writers), delivered(ours));
+            let row = ours.row(&what, bare);
+            let others = others.iter().filter_map(|kind| of(*kind));
+            section.rows.push(others.fold(row, |row, other| {
+                let value = Value::PerSecond(other.sent.p50());
+                let ratio = ours.sent.ratio(&other.sent, 0.5);
+                row.alternative(other.kind.name(), value, ratio)
+            }));
+            faults.0 += ours.lost + ours.repeated;
+            faults.1 += ours.total;
         }
-        if with_tutorial {
-            section.note(format!(
-                "the tutorial's mailbox lost {} of {} messages ({:.1} %) with {writers} writers",
-                tutorial.lost,
-                tutorial.total,
-                100.0 * tutorial.lost as f64 / tutorial.total.max(1) as f64
-            ));
-        }
+        let notes = runs.iter().flat_map(|runs| runs.notes(writers));
+        section.notes.extend(notes);
     }
-    let lost = Value::Count(ours_lost as f64);
-    let row = Row::new(format!("ours lost or doubled, of {ours_total}"), lost);
-    section.rows.push(row.bar("none", ours_lost == 0));
+    let row = Row::new(
+        format!("ours lost or doubled, of {}", faults.1),
+        Value::Count(faults.0 as f64),
+    );
+    section.rows.push(row.bar("none", faults.0 == 0));
     section.note("in brackets: how much of the accepted rate the reader kept up with");
     Ok(section)
 }
 
-/// Lets the contestants take turns: ours, bare, ours synced, bare synced, and the tutorial.
-fn turns(plan: &Plan<'_>, writers: u32, with_tutorial: bool) -> anyhow::Result<([Runs; 4], Runs)> {
-    let kinds = [Kind::Ours, Kind::Bare, Kind::OursSynced, Kind::BareSynced];
-    let mut runs: [Runs; 4] = Default::default();
-    let mut python = Runs::default();
-    let time = Duration::from_millis(plan.pick(1000, 400));
+/// Lets all contestants take turns.
+fn turns(plan: &Plan<'_>, writers: u32) -> anyhow::Result<Vec<Runs>> {
+    let own = [Kind::Ours, Kind::Bare, Kind::OursSynced, Kind::BareSynced];
+    let kinds = [&own[..], &present(&ALTERNATIVES), &present(&SYNCED)].concat();
+    let mut all: Vec<Runs> = kinds.into_iter().map(Runs::new).collect();
+    let time = Duration::from_millis(plan.pick(1000, 200));
     for _ in 0..plan.pick(4, 1) {
-        for (kind, runs) in kinds.iter().zip(&mut runs) {
-            runs.add(plan, *kind, writers, time)?;
-        }
-        if with_tutorial {
-            let outcome = tutorial::throughput(plan, writers, time)?;
-            python.sent.push([outcome.sent as f64 / outcome.seconds]);
-            python.total += outcome.sent;
-            python.lost += outcome.sent.saturating_sub(outcome.got);
+        for runs in &mut all {
+            runs.add(plan, writers, time)
+                .with_context(|| format!("{} with {writers} writers", runs.kind.name()))?;
         }
     }
-    Ok((runs, python))
-}
-
-fn rows(writers: u32, ours: &Runs, bare: &Runs, tutorial: &Runs) -> Vec<Row> {
-    let mut row = ours.row(&writing(writers), bare);
-    row.what += &delivered(ours);
-    if tutorial.total == 0 {
-        return vec![row];
-    }
-    let ratio = ours.sent.ratio(&tutorial.sent, 0.5);
-    let row = row.alternative(Value::PerSecond(tutorial.sent.p50()));
-    vec![row.bar("at least 2x the alternative", ratio >= 2.0)]
+    Ok(all)
 }
 
 fn writing(writers: u32) -> String {
@@ -126,21 +109,50 @@ fn delivered(runs: &Runs) -> String {
 }
 
 impl Runs {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            sent: Blocks::default(),
+            delivered: Blocks::default(),
+            total: 0,
+            lost: 0,
+            repeated: 0,
+            refused: 0,
+        }
+    }
+
     fn row(&self, what: &str, bare: &Self) -> Row {
         let value = Value::PerSecond(bare.sent.p50());
         let ratio = self.sent.ratio(&bare.sent, 0.5);
         Row::new(what, Value::PerSecond(self.sent.p50())).bare(value, ratio)
     }
 
-    fn add(
-        &mut self,
-        plan: &Plan<'_>,
-        kind: Kind,
-        writers: u32,
-        time: Duration,
-    ) -> anyhow::Result<()> {
+    /// What went wrong.
+    fn notes(&self, writers: u32) -> Vec<String> {
+        let (name, writers) = (self.kind.name(), writing(writers));
+        let mut notes = Vec::new();
+        if self.lost + self.repeated > 0 {
+            notes.push(format!(
+                "{writers}: {name} lost {} of {} messages ({:.1} %), and gave {} twice",
+                self.lost,
+                self.total,
+                100.0 * self.lost as f64 / self.total.max(1) as f64,
+                self.repeated,
+            ));
+        }
+        if self.refused > 0 {
+            notes.push(format!(
+                "{writers}: {name} refused {} sends because the inbox was full",
+                self.refused
+            ));
+        }
+        notes
+    }
+
+    fn add(&mut self, plan: &Plan<'_>, writers: u32, time: Duration) -> anyhow::Result<()> {
+        let kind = self.kind;
         let dir = plan.folder("throughput")?;
-        Medium::prepare(kind, &dir, &[READER])?;
+        let ground = Medium::prepare(kind, &dir, &[READER])?;
         let reader = Medium::new(kind, &dir, READER, READER);
         let mut reader = worker::start_ready(&Job::Reader(reader))?;
         let mut workers = Vec::new();
@@ -170,7 +182,7 @@ impl Runs {
         self.total += sent;
         self.lost += sent.saturating_sub(took.different);
         self.repeated += took.repeated;
-        drop((reader, workers));
+        drop((reader, workers, ground));
         std::fs::remove_dir_all(&dir)?;
         Ok(())
     }

@@ -2,10 +2,12 @@
 //!
 //! A worker says `ready`, obeys the lines it is given, and answers each with one line of JSON.
 
-use super::{backlog, end::Medium, history, idle, latency, print, throughput};
+use super::kind::Engine;
+use super::{backlog, deaths, end::Medium, history, idle, latency, print, throughput};
 use anyhow::Context as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -43,6 +45,56 @@ pub(super) enum Job {
     Member(Medium),
     /// A process that watches a whole folder for one name.
     Watcher { folder: PathBuf, name: String },
+    /// Another program, in a folder.
+    Exec { dir: PathBuf, words: Vec<String> },
+    /// Waits for the death of a process, and says when it learned of it.
+    Mourner { dir: PathBuf },
+}
+
+/// The program for the kinds that are run by Python.
+const MAILBOXES: &str = include_str!("../../python/mailboxes.py");
+
+impl Job {
+    /// The job as whoever has to do it understands it: some kinds are run by Python.
+    fn for_its_engine(&self) -> Self {
+        let (medium, role) = match self {
+            Self::Ping(medium) => (medium, vec!["ping".to_owned()]),
+            Self::Echo(medium) => (medium, vec!["echo".to_owned()]),
+            Self::Reader(medium) => (medium, vec!["read".to_owned()]),
+            Self::Writer { medium, number } => {
+                (medium, vec!["write".to_owned(), number.to_string()])
+            }
+            Self::History { .. }
+            | Self::Drain(_)
+            | Self::Sender(_)
+            | Self::Prober(_)
+            | Self::Member(_)
+            | Self::Watcher { .. }
+            | Self::Exec { .. }
+            | Self::Mourner { .. } => return self.clone(),
+        };
+        let Engine::Python(kind) = medium.kind.engine() else {
+            return self.clone();
+        };
+        Self::python(kind, medium, role)
+    }
+
+    /// A mailbox in Python.
+    pub(super) fn python(kind: &str, medium: &Medium, role: Vec<String>) -> Self {
+        let words = [
+            "python3",
+            "-c",
+            MAILBOXES,
+            kind,
+            ".",
+            &medium.me,
+            &medium.peer,
+        ];
+        Self::Exec {
+            dir: medium.dir.clone(),
+            words: words.map(str::to_owned).into_iter().chain(role).collect(),
+        }
+    }
 }
 
 /// Does what the job says.
@@ -64,11 +116,21 @@ pub(super) fn run(job: &str) -> anyhow::Result<()> {
         Job::Prober(lock) => backlog::probe(&lock),
         Job::Member(medium) => idle::wait_for_mail(&medium),
         Job::Watcher { folder, name } => idle::watch(&folder, &name),
+        Job::Exec { dir, words } => {
+            let (program, arguments) = words.split_first().context("a program")?;
+            let error = Command::new(program)
+                .args(arguments)
+                .current_dir(dir)
+                .exec();
+            Err(error).with_context(|| format!("start {program}"))
+        }
+        Job::Mourner { dir } => deaths::mourn(&dir),
     }
 }
 
 /// Starts a worker. It need not be ready yet.
 pub(super) fn start(job: &Job) -> anyhow::Result<Worker> {
+    let job = &job.for_its_engine();
     let program = std::env::current_exe().context("find this program")?;
     let mut command = Command::new(program);
     command.args(["bench", "--worker"]);

@@ -196,6 +196,9 @@ impl Sized {
         let what = format!("{what}, of {}", self.size);
         let row = Row::new(what, Value::Seconds(own.p50()));
         let row = row.bare(Value::Seconds(small.p50()), own.ratio(small, 0.5));
-        row.alternative(Value::Seconds(self.times.read_all.p50()))
+        row.beside(
+            "reading every file",
+            Value::Seconds(self.times.read_all.p50()),
+        )
     }
 }

@@ -1,0 +1,191 @@
+//! The parts of a request.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What a part of a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    /// What is to be done, and doing it.
+    Work,
+    /// Who the agent is and how a team works.
+    Rules,
+    /// The schemas of the tools for the team.
+    Tools,
+    /// Roster and board.
+    State,
+    /// Messages and notices.
+    Mail,
+    /// Calls and results of tools for the team, and questions of the program.
+    Protocol,
+}
+
+pub(super) const PARTS: [Part; 6] = [
+    Part::Work,
+    Part::Rules,
+    Part::Tools,
+    Part::State,
+    Part::Mail,
+    Part::Protocol,
+];
+
+impl Part {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Work => "work",
+            Self::Rules => "system texts",
+            Self::Tools => "schemas of team tools",
+            Self::State => "roster and board",
+            Self::Mail => "mail and notices",
+            Self::Protocol => "calls of team tools",
+        }
+    }
+}
+
+/// The tools with which work is done. All others are for the team.
+const WORK_TOOLS: [&str; 7] = [
+    "bash",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "background_run",
+    "check_background",
+    "compact",
+];
+
+/// A piece of a request, in the order of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) part: Part,
+    pub(super) json: String,
+}
+
+/// Cuts the body of a request of the Messages API into pieces.
+pub(super) fn pieces(body: &Value) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut add = |part, value: &Value| {
+        let json = without_marks(value).to_string();
+        pieces.push(Piece { part, json });
+    };
+    for tool in list(&body["tools"]) {
+        add(by_tool(&tool["name"], Part::Tools), tool);
+    }
+    match &body["system"] {
+        Value::Array(blocks) => blocks.iter().for_each(|block| add(Part::Rules, block)),
+        Value::Null => {}
+        text => add(Part::Rules, text),
+    }
+    // Which tool a result is of stands in the call before it.
+    let mut calls: BTreeMap<&str, &Value> = BTreeMap::new();
+    for message in list(&body["messages"]) {
+        let content = &message["content"];
+        if content.is_string() {
+            add(by_text(content), content);
+        }
+        for block in list(content) {
+            let part = match block["type"].as_str() {
+                Some("tool_use") => {
+                    calls.insert(block["id"].as_str().unwrap_or(""), &block["name"]);
+                    by_tool(&block["name"], Part::Protocol)
+                }
+                Some("tool_result") => {
+                    let id = block["tool_use_id"].as_str().unwrap_or("");
+                    let name = calls.get(id).copied().unwrap_or(&Value::Null);
+                    by_tool(name, Part::Protocol)
+                }
+                _ if message["role"] == "user" => by_text(&block["text"]),
+                _ => Part::Work,
+            };
+            add(part, block);
+        }
+    }
+    pieces
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn by_tool(name: &Value, team: Part) -> Part {
+    let name = name.as_str().unwrap_or("");
+    if WORK_TOOLS.contains(&name) {
+        Part::Work
+    } else {
+        team
+    }
+}
+
+fn by_text(text: &Value) -> Part {
+    let text = text.as_str().unwrap_or("").trim_start();
+    if text.starts_with("<team-state>") {
+        Part::State
+    } else if text.starts_with("<inbox>") {
+        Part::Mail
+    } else if text.starts_with("<task-outcome>") || text.starts_with("<shutdown") {
+        Part::Protocol
+    } else {
+        Part::Work
+    }
+}
+
+/// The same without the marks that tell the provider what to keep: they wander.
+fn without_marks(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(key, _)| *key != "cache_control");
+            kept.map(|(key, value)| (key.clone(), without_marks(value)))
+                .collect()
+        }
+        Value::Array(values) => values.iter().map(without_marks).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_piece_is_coordination_or_work() {
+        let body = json!({
+            "tools": [{"name": "bash"}, {"name": "send_message"}],
+            "system": "You are 'alice'.",
+            "messages": [
+                {"role": "user", "content": [
+                    {"type": "text", "text": "<auto-claimed>Task #1</auto-claimed>"},
+                    {"type": "text", "text": "<inbox>\n{}\n</inbox>"},
+                    {"type": "text", "text": "<team-state>\n</team-state>", "cache_control": {}},
+                ]},
+                {"role": "assistant", "content": [
+                    {"type": "text", "text": "I look."},
+                    {"type": "tool_use", "id": "a", "name": "bash", "input": {}},
+                    {"type": "tool_use", "id": "b", "name": "task_update", "input": {}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": "x"},
+                    {"type": "tool_result", "tool_use_id": "b", "content": "y"},
+                ]},
+            ],
+        });
+        let found = pieces(&body);
+        let parts: Vec<Part> = found.iter().map(|piece| piece.part).collect();
+        assert_eq!(
+            parts,
+            [
+                Part::Work,
+                Part::Tools,
+                Part::Rules,
+                Part::Work,
+                Part::Mail,
+                Part::State,
+                Part::Work,
+                Part::Work,
+                Part::Protocol,
+                Part::Work,
+                Part::Protocol,
+            ]
+        );
+        assert!(!found[5].json.contains("cache_control"));
+    }
+}
