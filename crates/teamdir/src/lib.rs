@@ -31,6 +31,7 @@ mod keepsakes;
 mod lease;
 mod ledger;
 mod leftovers;
+mod live_file;
 mod lock;
 mod log;
 mod mail_state;

@@ -4,9 +4,9 @@
 //! process is gone, whatever killed it, so the lock is the only witness of life. The text in the
 //! file is for people, and for finding the process to signal.
 
-use crate::atomic;
 use crate::error::{Context, PathError};
 use crate::file::{self, create_dir};
+use crate::live_file::{self, LiveFile};
 use crate::lock::{FileLock, LockError, is_at};
 use crate::roster::RosterError;
 use crate::team::TeamDir;
@@ -14,6 +14,7 @@ use protocol::{AgentName, Holder, Incarnation, LiveState, MemberStatus, Recipien
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a taken lock is tried again: whoever looks whether a member lives takes the lock for
@@ -26,6 +27,7 @@ pub struct MemberGuard {
     owner: Recipient,
     incarnation: Incarnation,
     _lock: File,
+    live: Mutex<LiveFile>,
 }
 
 /// The right to start, end or mourn a member's process. Dropping it gives it up.
@@ -98,6 +100,7 @@ impl TeamDir {
             owner,
             incarnation,
             _lock: lock,
+            live: Mutex::default(),
         })
     }
 
@@ -119,6 +122,7 @@ impl TeamDir {
             owner,
             incarnation,
             _lock: lock,
+            live: Mutex::default(),
         })
     }
 
@@ -164,17 +168,15 @@ impl TeamDir {
     ) -> Result<(), PathError> {
         let path = self.layout.live_state(&guard.owner);
         let bytes = serde_json::to_vec(state).expect("text keys and finite numbers encode");
-        atomic::exchange(&path, &bytes)
+        let mut live = guard.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.show(&path, &bytes)
     }
 
     /// What a member last said it is doing. A file that does not parse says nothing.
     pub fn live_state(&self, owner: &Recipient) -> Result<Option<LiveState>, PathError> {
         let path = self.layout.live_state(owner);
-        match std::fs::read(&path) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(PathError::new("read", &path, error)),
-        }
+        let bytes = live_file::read(&path).context("read", &path)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     fn roster_spelling(&self, owner: &Recipient) -> Result<Recipient, JoinError> {
