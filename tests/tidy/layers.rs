@@ -140,7 +140,14 @@ const RULES: &[Rule] = &[
     Rule {
         package: "view",
         ours: &["coordination", "crew", "dealings", "protocol", "teamdir"],
-        external: &["ratatui", "rustix", "signal-hook", "thiserror"],
+        external: &[
+            "ratatui",
+            "rustix",
+            "serde",
+            "serde_json",
+            "signal-hook",
+            "thiserror",
+        ],
         dev_ours: &[],
     },
     Rule {

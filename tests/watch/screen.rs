@@ -4,6 +4,7 @@ use crate::pty::Terminal;
 use crate::support::{LIMIT, Office};
 use protocol::{AgentName, LiveState, Member, Phase, Recipient, RequestStatus};
 use rustix::process::Signal;
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use teamdir::{MemberGuard, RosterError, now};
@@ -57,7 +58,7 @@ fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
     office.verb(&["task", "create", "Mend the \u{1b}[31mparser"]);
     terminal.wait_for(&["created task 1"]);
     office.verb(&["send", "alice", "good\nmorning"]);
-    terminal.wait_for(&["user → alice: good morning", "Log of alice"]);
+    terminal.wait_for(&["user → alice: good morning", "Conversation of alice"]);
     // Larger, and smaller than anything fits on.
     terminal.resize(40, 120);
     let is_wide = |line: &str| line.chars().count() == 120;
@@ -75,6 +76,65 @@ fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
     assert_eq!(terminal.end().code(), Some(0));
     terminal.assert_restored();
 }
+
+/// The lines of the lower pane, without its border.
+fn lower_pane(screen: &str, title: &str) -> Option<Vec<String>> {
+    let mut lines = screen.lines().skip_while(|line| !line.contains(title));
+    lines.next()?;
+    let inside = lines.take_while(|line| line.starts_with('│'));
+    let lines = inside.map(|line| line.trim_matches('│').trim_end().to_owned());
+    Some(lines.collect())
+}
+
+#[test]
+fn a_conversation_is_followed_and_the_log_is_a_key_away() {
+    let office = Office::new();
+    // The command waits until it may end, which shows a call that runs.
+    fs::write(office.path().join("wait.sh"), WAIT).unwrap();
+    let prompt = "Write hello to a.txt. Run `sh wait.sh`. Run `cat nowhere`.";
+    office.verb(&["spawn", "alice", "coder", "--prompt", prompt]);
+    let mut terminal = watch(&office);
+    let shows = |expected: &[&str]| {
+        terminal.wait_until(&format!("{expected:?}"), |screen| {
+            let lines = lower_pane(screen, "Conversation of alice").unwrap_or_default();
+            let mut lines = lines.iter().filter(|line| !line.is_empty());
+            expected
+                .iter()
+                .all(|text| lines.next().is_some_and(|l| l == text))
+        });
+    };
+    let begun = [
+        "! life 1 begins",
+        "prompt: Write hello to a.txt. Run `sh wait.sh`. Run `cat nowhere`.",
+        "> write_file a.txt => Wrote 5 bytes to a.txt",
+        "> bash sh wait.sh ...",
+    ];
+    shows(&begun);
+    fs::write(office.path().join("go"), "").unwrap();
+    terminal.resize(50, 100);
+    let done = [
+        begun[0],
+        begun[1],
+        begun[2],
+        "> bash sh wait.sh => [2Jwaited  [31mlong",
+        "> bash cat nowhere => failed: cat: nowhere: No such file or directory [exit status 1]",
+    ];
+    shows(&done);
+    office.verb(&["send", "alice", "Run `echo second`"]);
+    terminal.wait_for(&["user: Run `echo second`", "> bash echo second => second"]);
+    terminal.type_keys("l");
+    terminal.wait_for(&["Log of alice", "> bash {\"command\":\"echo second\"}"]);
+    terminal.type_keys("l");
+    terminal.wait_for(&["Conversation of alice", "> bash echo second => second"]);
+    // Another life goes on in the same conversation.
+    office.kill("alice");
+    office.verb(&["restart", "alice"]);
+    terminal.wait_for(&["! life 2 begins"]);
+}
+
+/// Waits for a file, and says something that a terminal would obey.
+const WAIT: &str =
+    "until [ -e go ]; do sleep 0.05; done; printf '\\033[2Jwaited \\033[31mlong\\n'\n";
 
 #[test]
 fn a_killed_member_is_seen_dead_and_comes_back_by_a_key() {

@@ -21,7 +21,11 @@ pub struct Screen {
     look: Look,
     now: Timestamp,
     flow: VecDeque<String>,
+    /// The lines of the lower pane: of the conversation or the log that is followed.
     log: VecDeque<String>,
+    /// What goes on at the end of the conversation.
+    running: Vec<String>,
+    pane: Pane,
     focus: Focus,
     /// Whose line is marked, by name: rows move.
     member: Option<AgentName>,
@@ -44,8 +48,12 @@ pub enum Input {
     Look(Box<Look>),
     /// Lines of history, oldest first.
     Flow(Vec<String>),
-    /// Lines of the log that is followed, oldest first.
+    /// Lines of the conversation or the log that is followed, oldest first.
     Log(Vec<String>),
+    /// What goes on at the end of the conversation that is followed.
+    Running(Vec<String>),
+    /// What is followed begins anew.
+    Anew,
     /// A command ended.
     Done {
         /// Whether it did what was asked.
@@ -64,8 +72,23 @@ pub enum Effect {
     Quit,
     /// Run `team-lead` with these words.
     Run(Vec<String>),
-    /// Follow the log of this member, from its last lines on.
-    Follow(Option<AgentName>),
+    /// Follow this member, from its last lines on.
+    Follow {
+        /// Who is followed, if anybody.
+        member: Option<AgentName>,
+        /// What of it.
+        pane: Pane,
+    },
+}
+
+/// What is followed of a member.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pane {
+    /// What is said to its model, what the model says and does.
+    #[default]
+    Conversation,
+    /// What its process says to people.
+    Log,
 }
 
 /// Which list the arrow keys move in.
@@ -133,6 +156,14 @@ impl Screen {
                 self.scroll = self.scroll.min(self.log.len());
                 Vec::new()
             }
+            Input::Running(lines) => {
+                self.running = lines;
+                Vec::new()
+            }
+            Input::Anew => {
+                self.begin_anew();
+                Vec::new()
+            }
             Input::Done { ok, words } => {
                 self.notice = Some(Notice { ok, words });
                 Vec::new()
@@ -176,9 +207,20 @@ impl Screen {
             return Vec::new();
         }
         self.member.clone_from(&member);
+        self.follow()
+    }
+
+    fn follow(&mut self) -> Vec<Effect> {
+        self.begin_anew();
+        let member = self.member.clone();
+        let pane = self.pane;
+        vec![Effect::Follow { member, pane }]
+    }
+
+    fn begin_anew(&mut self) {
         self.log.clear();
+        self.running.clear();
         self.scroll = 0;
-        vec![Effect::Follow(member)]
     }
 }
 

@@ -6,9 +6,9 @@
 
 mod commands;
 mod full_screen;
-mod log_tail;
 mod signals;
 mod sources;
+mod tail;
 
 pub use full_screen::FullScreen;
 
@@ -17,7 +17,7 @@ use crate::screen::{Effect, Input, Key, Screen};
 use commands::Commands;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use signals::Signals;
-use sources::{Sources, Wake};
+use sources::{Sources, Told, Wake};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -121,15 +121,24 @@ impl View<'_> {
         self.obey(effects);
         let flow = self.sources.flow()?;
         self.screen.handle(Input::Flow(flow));
-        self.show_log();
+        self.show_news();
         Ok(())
     }
 
-    fn show_log(&mut self) {
-        let lines = self.sources.log_lines();
+    /// Shows what has come of whatever is followed.
+    fn show_news(&mut self) {
+        let Told {
+            is_anew,
+            lines,
+            running,
+        } = self.sources.told();
+        if is_anew {
+            self.screen.handle(Input::Anew);
+        }
         if !lines.is_empty() {
             self.screen.handle(Input::Log(lines));
         }
+        self.screen.handle(Input::Running(running));
     }
 
     /// Does what the screen asks for. Returns whether to leave.
@@ -151,9 +160,9 @@ impl View<'_> {
                     };
                     self.screen.handle(words);
                 }
-                Effect::Follow(member) => {
-                    self.sources.follow(self.team, member.as_ref());
-                    self.show_log();
+                Effect::Follow { member, pane } => {
+                    self.sources.follow(self.team, member.as_ref(), pane);
+                    self.show_news();
                 }
             }
         }

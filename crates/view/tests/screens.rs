@@ -12,7 +12,7 @@ use protocol::{
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::path::PathBuf;
-use view::{Effect, Input, Key, Look, MemberRow, RequestRow, Screen, TaskRow};
+use view::{Conversation, Effect, Input, Key, Look, MemberRow, Pane, RequestRow, Screen, TaskRow};
 
 const NOW: Timestamp = Timestamp::from_secs(1_763_251_200);
 
@@ -108,7 +108,7 @@ fn busy() -> Screen {
     let mut screen = Screen::default();
     screen.handle(Input::Tick(NOW));
     let effects = screen.handle(Input::Look(Box::new(busy_look())));
-    assert_eq!(effects, [Effect::Follow(Some(name("alice")))]);
+    assert_eq!(effects, [follow("alice", Pane::Conversation)]);
     let flow = [
         "alice → bob: Look at the tests, please. They fail on my machine too.",
         "! Carol died in life 1",
@@ -117,6 +117,12 @@ fn busy() -> Screen {
     let log = (1..=20).map(|line| format!("line {line} of the log"));
     screen.handle(Input::Log(log.collect()));
     screen
+}
+
+/// That somebody is followed now.
+fn follow(member: &str, pane: Pane) -> Effect {
+    let member = Some(name(member));
+    Effect::Follow { member, pane }
 }
 
 fn press(screen: &mut Screen, keys: &str) -> Vec<Effect> {
@@ -224,7 +230,7 @@ fn a_rejection_has_a_reason() {
 fn a_message_goes_to_the_chosen_member() {
     let mut screen = busy();
     let effects = press(&mut screen, "j");
-    assert_eq!(effects, [Effect::Follow(Some(name("bob")))]);
+    assert_eq!(effects, [follow("bob", Pane::Conversation)]);
     // The log of another member begins empty.
     assert!(!shown(&screen, 80, 24).contains("of the log"));
     press(&mut screen, "m--help me");
@@ -261,7 +267,13 @@ fn the_mark_follows_its_member_when_rows_move() {
     look.members.clear();
     look.requests.clear();
     let effects = screen.handle(Input::Look(Box::new(look)));
-    assert_eq!(effects, [Effect::Follow(None)]);
+    assert_eq!(
+        effects,
+        [Effect::Follow {
+            member: None,
+            pane: Pane::Conversation
+        }]
+    );
     assert_eq!(press(&mut screen, "msrjkax"), []);
 }
 
@@ -278,4 +290,35 @@ fn a_log_can_be_scrolled_and_stays_where_it_is_read() {
         screen.handle(Input::Key(Key::PageDown));
     }
     assert!(shown(&screen, 80, 24).contains("line 21 of the log"));
+}
+
+/// A journal in the middle of a turn.
+const JOURNAL: [&str; 5] = [
+    r#"{"kind":"user","messages":[{"id":"mail:1","text":"<inbox>\n{\"content\":\"The parser loses its last line.\",\"from\":\"lead\",\"type\":\"message\"}\n</inbox>"}]}"#,
+    r#"{"kind":"assistant","blocks":[{"type":"text","text":"I look at the tests first."},{"type":"tool_use","id":"1","name":"read_file","input":{"path":"tests/parser.rs"}}],"stop":"tool_use"}"#,
+    r#"{"kind":"result","result":{"tool_use_id":"1","content":"use parser::parse;\n\n#[test]","is_error":false},"millis":1}"#,
+    r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"2","name":"bash","input":{"command":"cargo test"}}],"stop":"tool_use"}"#,
+    r#"{"kind":"result","result":{"tool_use_id":"2","content":"1 test failed\u001b[2J","is_error":true},"millis":1}"#,
+];
+
+#[test]
+fn a_conversation_is_followed_and_the_log_is_a_key_away() {
+    let mut screen = busy();
+    assert_eq!(press(&mut screen, "l"), [follow("alice", Pane::Log)]);
+    assert!(shown(&screen, 80, 24).contains("Log of alice"));
+    assert!(!shown(&screen, 80, 24).contains("of the log"));
+    let effects = press(&mut screen, "l");
+    assert_eq!(effects, [follow("alice", Pane::Conversation)]);
+    let mut conversation = Conversation::default();
+    for line in JOURNAL {
+        let lines = conversation.read(line.as_bytes());
+        screen.handle(Input::Log(lines));
+    }
+    let call = r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"3","name":"edit_file","input":{"path":"src/parser.rs"}}]}"#;
+    conversation.read(call.as_bytes());
+    screen.handle(Input::Running(conversation.running()));
+    assert_screen("conversation-80x24.txt", &shown(&screen, 80, 24));
+    // It was replaced: what was read of the old one is past.
+    screen.handle(Input::Anew);
+    assert!(!shown(&screen, 80, 24).contains("cargo test"));
 }

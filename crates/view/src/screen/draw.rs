@@ -3,7 +3,7 @@
 mod rows;
 mod text;
 
-use super::{Focus, Mode, Screen, Typed};
+use super::{Focus, Mode, Pane, Screen, Typed};
 use crate::harmless::harmless;
 use protocol::RequestKind;
 use ratatui::Frame;
@@ -17,10 +17,11 @@ use text::wrap;
 const SMALLEST: (u16, u16) = (40, 12);
 
 /// The keys, as they are listed.
-const HELP: [&str; 11] = [
+const HELP: [&str; 12] = [
     "up, down     choose a member or a request",
     "Tab          from the members to the requests and back",
-    "PgUp, PgDn   scroll the log or the plan",
+    "PgUp, PgDn   scroll the conversation, the log or the plan",
+    "l            the log of the chosen member, or its conversation",
     "m            send the chosen member a message",
     "s            ask the chosen member to shut down",
     "r            restart the chosen member",
@@ -155,16 +156,23 @@ impl Screen {
         Line::raw(match (self.focus, plan) {
             (Focus::Requests, Some(_)) => "a approve  x reject  Tab members  ? keys  q leave",
             (Focus::Requests, None) => "Tab members  ? keys  q leave",
-            (Focus::Members, _) if self.look.requests.is_empty() => {
-                "m message  s shut down  r restart  ? keys  q leave"
-            }
-            (Focus::Members, _) => {
-                "m message  s shut down  r restart  Tab requests  ? keys  q leave"
-            }
+            (Focus::Members, _) => return Line::raw(self.member_keys()),
         })
     }
 
-    /// The lower pane: the log of the chosen member, or the text of the chosen request.
+    fn member_keys(&self) -> String {
+        let other = match self.pane {
+            Pane::Conversation => "l log",
+            Pane::Log => "l conversation",
+        };
+        let requests = match self.look.requests.is_empty() {
+            true => "",
+            false => "  Tab requests",
+        };
+        format!("m message  s shut down  r restart  {other}{requests}  ? keys  q leave")
+    }
+
+    /// The lower pane: what is followed of the chosen member, or the text of the chosen request.
     fn detail(&self, area: Rect) -> (String, Vec<Line<'_>>) {
         let (width, height) = inside(area);
         if self.focus == Focus::Requests
@@ -181,14 +189,19 @@ impl Screen {
             let shown = lines.into_iter().skip(from).take(height);
             return (title, shown.map(Line::raw).collect());
         }
-        let title = match &self.member {
-            Some(name) if self.scroll > 0 => format!("Log of {name} ({} back)", self.scroll),
-            Some(name) => format!("Log of {name}"),
-            None => "Log".to_owned(),
+        let what = match self.pane {
+            Pane::Conversation => "Conversation",
+            Pane::Log => "Log",
         };
-        let kept = self.log.len().saturating_sub(self.scroll);
+        let title = match &self.member {
+            Some(name) if self.scroll > 0 => format!("{what} of {name} ({} back)", self.scroll),
+            Some(name) => format!("{what} of {name}"),
+            None => what.to_owned(),
+        };
+        let all = self.log.iter().chain(&self.running);
+        let kept = (self.log.len() + self.running.len()).saturating_sub(self.scroll);
         // Each line takes one on the screen at least, so that no more than these are shown.
-        let lines = self.log.iter().take(kept);
+        let lines = all.take(kept);
         let lines = lines.skip(kept.saturating_sub(height));
         let lines: Vec<String> = lines.flat_map(|l| wrap(l, width)).collect();
         let from = lines.len().saturating_sub(height);

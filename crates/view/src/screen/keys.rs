@@ -1,6 +1,6 @@
 //! What keys do.
 
-use super::{Effect, Focus, Mode, Screen, Typed};
+use super::{Effect, Focus, Mode, Pane, Screen, Typed};
 use protocol::RequestKind;
 
 /// How far a page scrolls.
@@ -75,6 +75,14 @@ impl Screen {
             Key::Char('r') => self.confirm("restart", "Restart {}?"),
             Key::Char('a') => return self.approve(),
             Key::Char('x') => self.reject(),
+            Key::Char('l') => {
+                self.pane = match self.pane {
+                    Pane::Conversation => Pane::Log,
+                    Pane::Log => Pane::Conversation,
+                };
+                self.focus = Focus::Members;
+                return self.follow();
+            }
             Key::Char(_) | Key::Enter | Key::Backspace => {}
         }
         Vec::new()
@@ -123,7 +131,7 @@ impl Screen {
         }
     }
 
-    /// Scrolls. A log is read from its end upwards, a plan from its beginning downwards: a page in
+    /// Scrolls. A conversation is read from its end upwards, a plan from its beginning downwards: a page in
     /// the direction of `away` leads away from where the reader began.
     fn scroll(&mut self, away: Focus) {
         let end = match self.focus {

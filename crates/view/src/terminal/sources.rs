@@ -1,10 +1,13 @@
 //! Everything that can wake the view, and what there is to read then.
 
 use super::commands::Commands;
-use super::log_tail::LogTail;
 use super::signals::Signals;
+use super::tail::Tail;
+use crate::conversation::Conversation;
 use crate::flow::flow;
+use crate::harmless::harmless;
 use crate::look::Look;
+use crate::screen::Pane;
 use crew::Witness;
 use protocol::{AgentName, Incarnation, Recipient};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,6 +20,10 @@ use teamdir::{EventReader, LOOK_EVERY, NET, PathError, TeamDir, Watch, WatchChoi
 
 /// How much of the history is shown at first.
 const HISTORY: u64 = 64 << 10;
+/// How much of a log is read at first.
+const LOG: u64 = 32 << 10;
+/// How much of a journal. A record may be long, so it is more.
+const JOURNAL: u64 = 256 << 10;
 /// How often the ages on the screen are brought up to date.
 const TICK: Duration = Duration::from_secs(5);
 /// How long files are left alone after a look: a busy team changes them all the time.
@@ -30,10 +37,28 @@ pub(super) struct Wake {
     pub(super) deaths: bool,
 }
 
+/// What has come of whatever is followed.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Whether it begins anew.
+    pub(super) is_anew: bool,
+    /// Its new lines.
+    pub(super) lines: Vec<String>,
+    /// What goes on at its end.
+    pub(super) running: Vec<String>,
+}
+
+/// A file that is followed, and how it is read.
+struct Followed {
+    tail: Tail,
+    /// `None` for a log, whose lines are for people as they are.
+    conversation: Option<Conversation>,
+}
+
 pub(super) struct Sources {
     watch: Watch,
     events: EventReader,
-    log: Option<LogTail>,
+    followed: Option<Followed>,
     /// The processes of the members, each of a certain life. `None` for one that cannot be watched.
     witnesses: BTreeMap<(AgentName, Incarnation), Option<Witness>>,
     /// When the files were looked at last.
@@ -49,7 +74,7 @@ impl Sources {
         Ok(Self {
             watch: Watch::new(team.layout().root(), WatchChoice::Auto),
             events,
-            log: None,
+            followed: None,
             witnesses: BTreeMap::new(),
             looked: Instant::now(),
             hinted: false,
@@ -69,8 +94,8 @@ impl Sources {
         for owner in owners {
             self.watch.ask_folder(&layout.member_dir(&owner));
         }
-        if let Some(log) = &self.log {
-            self.watch.ask(log.path());
+        if let Some(followed) = &self.followed {
+            self.watch.ask(followed.tail.path());
         }
         self.looked = Instant::now();
         self.hinted = false;
@@ -91,15 +116,24 @@ impl Sources {
         }
     }
 
-    /// Follows the log of a member from its last lines on.
-    pub(super) fn follow(&mut self, team: &TeamDir, member: Option<&AgentName>) {
-        if let Some(log) = self.log.take() {
-            self.watch.forget(log.path());
+    /// Follows the conversation or the log of a member from its last lines on.
+    pub(super) fn follow(&mut self, team: &TeamDir, member: Option<&AgentName>, pane: Pane) {
+        if let Some(followed) = self.followed.take() {
+            self.watch.forget(followed.tail.path());
         }
         let owner = member.map(|name| Recipient::Member(name.clone()));
-        self.log = owner.map(|owner| LogTail::new(team.layout().member_log(&owner)));
-        if let Some(log) = &self.log {
-            self.watch.ask(log.path());
+        self.followed = owner.map(|owner| match pane {
+            Pane::Conversation => Followed {
+                tail: Tail::new(team.layout().transcript(&owner), JOURNAL),
+                conversation: Some(Conversation::default()),
+            },
+            Pane::Log => Followed {
+                tail: Tail::new(team.layout().member_log(&owner), LOG),
+                conversation: None,
+            },
+        });
+        if let Some(followed) = &self.followed {
+            self.watch.ask(followed.tail.path());
         }
     }
 
@@ -110,9 +144,12 @@ impl Sources {
         Ok(lines)
     }
 
-    /// What the log has got since the last time.
-    pub(super) fn log_lines(&mut self) -> Vec<String> {
-        self.log.as_mut().map(LogTail::lines).unwrap_or_default()
+    /// What has come of whatever is followed since the last time.
+    pub(super) fn told(&mut self) -> Told {
+        self.followed
+            .as_mut()
+            .map(Followed::told)
+            .unwrap_or_default()
     }
 
     /// Sleeps until something happens.
@@ -173,5 +210,30 @@ impl Sources {
         let since = self.looked.elapsed();
         wake.files = (self.hinted && since >= PAUSE) || since >= NET;
         wake
+    }
+}
+
+impl Followed {
+    fn told(&mut self) -> Told {
+        let news = self.tail.news();
+        let Some(conversation) = &mut self.conversation else {
+            let lines = news.lines.iter();
+            let lines = lines.map(|line| harmless(&String::from_utf8_lossy(line)));
+            return Told {
+                is_anew: news.is_anew,
+                lines: lines.collect(),
+                running: Vec::new(),
+            };
+        };
+        if news.is_anew {
+            *conversation = Conversation::default();
+        }
+        let lines = news.lines.iter();
+        let lines = lines.flat_map(|line| conversation.read(line)).collect();
+        Told {
+            is_anew: news.is_anew,
+            lines,
+            running: conversation.running(),
+        }
     }
 }
