@@ -2,18 +2,14 @@
 
 use crate::support::LIMIT;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, open};
-use rustix::process::{ioctl_tiocsctty, setsid};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, tcgetattr};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use test_support::{wait_for, wait_until};
+use test_support::{AtTerminal, wait_for, wait_until};
 
 const ROWS: u16 = 40;
 const COLUMNS: u16 = 100;
@@ -29,32 +25,15 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts a program at a new terminal.
-    pub(crate) fn start(mut command: Command) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let path = ptsname(&master, Vec::new()).unwrap();
-        let line = open(path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-        let size = Winsize {
-            ws_row: ROWS,
-            ws_col: COLUMNS,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&line, size).unwrap();
-        let end = || line.try_clone().unwrap();
-        command.stdin(end()).stdout(end()).stderr(end());
-        // SAFETY: only two system calls are made between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                setsid()?;
-                ioctl_tiocsctty(rustix::stdio::stdin())?;
-                Ok(())
-            });
-        }
-        let child = command.spawn().unwrap();
+    pub(crate) fn start(command: Command) -> Self {
+        let AtTerminal {
+            child,
+            person,
+            line,
+            ..
+        } = AtTerminal::start(command, ROWS, COLUMNS).unwrap();
         let output = Arc::new(Mutex::new(Vec::new()));
-        let mut screen = File::from(master.try_clone().unwrap());
+        let mut screen = person.try_clone().unwrap();
         let seen = Arc::clone(&output);
         // The thread ends with the terminal.
         thread::spawn(move || {
@@ -68,7 +47,7 @@ impl Terminal {
         });
         Self {
             child,
-            keyboard: File::from(master),
+            keyboard: person,
             line,
             output,
         }

@@ -2,18 +2,15 @@
 
 use crate::support::LIMIT;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, open};
-use rustix::process::{Pid, Signal, ioctl_tiocsctty, kill_process, setsid};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use test_support::{try_wait_for, wait_for, wait_until};
+use test_support::{AtTerminal, try_wait_for, wait_for, wait_until};
 use vt100::Parser;
 
 /// A program at a terminal. It is killed when the value is dropped.
@@ -28,27 +25,15 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts a program at a new terminal of 80 by 24.
-    pub(crate) fn start(mut command: Command) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let path = ptsname(&master, Vec::new()).unwrap();
-        let line = open(path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-        tcsetwinsize(&line, size(24, 80)).unwrap();
-        let before = tcgetattr(&line).unwrap();
-        let end = || line.try_clone().unwrap();
-        command.stdin(end()).stdout(end()).stderr(end());
-        // SAFETY: only two system calls are made between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                setsid()?;
-                ioctl_tiocsctty(rustix::stdio::stdin())?;
-                Ok(())
-            });
-        }
-        let child = command.spawn().unwrap();
+    pub(crate) fn start(command: Command) -> Self {
+        let AtTerminal {
+            child,
+            person,
+            line,
+            before,
+        } = AtTerminal::start(command, 24, 80).unwrap();
         let screen = Arc::new(Mutex::new(Parser::new(cells(24), cells(80), 0)));
-        let mut output = File::from(master.try_clone().unwrap());
+        let mut output = person.try_clone().unwrap();
         let seen = Arc::clone(&screen);
         // The thread ends with the terminal.
         thread::spawn(move || {
@@ -59,7 +44,7 @@ impl Terminal {
         });
         Self {
             child,
-            keyboard: File::from(master),
+            keyboard: person,
             line,
             before,
             screen,

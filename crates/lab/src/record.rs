@@ -59,6 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         mut child,
         mut person,
         line,
+        ..
     } = AtTerminal::start(command, args.rows, args.columns)?;
     drop(line);
     let (sender, shown) = mpsc::channel();

@@ -4,7 +4,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -20,6 +20,8 @@ pub struct AtTerminal {
     pub person: File,
     /// The program's end, with which the modes of the terminal can be looked at.
     pub line: OwnedFd,
+    /// The modes of the terminal before the program started.
+    pub before: Termios,
 }
 
 impl AtTerminal {
@@ -38,6 +40,7 @@ impl AtTerminal {
             ws_ypixel: 0,
         };
         tcsetwinsize(&line, size)?;
+        let before = tcgetattr(&line)?;
         command
             .stdin(line.try_clone()?)
             .stdout(line.try_clone()?)
@@ -54,6 +57,7 @@ impl AtTerminal {
             child: command.spawn()?,
             person: File::from(person),
             line,
+            before,
         })
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Stage {
     server: LlmServer,
     said: String,
     folders: BTreeSet<PathBuf>,
-    open: Vec<AtTerminal>,
+    open: Vec<(String, AtTerminal)>,
 }
 
 impl Stage {
@@ -205,17 +205,22 @@ impl Stage {
                 *count.lock().unwrap() += read;
             }
         });
-        self.open.push(terminal);
+        self.open.push((line.to_owned(), terminal));
         wait_until(line, LIMIT, || *shown.lock().unwrap() > 0);
     }
 
     /// Leaves the terminals, ends all teams, and makes sure that no process is left.
     pub(crate) fn close(&mut self) {
-        for mut terminal in self.open.drain(..) {
+        for (line, mut terminal) in self.open.drain(..) {
+            let keys: &[u8] = if line.contains(" -f") {
+                b"\x03"
+            } else {
+                b"q\r"
+            };
             // One that has ended cannot be typed to.
-            let _ = terminal.person.write_all(b"q\r");
+            let _ = terminal.person.write_all(keys);
             let ended = || terminal.child.try_wait().unwrap().is_some();
-            wait_until("the end of an open command", LIMIT, ended);
+            wait_until(&format!("the end of {line}"), LIMIT, ended);
         }
         for folder in std::mem::take(&mut self.folders) {
             if folder.join(".team").exists() {
@@ -234,7 +239,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        for terminal in &mut self.open {
+        for (_, terminal) in &mut self.open {
             let _ = terminal.child.kill();
             let _ = terminal.child.wait();
         }
