@@ -24,22 +24,42 @@ pub struct Prices {
 }
 
 /// List prices of well-known families in dollars per million tokens: input, output, cache read,
-/// cache write. Providers change them; whoever needs exact ones sets them in the configuration.
+/// cache write for five minutes. As of November 2026, checked against the providers' own pages where
+/// they say it and against lists that follow those pages where they do not. Providers change prices:
+/// `[prices."NAME"]` in `team.toml` or in the user's file comes before all of these.
+///
+/// A model is left out if its price is in doubt or cannot be said in four numbers, such as that of
+/// `claude-haiku-5-5` and of `gpt-5.4` and later, which depends on the length of the prompt: a wrong
+/// price would let a cost limit through, while a model without one is not asked under such a limit.
 const BUILT_IN: &[(&str, [f64; 4])] = &[
+    ("claude-fable-5-1", [10.0, 50.0, 0.25, 12.5]),
+    ("claude-fable-5", [10.0, 50.0, 1.0, 12.5]),
+    ("claude-opus-5-5", [4.0, 20.0, 0.2, 5.0]),
+    ("claude-opus-5", [5.0, 25.0, 0.5, 6.25]),
+    ("claude-opus-4-8", [5.0, 25.0, 0.5, 6.25]),
+    ("claude-opus-4-7", [5.0, 25.0, 0.5, 6.25]),
+    ("claude-opus-4-6", [5.0, 25.0, 0.5, 6.25]),
     ("claude-opus-4-5", [5.0, 25.0, 0.5, 6.25]),
     ("claude-opus-4-1", [15.0, 75.0, 1.5, 18.75]),
     ("claude-opus-4", [15.0, 75.0, 1.5, 18.75]),
+    ("claude-sonnet-5-5", [2.0, 10.0, 0.1, 2.5]),
+    ("claude-sonnet-5", [2.0, 10.0, 0.2, 2.5]),
+    ("claude-sonnet-4-6", [3.0, 15.0, 0.3, 3.75]),
     ("claude-sonnet-4-5", [3.0, 15.0, 0.3, 3.75]),
     ("claude-sonnet-4", [3.0, 15.0, 0.3, 3.75]),
     ("claude-3-7-sonnet", [3.0, 15.0, 0.3, 3.75]),
     ("claude-haiku-4-5", [1.0, 5.0, 0.1, 1.25]),
     ("claude-3-5-haiku", [0.8, 4.0, 0.08, 1.0]),
+    ("gpt-5.2", [1.75, 14.0, 0.175, 1.75]),
+    ("gpt-5.1", [1.25, 10.0, 0.125, 1.25]),
     ("gpt-5", [1.25, 10.0, 0.125, 1.25]),
     ("gpt-5-mini", [0.25, 2.0, 0.025, 0.25]),
     ("gpt-5-nano", [0.05, 0.4, 0.005, 0.05]),
     ("gpt-4.1", [2.0, 8.0, 0.5, 2.0]),
     ("gpt-4.1-mini", [0.4, 1.6, 0.1, 0.4]),
     ("gpt-4.1-nano", [0.1, 0.4, 0.025, 0.1]),
+    // The first version of the family kept its price when the family became cheaper.
+    ("gpt-4o-2024-05-13", [5.0, 15.0, 5.0, 5.0]),
     ("gpt-4o", [2.5, 10.0, 1.25, 2.5]),
     ("gpt-4o-mini", [0.15, 0.6, 0.075, 0.15]),
     ("o3", [2.0, 8.0, 0.5, 2.0]),
@@ -163,11 +183,29 @@ mod tests {
         assert_eq!(input("openai:anthropic/claude-sonnet-4-latest"), sonnet);
         assert_eq!(input("openai:gpt-4o-2024-08-06"), Some(dollars(2.5)));
         assert_eq!(input("openai:gpt-4o-mini"), Some(dollars(0.15)));
-        for unknown in ["claude-opus-4-9", "gpt-5-giant", "openai:llama", "gpt-50"] {
+        assert_eq!(input("openai:gpt-4o-2024-05-13"), Some(dollars(5.0)));
+        assert_eq!(input("claude-opus-5-5"), Some(dollars(4.0)));
+        for unknown in [
+            "claude-opus-4-9",
+            "claude-haiku-5-5",
+            "gpt-5-giant",
+            "gpt-5.4",
+            "openai:llama",
+            "gpt-50",
+        ] {
             assert_eq!(input(unknown), None, "{unknown}");
         }
         assert_eq!(input("offline"), Some(dollars(0.0)));
         assert_eq!(input("script:/some/where.json"), Some(dollars(0.0)));
+    }
+
+    #[test]
+    fn no_built_in_price_hides_behind_another() {
+        for (at, (family, _)) in BUILT_IN.iter().enumerate() {
+            let mut earlier = BUILT_IN.iter().take(at);
+            let hidden = earlier.find(|(other, _)| is_of_family(family, other));
+            assert_eq!(hidden, None, "{family}");
+        }
     }
 
     #[test]
