@@ -232,8 +232,15 @@ const RULES: &[Rule] = &[
         dev_ours: &[],
     },
     Rule {
+        package: "chaos",
+        ours: &["protocol", "teamdir", "crew", "view", "test-support"],
+        external: &["anyhow", "rustix", "serde", "serde_json", "tempfile"],
+        dev_ours: &[],
+    },
+    Rule {
         package: "lab",
         ours: &[
+            "chaos",
             "protocol",
             "llm",
             "tools",
@@ -287,7 +294,7 @@ const RULES: &[Rule] = &[
             "signal-hook",
             "tokio",
         ],
-        dev_ours: &["test-support"],
+        dev_ours: &["chaos", "test-support"],
     },
 ];
 

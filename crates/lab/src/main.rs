@@ -2,9 +2,10 @@
 //!
 //! `lab work ...` is one process of a test: a writer, a reader, a claimer. `lab bench` measures, `lab
 //! chart` draws what was measured, `lab soak` looks what grows in a long run. `lab record` makes the
-//! pictures of the README.
+//! pictures of the README, and `lab chaos` strikes a whole team.
 
 mod bench;
+mod chaos;
 mod record;
 mod soak;
 mod work;
@@ -34,6 +35,8 @@ enum Verb {
         /// The report.
         report: std::path::PathBuf,
     },
+    /// Strikes a whole team at work in every way, and prints the ledger, which must balance.
+    Chaos(chaos::Args),
 }
 
 #[expect(clippy::print_stderr, reason = "this is the program's edge")]
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Record(args) => record::run(&args),
         Verb::Soak(args) => soak::run(&args),
         Verb::Chart { report } => bench::chart(&report),
+        Verb::Chaos(args) => chaos::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,135 @@
+//! The disk of the team, and a balloon that fills it.
+
+use anyhow::Context as _;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+use test_support::SmallDisk;
+
+const MIB: u64 = 1 << 20;
+/// The least room of a disk; garbage alone can take some of it.
+const LEAST: u64 = 128 * MIB;
+/// What a team may write in a minute, generously.
+const PER_MINUTE: u64 = 48 * MIB;
+
+/// Where a run takes place.
+#[derive(Debug)]
+pub(crate) struct Home {
+    desk: TempDir,
+    disk: Option<SmallDisk>,
+    workspace: PathBuf,
+    /// Why there is no disk that can be filled.
+    pub(crate) left_out: Option<String>,
+}
+
+impl Home {
+    /// A fresh folder, on a small disk of its own where that can be had.
+    pub(crate) fn new(parent: Option<&Path>, time: Duration) -> anyhow::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("chaos-");
+        let desk = match parent {
+            Some(parent) => builder.tempdir_in(parent),
+            None => builder.tempdir(),
+        };
+        let desk = desk.context("create a folder")?;
+        let room = LEAST + PER_MINUTE * time.as_secs() / 60;
+        let (disk, left_out) = match SmallDisk::tmpfs(room) {
+            Ok(disk) => (Some(disk), None),
+            Err(skip) => (None, Some(format!("full disks: {skip}"))),
+        };
+        let workspace = match &disk {
+            Some(disk) => disk.path().to_path_buf(),
+            None => desk.path().join("work"),
+        };
+        std::fs::create_dir_all(&workspace)?;
+        // The path as the kernel shows it.
+        let workspace = workspace.canonicalize()?;
+        Ok(Self {
+            desk,
+            disk,
+            workspace,
+            left_out,
+        })
+    }
+
+    /// The folder that holds the team's.
+    pub(crate) fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// The folder of the run's own files.
+    pub(crate) fn desk(&self) -> &Path {
+        self.desk.path()
+    }
+
+    /// The balloon for its disk, if it has one of its own.
+    pub(crate) fn balloon(&self) -> Option<Balloon> {
+        let disk = self.disk.as_ref()?;
+        Some(Balloon {
+            path: disk.path().join("balloon"),
+            file: None,
+        })
+    }
+
+    /// Keeps everything for those who want to see why a run failed. Returns where.
+    pub(crate) fn keep(mut self) -> anyhow::Result<PathBuf> {
+        self.desk.disable_cleanup(true);
+        let desk = self.desk.path().to_path_buf();
+        if self.disk.is_some() {
+            copy(&self.workspace, &desk.join("work"))?;
+        }
+        Ok(desk)
+    }
+}
+
+/// A file that takes all room there is.
+#[derive(Debug)]
+pub(crate) struct Balloon {
+    path: PathBuf,
+    file: Option<(File, u64)>,
+}
+
+impl Balloon {
+    /// Takes what room is left. To be called again and again, since others may make room.
+    pub(crate) fn blow_up(&mut self) -> anyhow::Result<()> {
+        if self.file.is_none() {
+            self.file = Some((File::create(&self.path)?, 0));
+        }
+        let Some((file, size)) = &mut self.file else {
+            return Ok(());
+        };
+        let mut step = 64 * MIB;
+        while step >= 4096 {
+            match fallocate(&*file, FallocateFlags::empty(), *size, step) {
+                Ok(()) => *size += step,
+                Err(Errno::NOSPC) => step /= 4,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the room back.
+    pub(crate) fn burst(&mut self) {
+        if self.file.take().is_some() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Copies a folder with all that is in it; what cannot be copied is left out.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)?.flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            let _ = std::fs::copy(entry.path(), target);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! The two programs, run in the workspace of the team.
+
+use crate::brain::LEAD;
+use anyhow::Context as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What would choose a model, a folder or a way in the place of the run.
+const FOREIGN: [&str; 16] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "TEAM_MODEL",
+    "MODEL_ID",
+    "TEAM_MEMBER",
+    "TEAM_INCARNATION",
+    "TEAM_DIR",
+    "TEAM_JOB",
+    "TEAM_POLICY",
+    "TEAM_MAX_TURNS",
+    "TEAM_MAX_TOKENS",
+    "HTTP_PROXY",
+    "http_proxy",
+];
+
+/// The variable by which every process of the run is known.
+const MARK: &str = "TEAM_CHAOS";
+/// Conversations of members are never made shorter: their model remembers by them alone.
+const WINDOW: &str = "20000000";
+/// The lead's are, every now and then.
+const LEAD_WINDOW: &str = "40000";
+/// How long a command may take that only writes or reads files.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the programs are.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `team-lead`.
+    pub lead: PathBuf,
+    /// `teammate`.
+    pub mate: PathBuf,
+}
+
+/// The programs in one workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Office {
+    programs: Programs,
+    /// The folder that holds the team's.
+    pub(crate) workspace: PathBuf,
+    /// Where the run keeps its own files: never full.
+    pub(crate) desk: PathBuf,
+    address: String,
+}
+
+impl Programs {
+    /// The programs that were built into a folder.
+    pub fn beside(folder: &Path) -> anyhow::Result<Self> {
+        let find = |name: &str| {
+            let path = folder.join(name);
+            let missing = format!(
+                "{} is not there: build it with `cargo build --bins`",
+                path.display()
+            );
+            anyhow::ensure!(path.exists(), missing);
+            Ok(path)
+        };
+        Ok(Self {
+            lead: find("team-lead")?,
+            mate: find("teammate")?,
+        })
+    }
+}
+
+impl Office {
+    pub(crate) fn new(programs: &Programs, workspace: &Path, desk: &Path, address: String) -> Self {
+        Self {
+            programs: programs.clone(),
+            workspace: workspace.to_path_buf(),
+            desk: desk.to_path_buf(),
+            address,
+        }
+    }
+
+    /// `team-lead` with these arguments, silent.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.programs.lead);
+        command.current_dir(&self.workspace).args(args);
+        for variable in FOREIGN {
+            command.env_remove(variable);
+        }
+        command
+            .env(MARK, &self.workspace)
+            .env("HOME", &self.desk)
+            .env("XDG_CONFIG_HOME", &self.desk)
+            .env("TEAMMATE_BIN", &self.programs.mate)
+            .env("TEAM_READY_TIMEOUT", "120")
+            .env("TEAM_WINDOW", WINDOW)
+            .env("NO_PROXY", "*")
+            .env("ANTHROPIC_API_KEY", "none")
+            .env("ANTHROPIC_BASE_URL", &self.address)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end. Returns its exit code and what it printed, or nothing if it was
+    /// killed, could not be started or did not end.
+    pub(crate) fn run(&self, args: &[&str]) -> Option<(i32, String)> {
+        let mut child = self.command(args).stdout(Stdio::piped()).spawn().ok()?;
+        let status = wait(&mut child, PATIENCE)?;
+        let mut said = String::new();
+        if let Some(mut out) = child.stdout.take() {
+            std::io::Read::read_to_string(&mut out, &mut said).ok()?;
+        }
+        Some((status, said))
+    }
+
+    /// Starts the lead, which takes what is typed from a pipe. What it prints is kept.
+    pub(crate) fn lead(&self, first: bool) -> anyhow::Result<Child> {
+        let path = self.desk.join("lead.log");
+        let log = File::options().append(true).create(true).open(&path);
+        let log = log.with_context(|| format!("open {}", path.display()))?;
+        let model = format!("anthropic:{LEAD}");
+        let mut args = vec![
+            "run",
+            "--model",
+            &model,
+            "--window",
+            LEAD_WINDOW,
+            "--leave-timeout",
+            "90",
+        ];
+        if !first {
+            args.push("--resume");
+        }
+        let mut command = self.command(&args);
+        command
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        command.spawn().context("start the lead")
+    }
+
+    /// The processes of this run but the harness itself, each in words.
+    pub(crate) fn processes(&self) -> Vec<(u32, String)> {
+        let own = std::process::id();
+        let mark = [
+            MARK.as_bytes(),
+            b"=",
+            self.workspace.as_os_str().as_encoded_bytes(),
+        ]
+        .concat();
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let others = pids.filter(|pid| *pid != own);
+        others
+            .filter_map(|pid| Some((pid, self.words_of(pid, &mark)?)))
+            .collect()
+    }
+
+    /// A process in words, if it is one of this run: by its environment or by where it works.
+    fn words_of(&self, pid: u32, mark: &[u8]) -> Option<String> {
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let environ = std::fs::read(folder.join("environ")).unwrap_or_default();
+        let marked = environ
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == mark);
+        let inside = std::fs::read_link(folder.join("cwd"))
+            .is_ok_and(|cwd| cwd.starts_with(&self.workspace));
+        let line = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+        let is_one = (marked || inside) && !line.is_empty();
+        is_one.then(|| String::from_utf8_lossy(&line).replace('\0', " "))
+    }
+}
+
+/// Waits for the end of a child, and kills it if it takes too long. Returns its exit code.
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
+    let start = Instant::now();
+    while start.elapsed() < limit {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.code(),
+            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            Err(_) => return None,
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
