@@ -43,7 +43,7 @@ pub(crate) struct Team {
     pub(crate) server: LlmServer,
     pub(crate) team: TeamDir,
     workspace: PathBuf,
-    _dir: tempfile::TempDir,
+    _dir: Option<tempfile::TempDir>,
 }
 
 /// What a command printed, and its exit code.
@@ -58,8 +58,15 @@ impl Team {
     /// A team without members.
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
+        let mut team = Self::at(dir.path());
+        team._dir = Some(dir);
+        team
+    }
+
+    /// The same in a folder that outlives it.
+    pub(crate) fn at(dir: &Path) -> Self {
         // The path as the kernel shows it.
-        let workspace = dir.path().canonicalize().unwrap();
+        let workspace = dir.canonicalize().unwrap();
         let options = Options {
             durability: Durability::ProcessDeath,
             ..Options::default()
@@ -68,7 +75,7 @@ impl Team {
             server: LlmServer::start(),
             team: TeamDir::create(&workspace, "default", options).unwrap(),
             workspace,
-            _dir: dir,
+            _dir: None,
         }
     }
 

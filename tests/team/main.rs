@@ -6,6 +6,7 @@
 mod crash;
 mod failures;
 mod foreign;
+mod full;
 mod hands;
 mod harness;
 #[path = "../watch/picture.rs"]

@@ -216,7 +216,8 @@ impl Ledger {
             ..
         } = self.messages;
         let Tasks { twice, never, .. } = self.tasks;
-        lost + duplicated + astray + twice + never + self.stranded + self.orphans == 0
+        let kept = self.stranded + self.orphans;
+        lost + duplicated + astray + twice + never + kept == 0
     }
 
     fn strand(&mut self, words: String) {

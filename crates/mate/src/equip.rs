@@ -2,7 +2,6 @@
 
 use crate::farewell::Farewell;
 use crate::orders::{MateError, Orders};
-use crate::report::report;
 use crate::seat::MateChair;
 use crate::settings;
 use agent::{Agent, Conversation, Message};
@@ -41,7 +40,6 @@ pub(crate) fn equip(
     let mut context = ToolContext::new(workspace, output, &mark_of(&orders.team, desk.owner()));
     context.policy = Arc::new(orders.policy.clone());
     let model = settings::model(orders, member, desk)?;
-    report_rest(desk, &memory);
     let first = first_words(desk, member, &memory);
     let agent = Agent::new(
         model,
@@ -51,15 +49,6 @@ pub(crate) fn equip(
         memory.conversation,
     );
     Ok((agent.with_background(background.clone()), first))
-}
-
-/// Sends the report that a former life owed the lead.
-fn report_rest(desk: &Desk, memory: &Memory) {
-    if let Some(words) = &memory.unreported
-        && !memory.conversation.is_waiting()
-    {
-        report(desk, words);
-    }
 }
 
 /// The prompt, if it was not said yet, and word of background commands that died with their process.

@@ -21,12 +21,17 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tools::Background;
 
-/// The first and the longest pause before a turn that failed for a passing reason is tried again.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
+/// The first pause before a turn is tried again that failed because its model could not be reached.
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+/// The same for one whose journal could not be written: a full disk is often empty soon.
+const FIRST_PAUSE_FOR_ROOM: Duration = Duration::from_secs(2);
+/// The longest such pause. Each is twice as long as the one before.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How long the mail about a decided plan may take after the decision itself.
 const MAIL_AFTER_DECISION: Duration = Duration::from_secs(2);
-/// How long to wait before looking again at a task whose owner is gone.
-const REPAIR_AGAIN: Duration = Duration::from_secs(1);
+/// How long to wait before looking again at a task whose owner is gone, or trying again what could not
+/// be written.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long a model that is being waited for may take to answer a shutdown itself, if the deadline
 /// allows.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -78,7 +83,8 @@ pub(crate) struct Mate {
     /// What is to be said first: the prompt, and what became of background commands.
     first: Vec<Message>,
     stuck: Option<Stuck>,
-    pause: Duration,
+    /// The next pause, after one that was in vain.
+    pause: Option<Duration>,
     /// Whether a background command is over.
     has_results: bool,
     /// A plan whose decision is awaited, and since when it is known to be decided.
@@ -86,6 +92,8 @@ pub(crate) struct Mate {
     idle_since: Option<Instant>,
     /// How many turns of this life failed.
     failures: u64,
+    /// The report of the last turn, until it is sent.
+    unsent: Option<String>,
 }
 
 impl Mate {
@@ -105,6 +113,9 @@ impl Mate {
             farewell: Arc::clone(&farewell),
         }));
         let background = Background::new();
+        // What a former life owed the lead.
+        let unsent = memory.unreported.clone();
+        let unsent = unsent.filter(|_| !memory.conversation.is_waiting());
         let (agent, first) = equip(&orders, member, &desk, memory, (&farewell, &background))?;
         let stuck_rings = Arc::new(Notify::new());
         let hooks = MateHooks {
@@ -128,11 +139,12 @@ impl Mate {
             stuck_rings,
             first,
             stuck: None,
-            pause: PAUSES.0,
+            pause: None,
             has_results: false,
             plan: None,
             idle_since: None,
             failures: 0,
+            unsent,
         })
     }
 
@@ -144,7 +156,8 @@ impl Mate {
         if self.host.hooks().work.claims() {
             self.desk.watch_board();
         }
-        if self.has_work() {
+        let is_told = self.send_report();
+        if self.has_work() || !is_told {
             self.desk.set_phase(Phase::Working, None, None);
             if self.agent.conversation().is_waiting() {
                 // It goes on in the middle of its task, and must hold it again before it does.
@@ -271,14 +284,15 @@ impl Mate {
             .into_iter()
             .flatten()
             .min();
+        if self.catch_up() {
+            until = sooner(until, AGAIN);
+        }
         let mut others = Vec::new();
         if self.stuck.is_none() && self.host.hooks().work.claims() {
             let found = owners(&self.desk);
             if found.is_one_gone {
                 crew::repair(self.desk.team());
-                until = Some(until.map_or(Instant::now() + REPAIR_AGAIN, |at| {
-                    at.min(Instant::now() + REPAIR_AGAIN)
-                }));
+                until = sooner(until, AGAIN);
             }
             others = found.alive;
         }
@@ -320,6 +334,12 @@ impl Mate {
         self.desk.close()?;
         Ok(ended)
     }
+}
+
+/// The sooner of a time and this long from now.
+fn sooner(until: Option<Instant>, pause: Duration) -> Option<Instant> {
+    let at = Instant::now() + pause;
+    Some(until.map_or(at, |until| until.min(at)))
 }
 
 /// Returns when the program has answered a shutdown in the place of a model that cannot be asked.

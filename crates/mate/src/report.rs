@@ -6,9 +6,9 @@ use protocol::{Body, Message, MessageId, Recipient};
 /// What a report says if the model said nothing.
 const NO_WORDS: &str = "The turn ended without words.";
 
-/// Sends the report of a turn, and takes note that it was sent. A report that could not be sent is
-/// sent by the next life.
-pub(crate) fn report(desk: &Desk, text: &str) {
+/// Sends the report of a turn, and takes note that it was sent. Returns whether it was: one that was
+/// not is to be sent later, by this life or by the next.
+pub(crate) fn report(desk: &Desk, text: &str) -> bool {
     let n = desk.next_report();
     let content = if text.trim().is_empty() {
         NO_WORDS.to_owned()
@@ -22,8 +22,12 @@ pub(crate) fn report(desk: &Desk, text: &str) {
     message.to = Some(Recipient::Lead);
     match dealings::post(desk.team(), message) {
         Ok(_) => note_sent(desk, n),
-        Err(error) => desk.note(&format!("the report was not sent: {error}")),
+        Err(error) => {
+            desk.note(&format!("the report was not sent: {error}"));
+            return false;
+        }
     }
+    true
 }
 
 /// Takes note that the end of this turn needs no report.

@@ -92,6 +92,10 @@ impl PursedModel {
                 Ok(Answer::Crowded(_)) | Err(LedgerError::Lock(_)) => {
                     (WaitReason::Turn, LOOK_FOR_TURN)
                 }
+                // A full disk passes.
+                Err(LedgerError::File(error)) if error.is_full() => {
+                    (WaitReason::Turn, LOOK_FOR_BUDGET)
+                }
                 Ok(Answer::Spent(spent)) => {
                     self.purse.announce(&spent);
                     (WaitReason::Budget, LOOK_FOR_BUDGET)

@@ -70,11 +70,15 @@ impl Purse {
     /// Asks for leave to call a model, and reserves a slot if there is.
     pub fn ask(&self, model: &str) -> Result<Answer, LedgerError> {
         let working = self.team.limits()?.working;
-        let is_owing = {
-            let owed = lock(&self.owed);
-            !owed.rows.is_empty() || !owed.slots.is_empty()
-        };
-        if !is_owing && working.is_none() && !self.team.budget()?.is_limited() {
+        if working.is_none() && !self.team.budget()?.is_limited() {
+            let is_owing = {
+                let owed = lock(&self.owed);
+                !owed.rows.is_empty() || !owed.slots.is_empty()
+            };
+            // Nothing is limited, so a booking that still cannot be written holds nobody up.
+            if is_owing {
+                let _ = self.change(|_| ());
+            }
             return Ok(Answer::Free);
         }
         let is_priced = (self.prices)().of(model).is_some();

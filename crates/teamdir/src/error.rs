@@ -23,6 +23,14 @@ impl PathError {
         self.cause.kind()
     }
 
+    /// Whether there was no room for what was to be written, which may pass by itself.
+    pub fn is_full(&self) -> bool {
+        matches!(
+            self.cause.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    }
+
     pub(crate) fn new(action: &'static str, path: &Path, cause: io::Error) -> Self {
         let path = path.to_path_buf();
         Self {

@@ -192,6 +192,8 @@ fn whatever_is_left_lying_is_told() {
     let orphan = balance(|facts| facts.orphans.push("4711 sleep".to_owned()));
     assert_eq!(orphan.orphans, 1);
     assert!(!orphan.is_balanced());
+    let untold = balance(|facts| facts.history.push("files only: m01".to_owned()));
+    assert_eq!(untold.history, 1);
     assert!(orphan.to_string().contains("NOT BALANCED"), "{orphan}");
     assert!(orphan.to_string().contains("4711 sleep"), "{orphan}");
 }

@@ -1,6 +1,6 @@
 //! What follows from a turn.
 
-use super::{Mate, PAUSES, Stuck};
+use super::{FIRST_PAUSE, FIRST_PAUSE_FOR_ROOM, LONGEST_PAUSE, Mate, Stuck};
 use crate::report::{no_report, report};
 use agent::{Outcome, TurnError};
 use coordination::PlanGate;
@@ -14,7 +14,7 @@ impl Mate {
         match outcome {
             Outcome::Finished { text } => {
                 self.host.hooks().work.may_claim = true;
-                self.pause = PAUSES.0;
+                self.pause = None;
                 self.finish(&text);
             }
             Outcome::RoundLimit { text } => self.finish(&text),
@@ -39,14 +39,42 @@ impl Mate {
             // The lead has the plan itself.
             no_report(&self.desk);
         } else if was_asked {
-            report(&self.desk, text);
+            self.unsent = Some(text.to_owned());
         }
         if self.background.has_finished() {
             // Not idle for a moment: the next turn tells of it.
+            self.send_report();
             self.has_results = true;
             return;
         }
-        self.settle_down();
+        if self.send_report() {
+            self.settle_down();
+        }
+    }
+
+    /// Sends the report of the last turn. Until that has worked the member does not say that it is
+    /// idle: others rely on everything being sent by then.
+    pub(super) fn send_report(&mut self) -> bool {
+        let is_sent = (self.unsent.as_ref()).is_none_or(|words| report(&self.desk, words));
+        if is_sent {
+            self.unsent = None;
+        }
+        is_sent
+    }
+
+    /// Tries again what could not be written, for want of room perhaps. Returns whether something is
+    /// left of it.
+    pub(super) fn catch_up(&mut self) -> bool {
+        if self.unsent.is_some() && self.send_report() && self.stuck.is_none() {
+            self.settle_down();
+        }
+        let work = &self.host.hooks().work;
+        let mut holds = self.stuck == Some(Stuck::Failed) && work.current().is_some();
+        if holds {
+            work.give_back_for_now("its owner's turn failed");
+            holds = work.current().is_some();
+        }
+        holds || self.unsent.is_some()
     }
 
     fn awaited_plan(&self) -> Option<RequestId> {
@@ -87,13 +115,15 @@ impl Mate {
             no_report(&self.desk);
             return;
         }
-        let passes = match error {
-            TurnError::Model(ModelError::GaveUp { .. }) | TurnError::Log(_) => true,
-            TurnError::Model(_) | TurnError::WindowFull => false,
+        let first_pause = match error {
+            TurnError::Model(ModelError::GaveUp { .. }) => Some(FIRST_PAUSE),
+            TurnError::Log(_) => Some(FIRST_PAUSE_FOR_ROOM),
+            TurnError::Model(_) | TurnError::WindowFull => None,
         };
-        if passes {
-            self.stuck = Some(Stuck::Until(Instant::now() + self.pause));
-            self.pause = (self.pause * 2).min(PAUSES.1);
+        if let Some(first_pause) = first_pause {
+            let pause = self.pause.unwrap_or(first_pause);
+            self.stuck = Some(Stuck::Until(Instant::now() + pause));
+            self.pause = Some((pause * 2).min(LONGEST_PAUSE));
             let waiting_for = Some(WaitingFor::RateLimit);
             self.desk
                 .set_phase(Phase::Waiting, waiting_for, Some(reason));
