@@ -53,7 +53,7 @@ fn readme_can_be_typed_as_it_stands() {
     // The three real models were each asked, over their own protocol.
     assert_eq!(
         stage.models_asked(),
-        ["claude-sonnet-4-5", "gpt-5-mini", "qwen3"]
+        ["claude-sonnet-5-5", "gpt-5-mini", "qwen3"]
     );
 }
 
