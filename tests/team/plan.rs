@@ -141,7 +141,7 @@ fn waiting_for_a_decision_stops_neither_mail_nor_a_shutdown() {
     });
     assert_eq!(command.wait(LIMIT).code(), Some(0));
     assert_eq!(team.request(&asked).status(), RequestStatus::Approved);
-    assert_eq!(team.request(&request).status(), RequestStatus::Pending);
+    assert_eq!(team.request(&request).status(), RequestStatus::Expired);
     team.check_gone();
 }
 
@@ -233,5 +233,36 @@ fn a_decision_whose_mail_is_lost_is_found_in_the_file() {
     });
     assert_eq!(team.wait_reports("alice", 1), ["Written."]);
     assert!(team.path().join("allowed.txt").exists());
+    team.end();
+}
+
+#[test]
+fn a_plan_ends_with_the_shutdown_of_its_author() {
+    let team = Team::new();
+    let request = waiting(&team, "Write something.");
+    let wait = ["--wait", "--timeout", "600"];
+    let (mut command, _) = team.ask_to_end("alice", &wait, |id| {
+        let input = json!({"request_id": id, "approve": true, "reason": "I go."});
+        vec![call("shutdown_response", input)]
+    });
+    assert_eq!(command.wait(LIMIT).code(), Some(0));
+    assert_eq!(team.request(&request).status(), RequestStatus::Expired);
+    let refused = team.lead(&["approve", request.id.as_str()]);
+    assert_eq!(refused.code, 1, "{}", refused.err);
+    assert!(refused.err.contains("expired"), "{}", refused.err);
+    // When it comes back it needs a new plan.
+    let write = json!({"path": "a.txt", "content": "x"});
+    team.script(
+        "alice",
+        [
+            call("write_file", write),
+            submit("Write again."),
+            say("I wait."),
+        ],
+    );
+    team.restart("alice");
+    team.ok(&["send", "alice", "Write now."]);
+    assert_ne!(wait_for_plan(&team).id, request.id);
+    assert!(!team.path().join("a.txt").exists());
     team.end();
 }

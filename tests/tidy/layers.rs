@@ -126,14 +126,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "checkup",
-        ours: &[
-            "coordination",
-            "crew",
-            "dealings",
-            "protocol",
-            "supervisor",
-            "teamdir",
-        ],
+        ours: &["crew", "dealings", "protocol", "supervisor", "teamdir"],
         external: &["rustix"],
         dev_ours: &["test-support"],
     },

@@ -44,8 +44,9 @@ pub use plan::{
     DecideRefusal, Decision, GateRefusal, MUTATING_TOOLS, PlanGate, RebuildFrom, plan_hash,
 };
 pub use request::{
-    Addressee, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal, OpenShutdownRefusal,
-    Opening, Response, Verdict, WhyIgnored, answer, due, expire, open_plan, open_shutdown,
+    Addressee, Author, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal,
+    OpenShutdownRefusal, Opening, Response, Verdict, WhyIgnored, abandoned, answer, due, expire,
+    open_plan, open_shutdown,
 };
 pub use restart::{Death, RestartDecision, RestartLimits, Restarts};
 pub use shutdown::{

@@ -9,7 +9,7 @@ mod expire;
 mod open;
 
 pub use answer::{MAX_IGNORED, Response, Verdict, WhyIgnored, answer};
-pub use expire::{Addressee, ExpireReason, ExpireRefusal, due, expire};
+pub use expire::{Addressee, Author, ExpireReason, ExpireRefusal, abandoned, due, expire};
 pub use open::{OpenPlanRefusal, OpenShutdownRefusal, Opening, open_plan, open_shutdown};
 
 #[cfg(test)]

@@ -181,7 +181,10 @@ impl Shutdown {
                 Stage::Asked | Stage::Vetoed,
                 ExpireReason::AddresseeDied
                 | ExpireReason::DeadlinePassed
-                | ExpireReason::Superseded,
+                | ExpireReason::Superseded
+                | ExpireReason::AuthorLeft
+                | ExpireReason::AuthorEnded
+                | ExpireReason::AuthorGivenUp,
             ) => ShutdownOutcome::Ended,
         };
         self.expire(reason, now, out);

@@ -9,6 +9,7 @@ use crate::claims;
 use crate::life::Life;
 use crate::mark::sweep;
 use crate::mourn::mourn_held;
+use crate::repair::end_overdue;
 use crate::witness::{Witness, WitnessError};
 use coordination::{
     Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome, StartRefusal,
@@ -306,6 +307,8 @@ impl<'a> Followed<'a> {
         }
         let why = format!("'{}' was shut down in life {}", self.name, self.target);
         claims::release(self.team, &self.name, self.target, &why)?;
+        // Nobody is to be asked for a decision that nobody waits for. Whoever looks next tries again.
+        let _ = end_overdue(self.team);
         Ok(())
     }
 }

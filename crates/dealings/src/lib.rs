@@ -29,5 +29,5 @@ pub use me::Me;
 pub use requests::{
     Answered, AskError, DecideError, Overdue, ShutdownWish, SubmitError, addressee, ask_shutdown,
     decide_plan, deliver_shutdown, expire_overdue, overdue, pending, record_plan, submit_plan,
-    take_answer,
+    take_answer, unanswerable,
 };

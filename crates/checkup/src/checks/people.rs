@@ -5,9 +5,8 @@ use crate::finding::{Cure, Finding, Kind};
 use crate::holders::{described, holders, is_ours};
 use crate::processes::{Stray, strays};
 use crate::surroundings::Surroundings;
-use coordination::due;
 use crew::{Witness, WitnessError};
-use dealings::{addressee, pending};
+use dealings::unanswerable;
 use protocol::{Recipient, RequestKind, Timestamp};
 use teamdir::{PathError, TeamDir};
 
@@ -54,10 +53,7 @@ fn claims(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
 
 fn requests(team: &TeamDir, now: Timestamp) -> Result<Vec<Finding>, PathError> {
     let mut findings = Vec::new();
-    for request in pending(team)? {
-        let Some(reason) = due(&request, addressee(team, &request.to), now) else {
-            continue;
-        };
+    for (request, reason) in unanswerable(team, now)? {
         let id = &request.id;
         let kind = match request.kind() {
             RequestKind::Shutdown => "shutdown request",
@@ -67,7 +63,7 @@ fn requests(team: &TeamDir, now: Timestamp) -> Result<Vec<Finding>, PathError> {
             Kind::OverdueRequest,
             id.as_str(),
             format!("the {kind} {id} to '{}' still waits: {reason}", request.to),
-            "Whoever asked waits for an answer that does not count any more.",
+            "It waits for an answer that does not count any more, or that nobody needs.",
             Cure::Repair,
         ));
     }

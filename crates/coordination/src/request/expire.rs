@@ -1,6 +1,8 @@
 //! How a request ends without an answer.
 
-use protocol::{Incarnation, Request, RequestId, RequestState, RequestStatus, Timestamp};
+use protocol::{
+    Incarnation, Request, RequestId, RequestKind, RequestState, RequestStatus, Timestamp,
+};
 use std::fmt;
 
 /// Which life of the addressee runs, as the operating system says.
@@ -12,6 +14,20 @@ pub enum Addressee {
     Gone,
     /// This life runs.
     Alive(Incarnation),
+}
+
+/// Whether whoever made a request waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// It waits, or may come back and wait: a process that was only killed or stopped finds its
+    /// request when it is started again.
+    Waits,
+    /// It is in the team no more.
+    Left,
+    /// It has agreed to end or was made to, and its process is gone.
+    Ended,
+    /// It died too often to be brought back.
+    GivenUp,
 }
 
 /// Why a request can no longer be answered. Its text is stored in the request.
@@ -28,6 +44,12 @@ pub enum ExpireReason {
     },
     /// Whoever asked has asked anew.
     Superseded,
+    /// Whoever asked is in the team no more.
+    AuthorLeft,
+    /// Whoever asked has been shut down.
+    AuthorEnded,
+    /// Whoever asked is dead for good.
+    AuthorGivenUp,
 }
 
 /// Why a request cannot expire: it has been decided.
@@ -84,6 +106,20 @@ pub fn due(request: &Request, addressee: Addressee, now: Timestamp) -> Option<Ex
     }
 }
 
+/// Why nobody waits for the decision on a pending plan, if nobody does. Other requests have a deadline
+/// of their own, and whoever made them need not be a process.
+pub fn abandoned(request: &Request, author: Author) -> Option<ExpireReason> {
+    if request.status() != RequestStatus::Pending || request.kind() != RequestKind::Plan {
+        return None;
+    }
+    match author {
+        Author::Waits => None,
+        Author::Left => Some(ExpireReason::AuthorLeft),
+        Author::Ended => Some(ExpireReason::AuthorEnded),
+        Author::GivenUp => Some(ExpireReason::AuthorGivenUp),
+    }
+}
+
 /// Whether `now` is at or past the request's deadline.
 pub(super) fn past_deadline(request: &Request, now: Timestamp) -> bool {
     request.deadline.is_some_and(|deadline| now >= deadline)
@@ -95,6 +131,11 @@ impl fmt::Display for ExpireReason {
             Self::DeadlinePassed => f.write_str("no answer came before the deadline"),
             Self::AddresseeDied => f.write_str("the addressee died before it answered"),
             Self::Superseded => f.write_str("a later request took its place"),
+            Self::AuthorLeft => f.write_str("its author is in the team no more"),
+            Self::AuthorEnded => f.write_str("its author was shut down, so nobody waits for it"),
+            Self::AuthorGivenUp => {
+                f.write_str("its author is dead for good, so nobody waits for it")
+            }
             Self::AddresseeReplaced { incarnation } => {
                 write!(f, "incarnation {incarnation} replaced the addressee")
             }

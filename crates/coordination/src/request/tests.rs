@@ -299,3 +299,14 @@ fn what_is_decided_does_not_expire() {
     );
     assert_eq!(due(&expired, Addressee::Gone, at(99)), None);
 }
+
+#[test]
+fn a_plan_that_nobody_waits_for_ends_and_nothing_else_does() {
+    let reason = |request: &Request, author| abandoned(request, author);
+    for author in [Author::Waits, Author::Left, Author::Ended, Author::GivenUp] {
+        assert_eq!(reason(&shutdown(), author), None);
+        let decided = expire(&plan(), ExpireReason::Superseded, at(1)).unwrap();
+        assert_eq!(reason(&decided, author), None);
+        assert_eq!(reason(&plan(), author).is_some(), author != Author::Waits);
+    }
+}

@@ -143,3 +143,55 @@ fn an_answer_that_came_after_the_look_still_counts() {
     let stored = temp.team().request(&request.id).unwrap();
     assert!(matches!(stored.state, RequestState::Approved(_)));
 }
+
+/// The plans that wait, after those that nobody waits for were ended.
+fn waiting_plans(temp: &TempTeam) -> usize {
+    let found = overdue(temp.team(), teamdir::now()).unwrap();
+    expire_overdue(temp.team(), found, teamdir::now());
+    let left = pending(temp.team()).unwrap();
+    left.iter()
+        .filter(|r| r.kind() == RequestKind::Plan)
+        .count()
+}
+
+#[test]
+fn a_plan_waits_as_long_as_its_author_may_come_back() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let guard = team.join(&alice().into()).unwrap();
+    submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
+    let request = ask(&temp, 60);
+    assert_eq!(waiting_plans(&temp), 1, "it lives");
+    take_answer(team, &answer_of(&request, "alice", 1, true)).unwrap();
+    assert_eq!(waiting_plans(&temp), 1, "it has agreed, and still lives");
+    drop(guard);
+    assert_eq!(waiting_plans(&temp), 0, "it has ended");
+    // Its next life makes a plan and is merely killed.
+    let guard = team.join(&alice().into()).unwrap();
+    submit_plan(team, &alice(), Incarnation(2), "1. Leap.").unwrap();
+    drop(guard);
+    assert_eq!(waiting_plans(&temp), 1, "it may come back");
+    let changed = team.update_roster(|roster| {
+        roster.member_mut(&alice()).unwrap().gave_up = Some("too often".to_owned());
+        Ok::<_, teamdir::RosterError>(())
+    });
+    changed.unwrap();
+    assert_eq!(waiting_plans(&temp), 0, "it is dead for good");
+}
+
+#[test]
+fn a_plan_of_somebody_who_left_the_team_ends() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let plan = submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
+    let changed = team.update_roster(|roster| {
+        roster.members.clear();
+        Ok::<_, teamdir::RosterError>(())
+    });
+    changed.unwrap();
+    let (_, why) = unanswerable(team, teamdir::now()).unwrap().remove(0);
+    assert_eq!(why, ExpireReason::AuthorLeft);
+    assert_eq!(waiting_plans(&temp), 0);
+    let stored = team.request(&plan.id).unwrap();
+    assert!(matches!(stored.state, RequestState::Expired { .. }));
+}
