@@ -115,11 +115,12 @@ impl<'a> Follower<'a> {
         if text.starts_with("Re:") || text.is_empty() {
             return None;
         }
-        let above = mail.from == "user";
-        let speaker = if above { "lead" } else { &mail.from };
+        // Nobody can be written to who has not said his name: the answer goes to the lead.
+        let person = matches!(mail.from.as_str(), "user" | "unsigned");
+        let speaker = if person { "lead" } else { &mail.from };
         self.known.speaker = Some(speaker.to_owned());
         let parsed = grammar::parse(text, &mut self.known);
-        let from_above = matches!(mail.from.as_str(), "lead" | "user");
+        let from_above = person || mail.from == "lead";
         let asks = words::is_question(text);
         if parsed.intents.is_empty() && !asks && (!from_above || words::is_thanks(text)) {
             return None;

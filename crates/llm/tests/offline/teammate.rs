@@ -266,3 +266,18 @@ fn it_remembers_what_it_was_asked() {
     assert_eq!(text, words);
     assert_eq!(replied(&calls), ["lead"]);
 }
+
+#[test]
+fn the_answer_to_an_unsigned_line_goes_to_the_lead() {
+    for (line, answer) in [
+        ("Write bye to b.txt", "Re: Wrote"),
+        ("Frobnicate the gizmo", "Re: I did not understand"),
+    ] {
+        let mut alice = Agent::teammate("alice", "coder");
+        alice.mail(json!([message("message", "unsigned", line)]));
+        let (calls, _) = alice.turn();
+        assert_eq!(replied(&calls), ["lead"], "{line}");
+        let text = calls.last().unwrap().1["content"].as_str().unwrap();
+        assert!(text.starts_with(answer), "{text}");
+    }
+}
