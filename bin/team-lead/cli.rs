@@ -16,8 +16,10 @@ use teamdir::{Durability, OpenError, Options, TeamDir};
 
 const EXAMPLES: &str = "\
 Examples:
+  team-lead run 'Spawn alice (coder) and bob (tester). Have alice send bob a message.'
   team-lead spawn alice coder --prompt 'Mend the parser.'
   team-lead status
+  team-lead watch
   team-lead send alice 'Please look at the tests too.'
   team-lead logs alice -f
   team-lead shutdown --all --wait

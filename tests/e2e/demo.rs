@@ -13,6 +13,7 @@ fn demo(place: &TempDir) -> Command {
     command.arg("--bin").arg(programs());
     command
         .env("TMPDIR", place.path())
+        .env("TEAM_READY_TIMEOUT", "120")
         .env("TERM", "xterm-256color");
     command
 }

@@ -170,6 +170,8 @@ impl Stage {
         shell.args(["--foreground", "240", "bash", "-c", &script]);
         shell.env_clear().current_dir(home).env("HOME", home);
         shell.env("PATH", path).env("PROGRAMS", programs());
+        // For machines that are busy with other tests.
+        shell.env("TEAM_READY_TIMEOUT", "120");
         shell.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
         shell.env("ANTHROPIC_BASE_URL", self.server.base_url("readme"));
         shell.env("OPENAI_BASE_URL", self.server.openai_base_url("readme"));
