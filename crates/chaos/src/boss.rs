@@ -144,7 +144,7 @@ impl<'a> Boss<'a> {
     fn bring(&mut self, victim: Victim, word: &Word) {
         let way = match self.rng.below(100) {
             0..60 => Way::Command,
-            60..68 => Way::Killed(Duration::from_millis(self.rng.below(25))),
+            60..68 => Way::Killed(Duration::from_millis(self.rng.below(120))),
             68..84 => Way::Plain,
             _ => Way::Object,
         };

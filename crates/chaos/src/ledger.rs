@@ -207,7 +207,7 @@ impl Ledger {
         ledger
     }
 
-    /// Whether nothing was lost, repeated, stranded or left.
+    /// Whether nothing was lost, repeated, stranded or left, and the events tell all of it.
     pub fn is_balanced(&self) -> bool {
         let Messages {
             lost,
@@ -216,7 +216,7 @@ impl Ledger {
             ..
         } = self.messages;
         let Tasks { twice, never, .. } = self.tasks;
-        let kept = self.stranded + self.orphans;
+        let kept = self.stranded + self.orphans + self.history;
         lost + duplicated + astray + twice + never + kept == 0
     }
 

@@ -1,51 +1,48 @@
 //! What the dead did with mail and did not live to tell the event log.
 
-use dealings::sending;
-use protocol::{
-    EventKind, EventLine, JournalLine, JournalRecord, Line, MessageId, Party, Recipient, Sender,
-};
-use std::collections::BTreeSet;
+use dealings::{Told, recently_told, sending, untold};
+use protocol::{EventKind, JournalLine, JournalRecord, Line, MessageId, Party, Recipient, Sender};
 use teamdir::{AppendError, PathError, TeamDir, now};
 
-/// How much of the event log is looked at for what was told. What was told longer ago is told again,
-/// which does no harm.
-const RECENT: u64 = 256 << 10;
+/// How many of the messages that it took last are looked at. While a disk is full nothing can be told.
+const LAST: usize = 1000;
 
 /// Tells of the mail that the last life of `dead` sent or took right before its end, if it did not do
 /// so itself: letters of its own that nobody has read, and what it put into its journal last. Letters
 /// that were read tell by that that they were sent. A file that cannot be read is passed over: it must
 /// not keep anybody from dealing with a death.
 pub fn retell(team: &TeamDir, dead: &Recipient) -> Result<(), AppendError> {
-    let mut events = last_taken(team, dead).unwrap_or_default();
-    events.extend(unread_of(team, dead));
-    if events.is_empty() {
+    let taken = last_taken(team, dead).unwrap_or_default();
+    let sent = unread_of(team, dead);
+    if taken.is_empty() && sent.is_empty() {
         return Ok(());
     }
     let told = recently_told(team).unwrap_or_default();
-    let time = now();
-    let untold = events.into_iter().filter(|kind| match kind {
-        EventKind::Send { id, to, .. } => !told.contains(&(true, to.clone(), id.clone())),
-        EventKind::Deliver { id, to } => !told.contains(&(false, to.clone(), id.clone())),
+    let mut events = untold(dead, &taken, &told);
+    events.extend(sent.into_iter().filter(|kind| match kind {
+        EventKind::Send { id, to, .. } => !told.contains(&Told::Sent(to.clone(), id.clone())),
         _ => true,
-    });
-    let untold: Vec<_> = untold.map(|kind| protocol::Event { time, kind }).collect();
-    team.log_events(&untold)
+    }));
+    let time = now();
+    let events = events
+        .into_iter()
+        .map(|kind| protocol::Event { time, kind });
+    let events: Vec<_> = events.collect();
+    team.log_events(&events)
 }
 
-/// What its journal says it took last.
-fn last_taken(team: &TeamDir, dead: &Recipient) -> Result<Vec<EventKind>, PathError> {
+/// What its journal says it took last, oldest first.
+fn last_taken(team: &TeamDir, dead: &Recipient) -> Result<Vec<MessageId>, PathError> {
     let mut taken = Vec::new();
     team.read_journal(dead, |_, line| {
         if let JournalLine::Known(JournalRecord::Mail(record)) = line {
-            let entries = record.mail.into_iter();
-            taken = entries.map(|entry| entry.id).collect();
+            taken.extend(record.mail.into_iter().map(|entry| entry.id));
+            if taken.len() > 2 * LAST {
+                taken.drain(..taken.len() - LAST);
+            }
         }
     })?;
-    let to = dead.clone();
-    let events = taken
-        .into_iter()
-        .map(|id| EventKind::Deliver { id, to: to.clone() });
-    Ok(events.collect())
+    Ok(taken)
 }
 
 /// Its letters that nobody has read.
@@ -67,21 +64,4 @@ fn unread_of(team: &TeamDir, dead: &Recipient) -> Vec<EventKind> {
         });
     }
     events
-}
-
-/// The mail that the end of the log tells of: whether it was sent or taken, by whom, and which.
-fn recently_told(team: &TeamDir) -> Result<BTreeSet<(bool, Recipient, MessageId)>, PathError> {
-    let mut told = BTreeSet::new();
-    let mut reader = team.event_reader();
-    reader.skip_to_last(RECENT)?;
-    reader.read(|line| {
-        if let EventLine::Known(event) = EventLine::decode(line) {
-            match event.kind {
-                EventKind::Send { id, to, .. } => drop(told.insert((true, to, id))),
-                EventKind::Deliver { id, to } => drop(told.insert((false, to, id))),
-                _ => {}
-            }
-        }
-    })?;
-    Ok(told)
 }

@@ -17,6 +17,7 @@ mod limits;
 mod mail;
 mod me;
 mod requests;
+mod told;
 
 pub use board::{
     BoardError, BoardLook, Update, Worker, add_blocked_by, claim, claim_next, complete, create,
@@ -31,3 +32,4 @@ pub use requests::{
     decide_plan, deliver_shutdown, expire_overdue, overdue, pending, record_plan, submit_plan,
     take_answer, unanswerable,
 };
+pub use told::{Told, recently_told, untold};

@@ -73,11 +73,8 @@ impl Desk {
             post,
         };
         inner.write_state();
-        let taken = memory.last_taken.iter().map(|id| EventKind::Deliver {
-            id: id.clone(),
-            to: owner.clone(),
-        });
-        inner.events(taken);
+        let told = dealings::recently_told(team).unwrap_or_default();
+        inner.events(dealings::untold(&owner, &memory.last_taken, &told));
         for damage in &memory.damage {
             inner.diary.note(&format!("passed over: {damage}"));
         }

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use teamdir::{PathError, TeamDir};
 
+/// How many ids of letters are remembered of those that were taken last. While a disk is full nobody
+/// can tell the event log of them.
+const LAST_TAKEN: usize = 1000;
+
 /// All that a new life needs to know of the ones before it.
 #[derive(Debug, Default)]
 pub struct Memory {
@@ -17,8 +21,8 @@ pub struct Memory {
     pub letters: Vec<Letter>,
     /// How many letters there are in the journal.
     pub mail: u64,
-    /// The ids of the letters that were taken last. Whoever took them may have been killed before the
-    /// event log was told.
+    /// The ids of the letters that were taken last, oldest first. Whoever took them may have been
+    /// killed before the event log was told.
     pub last_taken: Vec<MessageId>,
     /// How many reports were sent.
     pub reports: u64,
@@ -88,8 +92,11 @@ impl Reading {
     fn line(&mut self, bytes: &[u8], line: JournalLine) -> Option<String> {
         match line {
             JournalLine::Known(JournalRecord::Mail(mail)) => {
-                let ids = mail.mail.iter().map(|entry| entry.id.clone());
-                self.memory.last_taken = ids.collect();
+                let taken = &mut self.memory.last_taken;
+                taken.extend(mail.mail.iter().map(|entry| entry.id.clone()));
+                if taken.len() > 2 * LAST_TAKEN {
+                    taken.drain(..taken.len() - LAST_TAKEN);
+                }
                 for entry in mail.mail {
                     self.memory.mail += 1;
                     self.unsaid.insert(self.memory.mail, entry);

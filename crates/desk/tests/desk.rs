@@ -318,3 +318,37 @@ fn a_broken_record_is_passed_over_and_named() {
     assert_eq!(memory.conversation.turns().len(), 1);
     assert_eq!(memory.damage.len(), 1, "{:?}", memory.damage);
 }
+
+/// How often the event log tells that alice took something.
+fn deliveries(team: &TeamDir) -> usize {
+    let mut count = 0;
+    let read = team.read_events(|line| {
+        count += usize::from(String::from_utf8_lossy(line).contains("\"deliver\""));
+    });
+    read.unwrap();
+    count
+}
+
+#[test]
+fn what_several_records_of_a_killed_life_did_not_tell_the_next_one_tells_once() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let (desk, _) = Desk::open(team, &alice(), false).unwrap();
+    for text in ["one", "two", "three"] {
+        tell(team, text);
+        desk.take_mail().unwrap();
+    }
+    drop(desk);
+    assert_eq!(deliveries(team), 3);
+    // As if the disk had been full since the first.
+    let path = team.layout().events();
+    let log = std::fs::read_to_string(&path).unwrap();
+    let first = log.lines().position(|line| line.contains("\"deliver\""));
+    let kept = log.lines().take(first.unwrap() + 1);
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, kept).unwrap();
+    for _ in 0..2 {
+        drop(Desk::open(team, &alice(), false).unwrap());
+        assert_eq!(deliveries(team), 3);
+    }
+}
