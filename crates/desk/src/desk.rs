@@ -52,7 +52,9 @@ impl Desk {
         owner: &Recipient,
         echo: bool,
     ) -> Result<(Self, Memory), DeskError> {
-        let post = Post::open(team, owner, WatchChoice::Auto)?;
+        let mut post = Post::open(team, owner, WatchChoice::Auto)?;
+        // The model's reply is synced before anything comes of it, and the mail along with it.
+        post.sync_later();
         let (owner, life) = (post.guard().owner().clone(), post.guard().incarnation());
         let mut memory = Memory::read(team, &owner)?;
         let mut inner = Inner {

@@ -36,7 +36,7 @@ use crate::paths::Layout;
 use crate::segment::Segment;
 use crate::team::TeamDir;
 use protocol::{
-    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, MailRecord, Quarantined,
+    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailRecord, Quarantined,
     Recipient, SealRecord, SegmentPosition,
 };
 use std::collections::BTreeMap;
@@ -64,6 +64,8 @@ pub struct Mailbox {
     looked_aside: Option<Instant>,
     /// The live file that notifications are asked for.
     armed: Option<FileId>,
+    /// Whether plain words are synced by a later record; see [`crate::Post::sync_later`].
+    syncs_later: bool,
 }
 
 /// Mail that is in the journal now, in the order it lay in the inbox.
@@ -111,6 +113,7 @@ impl Mailbox {
             last_mail: Instant::now(),
             looked_aside: None,
             armed: None,
+            syncs_later: false,
         };
         mailbox.find_files_set_aside(journal)?;
         Ok(mailbox)
@@ -131,6 +134,11 @@ impl Mailbox {
             return Ok(None);
         }
         self.take_from_aside(journal)
+    }
+
+    /// See [`crate::Post::sync_later`].
+    pub(crate) const fn sync_later(&mut self) {
+        self.syncs_later = true;
     }
 
     /// Whether a file holds more than was read of it.
@@ -238,14 +246,23 @@ impl Mailbox {
         self.bury(&batch.bad)?;
         // A position under a number whose predecessor is not used up would not be found again.
         self.record_owed_seal(journal)?;
-        journal.append(&JournalRecord::Mail(MailRecord {
+        let record = JournalRecord::Mail(MailRecord {
             incarnation: self.incarnation,
             time: crate::clock::now(),
             position,
             mail: batch.entries,
             bad: batch.bad.clone(),
             notes: batch.notes.clone(),
-        }))?;
+        });
+        let acts_at_once = |received: &Received| match &received.line {
+            Line::Message(message) => message.body.is_control(),
+            _ => false,
+        };
+        if self.syncs_later && !batch.received.iter().any(acts_at_once) {
+            journal.append_unsynced(&record)?;
+        } else {
+            journal.append(&record)?;
+        }
         self.state.take_in(position, batch.fingerprints);
         // The mail is committed and must be handed out, whatever becomes of the checkpoint. One that
         // fails is tried again with the next record.

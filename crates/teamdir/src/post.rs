@@ -58,6 +58,14 @@ impl Post {
         })
     }
 
+    /// From now on words that are taken are recorded without a sync of their own. After a power cut
+    /// they may count as unread again; the inbox keeps them until a sync of the journal. Whoever asks
+    /// for this appends a synced record before it acts on what it has read, as an agent does with
+    /// the reply of its model. Mail that asks for something to be done at once is still synced.
+    pub const fn sync_later(&mut self) {
+        self.mailbox.sync_later();
+    }
+
     /// The next mail, if there is any now.
     pub fn try_next(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         let delivery = self.mailbox.receive(&mut self.journal)?;

@@ -47,6 +47,9 @@ pub(crate) struct Read {
     /// Print each message's identifier.
     #[arg(long)]
     print: bool,
+    /// Sync mail with a record that follows it, as an agent does.
+    #[arg(long)]
+    sync_later: bool,
 }
 
 /// Holds a member's lock.
@@ -102,11 +105,18 @@ fn open_inbox(team: &TeamDir, work: &Write) -> anyhow::Result<std::fs::File> {
 pub(super) fn read(args: &Args, work: &Read) -> anyhow::Result<()> {
     let team = args.team()?;
     let mut post = Post::open(&team, &work.name, args.choice())?;
+    if work.sync_later {
+        post.sync_later();
+    }
     say("ready")?;
     loop {
         let Some(delivery) = post.next(None)? else {
             continue;
         };
+        if work.sync_later {
+            let reply = serde_json::json!({"kind": "reply"});
+            post.journal().append(&reply)?;
+        }
         if work.print {
             for received in delivery.mail {
                 say(received.id.as_str())?;

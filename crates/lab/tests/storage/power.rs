@@ -47,7 +47,12 @@ fn work_until_the_power_goes(disk: &mut LoopDisk, cut: u32, pause: Duration) -> 
         .collect();
     let reader = ["read", "--name", "alice", "--print", "--sync"];
     let eager = ["--seal-after-ms", "5", "--grace-ms", "20"];
-    let mut reader = team.start_quietly(&[&reader[..], &eager].concat());
+    let later: &[&str] = if cut.is_multiple_of(2) {
+        &["--sync-later"]
+    } else {
+        &[]
+    };
+    let mut reader = team.start_quietly(&[&reader[..], &eager, later].concat());
     let _ = try_wait_for(pause, || None::<()>);
     // Only what was acknowledged or shown before the cut counts: a sync that is under way while
     // the disk goes may report success.
