@@ -325,3 +325,31 @@ fn a_namesake_spawned_many_times_at_once_gives_one_process() {
     assert_eq!(team.state("alice"), "idle");
     team.end();
 }
+
+#[test]
+fn killed_before_the_prompt_was_said_and_spawned_with_another() {
+    let team = Team::new();
+    let gate = Gate::new();
+    team.script("alice", [say("Too late.").gate_head(&gate)]);
+    team.spawn("alice", &["--prompt", "Do the first thing."]);
+    gate.wait_until_reached(LIMIT);
+    team.kill9("alice");
+    // As a kill a moment earlier leaves it: before the record that says so.
+    let path = team.team.layout().transcript(&recipient("alice"));
+    let journal = fs::read_to_string(&path).unwrap();
+    let before = journal.lines().filter(|line| !line.contains("prompt:"));
+    let before: String = before.map(|line| format!("{line}\n")).collect();
+    assert_ne!(journal, before);
+    fs::write(&path, before).unwrap();
+    team.script("alice", [say("Both are done.")]);
+    team.spawn("alice", &["--prompt", "Do the second thing."]);
+    assert_eq!(team.wait_reports("alice", 1), ["Both are done."]);
+    team.kill9("alice");
+    team.script("alice", [say("Done.")]);
+    team.spawn("alice", &["--prompt", "Do the third thing."]);
+    assert_eq!(team.wait_reports("alice", 2)[1], "Done.");
+    for thing in ["first thing", "second thing", "third thing"] {
+        assert_eq!(team.said("alice", thing), 1, "{thing}");
+    }
+    team.end();
+}

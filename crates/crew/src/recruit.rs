@@ -1,8 +1,10 @@
 //! What a member is to be, and its entry in the roster.
 
 use crate::spawn::SpawnError;
-use protocol::{AgentName, Incarnation, Member, MemberStatus, RestartPolicy};
-use teamdir::{RosterError, TeamDir, new_message_id, now};
+use protocol::{
+    AgentName, Incarnation, JournalLine, Member, MemberStatus, MessageId, Recipient, RestartPolicy,
+};
+use teamdir::{PathError, RosterError, TeamDir, new_message_id, now};
 
 /// Whom to start, and as what. What is not said stays as it was if the member is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Recruit {
     ) -> Result<Option<Before>, SpawnError> {
         let most = team.limits()?.max_members();
         // Outside, because a contested change is made twice.
-        let prompt_id = self.prompt.as_ref().map(|_| new_message_id());
+        let first = self.first_words(team, name)?;
         team.update_roster(|roster| {
             let (member, before) = match roster.members.iter().position(|m| m.name.same_as(name)) {
                 Some(at) => {
@@ -112,13 +114,37 @@ impl Recruit {
                 }
             };
             self.apply(member);
-            if let Some(id) = &prompt_id {
+            if let Some((prompt, id)) = &first {
+                member.prompt = Some(prompt.clone());
                 member.prompt_id = Some(id.clone());
             }
             begin_life(member);
             (member.restarts, member.gave_up) = (None, None);
             Ok(Some(before))
         })
+    }
+
+    /// What the member is to be told first, under which id: the prompt, behind an earlier one that
+    /// was never said because its process was killed before.
+    fn first_words(
+        &self,
+        team: &TeamDir,
+        name: &AgentName,
+    ) -> Result<Option<(String, MessageId)>, SpawnError> {
+        let Some(prompt) = self.prompt.clone() else {
+            return Ok(None);
+        };
+        let known = team.roster()?.member(name).cloned();
+        let unsaid = match known {
+            Some(member) if self.exec.is_none() => unsaid_prompt(team, &member)?,
+            Some(_) | None => None,
+        };
+        Ok(Some(match unsaid {
+            None => (prompt, new_message_id()),
+            // Whoever tries again says nothing new.
+            Some((before, id)) if is_in(&prompt, &before) => (before, id),
+            Some((before, _)) => (format!("{before}\n\n{prompt}"), new_message_id()),
+        }))
     }
 
     /// Changes what a living member looks up each time it matters.
@@ -152,7 +178,6 @@ impl Recruit {
             }
         }
         member.role.clone_from(&self.role);
-        set(&mut member.prompt, &self.prompt);
         set(&mut member.model, &self.model);
         set(&mut member.exec, &self.exec);
         set(&mut member.require_plan, &self.require_plan);
@@ -160,6 +185,35 @@ impl Recruit {
         set(&mut member.no_claim, &self.no_claim);
         set(&mut member.idle_timeout, &self.idle_timeout);
     }
+}
+
+/// The prompt of a member that does not run, if its model was never told. A program in the place of a
+/// model reads the roster itself.
+fn unsaid_prompt(
+    team: &TeamDir,
+    member: &Member,
+) -> Result<Option<(String, MessageId)>, PathError> {
+    let (Some(prompt), Some(id), None) = (&member.prompt, &member.prompt_id, &member.exec) else {
+        return Ok(None);
+    };
+    let owner = Recipient::Member(member.name.clone());
+    let said = format!("\"prompt:{id}\"");
+    let mut is_said = false;
+    team.read_journal(&owner, |line, record| {
+        let is_user = matches!(record, JournalLine::Other { kind } if kind == "user");
+        is_said |= is_user && contains(line, said.as_bytes());
+    })?;
+    Ok((!is_said).then(|| (prompt.clone(), id.clone())))
+}
+
+/// Whether a prompt is the earlier one, or the end of it.
+fn is_in(prompt: &str, before: &str) -> bool {
+    let rest = before.strip_suffix(prompt);
+    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with("\n\n"))
+}
+
+fn contains(line: &[u8], part: &[u8]) -> bool {
+    line.windows(part.len()).any(|window| window == part)
 }
 
 /// Makes an entry ready for its next life: the lives before it are done with, and the goodbye of

@@ -242,3 +242,29 @@ fn a_member_started_for_the_team_knows_nothing_of_the_command_that_started_it() 
         Liveness::Gone(None)
     );
 }
+
+#[test]
+fn a_prompt_that_was_never_said_goes_before_the_next_one() {
+    let crew = Crew::new();
+    let tell = |prompt: &str| {
+        let mut alice = recruit("alice", "sleepy");
+        alice.prompt = Some(prompt.to_owned());
+        spawn(crew.team(), &Me::user(), &alice, &programs()).unwrap();
+        let member = crew.member("alice");
+        crew.kill9("alice");
+        (member.prompt.unwrap(), member.prompt_id.unwrap())
+    };
+    // These members never say a prompt to a model.
+    let (first, first_id) = tell("Mend it.");
+    let (both, both_id) = tell("Then test it.");
+    assert_eq!(both, format!("{first}\n\nThen test it."));
+    assert_ne!(both_id, first_id);
+    // Trying again says nothing new.
+    assert_eq!(tell("Then test it."), (both.clone(), both_id.clone()));
+    // Once it is said it is past.
+    let journal = crew.team().layout().transcript(&recipient("alice"));
+    let said = format!(r#"{{"kind":"user","messages":[{{"id":"prompt:{both_id}","text":"x"}}]}}"#);
+    let mut file = std::fs::File::options().append(true).open(journal).unwrap();
+    std::io::Write::write_all(&mut file, format!("{said}\n").as_bytes()).unwrap();
+    assert_eq!(tell("Rest.").0, "Rest.");
+}
