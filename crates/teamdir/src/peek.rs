@@ -14,11 +14,24 @@ impl TeamDir {
     pub fn peek(
         &self,
         owner: &Recipient,
+        visit: impl FnMut(&[u8], Line),
+    ) -> Result<usize, PathError> {
+        let numbers = self.segments(owner)?;
+        self.peek_among(owner, &numbers, visit)
+    }
+
+    /// The same for somebody who has listed the folder of all inboxes, and knows under which numbers
+    /// files of this one were set aside. Whoever looks into many inboxes lists it once.
+    ///
+    /// A file that was set aside since has been read to its end, and one that is gone had been.
+    pub fn peek_among(
+        &self,
+        owner: &Recipient,
+        numbers: &[u64],
         mut visit: impl FnMut(&[u8], Line),
     ) -> Result<usize, PathError> {
         let state = self.recover_mail_state(owner)?;
         let mut count = 0;
-        let numbers = self.segments(owner)?;
         let live = numbers.iter().copied().max().unwrap_or(0).max(state.sealed) + 1;
         let files = numbers
             .iter()
