@@ -144,7 +144,7 @@ pub(crate) fn open_or_create(args: &Args) -> Result<TeamDir, Failure> {
     }
 }
 
-fn start(args: &Args) -> Result<PathBuf, Failure> {
+pub(crate) fn start(args: &Args) -> Result<PathBuf, Failure> {
     let start = std::path::absolute(&args.dir)
         .with_context(|| format!("cannot use the folder {}", args.dir.display()))?;
     if start.is_dir() {
@@ -155,7 +155,7 @@ fn start(args: &Args) -> Result<PathBuf, Failure> {
 }
 
 /// How the folder is used, from the environment.
-fn options() -> Result<Options, Failure> {
+pub(crate) fn options() -> Result<Options, Failure> {
     let durability = match std::env::var("TEAM_FSYNC").as_deref() {
         Err(_) | Ok("" | "on") => Durability::PowerCut,
         Ok("off") => Durability::ProcessDeath,

@@ -2,14 +2,17 @@
 
 mod facts;
 
-use crate::cli::Args;
+use crate::cli::{Args, options, start};
 use crate::failure::Failure;
 use crate::out::{plain, print};
-use checkup::{Checked, Cured, Finding, examine, mend};
+use checkup::{Checked, Cured, Finding, examine, examine_door, mend, open_door};
 use facts::Facts;
 use protocol::exit;
 use serde_json::{Value, json};
-use teamdir::TeamDir;
+use teamdir::{OpenError, TeamDir};
+
+/// How many things can keep us out at once: a folder, and a file in it.
+const DOORS: usize = 2;
 
 /// Say what is wrong with the team and how to mend it.
 #[derive(clap::Args)]
@@ -37,7 +40,40 @@ pub(crate) struct Doctor {
 }
 
 /// Looks, and mends if that is asked for. Returns the exit code.
-pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Doctor) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, wish: &Doctor) -> Result<u8, Failure> {
+    let mut opened = Vec::new();
+    loop {
+        match TeamDir::find(&start(args)?, options()?) {
+            Ok(team) => return check(&team, args, wish, opened),
+            Err(OpenError::Roster(error)) => {
+                let Some(finding) = examine_door(&error) else {
+                    return Err(OpenError::Roster(error).into());
+                };
+                // Once for each lock on the way, of which there are few.
+                let cured = open_door(&finding).filter(|_| wish.fix && opened.len() < DOORS);
+                match cured {
+                    Some(cured) if cured.outcome.is_ok() => opened.push(cured),
+                    Some(_) | None => return closed(args, &finding),
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Says why the team cannot be opened.
+fn closed(args: &Args, finding: &Finding) -> Result<u8, Failure> {
+    let left = std::slice::from_ref(finding);
+    if args.json {
+        let found = json!({"findings": [finding_as_json(finding)], "cured": []});
+        print(&found.to_string())?;
+    } else {
+        print(&lines_of(left).join("\n"))?;
+    }
+    Ok(exit::FAILED)
+}
+
+fn check(team: &TeamDir, args: &Args, wish: &Doctor, mut cured: Vec<Cured>) -> Result<u8, Failure> {
     let checked = match wish.fix {
         true => mend(team, || Facts::gather(team).surroundings),
         false => Checked {
@@ -46,7 +82,8 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Doctor) -> Result<u8, Fail
         },
     };
     let facts = Facts::gather(team);
-    let Checked { cured, left } = checked;
+    let left = checked.left;
+    cured.extend(checked.cured);
     if args.json {
         print(&as_json(&facts, &cured, &left).to_string())?;
     } else {
@@ -95,15 +132,20 @@ fn as_text(facts: &Facts, cured: &[Cured], left: &[Finding]) -> String {
             Err(error) => format!("Not mended: {problem}: {}", plain(error)),
         }
     }));
-    lines.push(match left.len() {
+    lines.extend(lines_of(left));
+    lines.join("\n")
+}
+
+fn lines_of(left: &[Finding]) -> Vec<String> {
+    let mut lines = vec![match left.len() {
         0 => "Nothing is wrong.".to_owned(),
         1 => "1 thing is wrong:".to_owned(),
         count => format!("{count} things are wrong:"),
-    });
+    }];
     for (at, finding) in left.iter().enumerate() {
         lines.push(format!("{:>3}. {}", at + 1, plain(&finding.problem)));
         lines.push(format!("     {}", plain(&finding.meaning)));
         lines.push(format!("     Fix: {}", plain(&finding.fix)));
     }
-    lines.join("\n")
+    lines
 }

@@ -69,7 +69,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         Verb::Up(wish) => up::run(args, wish),
         Verb::Config(wish) => config::run(args, wish),
         Verb::Watch(wish) => return watch::run(&open(args)?, args, wish),
-        Verb::Doctor(wish) => return doctor::run(&open(args)?, args, wish),
+        Verb::Doctor(wish) => return doctor::run(args, wish),
         Verb::Clean(wish) => clean::run(&open(args)?, args, wish),
         Verb::Completions(wish) => completions::completions(wish),
         Verb::Man(wish) => completions::man(wish),

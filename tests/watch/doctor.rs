@@ -176,3 +176,25 @@ fn clean_lists_first_and_then_removes_the_same() {
     let nothing = office.verb(&["clean", "--dry-run"]);
     assert_eq!(nothing.trim(), "Nothing to remove");
 }
+
+#[test]
+fn a_roster_that_cannot_be_read_is_named_and_nothing_is_made_up() {
+    let office = Office::new();
+    let path = office.team.layout().config();
+    let copy = fs::read(&path).unwrap();
+    fs::write(&path, "{\"members\": [").unwrap();
+    let (code, found) = office.json(&["doctor", "--fix"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(kinds(&found), ["damaged_file"], "{found:#}");
+    let fix = found["findings"][0]["fix"].as_str().unwrap();
+    assert!(fix.starts_with("${EDITOR:-vi} "), "{fix}");
+    assert_eq!(fs::read(&path).unwrap(), b"{\"members\": [");
+    let words = office.run(&["doctor"]);
+    let words = String::from_utf8(words.stdout).unwrap();
+    assert!(words.contains("only a person knows"), "{words}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(kinds(&office.json(&["doctor"]).1), ["no_access"]);
+    // What a person restores is found whole.
+    fs::write(&path, copy).unwrap();
+    assert_eq!(kinds(&office.json(&["doctor"]).1), [""; 0]);
+}

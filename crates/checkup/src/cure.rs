@@ -106,7 +106,7 @@ fn set_aside(mended: Result<Option<Mended>, MendError>) -> Result<String, String
 }
 
 /// Gives the owner the right to use what is his. Others get none by this.
-fn allow(path: &Path) -> Result<String, String> {
+pub(crate) fn allow(path: &Path) -> Result<String, String> {
     let allowed = fs::symlink_metadata(path).and_then(|metadata| {
         let needed = match metadata.is_dir() {
             true => 0o700,

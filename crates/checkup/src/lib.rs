@@ -5,8 +5,10 @@
 //! [`examine`] looks and changes nothing. It asks each check in turn, and each returns
 //! [`Finding`]s: what was found, what it means, what to type, and the [`Cure`] if no person has to
 //! decide anything. [`cure()`] does what the cures say, each of which looks again first, since the
-//! team goes on meanwhile. [`mend`] does both until nothing more comes of it: one cure may bring to
+//! team goes on meanwhile. [`mend()`] does both until nothing more comes of it: one cure may bring to
 //! light what another is for.
+//!
+//! A folder whose roster cannot be read cannot be opened: [`examine_door`] says why.
 //!
 //! What a check needs to know of the machine rather than of the folder comes in as
 //! [`Surroundings`], so that a test can say what machine it is.
@@ -18,6 +20,7 @@
 mod checks;
 mod clock;
 mod cure;
+mod door;
 mod finding;
 mod holders;
 mod mend;
@@ -26,6 +29,7 @@ mod surroundings;
 
 pub use checks::examine;
 pub use cure::{Cured, cure};
+pub use door::{examine_door, open_door};
 pub use finding::{Cure, Finding, Kind};
 pub use mend::{Checked, mend};
 pub use processes::Stray;

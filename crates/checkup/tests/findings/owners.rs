@@ -1,7 +1,7 @@
 //! A user who is not root, and what root left in his folder.
 
 use crate::stage::{STRANGER, Stage};
-use checkup::{Checked, Kind, Surroundings, mend};
+use checkup::{Checked, Kind, Surroundings, examine_door, mend, open_door};
 use protocol::{Recipient, TaskId};
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use teamdir::{Options, TeamDir};
+use teamdir::{Layout, OpenError, Options, TeamDir};
 
 /// Says to the program of the test that it is the other user, and which folder is his.
 const FOLDER: &str = "TEAM_TEST_FOLDER";
@@ -64,7 +64,26 @@ fn give(path: &Path) {
     }
 }
 
+/// A roster that keeps its own owner out is opened, one lock after the other.
+fn open_the_door(workspace: &Path) {
+    let layout = Layout::new(workspace.join(teamdir::FOLDER));
+    let close =
+        |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    close(&layout.config(), 0o000);
+    close(layout.root(), 0o600);
+    for _ in 0..2 {
+        let error = match TeamDir::open(workspace, Options::default()) {
+            Err(OpenError::Roster(error)) => error,
+            other => panic!("{other:?}"),
+        };
+        let finding = examine_door(&error).unwrap();
+        assert_eq!(finding.kind, Kind::NoAccess, "{finding:?}");
+        assert!(open_door(&finding).unwrap().outcome.is_ok());
+    }
+}
+
 fn as_its_owner(workspace: &Path) {
+    open_the_door(workspace);
     let team = TeamDir::open(workspace, Options::default()).unwrap();
     let look = || Surroundings {
         teammate: Ok(PathBuf::from("/bin/true")),
