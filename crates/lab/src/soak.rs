@@ -225,12 +225,13 @@ impl Soak {
             files: files::sizes(self.team.layout().root())?,
         };
         progress(&format!(
-            "{:.0} s: {} messages, {:.2} MB each, {descriptors} descriptors (and {most_aside} at most for inboxes set aside), p50 {:.1} ms, p99 {:.1} ms",
+            "{:.0} s: {} messages, {:.2} MB each, {descriptors} descriptors (and {most_aside} at most for inboxes set aside), p50 {:.1} ms, p99 {:.1} ms, {} compactions",
             sample.seconds,
             sample.messages,
             sample.memory / 1e6,
             sample.p50 * 1e3,
             sample.p99 * 1e3,
+            self.mail.compactions(),
         ));
         Ok(sample)
     }

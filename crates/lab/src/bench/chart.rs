@@ -1,6 +1,6 @@
 //! The chart of a report: bars on a logarithmic scale, as an SVG of its own making.
 //!
-//! What is drawn is in [`panels`]; this file is the drawing. The picture has its own background, so
+//! What is drawn is in [`mod@panels`]; this file is the drawing. The picture has its own background, so
 //! that it can be read on a light page and on a dark one.
 
 mod panels;
@@ -211,11 +211,9 @@ impl Scale {
 
 /// A power of ten, short.
 fn mark(value: Value) -> String {
-    let text = value.to_string();
-    text.replace(".00", "")
-        .replace("10.0 ", "10 ")
-        .replace("000000/s", "M/s")
-        .replace("000/s", "k/s")
+    let text = value.to_string().replace(',', "");
+    let text = text.replace(".00", "").replace("10.0 ", "10 ");
+    text.replace("000000/s", "M/s").replace("000/s", "k/s")
 }
 
 fn escape(text: &str) -> String {

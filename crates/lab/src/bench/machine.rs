@@ -20,7 +20,13 @@ pub(super) fn describe(plan: &Plan<'_>) -> anyhow::Result<Vec<String>> {
             "machine: {cores} cores ({}), {} {}",
             processor(),
             system.sysname().to_string_lossy(),
-            system.release().to_string_lossy(),
+            // What a builder of kernels adds says nothing about the numbers.
+            system
+                .release()
+                .to_string_lossy()
+                .split('-')
+                .next()
+                .unwrap_or_default(),
         ),
         format!("file system: {kind}; run: {run}"),
         format!("before: {}", state(plan)?),

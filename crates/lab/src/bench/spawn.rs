@@ -69,7 +69,6 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          started, and the first record of a journal",
     );
     section.rows.push(look(plan)?);
-    section.note(format!("the program: {}", programs.teammate.display()));
     Ok(section)
 }
 

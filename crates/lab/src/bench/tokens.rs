@@ -55,15 +55,15 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     section.note(format!(
         "counted on {} requests as bytes of their JSON, four to a token, as the product's own \
          estimate begins; read anew = behind the part that is the same as in the agent's request \
-         before, which providers keep and charge a tenth for",
+         before, which a provider can keep",
         sums.requests
     ));
     section.note(
         "the share falls with the size of a task: these are as small as tasks get, 5 requests each",
     );
     section.note(
-        "others publish: 20 agents 8 M tokens where one agent needed 1.2 M, 6.7x (Overstory, \
-         STEELMAN.md); here the same ratio is the first row's ours/bare",
+        "what others publish is of whole runs and not the same measure: 20 agents used 8 M tokens \
+         where one agent alone had used 1.2 M (Overstory, STEELMAN.md)",
     );
     Ok(section)
 }

@@ -80,15 +80,29 @@ impl Mail {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the model answers: it passes on what a person wrote, once, and else ends its turn.
+    /// What the model answers: to the first request of an agent, that it is too long; to others a
+    /// turn, with the size of the request reported as four bytes a token.
     pub(super) fn answer(&self, request: &CapturedRequest) -> ServerReply {
         let arrived = now();
         let system = request.system_text();
-        let agent = system.split('\'').nth(1).unwrap_or("").to_owned();
-        let mut seen = self.seen();
-        if seen.told.insert(agent.clone()) {
+        let size = request.raw_body().len() as u64 / 4;
+        // What is summarised was said before, or will be said.
+        if system.starts_with("You summarise") {
+            self.compactions.fetch_add(1, Ordering::SeqCst);
+            let summary = ServerReply::text("Mail came in and was passed on. Nothing is open.");
+            return summary.usage(size, 20, 0, 0);
+        }
+        let agent = system.split('\'').nth(1).unwrap_or("");
+        if self.seen().told.insert(agent.to_owned()) {
             return too_long();
         }
+        let turn = self.turn(request, agent, arrived);
+        turn.usage(size, 20, 0, 0)
+    }
+
+    /// The model passes on what a person wrote, once, and else ends its turn.
+    fn turn(&self, request: &CapturedRequest, agent: &str, arrived: u64) -> ServerReply {
+        let mut seen = self.seen();
         let text = request.last_text();
         let mut has_news = false;
         for letter in letters(&text) {
@@ -99,10 +113,6 @@ impl Mail {
             }
         }
         drop(seen);
-        if request.tools().is_empty() || text.contains("summar") {
-            self.compactions.fetch_add(1, Ordering::SeqCst);
-            return ServerReply::text("Mail came in and was passed on. Nothing is open.");
-        }
         if !has_news {
             return ServerReply::text("Done.");
         }
