@@ -233,8 +233,8 @@ fn work(name: &str, view: &View, number: u64, mark: &Mark) -> (&'static str, Val
         let update = json!({"task_id": number, "status": "completed", "result": format!("{mark} by {name}")});
         ("task_update", update)
     } else {
-        // Long enough to be killed in.
-        let command = format!("sleep 0.2; echo '{mark} {name}' >> work.log");
+        // Long enough to be killed in, with a process beside it that would be left if nobody ended it.
+        let command = format!("sleep 3600 & sleep 0.2; echo '{mark} {name}' >> work.log");
         ("bash", json!({"command": command}))
     }
 }

@@ -83,7 +83,8 @@ impl<'a> Nurse<'a> {
             wait(&mut helper, limit);
         }
         match wait(&mut self.lead, limit) {
-            Some(0) => None,
+            // With 1 it says that its model could not be reached for a while.
+            Some(0 | 1) => None,
             Some(code) => Some(format!("the lead left with exit code {code}")),
             None => Some(format!("the lead had not left after {} s", limit.as_secs())),
         }

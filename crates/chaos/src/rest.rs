@@ -81,10 +81,17 @@ fn left(world: &World, nurse: &mut Nurse<'_>) -> Vec<String> {
 /// Writes to those who would not go on by themselves, as a person does.
 fn remind(world: &World) {
     let open = world.brain.open();
-    let failed: Vec<AgentName> = match crew::quiet(&world.team) {
-        Ok(Quiet::Yes { failed, .. }) => failed,
-        Ok(Quiet::No { .. }) | Err(_) => Vec::new(),
+    let (failed, waiting): (Vec<AgentName>, bool) = match crew::quiet(&world.team) {
+        Ok(Quiet::Yes {
+            failed,
+            waiting_plan,
+        }) => (failed, !waiting_plan.is_empty()),
+        Ok(Quiet::No { .. }) | Err(_) => (Vec::new(), false),
     };
+    if waiting {
+        // A lead whose model could not be reached tries again when something comes.
+        world.office.run(&["send", "lead", "Go on, please."]);
+    }
     let names = (0..world.members).map(name);
     let stuck = names.filter(|name| {
         open.contains_key(name) || failed.iter().any(|failed| failed.as_str() == name)

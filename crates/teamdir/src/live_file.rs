@@ -38,10 +38,12 @@ impl LiveFile {
     /// Shows `bytes` at `path`.
     pub(crate) fn show(&mut self, path: &Path, bytes: &[u8]) -> Result<(), PathError> {
         let beside = spare_path(path);
-        let mut spare = match self.spare.take() {
-            // Somebody may have taken it away.
-            Some(spare) if spare.is_at(&beside) => spare,
-            Some(_) | None => Side::open(&beside).context("open", &beside)?,
+        // Somebody may have taken it away.
+        let spare = self.spare.take();
+        let spare = spare.and_then(|spare| spare.still_at(&beside));
+        let mut spare = match spare {
+            Some(spare) => spare,
+            None => Side::open(&beside).context("open", &beside)?,
         };
         let is_written = spare.write(bytes).context("write", &beside)?;
         if is_written && renameat_with(CWD, &beside, CWD, path, RenameFlags::EXCHANGE).is_ok() {
@@ -67,9 +69,12 @@ impl Side {
         })
     }
 
-    /// Whether the path names this file.
-    fn is_at(&self, path: &Path) -> bool {
-        std::fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == self.id)
+    /// This file if the path still names it, as long as it is now: a person who edited it while it was
+    /// shown may have made it longer, and what is left of that must not stand behind a new text.
+    fn still_at(mut self, path: &Path) -> Option<Self> {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        self.length = found.len();
+        (FileId::of(&found) == self.id).then_some(self)
     }
 
     /// Writes the text, unless somebody reads the file. Returns whether it did.
@@ -140,6 +145,21 @@ mod tests {
             assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_somebody_wrote_into_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
+        let mut live = LiveFile::default();
+        for text in ["one", "two"] {
+            live.show(&path, text.as_bytes()).unwrap();
+        }
+        std::fs::write(&path, "edited by hand, and longer").unwrap();
+        for text in ["three", "four", "five"] {
+            live.show(&path, text.as_bytes()).unwrap();
+            assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
+        }
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! A user who is not root, and what root left in his folder.
 
-use crate::stage::{STRANGER, Stage};
+use crate::stage::{LIMIT, STRANGER, Stage};
 use checkup::{Checked, Kind, Surroundings, examine_door, mend, open_door};
 use protocol::{Recipient, TaskId};
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use teamdir::{Layout, OpenError, Options, TeamDir};
+use test_support::wait_for;
 
 /// Says to the program of the test that it is the other user, and which folder is his.
 const FOLDER: &str = "TEAM_TEST_FOLDER";
@@ -45,7 +47,11 @@ fn what_root_left_in_a_folder_of_ours_is_ours_again() {
         if obeyed {
             command.env(OBEYED, "1");
         }
-        let output = command.output().unwrap();
+        // A process that another test is starting may have the copy open for a moment.
+        let output = wait_for("the program to be free", LIMIT, || match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => None,
+            output => Some(output.unwrap()),
+        });
         assert!(output.status.success(), "{output:?}");
     };
     run(false);
