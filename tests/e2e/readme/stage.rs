@@ -153,7 +153,8 @@ impl Stage {
         let line = line.replace(LOCAL_SERVER, &self.server.openai_base_url("readme"));
         let is_script = line.starts_with("scripts/") || line.starts_with("TEAM_TEST=long ");
         if is_script {
-            format!("(cd ~/clone && {line} --help)")
+            let command = line.split(" #").next().unwrap();
+            format!("(cd ~/clone && {command} --help)")
         } else {
             line
         }
