@@ -144,7 +144,11 @@ impl<'a> Boss<'a> {
     fn bring(&mut self, victim: Victim, word: &Word) {
         let way = match self.rng.below(100) {
             0..60 => Way::Command,
-            60..68 => Way::Killed(Duration::from_millis(self.rng.below(120))),
+            60..68 => {
+                // Right after its start, or at any moment of a slow one.
+                let most = if self.rng.below(2) == 0 { 15 } else { 120 };
+                Way::Killed(Duration::from_millis(self.rng.below(most)))
+            }
             68..84 => Way::Plain,
             _ => Way::Object,
         };
