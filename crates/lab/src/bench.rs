@@ -103,6 +103,27 @@ const ALL: [Name; 14] = [
     Name::Tokens,
 ];
 
+/// What the machine can do at the moment: a bare append, sync and wake-up between two processes.
+pub(crate) struct Yardstick(latency::Pair);
+
+impl Yardstick {
+    /// How many messages make a measure.
+    const ROUNDS: u64 = 15;
+
+    pub(crate) fn start(dir: &Path) -> anyhow::Result<Self> {
+        let plan = Plan { dir, quick: false };
+        let kind = end::Kind::BareSynced;
+        Ok(Self(latency::Pair::start(&plan, kind, None)?))
+    }
+
+    /// The median of one way, now, in seconds.
+    pub(crate) fn measure(&mut self) -> anyhow::Result<f64> {
+        self.0.one_way = stats::Blocks::default();
+        self.0.block(Self::ROUNDS, std::time::Duration::ZERO)?;
+        Ok(self.0.one_way.p50())
+    }
+}
+
 /// Where to measure and how long.
 #[derive(Debug, Clone, Copy)]
 struct Plan<'a> {

@@ -12,7 +12,7 @@ mod files;
 mod mail;
 mod verdict;
 
-use crate::bench::{clock, end, proc, progress, quantile, start_all};
+use crate::bench::{Yardstick, clock, end, proc, progress, quantile, start_all};
 use anyhow::Context as _;
 use mail::{Lead, Mail};
 use protocol::{Recipient, Sender};
@@ -66,6 +66,9 @@ pub(crate) struct Sample {
     /// From before the send until the model's server has the message, in this span, in seconds.
     p50: f64,
     p99: f64,
+    /// A bare append, sync and wake-up between two processes at that moment, in seconds: other work
+    /// on the machine makes both slow, so their ratio is what counts.
+    bare: f64,
     /// The bytes of the team folder, by kind of file.
     files: files::Sizes,
 }
@@ -117,6 +120,7 @@ struct Soak {
     members: Vec<Worker>,
     mail: Arc<Mail>,
     lead: Lead,
+    yardstick: Yardstick,
     _server: LlmServer,
 }
 
@@ -141,6 +145,7 @@ impl Soak {
         let owners = names.iter().map(|name| name.parse());
         Ok(Self {
             lead: Lead::start(&team)?,
+            yardstick: Yardstick::start(&dir)?,
             owners: owners.collect::<Result<_, _>>()?,
             team,
             members,
@@ -205,7 +210,7 @@ impl Soak {
         Ok(samples)
     }
 
-    fn sample(&self, at: Duration) -> anyhow::Result<Sample> {
+    fn sample(&mut self, at: Duration) -> anyhow::Result<Sample> {
         let (mut memory, mut descriptors, mut most_aside) = (0, 0, 0);
         for member in &self.members {
             memory += proc::memory(member.id(), "Private_")?;
@@ -214,6 +219,7 @@ impl Soak {
             most_aside = aside.max(most_aside);
         }
         let times = self.mail.take_times();
+        let bare = self.yardstick.measure()?;
         let sample = Sample {
             seconds: at.as_secs_f64(),
             messages: self.mail.sent(),
@@ -222,15 +228,17 @@ impl Soak {
             aside: most_aside as f64,
             p50: quantile(&times, 0.5),
             p99: quantile(&times, 0.99),
+            bare,
             files: files::sizes(self.team.layout().root())?,
         };
         progress(&format!(
-            "{:.0} s: {} messages, {:.2} MB each, {descriptors} descriptors (and {most_aside} at most for inboxes set aside), p50 {:.1} ms, p99 {:.1} ms, {} compactions",
+            "{:.0} s: {} messages, {:.2} MB each, {descriptors} descriptors (and {most_aside} at most for inboxes set aside), p50 {:.1} ms, p99 {:.1} ms, bare {:.1} ms, {} compactions",
             sample.seconds,
             sample.messages,
             sample.memory / 1e6,
             sample.p50 * 1e3,
             sample.p99 * 1e3,
+            sample.bare * 1e3,
             self.mail.compactions(),
         ));
         Ok(sample)
