@@ -12,6 +12,9 @@ pub(super) type Sizes = BTreeMap<Kind, u64>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
+    /// The lead's inbox gets a report for each turn. Without a pause in its mail it is set aside only
+    /// when it is large.
+    LeadInbox,
     Inboxes,
     SetAside,
     LiveStates,
@@ -31,7 +34,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
+        Self::LeadInbox,
         Self::Inboxes,
         Self::SetAside,
         Self::LiveStates,
@@ -61,6 +65,9 @@ impl Kind {
         }
         let mut folders = path.split('/');
         match (folders.next(), folders.nth(1)) {
+            (Some("inbox"), _) if name == "lead.jsonl" || name.starts_with(".lead.") => {
+                Self::LeadInbox
+            }
             (Some("inbox"), _) if name.starts_with('.') => Self::SetAside,
             (Some("inbox"), _) => Self::Inboxes,
             (Some("members"), Some("transcript.jsonl")) => Self::Journals,
@@ -82,7 +89,8 @@ impl Kind {
     pub(super) const fn grows(self) -> bool {
         match self {
             Self::Journals | Self::Logs | Self::Archives | Self::Events => true,
-            Self::Inboxes
+            Self::LeadInbox
+            | Self::Inboxes
             | Self::SetAside
             | Self::LiveStates
             | Self::Locks
@@ -99,6 +107,7 @@ impl Kind {
 
     pub(super) const fn words(self) -> &'static str {
         match self {
+            Self::LeadInbox => "the lead's inbox",
             Self::Inboxes => "inboxes",
             Self::SetAside => "inboxes set aside",
             Self::LiveStates => "live states",
@@ -155,6 +164,8 @@ mod tests {
             (".config.json.x1.tmp", Kind::Temporary),
             (".config.lock", Kind::Locks),
             ("inbox/alice.jsonl", Kind::Inboxes),
+            ("inbox/lead.jsonl", Kind::LeadInbox),
+            ("inbox/.lead.17.jsonl", Kind::LeadInbox),
             ("inbox/.alice.lock", Kind::Locks),
             ("inbox/.alice.17.jsonl", Kind::SetAside),
             ("members/alice/lock", Kind::Locks),

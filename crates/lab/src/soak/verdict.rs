@@ -83,7 +83,13 @@ fn bounded(samples: &[Sample]) -> Verdict {
 fn of_files(samples: &[Sample], kind: Kind) -> Verdict {
     let size = |sample: &Sample| sample.files.get(&kind).copied().unwrap_or(0) as f64;
     if !kind.grows() {
-        return flat(samples, (kind.words(), "kB"), (1.25, 64.0), |sample| {
+        // The size at which an inbox is set aside in the middle of mail.
+        let more = if kind == Kind::LeadInbox {
+            8400.0
+        } else {
+            64.0
+        };
+        return flat(samples, (kind.words(), "kB"), (1.25, more), |sample| {
             Some(size(sample) / 1e3)
         });
     }
