@@ -10,6 +10,7 @@ use crate::atomic;
 use crate::error::{Context, PathError};
 use crate::file::{self, FileId};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -46,12 +47,24 @@ impl LiveFile {
             None => Side::open(&beside).context("open", &beside)?,
         };
         let is_written = spare.write(bytes).context("write", &beside)?;
-        if is_written && renameat_with(CWD, &beside, CWD, path, RenameFlags::EXCHANGE).is_ok() {
-            self.spare = self.shown.replace(spare);
-            return Ok(());
+        if is_written {
+            match renameat_with(CWD, &beside, CWD, path, RenameFlags::EXCHANGE) {
+                Ok(()) => {
+                    self.spare = self.shown.replace(spare);
+                    return Ok(());
+                }
+                // There is none to exchange it with yet. Where the spare file itself is gone, this
+                // fails too.
+                Err(Errno::NOENT)
+                    if renameat_with(CWD, &beside, CWD, path, RenameFlags::NOREPLACE).is_ok() =>
+                {
+                    self.shown = Some(spare);
+                    return Ok(());
+                }
+                Err(_) => {}
+            }
         }
-        // Somebody reads the spare file, there is none to exchange it with yet, or the file system
-        // does not know how: a new file does it.
+        // Somebody reads the spare file, or the file system does not know how: a new file does it.
         self.shown = None;
         atomic::exchange(path, bytes)
     }
