@@ -1,6 +1,7 @@
 //! A minute of chaos, and a ledger that balances.
 
 use chaos::{Programs, Setup};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -14,6 +15,7 @@ fn a_minute_of_chaos_loses_nothing_repeats_nothing_and_leaves_nothing() {
         time: Duration::from_secs(60),
         seed: 60,
         dir: None,
+        stop: Arc::default(),
     };
     // The last words are shown with a failure.
     let say = |words: &str| eprintln!("{words}");

@@ -252,6 +252,7 @@ const RULES: &[Rule] = &[
             "rustix",
             "serde",
             "serde_json",
+            "signal-hook",
             "tempfile",
             "tokio",
             "vt100",

@@ -7,7 +7,7 @@ use crate::words::{Mark, Verb, Word};
 use crate::world::{World, name, recipient};
 use serde_json::json;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use test_support::Rng;
 
 /// How many orders a member may have in hand, on average, before the boss waits: a slow machine gets
@@ -50,10 +50,10 @@ impl<'a> Boss<'a> {
     }
 
     /// Gives work until the time is over.
-    pub(crate) fn work_until(&mut self, end: Instant) {
+    pub(crate) fn work_while(&mut self, goes_on: impl Fn() -> bool) {
         let gap = Duration::from_secs(3) / u32::try_from(self.world.members).unwrap_or(u32::MAX);
         let gap = u64::try_from(gap.as_millis()).unwrap_or(u64::MAX);
-        while Instant::now() < end {
+        while goes_on() {
             if self.is_busy() {
                 thread::sleep(LOOK_EVERY);
                 continue;

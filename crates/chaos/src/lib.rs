@@ -45,6 +45,7 @@ use nurse::Nurse;
 use programs::{Office, wait};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use teamdir::{Options, TeamDir};
@@ -76,6 +77,8 @@ pub struct Setup {
     pub seed: u64,
     /// Where the folder of the run goes; the place for temporary files if it is not said.
     pub dir: Option<PathBuf>,
+    /// Ends the blows early when it is set. The team then comes to rest and is counted all the same.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// What came of a run.
@@ -145,12 +148,13 @@ fn live(
     recruit(world)?;
     say(&format!("{} members are there", setup.members));
     let end = Instant::now() + setup.time;
+    let goes_on = || Instant::now() < end && !setup.stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
-        scope.spawn(|| Boss::new(world, setup.seed).work_until(end));
+        scope.spawn(|| Boss::new(world, setup.seed).work_while(goes_on));
         let plan = Plan::new(setup.seed, setup.members, setup.time);
         let mut striker = Striker::new(world, plan, home.balloon());
         let mut said = Instant::now();
-        while Instant::now() < end {
+        while goes_on() {
             striker.go_on();
             nurse.tend();
             if said.elapsed() > SAY_EVERY {

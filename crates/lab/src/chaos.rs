@@ -1,7 +1,11 @@
 //! `lab chaos`: a team at checked work while everything goes wrong.
 
 use chaos::{Programs, Setup};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Which run.
@@ -38,6 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         time,
         seed,
         dir: args.dir.clone(),
+        stop: on_interrupt()?,
     };
     let again = format!(
         "scripts/chaos --minutes {} --members {} --seed {seed}",
@@ -60,6 +65,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     anyhow::ensure!(is_balanced, "the ledger does not balance");
     Ok(())
+}
+
+/// A flag that the first Ctrl-C or SIGTERM sets, so that the team is ended and nothing of it is left. The
+/// second one ends this process at once.
+fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
 }
 
 /// A seed that is short enough to be typed.
