@@ -7,7 +7,12 @@ use crate::processes::end;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use teamdir::{MendError, Mended, TeamDir};
+
+/// How long somebody else may take to deal with a death.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What came of trying to cure a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,8 +86,19 @@ pub(crate) fn enough(limit: u64) -> u64 {
     limit.saturating_mul(2).max(1024)
 }
 
+/// Whether a death is not dealt with yet.
+fn is_mourning(team: &TeamDir) -> bool {
+    crew::views(team).is_ok_and(|views| views.iter().any(crew::MemberView::is_unmourned))
+}
+
 fn repair(team: &TeamDir) -> Result<String, String> {
-    let repairs = crew::repair(team);
+    let began = Instant::now();
+    let mut repairs = crew::repair(team);
+    // Somebody else may be dealing with a death at this moment, and it is his to finish.
+    while is_mourning(team) && began.elapsed() < PATIENCE {
+        std::thread::sleep(LOOK_AGAIN);
+        repairs = crew::repair(team);
+    }
     match repairs.problems.is_empty() {
         true => Ok("what the dead left is set right".to_owned()),
         false => Err(repairs.problems.join("; ")),
