@@ -4,11 +4,11 @@
 //! that does it. To add a verb: write that module, add a variant to [`Verb`], and a line to the
 //! `match` in `main.rs`.
 
-use crate::failure::Failure;
-use crate::{
+use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
     requests, run, shutdown, spawn, status, task, up, wait, watch,
 };
+use crate::failure::Failure;
 use anyhow::Context;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;

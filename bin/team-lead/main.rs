@@ -1,34 +1,19 @@
 //! `team-lead`: the operator's command line.
 
-mod budget;
 mod caps;
-mod clean;
 mod cli;
-mod completions;
-mod config;
-mod costs;
-mod doctor;
-mod events;
+mod commands;
 mod failure;
 mod interrupt;
-mod limits;
-mod logs;
-mod mail;
 mod names;
 mod out;
-mod process;
-mod requests;
-mod run;
-mod shutdown;
 mod span;
-mod spawn;
-mod status;
 mod tail;
-mod task;
-mod up;
-mod wait;
-mod watch;
 
+use crate::commands::{
+    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
+    requests, run, shutdown, spawn, status, task, up, wait, watch,
+};
 use cli::{Args, Verb, open};
 use failure::Failure;
 use std::process::ExitCode;
@@ -38,14 +23,14 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(code) => return code,
     };
-    match run(&args) {
+    match dispatch(&args) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.report(args.json),
     }
 }
 
 /// Does what was asked for. Returns the exit code.
-fn run(args: &Args) -> Result<u8, Failure> {
+fn dispatch(args: &Args) -> Result<u8, Failure> {
     let done = match &args.verb {
         Verb::Run(wish) => return run::run(args, wish),
         Verb::Spawn(wish) => spawn::run(args, wish),

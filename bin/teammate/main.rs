@@ -4,12 +4,12 @@ mod cli;
 mod start;
 
 use clap::Parser;
-use desk::DeskError;
-use mate::MateError;
+use member::RuntimeError;
 use protocol::exit;
 use std::io::Write as _;
 use std::process::ExitCode;
 use teamdir::{JoinError, OpenError, PostError};
+use teammate::TeammateError;
 
 fn main() -> ExitCode {
     let args = cli::Args::parse();
@@ -33,12 +33,14 @@ fn advice(error: &anyhow::Error, args: &cli::Args) -> (u8, String) {
         return (exit::NOT_FOUND, join);
     }
     match error.downcast_ref() {
-        Some(MateError::Desk(DeskError::Post(PostError::Join(JoinError::NotAMember(_)))))
-        | Some(MateError::Dismissed(_)) => (exit::NOT_FOUND, join),
-        Some(MateError::Desk(DeskError::Post(PostError::Join(JoinError::Held { .. })))) => {
-            (exit::HELD, status)
-        }
-        Some(MateError::Choice(_) | MateError::Model(_)) => {
+        Some(TeammateError::MemberRuntime(RuntimeError::Post(PostError::Join(
+            JoinError::NotAMember(_),
+        ))))
+        | Some(TeammateError::Dismissed(_)) => (exit::NOT_FOUND, join),
+        Some(TeammateError::MemberRuntime(RuntimeError::Post(PostError::Join(
+            JoinError::Held { .. },
+        )))) => (exit::HELD, status),
+        Some(TeammateError::Choice(_) | TeammateError::Model(_)) => {
             let spawn = format!("team-lead -C {dir} spawn {name} ROLE --model offline");
             (exit::FAILED, spawn)
         }

@@ -1,20 +1,20 @@
 //! From arguments and environment to a life.
 
 use crate::cli::{Args, Switch};
+use agent::Limits;
 use agent::Settings;
 use anyhow::Context;
-use context::Limits;
-use mate::Orders;
 use protocol::Member;
 use std::io::IsTerminal;
 use teamdir::{Durability, Options, RosterError, TeamDir, now};
+use teammate::StartOptions;
 use tools::Policy;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let team = open(args)?;
     let variables = lead::variables(team.workspace());
     let changes = variables.get("TEAM_POLICY").unwrap_or_default();
-    let orders = Orders {
+    let options = StartOptions {
         policy: Policy::with_changes(changes).context("TEAM_POLICY")?,
         config: config::load(team.workspace(), |name| variables.get(name))?,
         name: args.name.clone(),
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("cannot start")?;
-    let ended = runtime.block_on(mate::run(orders));
+    let ended = runtime.block_on(teammate::run(options));
     // What still runs on other threads must not hold up the end.
     runtime.shutdown_background();
     ended?;

@@ -59,14 +59,14 @@ fn a_restart_gives_nothing_back() {
     workspace.spawn("alice", &["--prompt", "Work.", "--max-turns", "3"]);
     workspace.wait_for_budget("alice");
     assert_eq!(workspace.server.requests("alice").len(), 3);
-    crew::kill(&workspace.team(), &"alice".parse().unwrap()).unwrap();
+    processes::kill(&workspace.team(), &"alice".parse().unwrap()).unwrap();
     let restart = workspace.command("alice", &["restart", "alice"]).output();
     assert_eq!(Run::of(restart.unwrap()).code, 0);
     workspace.wait_for_budget("alice");
     assert_eq!(workspace.server.requests("alice").len(), 3);
     workspace.ok(&["budget", "raise", "--member", "alice", "--max-turns", "4"]);
     workspace.server.wait_for_requests("alice", 4, LIMIT);
-    let sum = purse::Sum::of(&workspace.team().budget().unwrap(), Some(&who("alice")));
+    let sum = budget::Sum::of(&workspace.team().budget().unwrap(), Some(&who("alice")));
     assert!(sum.calls + sum.in_flight <= 4, "{sum:?}");
 }
 
@@ -81,7 +81,7 @@ fn the_turn_of_a_killed_member_is_free_for_others() {
     workspace.spawn("bob", &["--prompt", "Work."]);
     workspace.wait_for_budget("bob");
     assert!(workspace.server.requests("bob").is_empty());
-    crew::kill(&workspace.team(), &"alice".parse().unwrap()).unwrap();
+    processes::kill(&workspace.team(), &"alice".parse().unwrap()).unwrap();
     workspace.server.wait_for_requests("bob", 1, LIMIT);
     workspace.wait_for_phase("bob", Phase::Idle);
     let sum = workspace.sum();

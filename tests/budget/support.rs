@@ -1,7 +1,7 @@
 //! A workspace of its own for each test, with a home of its own and a server for its models.
 
+use budget::Sum;
 use protocol::{AgentName, Line, Phase, Recipient, WaitingFor, decode_line};
-use purse::Sum;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -169,7 +169,7 @@ impl Drop for Workspace {
         let roster = team.roster().unwrap();
         for member in &roster.members {
             // One that does not run is as it should be.
-            let _ = crew::kill(&team, &member.name);
+            let _ = processes::kill(&team, &member.name);
         }
     }
 }

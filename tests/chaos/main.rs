@@ -9,7 +9,7 @@ fn a_minute_of_chaos_loses_nothing_repeats_nothing_and_leaves_nothing() {
     let setup = Setup {
         programs: Programs {
             lead: env!("CARGO_BIN_EXE_team-lead").into(),
-            mate: env!("CARGO_BIN_EXE_teammate").into(),
+            teammate: env!("CARGO_BIN_EXE_teammate").into(),
         },
         members: 8,
         time: Duration::from_secs(60),

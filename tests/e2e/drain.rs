@@ -54,8 +54,8 @@ fn a_person_who_drains_and_is_killed_loses_no_letter() {
     for round in 0..ROUNDS {
         for number in 0..PER_ROUND {
             let text = format!("letter {}", round * PER_ROUND + number);
-            let me = dealings::Me::user();
-            dealings::tell(workspace.team(), &me, who("alice"), &text).unwrap();
+            let me = team::Actor::user();
+            team::tell(workspace.team(), &me, who("alice"), &text).unwrap();
             sent.push(text);
         }
         let mut drain = start(&workspace);

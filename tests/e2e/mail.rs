@@ -160,8 +160,8 @@ fn of_two_who_drain_at_once_one_gets_each_letter() {
     let workspace = Workspace::new(&["alice"]);
     for number in 0..LETTERS {
         let text = format!("letter {number}");
-        let me = dealings::Me::user();
-        dealings::tell(workspace.team(), &me, who("alice"), &text).unwrap();
+        let me = team::Actor::user();
+        team::tell(workspace.team(), &me, who("alice"), &text).unwrap();
     }
     let start = || {
         let mut command = workspace.command(&["inbox", "alice", "--drain", "--json"]);

@@ -1,11 +1,11 @@
 //! A member in another language, written from the specification, beside members in Rust.
 
 use crate::support::{Workspace, wait_for_text};
-use coordination::{Addressee, Opening, Response, Verdict};
 use protocol::{
     AgentName, Body, Incarnation, JournalLine, JournalRecord, Line, Member, MemberStatus, Message,
     MessageId, Party, Recipient, Request, RequestStatus, Sender, exit,
 };
+use rules::{Addressee, Opening, Response, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -52,7 +52,10 @@ impl Team {
         command.arg(PROGRAM).arg(folder).arg("pat");
         let mut worker = Worker::spawn(command.current_dir(self.temp.workspace())).unwrap();
         let line = worker.line(LIMIT);
-        assert_eq!(line, format!("pat runs as incarnation {}", self.life()));
+        assert_eq!(
+            line,
+            format!("pat runs as incarnation {}", self.incarnation())
+        );
         worker
     }
 
@@ -76,7 +79,7 @@ impl Team {
         self.team.roster().unwrap().member(&name).unwrap().clone()
     }
 
-    fn life(&self) -> Incarnation {
+    fn incarnation(&self) -> Incarnation {
         self.pat().incarnation
     }
 
@@ -95,17 +98,17 @@ impl Team {
     }
 
     /// Asks the given life of pat to end.
-    fn ask_to_end(&self, life: Incarnation) -> Request {
+    fn ask_to_end(&self, incarnation: Incarnation) -> Request {
         let opening = Opening {
             id: new_request_id(),
             from: Party::Lead,
             from_incarnation: None,
             to: who("pat"),
-            to_incarnation: Some(life),
+            to_incarnation: Some(incarnation),
             now: now(),
         };
         let deadline = now().plus(LIMIT);
-        let request = coordination::open_shutdown(opening, deadline, "", false).unwrap();
+        let request = rules::open_shutdown(opening, deadline, "", false).unwrap();
         self.team.create_request(&request).unwrap();
         let mut message = Message::new(Body::ShutdownRequest {
             request_id: request.id.clone(),
@@ -114,7 +117,7 @@ impl Team {
         message.id = Some(MessageId::new(&format!("{}/ask", request.id)).unwrap());
         message.from = Some(Sender::Party(Party::Lead));
         message.to = Some(who("pat"));
-        message.to_incarnation = Some(life);
+        message.to_incarnation = Some(incarnation);
         self.team.send(message).unwrap();
         request
     }
@@ -146,7 +149,7 @@ fn a_second_process_for_the_same_name_is_refused() {
         Err(PostError::Join(JoinError::Held { holder, .. })) => {
             let holder = holder.expect("the lock says who holds it");
             assert_eq!(holder.pid, pat.id());
-            assert_eq!(holder.incarnation, team.life());
+            assert_eq!(holder.incarnation, team.incarnation());
             assert!(teamdir::is_running(&holder));
         }
         other => panic!("{other:?}"),
@@ -211,7 +214,7 @@ fn killing_python_again_and_again_loses_nothing_and_repeats_nothing() {
     let mut echoes = Vec::new();
     for round in 0..ROUNDS {
         let mut pat = team.start_pat();
-        assert_eq!(team.life(), Incarnation(round as u64 + 1));
+        assert_eq!(team.incarnation(), Incarnation(round as u64 + 1));
         for number in 0..PER_ROUND {
             expected.push(team.send("bob", "pat", round * PER_ROUND + number));
         }
@@ -261,7 +264,7 @@ fn python_answers_a_shutdown_of_this_life_and_of_no_other() {
     let response = Response::of(answer).expect("it is an answer");
     let resolved = team.team.update_request(&request.id, |found| {
         let alive = Addressee::Alive(Incarnation(2));
-        match coordination::answer(&found, &response, alive, now()) {
+        match rules::answer(&found, &response, alive, now()) {
             Verdict::Resolved(request) => Ok::<_, RequestError>((request, true)),
             Verdict::Ignored { request, .. } => Ok((request, false)),
         }
@@ -294,7 +297,7 @@ fn thirty_lines_of_python_send_receive_and_answer_a_shutdown() {
     team.send("bob", "pat", 1);
     let echo = receive(&mut bob).remove(0);
     assert_eq!(echo.body.text(), "message 1 from bob: {\"é\"}\n");
-    let request = team.ask_to_end(team.life());
+    let request = team.ask_to_end(team.incarnation());
     let answer = receive(&mut team.post("lead")).remove(0);
     assert!(
         matches!(&answer.body, Body::ShutdownResponse { request_id, approve: true, .. } if *request_id == request.id),

@@ -8,7 +8,7 @@ use std::process::Stdio;
 /// Submits a plan as a member would.
 fn submit(workspace: &Workspace, name: &str, plan: &str) -> Request {
     let name = name.parse().unwrap();
-    dealings::submit_plan(workspace.team(), &name, Incarnation(1), plan).unwrap()
+    team::submit_plan(workspace.team(), &name, Incarnation(1), plan).unwrap()
 }
 
 fn file(workspace: &Workspace, request: &Request) -> Value {
@@ -132,14 +132,14 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
         "team-lead requests",
     );
 
-    let wish = dealings::ShutdownWish {
+    let wish = team::ShutdownWish {
         to: "alice".parse().unwrap(),
         reason: String::new(),
         timeout: crate::support::LIMIT,
         force: false,
     };
-    let me = dealings::Me::user();
-    let shutdown = dealings::ask_shutdown(workspace.team(), &me, &wish, Incarnation(1)).unwrap();
+    let me = team::Actor::user();
+    let shutdown = team::ask_shutdown(workspace.team(), &me, &wish, Incarnation(1)).unwrap();
     let run = workspace.lead(&["approve", shutdown.id.as_str()]);
     let next = format!("team-lead requests {}", shutdown.id);
     run.complains(exit::FAILED, "is no plan", &next);
@@ -159,7 +159,7 @@ fn a_broken_file_hides_no_request_and_ignored_answers_are_shown() {
     let protocol::Line::Message(message) = protocol::decode_line(line.as_bytes()) else {
         panic!("{line}");
     };
-    dealings::take_answer(workspace.team(), &message).unwrap();
+    team::take_answer(workspace.team(), &message).unwrap();
     let run = workspace.lead(&["requests"]);
     run.has_code(exit::DONE);
     assert!(

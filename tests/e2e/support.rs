@@ -1,9 +1,9 @@
 //! A workspace of its own for each test, the command line run in it, and members to run beside it.
 
-use coordination::{Delivery, Memory, judge};
 use protocol::{
     Body, Line, LiveState, MemberStatus, Message, MessageId, Party, Phase, Recipient, RequestId,
 };
+use rules::{Delivery, Recovered, judge};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -314,7 +314,7 @@ fn be_a_member_with(manners: &str) {
                 continue;
             };
             // What was meant for an earlier life is none of its business.
-            let verdict = judge(&message, post.guard().incarnation(), Memory::Kept);
+            let verdict = judge(&message, post.guard().incarnation(), Recovered::Kept);
             if !matches!(verdict, Delivery::Deliver) {
                 continue;
             }

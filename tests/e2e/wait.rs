@@ -81,8 +81,8 @@ fn tasks_are_waited_for_until_all_are_completed() {
     let run = workspace.lead(&["wait", "--tasks", "--timeout", "0"]);
     run.complains(exit::TIMED_OUT, "not completed: #1", "team-lead task list");
     let mut waiting = workspace.start(&["wait", "--tasks"]);
-    let me = dealings::Me::user();
-    dealings::complete(workspace.team(), &me, task.id, None).unwrap();
+    let me = team::Actor::user();
+    team::complete(workspace.team(), &me, task.id, None).unwrap();
     assert_eq!(waiting.line(LIMIT), "All 1 tasks are completed.");
     assert_eq!(waiting.wait(LIMIT).code(), Some(0));
 }

@@ -35,14 +35,14 @@ fn members_that_others_start_are_watched_and_brought_back_by_their_policy() {
         "--restart",
         "on-failure",
     ]);
-    for life in [1, 2] {
-        wait_until(&format!("life {life} of alice"), LIMIT, || {
+    for incarnation in [1, 2] {
+        wait_until(&format!("life {incarnation} of alice"), LIMIT, || {
             let (_, now) = office.wait_for_phase("alice", Phase::Idle);
-            now == Incarnation(life)
+            now == Incarnation(incarnation)
         });
         let (pid, _) = office.wait_for_phase("alice", Phase::Idle);
         send_signal("KILL", pid);
-        office.wait_until_told(&format!("alice (coder) died in life {life}"));
+        office.wait_until_told(&format!("alice (coder) died in life {incarnation}"));
     }
     wait_until("life 3 of alice", LIMIT, || {
         office.wait_for_phase("alice", Phase::Idle).1 == Incarnation(3)

@@ -57,7 +57,7 @@ fn mail_wakes_a_lead_at_rest_and_a_mere_notice_does_not() {
     office.wait_until_told("hello");
     office.wait_for_phase("lead", Phase::Idle);
     let team = office.team();
-    dealings::notice(&team, "lead".parse().unwrap(), "other/1", "by the way").unwrap();
+    team::notice(&team, "lead".parse().unwrap(), "other/1", "by the way").unwrap();
     session.wait_for_word("by the way");
     office.verb(&["send", "lead", "wake up"]);
     office.wait_until_told("wake up");

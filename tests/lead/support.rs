@@ -160,9 +160,9 @@ impl Office {
         let owner: Recipient = who.parse().unwrap();
         let team = self.team();
         wait_for(&format!("{who} to be {phase:?}"), LIMIT, || {
-            let (pid, life) = self.alive(who)?;
+            let (pid, incarnation) = self.alive(who)?;
             let live = team.live_state(&owner).ok()??;
-            (live.incarnation == life && live.phase == phase).then_some((pid, life))
+            (live.incarnation == incarnation && live.phase == phase).then_some((pid, incarnation))
         })
     }
 
@@ -213,7 +213,7 @@ impl Drop for Office {
         let roster = team.roster().unwrap();
         for member in &roster.members {
             // Most are gone.
-            let _ = crew::kill(&team, &member.name);
+            let _ = processes::kill(&team, &member.name);
         }
     }
 }

@@ -10,9 +10,9 @@ use test_support::wait_until;
 
 /// Checks that the lead was told of the death of one life, once.
 #[track_caller]
-fn check_told(team: &Team, name: &str, life: u64) {
+fn check_told(team: &Team, name: &str, incarnation: u64) {
     assert_eq!(team.state(name), "dead");
-    let id = format!("death/{name}/{life}");
+    let id = format!("death/{name}/{incarnation}");
     let told = team.notices().into_iter().filter(|(found, _)| *found == id);
     assert_eq!(told.count(), 1, "{:?}", team.notices());
 }
@@ -31,7 +31,7 @@ fn killed_while_idle() {
     team.script("alice", [say("Heliotrope.")]);
     team.restart("alice");
     assert_eq!(team.wait_reports("alice", 2)[1], "Heliotrope.");
-    assert_eq!(team.life("alice"), 2);
+    assert_eq!(team.incarnation("alice"), 2);
     for text in ["Think of a word.", "The word is heliotrope.", "Which word?"] {
         assert_eq!(team.said("alice", text), 1, "{text}");
     }
@@ -186,7 +186,7 @@ fn killed_between_the_reply_and_the_report() {
     wait_until("the reply in the journal", LIMIT, || {
         team.journal("alice").contains("The last words.")
     });
-    let process = team.witness("alice");
+    let process = team.process("alice");
     crate::harness::signal(process.holder().pid, "KILL");
     wait_until("its end", LIMIT, || process.is_gone());
     assert!(team.reports("alice").is_empty());
@@ -318,7 +318,7 @@ fn a_namesake_spawned_many_times_at_once_gives_one_process() {
         .map(|mut child| child.wait().unwrap().code())
         .collect();
     assert!(codes.contains(&Some(0)), "{codes:?}");
-    assert_eq!(team.life("alice"), 1);
+    assert_eq!(team.incarnation("alice"), 1);
     let members = team.processes();
     let members = members.iter().filter(|(_, line)| line.contains("teammate"));
     assert_eq!(members.count(), 1);

@@ -57,7 +57,7 @@ fn a_program_takes_part_through_files_and_agrees_to_end() {
         return;
     };
     assert_eq!(team.state("carol"), "idle");
-    assert_eq!(team.life("carol"), 1);
+    assert_eq!(team.incarnation("carol"), 1);
     ping(&team, "one");
     ping(&team, "two");
     assert_eq!(echoes(&team), ["one", "two"]);
@@ -76,7 +76,7 @@ fn a_program_that_is_killed_is_a_death_and_comes_back() {
         return;
     };
     ping(&team, "one");
-    let process = team.witness("carol");
+    let process = team.process("carol");
     signal(program(&team), "KILL");
     wait_until("its supervisor to end", LIMIT, || process.is_gone());
     assert_eq!(team.state("carol"), "dead");
@@ -85,7 +85,7 @@ fn a_program_that_is_killed_is_a_death_and_comes_back() {
     assert!(notices[0].0.starts_with("death/carol/1"), "{notices:?}");
     assert!(team.log("carol").contains("was killed by signal 9"));
     team.restart("carol");
-    assert_eq!(team.life("carol"), 2);
+    assert_eq!(team.incarnation("carol"), 2);
     ping(&team, "two");
     team.end();
     assert_eq!(team.state("carol"), "shutdown");
@@ -101,7 +101,7 @@ fn a_program_ends_with_its_supervisor() {
     team.check_gone();
     assert_eq!(team.state("carol"), "dead");
     team.restart("carol");
-    let process = team.witness("carol");
+    let process = team.process("carol");
     signal(process.holder().pid, "TERM");
     wait_until("its end", LIMIT, || process.is_gone());
     assert_eq!(team.state("carol"), "shutdown");

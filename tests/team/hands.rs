@@ -205,6 +205,6 @@ fn a_line_for_a_life_that_does_not_exist_ends_nobody() {
         heard(&team, "alice", "a life that does not exist")
     });
     team.wait_phase("alice", Phase::Idle);
-    assert_eq!(team.life("alice"), 1);
+    assert_eq!(team.incarnation("alice"), 1);
     team.end();
 }

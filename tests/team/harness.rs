@@ -131,11 +131,11 @@ impl Team {
 
     /// A `team-lead spawn` whose member asks the server.
     pub(crate) fn spawn_command(&self, name: &str, args: &[&str]) -> Command {
-        self.recruit(name, "coder", args)
+        self.spec(name, "coder", args)
     }
 
     /// The same for a member of any role.
-    pub(crate) fn recruit(&self, name: &str, role: &str, args: &[&str]) -> Command {
+    pub(crate) fn spec(&self, name: &str, role: &str, args: &[&str]) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_team-lead"), name);
         command.args(["spawn", name, role]).args(args);
         if !args.iter().any(|arg| matches!(*arg, "--model" | "--exec")) {
@@ -153,7 +153,7 @@ impl Team {
     /// The same for a member of any role.
     #[track_caller]
     pub(crate) fn spawn_as(&self, name: &str, role: &str, args: &[&str]) {
-        let run = Run::of(self.recruit(name, role, args).output().unwrap());
+        let run = Run::of(self.spec(name, role, args).output().unwrap());
         assert_eq!(run.code, 0, "spawn {name} {args:?}: {run:?}");
     }
 
@@ -205,7 +205,7 @@ impl Team {
     /// Starts a member's program as a person would, and returns when it is ready.
     #[track_caller]
     pub(crate) fn by_hand(&self, name: &str) -> Worker {
-        let before = self.life(name);
+        let before = self.incarnation(name);
         let mut worker = self.launch(name, "anthropic:test");
         wait_until(&format!("{name} to be ready"), LIMIT, || {
             if let Some(status) = worker.try_wait() {
@@ -227,21 +227,21 @@ impl Team {
 
     /// The handle of a member's process.
     #[track_caller]
-    pub(crate) fn witness(&self, name: &str) -> crew::Witness {
-        let found = crew::Witness::of(&self.team, &recipient(name)).unwrap();
+    pub(crate) fn process(&self, name: &str) -> processes::ProcessHandle {
+        let found = processes::ProcessHandle::of(&self.team, &recipient(name)).unwrap();
         found.unwrap_or_else(|| panic!("{name} does not run: {}", self.log(name)))
     }
 
     /// Sends a signal to a member's process.
     #[track_caller]
     pub(crate) fn signal(&self, name: &str, signal_name: &str) {
-        signal(self.witness(name).holder().pid, signal_name);
+        signal(self.process(name).holder().pid, signal_name);
     }
 
     /// Kills a member's process with SIGKILL, and returns when it is gone.
     #[track_caller]
     pub(crate) fn kill9(&self, name: &str) {
-        let process = self.witness(name);
+        let process = self.process(name);
         signal(process.holder().pid, "KILL");
         wait_until("the end of the process", LIMIT, || process.is_gone());
     }

@@ -186,7 +186,7 @@ fn a_plan_with_another_text_than_the_submitted_one_opens_nothing() {
     });
     check_closed_after(&team, || {
         edit(&team, &request, |file| {
-            file["plan_hash"] = json!(coordination::plan_hash("Delete everything."));
+            file["plan_hash"] = json!(rules::plan_hash("Delete everything."));
             file["status"] = json!("approved");
             file["resolved_by"] = json!("lead");
             file["resolved_at"] = json!(1.0);

@@ -13,10 +13,10 @@ fn answer(id: &str, approve: bool, reason: &str) -> ServerReply {
 }
 
 /// The answer as it stands in an inbox.
-fn answer_line(id: &str, from: &str, life: u64, approve: bool) -> Value {
+fn answer_line(id: &str, from: &str, incarnation: u64, approve: bool) -> Value {
     json!({
-        "type": "shutdown_response", "id": format!("{from}-{life}-{approve}"), "from": from,
-        "from_incarnation": life, "to": "lead", "request_id": id, "approve": approve,
+        "type": "shutdown_response", "id": format!("{from}-{incarnation}-{approve}"), "from": from,
+        "from_incarnation": incarnation, "to": "lead", "request_id": id, "approve": approve,
         "reason": "forged",
     })
 }
@@ -32,7 +32,7 @@ fn a_member_that_agrees_ends_and_comes_back_with_its_memory() {
     team.script("alice", [say("I remember the word heliotrope.")]);
     team.spawn("alice", &["--prompt", "Remember a word."]);
     team.wait_reports("alice", 1);
-    let process = team.witness("alice");
+    let process = team.process("alice");
     let (mut command, request) = team.ask_to_end("alice", &["--wait", "--timeout", "600"], |id| {
         vec![answer(id, true, "All is done.")]
     });
@@ -47,7 +47,7 @@ fn a_member_that_agrees_ends_and_comes_back_with_its_memory() {
     team.script("alice", [say("It was heliotrope.")]);
     team.spawn("alice", &["--prompt", "Which word was it?"]);
     assert_eq!(team.wait_reports("alice", 2).len(), 2);
-    assert_eq!(team.life("alice"), 2);
+    assert_eq!(team.incarnation("alice"), 2);
     assert_eq!(team.said("alice", "I remember the word heliotrope."), 1);
     assert_eq!(team.said("alice", "Remember a word."), 1);
     team.end();
@@ -75,7 +75,7 @@ fn a_member_that_refuses_works_on_and_its_veto_is_final() {
     assert!(mail.contains("The build still runs."), "{mail}");
     assert!(!mail.contains("Or perhaps not."), "{mail}");
     assert_eq!(
-        (team.state("alice").as_str(), team.life("alice")),
+        (team.state("alice").as_str(), team.incarnation("alice")),
         ("idle", 1)
     );
 
@@ -193,7 +193,7 @@ fn answers_that_do_not_count_are_kept_and_change_nothing() {
     }
     // The true one counts still, and once.
     team.script("alice", [answer(id, true, "Yes.")]);
-    let process = team.witness("alice");
+    let process = team.process("alice");
     team.signal("alice", "CONT");
     wait_until("its end", LIMIT, || process.is_gone());
     assert_eq!(team.state("alice"), "shutdown");
@@ -236,7 +236,7 @@ fn a_request_for_an_earlier_life_never_ends_a_later_one() {
     let request = team.pending(RequestKind::Shutdown);
     team.kill9("alice");
     team.spawn("alice", &[]);
-    assert_eq!(team.life("alice"), 2);
+    assert_eq!(team.incarnation("alice"), 2);
     team.ok(&["send", "alice", "Are you there?"]);
     team.wait_reports("alice", 1);
     assert_eq!(team.request(&request).status(), RequestStatus::Expired);
@@ -261,6 +261,6 @@ fn a_request_for_an_earlier_life_never_ends_a_later_one() {
     });
     // It looked at its mail for a moment, and lives on.
     team.wait_state("alice", "idle");
-    assert_eq!(team.life("alice"), 2);
+    assert_eq!(team.incarnation("alice"), 2);
     team.end();
 }

@@ -2,11 +2,11 @@
 
 use crate::harness::{LIMIT, Team, recipient};
 use crate::picture::assert_same;
-use dealings::Me;
 use protocol::{JournalLine, JournalRecord, Phase, Recipient};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use team::Actor;
 use test_support::{Rng, wait_until};
 
 const MEMBERS: usize = 20;
@@ -18,10 +18,10 @@ fn name(number: usize) -> String {
     format!("m{number:02}")
 }
 
-/// Orders one member to write to another.
+/// StartOptions one member to write to another.
 fn order(team: &Team, from: usize, to: usize, round: usize) {
     let text = format!("Tell {} that ping-{round}-{from}-{to} is here", name(to));
-    dealings::tell(&team.team, &Me::user(), recipient(&name(from)), &text).unwrap();
+    team::tell(&team.team, &Actor::user(), recipient(&name(from)), &text).unwrap();
 }
 
 /// How often each id was recorded in a member's journal.
@@ -125,7 +125,7 @@ fn twenty_members_lose_nothing_and_repeat_nothing_while_some_are_killed() {
     wait_until("everybody to rest with nothing unread", LIMIT, || {
         let resting = names.iter().all(|name| {
             team.phase(name) == Some(Phase::Idle)
-                && crew::unread(&team.team, &recipient(name)).is_ok_and(|unread| unread == 0)
+                && processes::unread(&team.team, &recipient(name)).is_ok_and(|unread| unread == 0)
         });
         // What was sent while the others were looked at.
         resting
@@ -152,7 +152,7 @@ fn twenty_members_lose_nothing_and_repeat_nothing_while_some_are_killed() {
     let deaths = team.notices();
     let deaths = deaths.iter().filter(|(id, _)| id.starts_with("death/"));
     assert_eq!(deaths.count(), rounds);
-    let all = crew::views(&team.team).unwrap();
+    let all = processes::views(&team.team).unwrap();
     assert_eq!(all.len(), MEMBERS);
     assert_same(&team.team);
     let run = team.lead(&["shutdown", "--all", "--wait", "--timeout", "80"]);

@@ -1,12 +1,12 @@
 //! Kills at many points of a busy member's life.
 
 use crate::harness::{LIMIT, Team, agent, recipient};
-use dealings::Me;
 use protocol::{Phase, Recipient};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
+use team::Actor;
 use test_support::{Rng, wait_until};
 
 /// How many commands the member runs.
@@ -37,7 +37,7 @@ fn script(team: &Team) -> String {
 
 fn send(team: &Team, number: usize) {
     let text = format!("letter-{number}-");
-    dealings::tell(&team.team, &Me::user(), recipient("alice"), &text).unwrap();
+    team::tell(&team.team, &Actor::user(), recipient("alice"), &text).unwrap();
 }
 
 /// Kills the member again and again, each time when its journal has grown by a few bytes more.
@@ -71,7 +71,7 @@ fn kills_in_a_busy_turn_lose_nothing_and_repeat_nothing() {
         let text = serde_json::to_string(&said).unwrap();
         (0..KILLS).all(|number| text.contains(&format!("letter-{number}-")))
             && team.phase("alice") == Some(Phase::Idle)
-            && crew::view(&team.team, &agent("alice")).unwrap().unread == 0
+            && processes::view(&team.team, &agent("alice")).unwrap().unread == 0
     });
 
     // Each letter was taken once and said once.

@@ -92,7 +92,7 @@ fn a_live_namesake_is_left_alone_or_given_the_prompt() {
     team.wait_reports("alice", 1);
     team.spawn("alice", &["--prompt", "Do the second thing."]);
     assert_eq!(team.wait_reports("alice", 2), ["First.", "Second."]);
-    assert_eq!(team.life("alice"), 1);
+    assert_eq!(team.incarnation("alice"), 1);
     assert_eq!(team.said("alice", "Do the second thing."), 1);
     team.end();
 }
@@ -211,7 +211,7 @@ fn a_member_started_by_hand_must_be_known_and_free() {
     assert!(unknown.err.contains("zoe"), "{unknown:?}");
     assert_eq!(team.team.roster().unwrap().members.len(), 1);
     assert_eq!(
-        (team.state("alice").as_str(), team.life("alice")),
+        (team.state("alice").as_str(), team.incarnation("alice")),
         ("idle", 1)
     );
     team.end();

@@ -8,7 +8,7 @@ use test_support::llm_server::{Gate, ServerReply};
 use test_support::wait_until;
 
 fn tasks(team: &Team) -> Vec<Task> {
-    let look = dealings::list(&team.team).unwrap();
+    let look = team::list(&team.team).unwrap();
     look.board.tasks().cloned().collect()
 }
 
@@ -282,6 +282,6 @@ fn a_member_that_is_idle_for_long_ends_by_itself() {
     );
     team.wait_state("alice", "shutdown");
     assert!(team.path().join("one.txt").exists());
-    assert_eq!(team.life("alice"), 2);
+    assert_eq!(team.incarnation("alice"), 2);
     team.check_gone();
 }

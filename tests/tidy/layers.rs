@@ -41,14 +41,14 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "supervisor",
+        package: "command",
         ours: &[],
         external: &["libc", "rustix", "thiserror", "tokio", "tokio-util"],
         dev_ours: &["test-support"],
     },
     Rule {
         package: "tools",
-        ours: &["supervisor"],
+        ours: &["command"],
         external: &[
             "fastrand",
             "rustix",
@@ -63,19 +63,13 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "context",
-        ours: &["llm"],
-        external: &[],
-        dev_ours: &[],
-    },
-    Rule {
         package: "agent",
-        ours: &["llm", "context", "tools"],
+        ours: &["llm", "tools"],
         external: &["serde", "serde_json", "thiserror", "tokio"],
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "coordination",
+        package: "rules",
         ours: &["protocol"],
         external: &["sha2", "thiserror"],
         dev_ours: &[],
@@ -95,44 +89,38 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "dealings",
-        ours: &["coordination", "protocol", "teamdir"],
+        package: "team",
+        ours: &["rules", "protocol", "teamdir"],
         external: &["serde_json", "thiserror"],
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "purse",
-        ours: &["dealings", "llm", "protocol", "teamdir"],
+        package: "budget",
+        ours: &["team", "llm", "protocol", "teamdir"],
         external: &["serde_json", "tokio"],
         dev_ours: &["test-support"],
     },
     Rule {
         package: "config",
-        ours: &["protocol", "purse", "teamdir"],
+        ours: &["protocol", "budget", "teamdir"],
         external: &["thiserror", "toml"],
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "crew",
-        ours: &[
-            "coordination",
-            "dealings",
-            "protocol",
-            "supervisor",
-            "teamdir",
-        ],
+        package: "processes",
+        ours: &["rules", "team", "protocol", "command", "teamdir"],
         external: &["rustix", "serde_json", "thiserror"],
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "checkup",
-        ours: &["crew", "dealings", "protocol", "supervisor", "teamdir"],
+        package: "doctor",
+        ours: &["processes", "team", "protocol", "command", "teamdir"],
         external: &["rustix"],
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "view",
-        ours: &["coordination", "crew", "dealings", "protocol", "teamdir"],
+        package: "tui",
+        ours: &["rules", "processes", "team", "protocol", "teamdir"],
         external: &[
             "ratatui",
             "rustix",
@@ -144,48 +132,34 @@ const RULES: &[Rule] = &[
         dev_ours: &[],
     },
     Rule {
-        package: "teamtools",
-        ours: &[
-            "coordination",
-            "crew",
-            "dealings",
-            "protocol",
-            "teamdir",
-            "tools",
-        ],
+        package: "team-tools",
+        ours: &["rules", "processes", "team", "protocol", "teamdir", "tools"],
         external: &["schemars", "serde", "serde_json", "tokio"],
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "desk",
+        package: "member",
         ours: &[
-            "agent",
-            "context",
-            "coordination",
-            "dealings",
-            "llm",
-            "protocol",
-            "teamdir",
-            "tools",
+            "agent", "rules", "team", "llm", "protocol", "teamdir", "tools",
         ],
         external: &["serde", "serde_json", "thiserror", "tokio"],
         dev_ours: &["test-support"],
     },
     Rule {
-        package: "mate",
+        package: "teammate",
         ours: &[
             "agent",
             "config",
-            "coordination",
-            "crew",
-            "dealings",
-            "desk",
+            "rules",
+            "processes",
+            "team",
+            "member",
             "llm",
             "protocol",
-            "purse",
-            "supervisor",
+            "budget",
+            "command",
             "teamdir",
-            "teamtools",
+            "team-tools",
             "tools",
         ],
         external: &["rustix", "thiserror", "tokio", "tokio-util"],
@@ -195,17 +169,16 @@ const RULES: &[Rule] = &[
         package: "lead",
         ours: &[
             "agent",
-            "context",
             "config",
-            "coordination",
-            "crew",
-            "dealings",
-            "desk",
+            "rules",
+            "processes",
+            "team",
+            "member",
             "llm",
             "protocol",
-            "purse",
+            "budget",
             "teamdir",
-            "teamtools",
+            "team-tools",
             "tools",
         ],
         external: &[
@@ -226,22 +199,21 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "chaos",
-        ours: &["protocol", "teamdir", "crew", "view", "test-support"],
+        ours: &["protocol", "teamdir", "processes", "tui", "test-support"],
         external: &["anyhow", "rustix", "serde", "serde_json", "tempfile"],
         dev_ours: &[],
     },
     Rule {
-        package: "lab",
+        package: "bench",
         ours: &[
             "chaos",
             "protocol",
             "llm",
             "tools",
-            "context",
             "agent",
-            "coordination",
-            "crew",
-            "dealings",
+            "rules",
+            "processes",
+            "team",
             "teamdir",
             "test-support",
         ],
@@ -263,20 +235,19 @@ const RULES: &[Rule] = &[
         package: "team-lead",
         ours: &[
             "protocol",
-            "coordination",
+            "rules",
             "teamdir",
-            "dealings",
-            "crew",
+            "team",
+            "processes",
             "agent",
-            "checkup",
+            "doctor",
             "config",
-            "context",
-            "desk",
+            "member",
             "lead",
             "llm",
-            "mate",
-            "view",
-            "purse",
+            "teammate",
+            "tui",
+            "budget",
             "tools",
         ],
         external: &[
@@ -458,8 +429,8 @@ fn pure_crates_touch_nothing_outside() {
     ];
     for folder in [
         "crates/protocol/src",
-        "crates/coordination/src",
-        "crates/context/src",
+        "crates/rules/src",
+        "crates/agent/src/context",
     ] {
         let sources = sources(folder);
         assert!(!sources.is_empty(), "{folder} has no sources");
@@ -472,7 +443,8 @@ fn pure_crates_touch_nothing_outside() {
 /// The production code that is neither `teamdir` nor only for tests.
 fn everything_above_teamdir() -> Vec<Source> {
     let others = crates().into_iter();
-    let others = others.filter(|name| !["teamdir", "lab", "test-support"].contains(&name.as_str()));
+    let others =
+        others.filter(|name| !["teamdir", "bench", "test-support"].contains(&name.as_str()));
     let folders = others.map(|name| format!("crates/{name}/src"));
     let folders = folders.chain(["bin".to_owned()]);
     folders.flat_map(|folder| sources(&folder)).collect()
@@ -498,7 +470,7 @@ fn only_teamdir_joins_paths_under_a_team_folder() {
 #[test]
 fn only_programs_print() {
     let printing = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
-    let libraries = crates().into_iter().filter(|name| name != "lab");
+    let libraries = crates().into_iter().filter(|name| name != "bench");
     for name in libraries {
         let sources = sources(&format!("crates/{name}/src"));
         let programs = format!("crates/{name}/src/bin/");

@@ -29,12 +29,12 @@ fn a_dead_member_is_found_and_mended_and_mail_is_left_alone() {
     office.verb(&["send", "alice", "are you there?"]);
     let (code, found) = office.json(&["doctor"]);
     assert_eq!(code, Some(1));
-    assert_eq!(kinds(&found), ["unmourned_death"], "{found:#}");
+    assert_eq!(kinds(&found), ["unreaped_death"], "{found:#}");
     // Looking has changed nothing.
-    assert_eq!(kinds(&office.json(&["doctor"]).1), ["unmourned_death"]);
+    assert_eq!(kinds(&office.json(&["doctor"]).1), ["unreaped_death"]);
     let (_, mended) = office.json(&["doctor", "--fix"]);
     assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
-    assert_eq!(mended["cured"][0]["kind"], "unmourned_death");
+    assert_eq!(mended["cured"][0]["kind"], "unreaped_death");
     assert_eq!(mended["cured"][0]["error"], Value::Null);
     office.verb(&["clean"]);
     let inbox = office.json(&["inbox", "alice"]).1;
@@ -151,8 +151,8 @@ fn what_is_damaged_is_set_aside_while_a_member_runs() {
     let cured = mended["cured"].as_array().unwrap();
     let done: Vec<&str> = cured.iter().filter_map(|c| c["done"].as_str()).collect();
     assert_eq!(done.len(), 3, "{mended:#}");
-    let attic = layout.attic().display().to_string();
-    assert!(done.iter().all(|done| done.contains(&attic)), "{done:?}");
+    let trash = layout.trash().display().to_string();
+    assert!(done.iter().all(|done| done.contains(&trash)), "{done:?}");
     assert!(code == Some(0) || mended["findings"][0]["kind"] == "inotify");
     // The number of the task is not given out again, and the member works on.
     office.verb(&["task", "create", "Run `echo two`."]);

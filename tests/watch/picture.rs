@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use teamdir::TeamDir;
 use test_support::try_wait_for;
-use view::Replay;
+use tui::Replay;
 
 /// How long history and files may take to agree.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -16,11 +16,14 @@ pub(crate) type Picture = BTreeSet<String>;
 /// What the files and the processes show.
 fn seen(team: &TeamDir) -> Picture {
     let mut picture = Picture::new();
-    let views = crew::views(team).unwrap();
+    let views = processes::views(team).unwrap();
     for view in &views {
         let (name, role) = (&view.member.name, &view.member.role);
-        let life = view.member.incarnation;
-        picture.insert(format!("{name} ({role}) {} in life {life}", view.state));
+        let incarnation = view.member.incarnation;
+        picture.insert(format!(
+            "{name} ({role}) {} in life {incarnation}",
+            view.state
+        ));
     }
     for task in team.tasks().unwrap() {
         let task = task.unwrap();
@@ -60,13 +63,13 @@ fn told(team: &TeamDir) -> Picture {
     assert_eq!(replay.broken, 0);
     let mut picture = Picture::new();
     let mut owners = vec![Recipient::Lead];
-    for (member, life) in &replay.members {
+    for (member, incarnation) in &replay.members {
         if *member == Recipient::Lead {
             continue;
         }
         owners.push(member.clone());
-        let role = life.role.as_deref().unwrap_or("?");
-        let (word, number) = (life.word(), life.incarnation);
+        let role = incarnation.role.as_deref().unwrap_or("?");
+        let (word, number) = (incarnation.word(), incarnation.incarnation);
         picture.insert(format!("{member} ({role}) {word} in life {number}"));
     }
     for (id, work) in &replay.tasks {

@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use teamdir::{MemberGuard, RosterError, now};
 use test_support::wait_until;
-use view::{FullScreen, Screen};
+use tui::{FullScreen, Screen};
 
 /// A watch that shows the team.
 fn watch(office: &Office) -> Terminal {
@@ -164,7 +164,7 @@ fn a_plan_is_read_and_approved_with_keys() {
     let (guard, bob) = be_bob(&office);
     let mut terminal = watch(&office);
     let plan = "1. Read the parser.\n2. Mend\u{1b}[2J it.";
-    let request = dealings::submit_plan(&office.team, &bob, guard.incarnation(), plan).unwrap();
+    let request = team::submit_plan(&office.team, &bob, guard.incarnation(), plan).unwrap();
     let id = request.id.as_str();
     terminal.wait_for(&["Requests", &format!("{id} plan of bob")]);
     terminal.type_keys("\t");
@@ -176,7 +176,7 @@ fn a_plan_is_read_and_approved_with_keys() {
     });
     terminal.wait_until("no request", |screen| !screen.contains("plan of bob"));
 
-    let request = dealings::submit_plan(&office.team, &bob, guard.incarnation(), "3. Rest.");
+    let request = team::submit_plan(&office.team, &bob, guard.incarnation(), "3. Rest.");
     let request = request.unwrap();
     terminal.wait_for(&[&format!("{} plan of bob", request.id)]);
     // The first press shows the plan, the second asks for the reason.

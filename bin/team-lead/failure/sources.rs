@@ -1,9 +1,9 @@
 //! The errors of the libraries, as failures of a command.
 
 use super::{Failure, Kind};
-use crew::{FollowError, ViewError};
-use dealings::{AskError, DecideError};
+use processes::{FollowError, ViewError};
 use protocol::NameError;
+use team::{AskError, DecideError};
 use teamdir::{
     JoinError, LockError, OpenError, PathError, PostError, ReceiveError, RequestError, RosterError,
     SendError,

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use agent::Limits;
 use agent::{
     Agent, Conversation, Host, Log, LogError, Message, Outcome, Prompt, Record, Settings, Sources,
 };
-use context::Limits;
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context::{Estimator, Limits};
+use crate::context::{Estimator, Limits};
 use llm::{Block, CancellationToken, Model, Reply, Request, StopReason, ToolSpec, Tuning};
 use tools::{Background, FinishedTask, Registry, ToolContext, render_finished};
 

@@ -1,6 +1,6 @@
 //! One question to the model.
 
-use context::{plan_clearing, plan_compaction};
+use crate::context::{plan_clearing, plan_compaction};
 use llm::{Block, CancellationToken, ModelError, Reply, Request, Role, StopReason, Turn};
 
 use crate::agent::Agent;
@@ -138,7 +138,7 @@ impl Agent {
         } = error
             && *limit < self.limits.window
         {
-            self.limits = context::Limits::for_window(*limit);
+            self.limits = crate::context::Limits::for_window(*limit);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Making the conversation shorter.
 
-use context::Plan;
+use crate::context::Plan;
 use llm::{CancellationToken, ModelError, Reply, StopReason};
 
 use crate::agent::Agent;

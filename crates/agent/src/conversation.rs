@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use context::{Cleared, block_bytes, clear_results, turns_bytes};
+use crate::context::{Cleared, block_bytes, clear_results, turns_bytes};
 use llm::{Block, Role, StopReason, ToolResult, ToolUse, Turn, Usage};
 
 use crate::record::{Assistant, Compaction, DecodeError, Record, User};

@@ -19,8 +19,8 @@
 //! dies there, the next one gives the model that answer, see [`INTERRUPTED`]. A tool whose turn had
 //! not come is told apart from it, see [`NOT_STARTED`].
 //!
-//! The agent asks the `context` crate before every request whether the conversation is too long.
-//! What that crate makes of it is a record like any other.
+//! Before every request the agent asks [`context`] whether the conversation is too long. What that
+//! module makes of it is a record like any other.
 //!
 //! **Invariant:** every request is valid for every provider: tool results first and complete,
 //! injections behind them in the same turn, nothing empty, ends with the user.
@@ -34,12 +34,17 @@ mod agent;
 mod ask;
 mod calls;
 mod compaction;
+mod context;
 mod conversation;
 mod host;
 mod outcome;
 mod record;
 
 pub use agent::{Agent, Settings};
+pub use context::{
+    Cleared, Estimator, Limits, Plan, block_bytes, clear_results, clip, plan_clearing,
+    plan_compaction, transcript, turns_bytes,
+};
 pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED, ReplayError, kept_blocks};
 pub use host::{Event, Host, Log, LogError, Message, Prompt, Sources};
 pub use outcome::{Outcome, TurnError};

@@ -18,7 +18,7 @@ const PER_MINUTE: u64 = 48 * MIB;
 /// Where a run takes place.
 #[derive(Debug)]
 pub(crate) struct Home {
-    desk: TempDir,
+    runtime: TempDir,
     disk: Option<SmallDisk>,
     workspace: PathBuf,
     /// Why there is no disk that can be filled.
@@ -30,11 +30,11 @@ impl Home {
     pub(crate) fn new(parent: Option<&Path>, time: Duration) -> anyhow::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("chaos-");
-        let desk = match parent {
+        let runtime = match parent {
             Some(parent) => builder.tempdir_in(parent),
             None => builder.tempdir(),
         };
-        let desk = desk.context("create a folder")?;
+        let runtime = runtime.context("create a folder")?;
         let room = LEAST + PER_MINUTE * time.as_secs() / 60;
         let (disk, left_out) = match SmallDisk::tmpfs(room) {
             Ok(disk) => (Some(disk), None),
@@ -42,13 +42,13 @@ impl Home {
         };
         let workspace = match &disk {
             Some(disk) => disk.path().to_path_buf(),
-            None => desk.path().join("work"),
+            None => runtime.path().join("work"),
         };
         std::fs::create_dir_all(&workspace)?;
         // The path as the kernel shows it.
         let workspace = workspace.canonicalize()?;
         Ok(Self {
-            desk,
+            runtime,
             disk,
             workspace,
             left_out,
@@ -61,8 +61,8 @@ impl Home {
     }
 
     /// The folder of the run's own files.
-    pub(crate) fn desk(&self) -> &Path {
-        self.desk.path()
+    pub(crate) fn runtime(&self) -> &Path {
+        self.runtime.path()
     }
 
     /// The balloon for its disk, if it has one of its own.
@@ -76,12 +76,12 @@ impl Home {
 
     /// Keeps everything for those who want to see why a run failed. Returns where.
     pub(crate) fn keep(mut self) -> anyhow::Result<PathBuf> {
-        self.desk.disable_cleanup(true);
-        let desk = self.desk.path().to_path_buf();
+        self.runtime.disable_cleanup(true);
+        let runtime = self.runtime.path().to_path_buf();
         if self.disk.is_some() {
-            copy(&self.workspace, &desk.join("work"))?;
+            copy(&self.workspace, &runtime.join("work"))?;
         }
-        Ok(desk)
+        Ok(runtime)
     }
 }
 

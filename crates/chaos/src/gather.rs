@@ -1,9 +1,9 @@
 //! The facts, as the files have them when everything is over.
 
-use crate::brain::view::{Came, came};
 use crate::ledger::{Facts, Found, Outcome, TaskFact, Try, letter_of};
 use crate::picture;
 use crate::words::{Mark, Verb, Word};
+use crate::worker_model::view::{Came, came};
 use crate::world::World;
 use protocol::{JournalLine, JournalRecord, Recipient, RequestStatus, TaskStatus};
 use serde_json::Value;
@@ -56,11 +56,11 @@ pub(crate) fn gather(world: &World) -> anyhow::Result<Facts> {
     }
     let roster = world.team.roster()?;
     let members = roster.members.iter().map(|member| member.incarnation.0);
-    let lives: u64 = members
+    let incarnations: u64 = members
         .chain([roster.lead_incarnation.0])
-        .map(|lives| lives.saturating_sub(1))
+        .map(|incarnations| incarnations.saturating_sub(1))
         .sum();
-    facts.restarts = usize::try_from(lives)?;
+    facts.restarts = usize::try_from(incarnations)?;
     facts.history = picture::differences(&world.team)?;
     Ok(facts)
 }
@@ -167,7 +167,7 @@ impl Journal {
                 found.recorded += 1;
                 found.said += said;
                 if matches!(word.mark.verb, Verb::Order | Verb::Plan) {
-                    facts.orders.insert(key);
+                    facts.options.insert(key);
                 }
             }
         }

@@ -99,9 +99,9 @@ pub struct Facts {
     pub repeated: Vec<String>,
     /// Dead letters of any kind.
     pub dead_letters: usize,
-    /// Orders that were said to their reader.
-    pub orders: BTreeSet<(String, Mark)>,
-    /// Orders of which something came: a letter sent, or a plan submitted.
+    /// StartOptions that were said to their reader.
+    pub options: BTreeSet<(String, Mark)>,
+    /// StartOptions of which something came: a letter sent, or a plan submitted.
     pub obeyed: BTreeSet<(String, Mark)>,
     /// The tasks whose creation was reported as done.
     pub tasks: Vec<TaskFact>,
@@ -161,7 +161,7 @@ pub struct Ledger {
     pub messages: Messages,
     /// The tasks.
     pub tasks: Tasks,
-    /// Orders, requests, tasks and members that were left lying.
+    /// StartOptions, requests, tasks and members that were left lying.
     pub stranded: usize,
     /// Processes that were left.
     pub orphans: usize,
@@ -187,7 +187,7 @@ impl Ledger {
         ledger.messages.duplicated += facts.repeated.len();
         ledger.faults.extend(facts.repeated.iter().cloned());
         ledger.count_tasks(facts);
-        for (owner, order) in facts.orders.difference(&facts.obeyed) {
+        for (owner, order) in facts.options.difference(&facts.obeyed) {
             ledger.strand(format!("{owner} never carried out {order}"));
         }
         for words in &facts.stranded {
@@ -320,5 +320,5 @@ fn stronger(one: Outcome, other: Outcome) -> Outcome {
 
 /// The letter that an order asks for.
 pub(crate) fn letter_of(order: &Mark) -> Mark {
-    Mark::new(Verb::Letter, &order.id)
+    Mark::new(Verb::MailItem, &order.id)
 }

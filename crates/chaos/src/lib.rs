@@ -17,19 +17,19 @@
 //! **Not promised:** the same seed gives the same blows and the same work at the same times; which
 //! system call a kill hits is the system's choice.
 
-mod blows;
-mod boss;
-mod brain;
 mod disk;
+mod faults;
 mod foreign;
 mod gather;
 pub mod ledger;
-mod nurse;
+mod operator;
 mod picture;
 pub mod plan;
 mod programs;
-mod rest;
+mod quiesce;
+mod restarter;
 pub mod words;
+mod worker_model;
 mod world;
 
 pub use ledger::Ledger;
@@ -37,12 +37,11 @@ pub use plan::Plan;
 pub use programs::Programs;
 
 use anyhow::Context as _;
-use blows::Striker;
-use boss::Boss;
-use brain::Brain;
 use disk::Home;
-use nurse::Nurse;
+use faults::Striker;
+use operator::Boss;
 use programs::{Office, wait};
+use restarter::Nurse;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +50,7 @@ use std::time::{Duration, Instant};
 use teamdir::{Options, TeamDir};
 use test_support::llm_server::LlmServer;
 use test_support::try_wait_for;
+use worker_model::Brain;
 use world::{World, name};
 
 /// How often blows and the dead are looked after.
@@ -102,7 +102,7 @@ pub fn run(setup: &Setup, say: &(dyn Fn(&str) + Sync)) -> anyhow::Result<Outcome
     let mind = Arc::clone(&brain);
     server.decide("team", move |request| mind.answer(&request));
     let address = server.base_url("team");
-    let office = Office::new(&setup.programs, home.workspace(), home.desk(), address);
+    let office = Office::new(&setup.programs, home.workspace(), home.runtime(), address);
     let ended = run_in(setup, &home, office, brain, say);
     drop(server);
     let facts = ended?;
@@ -145,7 +145,7 @@ fn live(
     say: &(dyn Fn(&str) + Sync),
 ) -> anyhow::Result<Vec<String>> {
     let mut nurse = Nurse::new(world, setup.seed)?;
-    recruit(world)?;
+    spec(world)?;
     say(&format!("{} members are there", setup.members));
     let end = Instant::now() + setup.time;
     let goes_on = || Instant::now() < end && !setup.stop.load(Ordering::Relaxed);
@@ -166,14 +166,14 @@ fn live(
         striker.stop();
     });
     say("no more blows");
-    let mut stranded = rest::settle(world, &mut nurse, REST_LIMIT, &|words| say(words));
+    let mut stranded = quiesce::settle(world, &mut nurse, REST_LIMIT, &|words| say(words));
     say("at rest; the lead ends the team");
     stranded.extend(nurse.dismiss(LEAVE_LIMIT));
     Ok(stranded)
 }
 
 /// Starts all members. Every second one is brought back by the lead when it dies.
-fn recruit(world: &World) -> anyhow::Result<()> {
+fn spec(world: &World) -> anyhow::Result<()> {
     let start = |number: usize| {
         let name = name(number);
         let model = format!("anthropic:{name}");

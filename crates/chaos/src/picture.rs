@@ -3,7 +3,7 @@
 use protocol::{JournalLine, JournalRecord, Party, Recipient};
 use std::collections::BTreeSet;
 use teamdir::TeamDir;
-use view::Replay;
+use tui::Replay;
 
 /// What is true of a team, a sentence each.
 type Picture = BTreeSet<String>;
@@ -22,11 +22,14 @@ pub(crate) fn differences(team: &TeamDir) -> anyhow::Result<Vec<String>> {
 
 fn seen(team: &TeamDir) -> anyhow::Result<Picture> {
     let mut picture = Picture::new();
-    let views = crew::views(team)?;
+    let views = processes::views(team)?;
     for view in &views {
         let (name, role) = (&view.member.name, &view.member.role);
-        let life = view.member.incarnation;
-        picture.insert(format!("{name} ({role}) {} in life {life}", view.state));
+        let incarnation = view.member.incarnation;
+        picture.insert(format!(
+            "{name} ({role}) {} in life {incarnation}",
+            view.state
+        ));
     }
     for task in team.tasks()? {
         let task = task?;
@@ -66,14 +69,14 @@ fn told(team: &TeamDir) -> anyhow::Result<Picture> {
         picture.insert(format!("{} lines are no events", replay.broken));
     }
     let mut owners = vec![Recipient::Lead];
-    for (member, life) in replay
+    for (member, incarnation) in replay
         .members
         .iter()
         .filter(|(member, _)| **member != Recipient::Lead)
     {
         owners.push(member.clone());
-        let role = life.role.as_deref().unwrap_or("?");
-        let (word, number) = (life.word(), life.incarnation);
+        let role = incarnation.role.as_deref().unwrap_or("?");
+        let (word, number) = (incarnation.word(), incarnation.incarnation);
         picture.insert(format!("{member} ({role}) {word} in life {number}"));
     }
     for (id, work) in &replay.tasks {

@@ -1,6 +1,6 @@
 //! The two programs, run in the workspace of the team.
 
-use crate::brain::LEAD;
+use crate::worker_model::LEAD;
 use anyhow::Context as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct Programs {
     /// `team-lead`.
     pub lead: PathBuf,
     /// `teammate`.
-    pub mate: PathBuf,
+    pub teammate: PathBuf,
 }
 
 /// The programs in one workspace.
@@ -52,7 +52,7 @@ pub(crate) struct Office {
     /// The folder that holds the team's.
     pub(crate) workspace: PathBuf,
     /// Where the run keeps its own files: never full.
-    pub(crate) desk: PathBuf,
+    pub(crate) runtime: PathBuf,
     address: String,
 }
 
@@ -70,17 +70,22 @@ impl Programs {
         };
         Ok(Self {
             lead: find("team-lead")?,
-            mate: find("teammate")?,
+            teammate: find("teammate")?,
         })
     }
 }
 
 impl Office {
-    pub(crate) fn new(programs: &Programs, workspace: &Path, desk: &Path, address: String) -> Self {
+    pub(crate) fn new(
+        programs: &Programs,
+        workspace: &Path,
+        runtime: &Path,
+        address: String,
+    ) -> Self {
         Self {
             programs: programs.clone(),
             workspace: workspace.to_path_buf(),
-            desk: desk.to_path_buf(),
+            runtime: runtime.to_path_buf(),
             address,
         }
     }
@@ -94,9 +99,9 @@ impl Office {
         }
         command
             .env(MARK, &self.workspace)
-            .env("HOME", &self.desk)
-            .env("XDG_CONFIG_HOME", &self.desk)
-            .env("TEAMMATE_BIN", &self.programs.mate)
+            .env("HOME", &self.runtime)
+            .env("XDG_CONFIG_HOME", &self.runtime)
+            .env("TEAMMATE_BIN", &self.programs.teammate)
             .env("TEAM_READY_TIMEOUT", "120")
             .env("TEAM_WINDOW", WINDOW)
             .env("NO_PROXY", "*")
@@ -122,7 +127,7 @@ impl Office {
 
     /// Starts the lead, which takes what is typed from a pipe. What it prints is kept.
     pub(crate) fn lead(&self, first: bool) -> anyhow::Result<Child> {
-        let path = self.desk.join("lead.log");
+        let path = self.runtime.join("lead.log");
         let log = File::options().append(true).create(true).open(&path);
         let log = log.with_context(|| format!("open {}", path.display()))?;
         let model = format!("anthropic:{LEAD}");

@@ -18,7 +18,7 @@ pub enum Verb {
     /// Send a letter.
     Order,
     /// A letter.
-    Letter,
+    MailItem,
     /// Submit a plan.
     Plan,
     /// A task.
@@ -26,12 +26,12 @@ pub enum Verb {
 }
 
 impl Verb {
-    const ALL: [Self; 4] = [Self::Order, Self::Letter, Self::Plan, Self::Task];
+    const ALL: [Self; 4] = [Self::Order, Self::MailItem, Self::Plan, Self::Task];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Order => "order",
-            Self::Letter => "letter",
+            Self::MailItem => "letter",
             Self::Plan => "plan",
             Self::Task => "task",
         }
@@ -130,7 +130,7 @@ mod tests {
     fn words_are_read_as_they_are_written() {
         let words = [
             Word::order("A-000123", "m07"),
-            Word::plain(Verb::Letter, "A-000123"),
+            Word::plain(Verb::MailItem, "A-000123"),
             Word::plain(Verb::Plan, "P-000001"),
             Word::plain(Verb::Task, "T-000042"),
         ];
@@ -150,6 +150,6 @@ mod tests {
             assert_eq!(Word::all(text), [], "{text}");
         }
         let glued = Word::all("[letter A-00[letter A-000002]");
-        assert_eq!(glued, [Word::plain(Verb::Letter, "A-000002")]);
+        assert_eq!(glued, [Word::plain(Verb::MailItem, "A-000002")]);
     }
 }

@@ -1,10 +1,10 @@
 //! What all parts of a run share.
 
-use crate::brain::Brain;
 use crate::ledger::{Blows, Outcome, Try};
 use crate::plan::Victim;
 use crate::programs::Office;
 use crate::words::Mark;
+use crate::worker_model::Brain;
 use protocol::Recipient;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use teamdir::TeamDir;

@@ -14,7 +14,7 @@ pub type ApplyError = LedgerError;
 /// Makes budget and limits of the configuration hold for the team. What was changed in the folder
 /// since stays, as long as the configuration says the same as before.
 pub fn apply(team: &TeamDir, config: &Config) -> Result<(), ApplyError> {
-    purse::adopt(team, None, &config.budget())?;
+    budget::adopt(team, None, &config.budget())?;
     let known = team.limits()?;
     let mut wanted = config.limits();
     let is_copy = known.extra.get(SOURCE).is_some_and(|s| s == CONFIGURATION);

@@ -2,8 +2,8 @@
 
 use crate::file::{FileConfig, MemberPlan, Role};
 use crate::reader::ConfigError;
+use budget::{PriceSource, Prices};
 use protocol::{Caps, Extra, Money, RestartPolicy, TeamLimits};
-use purse::{PriceSource, Prices};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

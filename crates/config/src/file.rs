@@ -2,8 +2,8 @@
 
 use crate::nearest::nearest;
 use crate::reader::{ConfigError, Source, Table};
+use budget::Price;
 use protocol::{AgentName, Caps, Extra, RestartPolicy, TeamLimits};
-use purse::Price;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;

@@ -4,10 +4,10 @@ use crate::console::{Said, Speaker};
 use crate::jobs::Report;
 use crate::prompt;
 use agent::{Event, Prompt};
-use desk::{Desk, Hooks};
 use llm::WaitReason;
+use member::{Hooks, MemberRuntime};
+use team_tools::Seat;
 use teamdir::TeamDir;
-use teamtools::Seat;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// The lead's side of a desk's host.
@@ -78,9 +78,9 @@ impl Hooks for LeadHooks {
 }
 
 /// What the lead's tools need from its process.
-pub(crate) struct LeadSeat(pub(crate) Desk);
+pub(crate) struct LeadHandle(pub(crate) MemberRuntime);
 
-impl Seat for LeadSeat {
+impl Seat for LeadHandle {
     fn read_inbox(&self) -> Result<String, String> {
         self.0.read_inbox().map_err(|error| error.to_string())
     }

@@ -1,22 +1,22 @@
 //! One look at the whole team, with everything set right that can be. It waits for files and locks,
 //! so it runs on a thread of its own.
 
-use crate::care::Dead;
-use coordination::{Addressee, MemberState};
-use crew::{MemberView, Quiet, Repairs, Witness, decide_restart, repair, views};
-use dealings::addressee;
+use crate::restarts::Dead;
+use processes::{MemberView, ProcessHandle, Quiet, Repairs, decide_restart, repair, views};
 use protocol::{
     AgentName, Incarnation, Recipient, Request, RequestKind, RequestStatus, RestartPolicy,
     TaskStatus, WaitingFor,
 };
+use rules::{Addressee, MemberState};
 use std::collections::BTreeMap;
+use team::addressee;
 use teamdir::{TeamDir, now};
 
 /// What a look brought to light.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     /// Living members that were not watched yet.
-    pub(crate) witnesses: Vec<(AgentName, Witness)>,
+    pub(crate) processes: Vec<(AgentName, ProcessHandle)>,
     pub(crate) dead: Vec<Dead>,
     /// Who has failed or is dead, in which life.
     pub(crate) failed: Vec<(AgentName, Incarnation)>,
@@ -53,12 +53,12 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
     found
 }
 
-/// Who has failed, or died and was mourned, in which life.
+/// Who has failed, or died and was reaped, in which life.
 pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
     let views = views(team).unwrap_or_default();
     let failed = views.iter().filter(|view| match view.state {
         // A death that nobody has dealt with yet is news.
-        MemberState::Dead { .. } => view.member.mourned >= Some(view.member.incarnation),
+        MemberState::Dead { .. } => view.member.reaped >= Some(view.member.incarnation),
         MemberState::Failed { .. } => true,
         MemberState::Starting { .. }
         | MemberState::Working { .. }
@@ -67,13 +67,13 @@ pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
         | MemberState::Hung { .. }
         | MemberState::Shutdown => false,
     });
-    let lives = failed.map(|view| (view.member.name.clone(), view.member.incarnation));
-    lives.collect()
+    let incarnations = failed.map(|view| (view.member.name.clone(), view.member.incarnation));
+    incarnations.collect()
 }
 
 /// How many tasks there are, and how many of them are done.
 pub(crate) fn count_tasks(team: &TeamDir) -> (usize, usize) {
-    let Ok(look) = dealings::list(team) else {
+    let Ok(look) = team::list(team) else {
         return (0, 0);
     };
     let is_done = |task: &&protocol::Task| task.status == TaskStatus::Completed;
@@ -89,17 +89,17 @@ impl Inspection {
         watched: &BTreeMap<AgentName, Incarnation>,
     ) {
         let member = &view.member;
-        let (name, life) = (&member.name, member.incarnation);
+        let (name, current) = (&member.name, member.incarnation);
         match &view.state {
             MemberState::Dead { incarnation } => {
-                self.failed.push((name.clone(), life));
+                self.failed.push((name.clone(), current));
                 self.dead.push(Dead {
                     name: name.clone(),
-                    life: *incarnation,
+                    incarnation: *incarnation,
                     decision: decide_restart(member, "its process died", now()),
                 });
             }
-            MemberState::Failed { .. } => self.failed.push((name.clone(), life)),
+            MemberState::Failed { .. } => self.failed.push((name.clone(), current)),
             MemberState::Starting { .. }
             | MemberState::Working { .. }
             | MemberState::Waiting { .. }
@@ -109,8 +109,8 @@ impl Inspection {
         }
         let held = view.holder.as_ref().map(|holder| holder.incarnation);
         if view.state.is_alive() && (held.is_none() || watched.get(name) != held.as_ref()) {
-            match Witness::of(team, &Recipient::Member(name.clone())) {
-                Ok(Some(witness)) => self.witnesses.push((name.clone(), witness)),
+            match ProcessHandle::of(team, &Recipient::Member(name.clone())) {
+                Ok(Some(process)) => self.processes.push((name.clone(), process)),
                 // It went meanwhile; the next look finds it dead.
                 Ok(None) => {}
                 Err(error) => self.repairs.problems.push(error.to_string()),
@@ -120,7 +120,7 @@ impl Inspection {
 
     fn request(&mut self, team: &TeamDir, request: Request) {
         let runs = || match (addressee(team, &request.to), request.to_incarnation) {
-            (Addressee::Alive(life), Some(asked)) => life == asked,
+            (Addressee::Alive(incarnation), Some(asked)) => incarnation == asked,
             (Addressee::Alive(_) | Addressee::Gone | Addressee::Unknown, _) => false,
         };
         let is_shutdown = request.kind() == RequestKind::Shutdown;
@@ -150,7 +150,7 @@ pub(crate) enum Calm {
 
 /// Looks whether the team is at rest. A dead member that its policy will bring back is not.
 pub(crate) fn calm(team: &TeamDir) -> Calm {
-    let failed = match crew::quiet(team) {
+    let failed = match processes::quiet(team) {
         Ok(Quiet::Yes { failed, .. }) => failed,
         Ok(Quiet::No { .. }) if is_broke(team) => return Calm::Broke,
         Ok(Quiet::No { .. }) | Err(_) => return Calm::No,

@@ -2,17 +2,17 @@
 
 use crate::inspect::{Calm, Inspection, calm, inspect};
 use crate::leave;
-use crate::life::Manner;
+use crate::machine::Manner;
 use crate::watch::readable;
-use coordination::ShutdownLimits;
-use crew::{Cause, Programs, Witness, follow_shutdown, give_up, restart};
-use dealings::Me;
+use processes::{Cause, ProcessHandle, Programs, follow_shutdown, give_up, restart};
 use protocol::{AgentName, Incarnation, Request, RequestId};
+use rules::ShutdownLimits;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use team::Actor;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::spawn_blocking;
@@ -50,7 +50,7 @@ pub(crate) enum Report {
 /// Starts jobs.
 pub(crate) struct Jobs {
     team: TeamDir,
-    me: Me,
+    me: Actor,
     programs: Programs,
     reports: UnboundedSender<Report>,
     /// Set when nothing is to be followed any more.
@@ -60,7 +60,7 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(crate) fn new(
         team: TeamDir,
-        me: Me,
+        me: Actor,
         programs: Programs,
     ) -> (Self, UnboundedReceiver<Report>) {
         let (reports, received) = unbounded_channel();
@@ -88,11 +88,11 @@ impl Jobs {
     }
 
     /// Waits for the end of a process.
-    pub(crate) fn watch(&self, witness: Witness) {
+    pub(crate) fn watch(&self, process: ProcessHandle) {
         let reports = self.reports.clone();
         tokio::spawn(async move {
             // The descriptor of a process becomes readable once, at its end.
-            let process = witness.as_fd().try_clone_to_owned();
+            let process = process.as_fd().try_clone_to_owned();
             match process.and_then(readable) {
                 Ok(process) => drop(process.readable().await),
                 Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
@@ -129,9 +129,15 @@ impl Jobs {
     }
 
     /// Notes that a member's policy has had enough.
-    pub(crate) fn give_up(&self, lost: crate::care::GivenUp) {
+    pub(crate) fn give_up(&self, lost: crate::restarts::GivenUp) {
         self.start(move |team| {
-            let noted = give_up(team, &lost.name, lost.life, &lost.reason, &lost.command);
+            let noted = give_up(
+                team,
+                &lost.name,
+                lost.incarnation,
+                &lost.reason,
+                &lost.command,
+            );
             match noted {
                 Ok(()) => Report::Gone,
                 Err(error) => Report::Problem(error.to_string()),

@@ -3,18 +3,18 @@
 
 mod news;
 
-use crate::care::Care;
-use crate::clerk::wakes;
 use crate::console::{Input, Said, Speaker};
 use crate::inspect::{count_tasks, old_failures};
 use crate::jobs::{Jobs, Report};
-use crate::life::{Action, End, Event, Life, Manner};
+use crate::machine::{Action, End, Event, LeadMachine, Manner};
+use crate::mail_handler::wakes;
+use crate::restarts::Restarts;
 use crate::show::show;
 use crate::turn::Seat;
 use crate::typed::Typed;
 use crate::watch::{Signals, Watch};
 use agent::Message;
-use desk::Desk;
+use member::MemberRuntime;
 use protocol::{AgentName, Incarnation, Phase, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -32,8 +32,8 @@ const NEWS_GATHER: Duration = Duration::from_millis(50);
 
 /// What the loop is made of.
 pub(crate) struct Lead {
-    pub(crate) desk: Desk,
-    pub(crate) life: Life,
+    pub(crate) runtime: MemberRuntime,
+    pub(crate) incarnation: LeadMachine,
     pub(crate) seat: Seat,
     pub(crate) background: Background,
     pub(crate) speaker: Speaker,
@@ -50,7 +50,7 @@ pub(crate) struct Lead {
 /// What the loop remembers.
 #[derive(Default)]
 pub(crate) struct State {
-    care: Care,
+    care: Restarts,
     watched: BTreeMap<AgentName, Incarnation>,
     followed: BTreeSet<RequestId>,
     /// What the person was told of pending requests.
@@ -91,8 +91,8 @@ pub(crate) struct Finish {
 impl Lead {
     /// Lives until the end.
     pub(crate) async fn live(mut self, mut input: Receiver<Input>, mut signals: Signals) -> Finish {
-        self.state.old_failures = old_failures(self.desk.team());
-        self.state.tasks = count_tasks(self.desk.team());
+        self.state.old_failures = old_failures(self.runtime.team());
+        self.state.tasks = count_tasks(self.runtime.team());
         self.inspect();
         self.tell_of_mail();
         self.tell(Event::Tick);
@@ -111,12 +111,12 @@ impl Lead {
                 () = signals.next() => self.tell(Event::Interrupted),
                 end = self.seat.ended() => self.turn_ended(end),
                 Some(report) = self.reports.recv() => self.report(report),
-                typed = input.recv(), if open && self.life.wants_input() => {
+                typed = input.recv(), if open && self.incarnation.wants_input() => {
                     open = typed.is_some();
                     self.typed(typed);
                 }
                 () = self.watch.news() => {
-                    if self.desk.has_news() {
+                    if self.runtime.has_news() {
                         self.inspect_soon();
                     }
                 }
@@ -131,7 +131,7 @@ impl Lead {
 
     /// Tells the state machine, and does what it says.
     fn tell(&mut self, event: Event) {
-        for action in self.life.handle(event, Instant::now()) {
+        for action in self.incarnation.handle(event, Instant::now()) {
             self.act(action);
         }
     }
@@ -139,19 +139,19 @@ impl Lead {
     fn act(&mut self, action: Action) {
         match action {
             Action::Turn(said) => {
-                self.desk.set_phase(Phase::Working, None, None);
+                self.runtime.set_phase(Phase::Working, None, None);
                 self.state.background_told = false;
                 // Mail comes first where the conversation waits for an answer, or for nothing else. A
                 // new query comes before it: it may ask for the mail.
                 let mut input = match said.is_empty() || self.seat.is_unanswered() {
-                    true => self.desk.letters(),
+                    true => self.runtime.letters(),
                     false => Vec::new(),
                 };
                 input.extend(said.into_iter().map(Message::new));
                 self.seat.begin_turn(input);
             }
             Action::Compact => {
-                self.desk.set_phase(Phase::Working, None, None);
+                self.runtime.set_phase(Phase::Working, None, None);
                 self.seat.begin_compaction();
             }
             Action::CancelTurn => {
@@ -159,7 +159,7 @@ impl Lead {
                 self.state.abandon_at = Some(Instant::now() + CANCEL_GRACE);
             }
             Action::Show(command) => {
-                let text = show(command, &self.desk);
+                let text = show(command, &self.runtime);
                 self.speaker.say(&Said::Data(&text));
             }
             Action::Say(words) => self.speaker.notice(&words),
@@ -185,11 +185,11 @@ impl Lead {
     fn turn_ended(&mut self, end: End) {
         self.state.abandon_at = None;
         // What became done in the lead's own turn is no news to it.
-        self.state.tasks = count_tasks(self.desk.team());
+        self.state.tasks = count_tasks(self.runtime.team());
         match &end {
             End::Failed { words } => {
                 let words = Some(words.clone());
-                self.desk.set_phase(Phase::Failed, None, words);
+                self.runtime.set_phase(Phase::Failed, None, words);
             }
             End::Finished { .. } | End::Interrupted => {}
         }
@@ -200,11 +200,11 @@ impl Lead {
 
     /// Does what is due: mail, times that have come, and the phase that others see.
     fn look_around(&mut self) {
-        if self.seat.is_free() || self.life.is_leaving() {
+        if self.seat.is_free() || self.incarnation.is_leaving() {
             self.take_mail();
         }
         let at = Instant::now();
-        if self.life.wake_at().is_some_and(|due| due <= at) {
+        if self.incarnation.wake_at().is_some_and(|due| due <= at) {
             self.tell(Event::Tick);
         }
         if self.deadline.is_some_and(|due| due <= at) {
@@ -215,16 +215,16 @@ impl Lead {
             self.seat.abandon();
             self.turn_ended(End::Interrupted);
         }
-        if !self.life.is_leaving() {
+        if !self.incarnation.is_leaving() {
             for name in self.state.care.due(now()) {
                 self.speaker.notice(&format!("{name} is restarted."));
                 self.jobs.restart(name);
             }
         }
         self.look_at_roster(at);
-        let rests = self.seat.is_free() && self.life.wake_at().is_none();
-        if rests && self.desk.phase() != Phase::Idle && self.desk.phase() != Phase::Failed {
-            self.desk.set_phase(Phase::Idle, None, None);
+        let rests = self.seat.is_free() && self.incarnation.wake_at().is_none();
+        if rests && self.runtime.phase() != Phase::Idle && self.runtime.phase() != Phase::Failed {
+            self.runtime.set_phase(Phase::Idle, None, None);
         }
     }
 
@@ -232,14 +232,14 @@ impl Lead {
     fn take_mail(&mut self) {
         // A second look is needed after notifications were asked for; more are a matter of luck.
         for _ in 0..3 {
-            if self.desk.has_unread() {
-                self.desk.set_phase(Phase::Working, None, None);
-                if let Err(error) = self.desk.take_mail() {
+            if self.runtime.has_unread() {
+                self.runtime.set_phase(Phase::Working, None, None);
+                if let Err(error) = self.runtime.take_mail() {
                     self.problem(format!("The lead's mail cannot be taken: {error}"));
                 }
                 self.tell_of_mail();
             }
-            match self.desk.settle() {
+            match self.runtime.settle() {
                 Ok(settled) => {
                     self.watch.wake_at = settled.wake_at;
                     if !settled.look_again {
@@ -257,7 +257,7 @@ impl Lead {
     }
 
     fn tell_of_mail(&mut self) {
-        let letters = self.desk.waiting_letters();
+        let letters = self.runtime.waiting_letters();
         let waking = letters.iter().filter(|letter| wakes(letter));
         let newest = waking.map(|letter| letter.number).max();
         if !letters.is_empty() {
@@ -270,8 +270,8 @@ impl Lead {
     fn look_at_roster(&mut self, at: Instant) {
         if self.state.next_roster.is_none_or(|due| due <= at) {
             self.state.next_roster = Some(at + ROSTER_EVERY);
-            self.watch.check(&self.desk);
-            let rev = self.desk.team().roster().ok().map(|roster| roster.rev);
+            self.watch.check(&self.runtime);
+            let rev = self.runtime.team().roster().ok().map(|roster| roster.rev);
             if rev != self.state.roster_rev {
                 self.state.roster_rev = rev;
                 self.inspect();
@@ -286,13 +286,13 @@ impl Lead {
         let restart = self.state.care.next();
         let restart = restart.map(|at| Instant::now() + at.since(now()));
         let times = [
-            self.life.wake_at(),
+            self.incarnation.wake_at(),
             self.deadline,
             self.state.abandon_at,
             self.state.next_roster,
             self.state.next_inspection,
             self.watch.wake_at.filter(|_| self.seat.is_free()),
-            restart.filter(|_| !self.life.is_leaving()),
+            restart.filter(|_| !self.incarnation.is_leaving()),
         ];
         let soonest = times.into_iter().flatten().min();
         soonest.unwrap_or_else(|| Instant::now() + ROSTER_EVERY)

@@ -1,10 +1,10 @@
 //! Shutting the team down, and saying how each member ended.
 
-use coordination::{ShutdownLimits, ShutdownOutcome};
-use crew::{Ended, LastWish, shut_down_all, views};
-use dealings::Me;
+use processes::{Ended, LastWish, shut_down_all, views};
 use protocol::{Party, Request, Subject};
+use rules::{ShutdownLimits, ShutdownOutcome};
 use std::time::Duration;
+use team::Actor;
 use teamdir::TeamDir;
 
 /// Why a leaving lead asks everybody to end.
@@ -28,7 +28,7 @@ const HURRIED: ShutdownLimits = ShutdownLimits {
 /// started.
 pub(crate) fn gracefully(
     team: &TeamDir,
-    me: &Me,
+    me: &Actor,
     patience: Duration,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
@@ -41,7 +41,7 @@ pub(crate) fn gracefully(
 }
 
 /// Ends everybody with signals.
-pub(crate) fn now(team: &TeamDir, me: &Me) -> Vec<String> {
+pub(crate) fn now(team: &TeamDir, me: &Actor) -> Vec<String> {
     let wish = LastWish {
         reason: FAREWELL.to_owned(),
         timeout: Duration::ZERO,
@@ -52,7 +52,7 @@ pub(crate) fn now(team: &TeamDir, me: &Me) -> Vec<String> {
 
 fn all(
     team: &TeamDir,
-    me: &Me,
+    me: &Actor,
     wish: &LastWish,
     limits: ShutdownLimits,
     stop: &(dyn Fn() -> bool + Sync),

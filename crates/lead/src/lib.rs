@@ -6,7 +6,7 @@
 //! and reads (`console.rs`); a team, whose deaths, requests and shutdowns somebody has to mind; and
 //! an end, which always comes.
 //!
-//! What to do when is decided by two state machines without any I/O, `life` (turns, waiting,
+//! What to do when is decided by two state machines without any I/O, `incarnation` (turns, waiting,
 //! leaving) and `care` (who is brought back when). The loop in `lead` waits for whatever can happen
 //! and tells them. Everything that waits for files, locks or processes is a job on a thread of its
 //! own that ends with a report, so that nothing keeps the loop from hearing Ctrl-C.
@@ -20,17 +20,17 @@
 //! **Invariants:** one lead per folder; a lead that was told to leave ends; nothing that was typed
 //! is lost while it runs; the folder alone says what the next lead needs to know.
 
-mod care;
-mod clerk;
 mod console;
 mod hooks;
 mod inspect;
 mod jobs;
 mod lead;
 mod leave;
-mod life;
+mod machine;
+mod mail_handler;
 mod model;
 mod prompt;
+mod restarts;
 mod run;
 mod show;
 mod turn;

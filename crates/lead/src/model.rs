@@ -1,11 +1,11 @@
 //! Which model the lead thinks with.
 
+use budget::{BudgetedModel, MemberBudget};
 use config::{Config, price_source};
-use desk::Desk;
 use llm::choice::{BuildError, ChoiceError, ChosenBy};
 use llm::{ClientOptions, Model, ModelChoice, Variables, choose, parse_dotenv};
+use member::MemberRuntime;
 use protocol::Recipient;
-use purse::{Purse, PursedModel};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,15 +66,15 @@ pub(crate) fn build(
 
 impl Chosen {
     /// The same model, which keeps to the team's budget.
-    pub(crate) fn within_budget(mut self, desk: &Desk, variables: Variables) -> Self {
-        let team = desk.team();
+    pub(crate) fn within_budget(mut self, runtime: &MemberRuntime, variables: Variables) -> Self {
+        let team = runtime.team();
         let prices = price_source(team.workspace(), variables, Variables::get);
         let (name, source) = (self.model.name().to_owned(), Arc::clone(&prices));
-        desk.price_with(Box::new(move |usage| {
+        runtime.price_with(Box::new(move |usage| {
             source().of(&name).map(|price| price.cost(usage))
         }));
-        let purse = Purse::new(team, &Recipient::Lead, desk.life(), prices);
-        self.model = Arc::new(PursedModel::new(self.model, purse));
+        let budget = MemberBudget::new(team, &Recipient::Lead, runtime.incarnation(), prices);
+        self.model = Arc::new(BudgetedModel::new(self.model, budget));
         self
     }
 }

@@ -1,9 +1,9 @@
 //! What the lead's model is told besides its conversation.
 
-use crew::views;
+use processes::views;
 use protocol::{Request, Subject, TaskStatus};
+use team_tools::member_line;
 use teamdir::TeamDir;
-use teamtools::member_line;
 
 /// How many tasks and requests a reminder names.
 const MOST: usize = 30;
@@ -63,7 +63,7 @@ fn members(team: &TeamDir) -> Vec<String> {
 }
 
 fn requests(team: &TeamDir) -> Vec<String> {
-    let pending = match dealings::pending(team) {
+    let pending = match team::pending(team) {
         Ok(pending) => pending,
         Err(error) => return vec![format!("The requests cannot be looked at: {error}")],
     };
@@ -86,7 +86,7 @@ pub(crate) fn request_words(request: &Request) -> String {
 }
 
 fn tasks(team: &TeamDir) -> Vec<String> {
-    let board = match dealings::list(team) {
+    let board = match team::list(team) {
         Ok(look) => look.board,
         Err(error) => return vec![format!("The board cannot be looked at: {error}")],
     };

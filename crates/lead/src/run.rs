@@ -1,25 +1,25 @@
 //! Setting the lead up, and taking it down.
 
-use crate::clerk::LeadClerk;
 use crate::console::{Console, Input, Mode, Said, Surroundings};
-use crate::hooks::{LeadHooks, LeadSeat};
+use crate::hooks::{LeadHandle, LeadHooks};
 use crate::jobs::Jobs;
 use crate::lead::{Finish, Lead, State};
-use crate::life::{Life, Plan};
+use crate::machine::{LeadMachine, Plan};
+use crate::mail_handler::LeadMailHandler;
 use crate::model::{self, Chosen, ModelError};
 use crate::turn::{Seat, Worker};
 use crate::watch::{Signals, Watch};
+use agent::Limits;
 use agent::{Agent, Settings};
 use config::ConfigError;
-use context::Limits;
-use crew::{NoTeammate, Programs};
-use desk::{Desk, DeskError, DeskHost, Memory};
+use member::{MemberRuntime, Recovered, RuntimeError, RuntimeHost};
+use processes::{NoTeammate, Programs};
 use protocol::Recipient;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use team_tools::{TeamContext, lead_tools};
 use teamdir::{JoinError, PathError, PostError, TeamDir};
-use teamtools::{TeamContext, lead_tools};
 use tokio::sync::mpsc::Receiver;
 use tools::{
     Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Policy, PolicyError, Registry,
@@ -76,7 +76,7 @@ pub enum RunError {
     },
     /// The lead's place cannot be taken.
     #[error(transparent)]
-    Desk(DeskError),
+    MemberRuntime(RuntimeError),
     /// There is no model.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -110,9 +110,9 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     let chosen = model::build(options.model.as_deref(), &config, &variables)?;
     let policy = Policy::with_changes(variables.get("TEAM_POLICY").unwrap_or_default())?;
     let programs = Programs::find()?;
-    let (desk, memory) = open(team)?;
-    let chosen = chosen.within_budget(&desk, variables);
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let (runtime, memory) = open(team)?;
+    let chosen = chosen.within_budget(&runtime, variables);
+    let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let mode = Mode::choose(options.prompt.is_some());
@@ -121,28 +121,33 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         team,
         options,
         mode,
-        desk: &desk,
+        runtime: &runtime,
         console: &console,
         policy: &policy,
     };
-    let finish = runtime.block_on(parts.live(chosen, programs, memory, input));
-    runtime.shutdown_timeout(LAST_JOBS);
+    let finish = executor.block_on(parts.live(chosen, programs, memory, input));
+    executor.shutdown_timeout(LAST_JOBS);
     let ended = finish.map(|finish| close(&console, finish, options.return_answer));
     console.close();
-    let _ = desk.close();
+    let _ = runtime.close();
     ended
 }
 
-fn open(team: &TeamDir) -> Result<(Desk, Memory), RunError> {
-    let opened = Desk::open(team, &Recipient::Lead, false).map_err(|error| match error {
-        DeskError::Post(PostError::Join(holder @ JoinError::Held { .. })) => RunError::Held {
-            folder: team.layout().root().display().to_string(),
-            holder,
-        },
-        error @ (DeskError::Post(_) | DeskError::Memory(_)) => RunError::Desk(error),
-    })?;
-    // Nobody mourns a lead, so the next one speaks for it. The log only tells people.
-    let _ = crew::retell(team, &Recipient::Lead);
+fn open(team: &TeamDir) -> Result<(MemberRuntime, Recovered), RunError> {
+    let opened =
+        MemberRuntime::open(team, &Recipient::Lead, false).map_err(|error| match error {
+            RuntimeError::Post(PostError::Join(holder @ JoinError::Held { .. })) => {
+                RunError::Held {
+                    folder: team.layout().root().display().to_string(),
+                    holder,
+                }
+            }
+            error @ (RuntimeError::Post(_) | RuntimeError::Recovered(_)) => {
+                RunError::MemberRuntime(error)
+            }
+        })?;
+    // Nobody reaps a lead, so the next one speaks for it. The log only tells people.
+    let _ = processes::recover_events(team, &Recipient::Lead);
     Ok(opened)
 }
 
@@ -159,7 +164,7 @@ struct Parts<'a> {
     team: &'a TeamDir,
     options: &'a RunOptions,
     mode: Mode,
-    desk: &'a Desk,
+    runtime: &'a MemberRuntime,
     console: &'a Console,
     policy: &'a Policy,
 }
@@ -169,7 +174,7 @@ impl Parts<'_> {
         &self,
         chosen: Chosen,
         programs: Programs,
-        mut memory: Memory,
+        mut memory: Recovered,
         input: Receiver<Input>,
     ) -> Result<Finish, RunError> {
         let signals = Signals::listen()?;
@@ -178,29 +183,29 @@ impl Parts<'_> {
             speaker.notice(remark);
         }
         if !self.options.resume {
-            self.desk.begin_anew(&mut memory.conversation)?;
+            self.runtime.begin_anew(&mut memory.conversation)?;
         }
-        self.desk.employ(Box::new(LeadClerk {
+        self.runtime.employ(Box::new(LeadMailHandler {
             team: self.team.clone(),
             speaker: speaker.clone(),
         }));
-        self.desk.watch_board();
-        self.desk.watch_requests(true);
-        self.desk.announce();
-        let life = self.life(&memory);
+        self.runtime.watch_board();
+        self.runtime.watch_requests(true);
+        self.runtime.announce();
+        let incarnation = self.incarnation(&memory);
         let background = Background::new();
-        let (jobs, reports) = Jobs::new(self.team.clone(), self.desk.me(), programs.clone());
+        let (jobs, reports) = Jobs::new(self.team.clone(), self.runtime.me(), programs.clone());
         let registry = self.registry(&chosen, &programs, &background)?;
         let hooks = LeadHooks::new(self.team.clone(), speaker.clone(), jobs.reports());
         let agent = self.agent(chosen, registry, memory)?;
         let seat = Seat::Free(Box::new(Worker {
             agent: agent.with_background(background.clone()),
-            host: DeskHost::new(self.desk.clone(), hooks),
+            host: RuntimeHost::new(self.runtime.clone(), hooks),
         }));
         let timeout = self.options.timeout;
         let lead = Lead {
-            desk: self.desk.clone(),
-            life,
+            runtime: self.runtime.clone(),
+            incarnation,
             seat,
             background,
             speaker,
@@ -214,40 +219,40 @@ impl Parts<'_> {
         Ok(lead.live(input, signals).await)
     }
 
-    fn life(&self, memory: &Memory) -> Life {
+    fn incarnation(&self, memory: &Recovered) -> LeadMachine {
         let plan = Plan {
             mode: self.mode,
             keep: self.options.keep,
         };
         let unfinished = memory.conversation.is_waiting();
         let prompt = self.options.prompt.clone();
-        let mut life = Life::new(plan, prompt, unfinished, Instant::now());
+        let mut incarnation = LeadMachine::new(plan, prompt, unfinished, Instant::now());
         if self.options.resume && !memory.lost_commands.is_empty() {
             let lost: Vec<String> = memory
                 .lost_commands
                 .iter()
                 .map(|id| format!("[bg:{id}] stopped: it ended with the process that ran it"))
                 .collect();
-            life.mention(format!(
+            incarnation.mention(format!(
                 "<background-results>\n{}\n</background-results>",
                 lost.join("\n")
             ));
         }
-        life
+        incarnation
     }
 
     fn agent(
         &self,
         chosen: Chosen,
         registry: Registry,
-        memory: Memory,
+        memory: Recovered,
     ) -> Result<Agent, OpenWorkspaceError> {
         let layout = self.team.layout();
         let folder = self.team.workspace();
         let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
         let workspace = Workspace::open(folder, [protected.to_path_buf()])?;
         let output = OutputFolder::new(layout.member_outputs(&Recipient::Lead));
-        let owner = crew::mark_of(self.team, &Recipient::Lead);
+        let owner = processes::mark_of(self.team, &Recipient::Lead);
         let settings = Settings {
             limits: Limits::for_window(self.options.window),
             max_rounds: self.options.max_rounds,
@@ -272,10 +277,10 @@ impl Parts<'_> {
     ) -> Result<Registry, DuplicateTool> {
         let context = TeamContext {
             team: self.team.clone(),
-            me: self.desk.me(),
+            me: self.runtime.me(),
             role: "lead".to_owned(),
         };
-        let seat: Arc<dyn teamtools::Seat> = Arc::new(LeadSeat(self.desk.clone()));
+        let seat: Arc<dyn team_tools::Seat> = Arc::new(LeadHandle(self.runtime.clone()));
         let model = chosen.for_teammates.clone();
         lead_tools(&context, &seat, background, programs, model)
     }

@@ -2,22 +2,22 @@
 
 use crate::prompt::request_words;
 use crate::typed::{self, Command};
-use crew::{MemberView, views};
-use desk::Desk;
+use member::MemberRuntime;
+use processes::{MemberView, views};
 use protocol::{Recipient, RequestKind, RequestStatus, Tally};
+use team_tools::member_line;
 use teamdir::TeamDir;
-use teamtools::member_line;
 
 /// How many requests that are over are shown.
 const OLD_REQUESTS: usize = 5;
 
 /// The text for a command.
-pub(crate) fn show(command: Command, desk: &Desk) -> String {
-    let team = desk.team();
+pub(crate) fn show(command: Command, runtime: &MemberRuntime) -> String {
+    let team = runtime.team();
     match command {
         Command::Team => members(team),
-        Command::Inbox => inbox(desk),
-        Command::Tasks => match dealings::list(team) {
+        Command::Inbox => inbox(runtime),
+        Command::Tasks => match team::list(team) {
             Ok(look) => look.board.to_string(),
             Err(error) => error.to_string(),
         },
@@ -53,10 +53,10 @@ fn member(view: &MemberView) -> String {
     line
 }
 
-fn inbox(desk: &Desk) -> String {
-    let letters = desk.waiting_letters();
+fn inbox(runtime: &MemberRuntime) -> String {
+    let letters = runtime.waiting_letters();
     let shown = letters.iter().filter(|letter| letter.shown);
-    let lines: Vec<String> = shown.map(desk::Letter::words).collect();
+    let lines: Vec<String> = shown.map(member::MailItem::words).collect();
     match lines.is_empty() {
         true => "The lead has read all its mail.".to_owned(),
         false => lines.join("\n"),

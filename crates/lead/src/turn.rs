@@ -1,10 +1,10 @@
 //! The agent at its desk: idle, or busy with a turn.
 
 use crate::hooks::LeadHooks;
-use crate::life::End;
+use crate::machine::End;
 use agent::{Agent, Message, Outcome};
-use desk::DeskHost;
 use llm::CancellationToken;
+use member::RuntimeHost;
 use std::error::Error;
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::pin::Pin;
 /// An agent with its host.
 pub(crate) struct Worker {
     pub(crate) agent: Agent,
-    pub(crate) host: DeskHost<LeadHooks>,
+    pub(crate) host: RuntimeHost<LeadHooks>,
 }
 
 type Work = Pin<Box<dyn Future<Output = (Worker, End)>>>;

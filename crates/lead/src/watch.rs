@@ -1,6 +1,6 @@
 //! What the loop waits for besides its own jobs: news of files, and signals.
 
-use desk::Desk;
+use member::MemberRuntime;
 use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,8 +22,8 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Finds out how this desk hears of news. That can change while it runs.
-    pub(crate) fn check(&mut self, desk: &Desk) {
-        match (desk.descriptor(), &self.reports) {
+    pub(crate) fn check(&mut self, runtime: &MemberRuntime) {
+        match (runtime.descriptor(), &self.reports) {
             (Some(descriptor), None) => self.reports = readable(descriptor).ok(),
             (None, Some(_)) => self.reports = None,
             (Some(_), Some(_)) | (None, None) => {}

@@ -19,6 +19,7 @@
 
 #[macro_use]
 mod record;
+mod actor;
 mod budget;
 mod dead_letter;
 mod event;
@@ -37,6 +38,7 @@ mod task;
 mod time;
 mod version;
 
+pub use actor::Actor;
 pub use budget::{Allowance, Booking, Budget, Caps, Reservation};
 pub use dead_letter::DeadLetter;
 pub use event::{Event, EventKind, EventLine};

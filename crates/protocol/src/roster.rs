@@ -49,7 +49,7 @@ record! {
         /// After how many seconds of idleness it ends by itself.
         opt idle_timeout: u64 => "idle_timeout",
         /// The last life whose death was dealt with.
-        opt mourned: Incarnation => "mourned",
+        opt reaped: Incarnation => "reaped",
         /// When its policy brought it back of late.
         opt restarts: Vec<Timestamp> => "restarts",
         /// Why its policy brings it back no more.
@@ -233,7 +233,7 @@ impl Member {
             prompt_id: None,
             no_claim: None,
             idle_timeout: None,
-            mourned: None,
+            reaped: None,
             restarts: None,
             gave_up: None,
             extra: crate::Extra::new(),

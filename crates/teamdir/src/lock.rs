@@ -27,7 +27,7 @@ pub(crate) struct FileLock {
 
 /// When to make sure that the locked file is the one others see.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Care {
+enum Restarts {
     Always,
     AfterWaiting,
 }
@@ -54,16 +54,16 @@ pub enum LockError {
 impl FileLock {
     /// Takes the lock at `path`, waiting at most `wait` for others to give it up.
     pub(crate) fn acquire(path: &Path, wait: Duration) -> Result<Self, LockError> {
-        Self::take(path, wait, Care::Always)
+        Self::take(path, wait, Restarts::Always)
     }
 
     /// The same for appending, which is safe without a lock too: whether the file was deleted is
     /// only looked at after a wait, which spares most senders two system calls.
     pub(crate) fn acquire_to_append(path: &Path, wait: Duration) -> Result<Self, LockError> {
-        Self::take(path, wait, Care::AfterWaiting)
+        Self::take(path, wait, Restarts::AfterWaiting)
     }
 
-    fn take(path: &Path, wait: Duration, care: Care) -> Result<Self, LockError> {
+    fn take(path: &Path, wait: Duration, care: Restarts) -> Result<Self, LockError> {
         let started = Instant::now();
         let mut tries = 0;
         loop {
@@ -80,7 +80,7 @@ impl FileLock {
                 }
             }
             // Somebody may have deleted the file while we waited: then others lock another one.
-            let is_safe = care == Care::AfterWaiting && tries == 0;
+            let is_safe = care == Restarts::AfterWaiting && tries == 0;
             let held = if is_safe {
                 Some(0)
             } else {

@@ -30,9 +30,9 @@ pub struct MemberGuard {
     live: Mutex<LiveFile>,
 }
 
-/// The right to start, end or mourn a member's process. Dropping it gives it up.
+/// The right to start, end or reap a member's process. Dropping it gives it up.
 #[derive(Debug)]
-pub struct LifeLock {
+pub struct StartLock {
     _lock: FileLock,
 }
 
@@ -126,11 +126,11 @@ impl TeamDir {
         })
     }
 
-    /// Takes the lock for starting, ending or mourning a member's process, waiting at most `wait`
+    /// Takes the lock for starting, ending or reaping a member's process, waiting at most `wait`
     /// for whoever has it.
-    pub fn lock_life(&self, name: &AgentName, wait: Duration) -> Result<LifeLock, LockError> {
+    pub fn lock_start(&self, name: &AgentName, wait: Duration) -> Result<StartLock, LockError> {
         let lock = FileLock::acquire(&self.layout.life_lock(name), wait)?;
-        Ok(LifeLock { _lock: lock })
+        Ok(StartLock { _lock: lock })
     }
 
     /// Whether a member lives, by its lock.

@@ -1,5 +1,5 @@
 //! Putting right what is damaged: what can be read stays in its place, and the rest goes to the
-//! attic whole. **Invariant:** nothing is destroyed, and each file is changed under the lock that
+//! trash whole. **Invariant:** nothing is destroyed, and each file is changed under the lock that
 //! protects it, after another look.
 
 use crate::atomic;
@@ -66,12 +66,12 @@ pub enum MendError {
 }
 
 impl TeamDir {
-    /// Puts the dead letters into the attic. New ones begin a new file.
+    /// Puts the dead letters into the trash. New ones begin a new file.
     pub fn set_dead_letters_aside(&self) -> Result<Option<Mended>, MendError> {
         let path = self.layout.dead_letters();
         let lock = self.layout.dead_letters_lock();
         let _lock = FileLock::acquire(&lock, self.options.lock_wait)?;
-        Ok(self.to_attic(&path)?.map(gone_from_its_place))
+        Ok(self.to_trash(&path)?.map(gone_from_its_place))
     }
 
     /// Mends a task file that is none. A task whose decisive words can be read stays on the board
@@ -103,19 +103,19 @@ impl TeamDir {
         }))
     }
 
-    /// Puts a request file that is none into the attic. A part of a request decides nothing, so
+    /// Puts a request file that is none into the trash. A part of a request decides nothing, so
     /// none of it stays.
     pub fn set_request_aside(&self, path: &Path) -> Result<Option<Mended>, MendError> {
         let _lock = self.lock_requests()?;
         match requests::read(path) {
-            Err(RequestError::Invalid { .. }) => Ok(self.to_attic(path)?.map(gone_from_its_place)),
+            Err(RequestError::Invalid { .. }) => Ok(self.to_trash(path)?.map(gone_from_its_place)),
             Ok(_) | Err(RequestError::Unknown(_) | RequestError::Exists(_)) => Ok(None),
             Err(error @ (RequestError::Lock(_) | RequestError::File(_))) => Err(error.into()),
         }
     }
 
     /// Takes the lines that are no records out of a journal whose member does not run. They are kept
-    /// in the attic; the records stay, in their order.
+    /// in the trash; the records stay, in their order.
     pub fn mend_journal(&self, owner: &Recipient) -> Result<Option<Mended>, MendError> {
         // While we sit in its place nobody becomes the member and appends.
         let _seat = self.sit_in(owner).map_err(|error| match error {
@@ -146,12 +146,12 @@ impl TeamDir {
         }))
     }
 
-    /// Puts a folder into the attic that stands where a file should be. Nobody can have written to
+    /// Puts a folder into the trash that stands where a file should be. Nobody can have written to
     /// it as to a file.
     pub fn set_folder_aside(&self, path: &Path) -> Result<Option<Mended>, MendError> {
         let is_folder = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         match is_folder && path.starts_with(self.layout.root()) && path != self.layout.root() {
-            true => Ok(self.to_attic(path)?.map(gone_from_its_place)),
+            true => Ok(self.to_trash(path)?.map(gone_from_its_place)),
             false => Ok(None),
         }
     }

@@ -143,7 +143,7 @@ impl Layout {
         self.member_dir(owner).join("outputs")
     }
 
-    /// Held by whoever starts, ends or mourns the process of `name`.
+    /// Held by whoever starts, ends or reaps the process of `name`.
     pub(crate) fn life_lock(&self, name: &AgentName) -> PathBuf {
         self.members_dir().join(format!(".{name}.lock"))
     }
@@ -197,8 +197,8 @@ impl Layout {
     }
 
     /// Where things are kept that were in the way.
-    pub fn attic(&self) -> PathBuf {
-        self.root.join("attic")
+    pub fn trash(&self) -> PathBuf {
+        self.root.join("trash")
     }
 
     pub(crate) fn dead_letters_lock(&self) -> PathBuf {

@@ -3,8 +3,8 @@
 use crate::atomic;
 use crate::error::PathError;
 use crate::lock::LockError;
+use crate::pending_events;
 use crate::team::TeamDir;
-use crate::untold;
 use protocol::{Request, RequestFile, RequestId, RequestStatus};
 use std::ffi::OsStr;
 use std::io;
@@ -42,12 +42,17 @@ impl TeamDir {
         let path = self.layout.request(&request.id);
         // The exclusive creation needs no lock; that it is told of does.
         let lock = self.lock_requests()?;
-        let event = untold::made(request);
+        let event = pending_events::made(request);
         lock.announce(&event)?;
         if !atomic::create(&path, &encode(request), self.options.durability)? {
             return Err(RequestError::Exists(request.id.clone()));
         }
-        lock.tell([event].into_iter().chain(untold::ended(request)).collect());
+        lock.tell(
+            [event]
+                .into_iter()
+                .chain(pending_events::ended(request))
+                .collect(),
+        );
         Ok(())
     }
 
@@ -90,7 +95,7 @@ impl TeamDir {
         let before = self.request(id)?;
         let was_pending = before.status() == RequestStatus::Pending;
         let (after, outcome) = change(before)?;
-        let end = untold::ended(&after).filter(|_| was_pending);
+        let end = pending_events::ended(&after).filter(|_| was_pending);
         if let Some(end) = &end {
             lock.announce(end).map_err(RequestError::File)?;
         }

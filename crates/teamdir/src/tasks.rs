@@ -8,8 +8,8 @@ use crate::atomic;
 use crate::error::PathError;
 use crate::lock::LockError;
 use crate::paths::Layout;
+use crate::pending_events::{Telling, about};
 use crate::team::TeamDir;
-use crate::untold::{Telling, about};
 use protocol::{EventKind, Party, Task, TaskId};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -135,12 +135,12 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Puts a task's file into the attic, and returns where it is now. Its number is not given out
+    /// Puts a task's file into the trash, and returns where it is now. Its number is not given out
     /// again.
     pub(crate) fn set_aside(&self, id: TaskId) -> Result<Option<PathBuf>, TaskError> {
         let event = gone(id, "set_aside", Party::System);
         self.announce(std::slice::from_ref(&event))?;
-        let kept = self.team.to_attic(&self.team.layout.task(id))?;
+        let kept = self.team.to_trash(&self.team.layout.task(id))?;
         self.lock.tell(vec![event]);
         Ok(kept)
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use supervisor::{End, Finished, Job, Save, SaveWhen};
+use command::{End, Finished, Job, Save, SaveWhen};
 use tokio::sync::Notify;
 
 use crate::context::{ToolContext, random_id};
@@ -143,7 +143,7 @@ impl Background {
             let (inner, id, context) = (Arc::downgrade(&self.inner), id.clone(), context.clone());
             move |finished: Finished| finish(&inner, &id, &finished, seconds, &context)
         };
-        let job = supervisor::start(&spec, done);
+        let job = command::start(&spec, done);
         let mut state = self.lock();
         match job {
             Ok(job) => {

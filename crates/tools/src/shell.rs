@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use command::{Captured, End, Finished, Save, SaveWhen, Saved, Spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use supervisor::{Captured, End, Finished, Save, SaveWhen, Saved, Spec};
 
 use crate::context::{ToolContext, random_id};
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
@@ -44,7 +44,7 @@ impl Tool for Bash {
         let save = context.output.file(&format!("bash-{id}.txt"))?;
         let save = Save::new(save, SaveWhen::Large);
         let spec = spec(&args.command, &id, save, context).with_limit(limit(seconds));
-        let finished = supervisor::run(spec, &context.cancel).await;
+        let finished = command::run(spec, &context.cancel).await;
         let finished = finished.map_err(|error| ToolError::from_error(&error))?;
         Ok(report(&finished, seconds, context))
     }

@@ -23,7 +23,7 @@ impl Team {
     }
 
     /// Which life of a member was the last; 0 before the first.
-    pub(crate) fn life(&self, name: &str) -> u64 {
+    pub(crate) fn incarnation(&self, name: &str) -> u64 {
         let roster = self.team.roster().unwrap();
         let member = roster.member(&agent(name));
         member.map_or(0, |member| member.incarnation.0)
@@ -127,7 +127,7 @@ impl Team {
     #[track_caller]
     pub(crate) fn pending(&self, kind: RequestKind) -> Request {
         wait_for(&format!("a {} request", kind.as_str()), LIMIT, || {
-            let pending = dealings::pending(&self.team).unwrap();
+            let pending = team::pending(&self.team).unwrap();
             pending.into_iter().find(|request| request.kind() == kind)
         })
     }

@@ -56,7 +56,7 @@ impl Team {
     /// in its hands.
     #[track_caller]
     pub(crate) fn stop(&self, name: &str) -> u32 {
-        let pid = self.witness(name).holder().pid;
+        let pid = self.process(name).holder().pid;
         wait_until(&format!("{name} to stand still"), LIMIT, || {
             signal(pid, "STOP");
             wait_until("SIGSTOP to work", LIMIT, || is_stopped(pid));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use agent::{Agent, Conversation, Event, Outcome, Record, Settings, TurnError};
-use context::{Estimator, Limits, turns_bytes};
+use agent::{Estimator, Limits, turns_bytes};
 use llm::{Block, Detail, Model, ModelError, Request, Role, StopReason};
 
 use crate::support::{Answer, Echo, Stage, call, last_blocks, reply, say};

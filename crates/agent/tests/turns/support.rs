@@ -89,7 +89,7 @@ pub(crate) fn call(uses: &[(&str, &str, &str)]) -> Answer {
 
 /// Remembers all, and hands out what it was given.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct Recovered {
     pub(crate) records: Vec<Record>,
     pub(crate) archives: Vec<Vec<Turn>>,
     pub(crate) events: Vec<Event>,
@@ -102,7 +102,7 @@ pub(crate) struct Memory {
     pub(crate) room: Option<usize>,
 }
 
-impl Log for Memory {
+impl Log for Recovered {
     fn append(&mut self, record: &Record) -> Result<(), LogError> {
         if self.room.is_some_and(|room| self.records.len() >= room) {
             return Err(LogError::new("the disk is full"));
@@ -117,7 +117,7 @@ impl Log for Memory {
     }
 }
 
-impl Sources for Memory {
+impl Sources for Recovered {
     fn after_tools(&mut self) -> Vec<Message> {
         self.after_tools.pop_front().unwrap_or_default()
     }
@@ -127,7 +127,7 @@ impl Sources for Memory {
     }
 }
 
-impl Host for Memory {
+impl Host for Recovered {
     fn prompt(&mut self) -> Prompt {
         self.prompts += 1;
         Prompt {
@@ -218,7 +218,7 @@ impl Tool for Stubborn {
 pub(crate) struct Stage {
     pub(crate) agent: Agent,
     pub(crate) model: Arc<Fake>,
-    pub(crate) host: Memory,
+    pub(crate) host: Recovered,
     pub(crate) cancel: CancellationToken,
     pub(crate) context: ToolContext,
     _dir: TempDir,
@@ -255,7 +255,7 @@ impl Stage {
         Self {
             agent,
             model,
-            host: Memory::default(),
+            host: Recovered::default(),
             cancel: CancellationToken::new(),
             context,
             _dir: dir,

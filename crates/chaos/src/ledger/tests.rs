@@ -5,7 +5,7 @@ fn mark(verb: Verb, id: &str) -> Mark {
 }
 
 fn letter(number: usize) -> Mark {
-    mark(Verb::Letter, &format!("A-{number:06}"))
+    mark(Verb::MailItem, &format!("A-{number:06}"))
 }
 
 fn tried(number: usize, outcome: Outcome) -> Try {
@@ -178,12 +178,12 @@ fn tasks_are_done_once_by_their_last_owner() {
 fn whatever_is_left_lying_is_told() {
     let order = || ("m01".to_owned(), mark(Verb::Order, "A-000001"));
     let forgotten = balance(|facts| {
-        facts.orders.insert(order());
+        facts.options.insert(order());
     });
     assert_eq!(forgotten.stranded, 1);
     assert!(!forgotten.is_balanced());
     let obeyed = balance(|facts| {
-        facts.orders.insert(order());
+        facts.options.insert(order());
         facts.obeyed.insert(order());
     });
     assert!(obeyed.is_balanced());
@@ -192,8 +192,8 @@ fn whatever_is_left_lying_is_told() {
     let orphan = balance(|facts| facts.orphans.push("4711 sleep".to_owned()));
     assert_eq!(orphan.orphans, 1);
     assert!(!orphan.is_balanced());
-    let untold = balance(|facts| facts.history.push("files only: m01".to_owned()));
-    assert!(!untold.is_balanced());
+    let pending_events = balance(|facts| facts.history.push("files only: m01".to_owned()));
+    assert!(!pending_events.is_balanced());
     assert!(orphan.to_string().contains("NOT BALANCED"), "{orphan}");
     assert!(orphan.to_string().contains("4711 sleep"), "{orphan}");
 }

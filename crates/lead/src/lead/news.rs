@@ -2,7 +2,7 @@
 
 use super::{Inspecting, Lead};
 use crate::inspect::{Calm, Inspection};
-use crate::life::{Event, Rest};
+use crate::machine::{Event, Rest};
 use crate::prompt::request_words;
 use protocol::{AgentName, Request};
 
@@ -10,9 +10,9 @@ impl Lead {
     pub(super) fn inspected(&mut self, found: Inspection) {
         let again = self.state.inspection == Inspecting::Again;
         self.state.inspection = Inspecting::No;
-        for (name, witness) in found.witnesses {
-            self.state.watched.insert(name, witness.incarnation());
-            self.jobs.watch(witness);
+        for (name, process) in found.processes {
+            self.state.watched.insert(name, process.incarnation());
+            self.jobs.watch(process);
         }
         for lost in self.state.care.seen(found.dead) {
             self.jobs.give_up(lost);
@@ -42,7 +42,7 @@ impl Lead {
         let lines: Vec<String> = pending.iter().map(request_words).collect();
         let status = (!lines.is_empty()).then(|| format!("Pending: {}.", lines.join("; ")));
         // What a leaving lead asks is said by its answers.
-        if status != self.state.pending && !self.life.is_leaving() {
+        if status != self.state.pending && !self.incarnation.is_leaving() {
             if let Some(words) = &status {
                 self.speaker.notice(words);
             }
@@ -74,7 +74,7 @@ impl Lead {
 
     /// Whether a member failed while this lead ran. What was lost before is no result of this run.
     fn is_new_failure(&self, name: &AgentName) -> bool {
-        let life = self.state.failures.iter().find(|(other, _)| other == name);
-        life.is_none_or(|failure| !self.state.old_failures.contains(failure))
+        let incarnation = self.state.failures.iter().find(|(other, _)| other == name);
+        incarnation.is_none_or(|failure| !self.state.old_failures.contains(failure))
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn time() -> impl Strategy<Value = Timestamp> + Clone {
     (0..(1_i64 << 32) * 1_000_000).prop_map(Timestamp::from_micros)
 }
 
-pub(crate) fn life() -> impl Strategy<Value = Incarnation> + Clone {
+pub(crate) fn incarnation() -> impl Strategy<Value = Incarnation> + Clone {
     any::<u64>().prop_map(Incarnation)
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
         of(recipient()),
         of(message_id()),
     );
-    let when = (of(time()), of(life()), of(life()));
+    let when = (of(time()), of(incarnation()), of(incarnation()));
     (who, when, body(), extra()).prop_map(|(who, when, body, extra)| {
         let (id, from, to, in_reply_to) = who;
         let (timestamp, from_incarnation, to_incarnation) = when;
@@ -160,7 +160,7 @@ fn member() -> impl Strategy<Value = Member> {
         status
     ];
     let restart = select(vec![RestartPolicy::Never, RestartPolicy::OnFailure]);
-    let known = (name(), text(), status, life());
+    let known = (name(), text(), status, incarnation());
     let more = (
         of(text()),
         of(any::<bool>()),
@@ -173,14 +173,14 @@ fn member() -> impl Strategy<Value = Member> {
         of(message_id()),
         of(any::<bool>()),
         of(any::<u64>()),
-        of(life()),
+        of(incarnation()),
         of(vec(time(), 0..3)),
         of(text()),
     );
     (known, more, course, extra()).prop_map(|(known, more, course, extra)| {
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
-        let (prompt_id, no_claim, idle_timeout, mourned, restarts, gave_up) = course;
+        let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up) = course;
         Member {
             name,
             role,
@@ -195,7 +195,7 @@ fn member() -> impl Strategy<Value = Member> {
             prompt_id,
             no_claim,
             idle_timeout,
-            mourned,
+            reaped,
             restarts,
             gave_up,
             extra,
@@ -204,16 +204,23 @@ fn member() -> impl Strategy<Value = Member> {
 }
 
 pub(crate) fn roster() -> impl Strategy<Value = Roster> {
-    (text(), any::<u64>(), vec(member(), 0..4), life(), extra()).prop_map(
-        |(team_name, rev, members, lead_incarnation, extra)| Roster {
-            team_name: TeamName(team_name),
-            rev,
-            members,
-            lead_incarnation,
-            extra,
-            ..Roster::default()
-        },
+    (
+        text(),
+        any::<u64>(),
+        vec(member(), 0..4),
+        incarnation(),
+        extra(),
     )
+        .prop_map(
+            |(team_name, rev, members, lead_incarnation, extra)| Roster {
+                team_name: TeamName(team_name),
+                rev,
+                members,
+                lead_incarnation,
+                extra,
+                ..Roster::default()
+            },
+        )
 }
 
 fn history() -> impl Strategy<Value = TaskHistory> {
@@ -234,7 +241,13 @@ pub(crate) fn task() -> impl Strategy<Value = Task> {
     let priority = (0..=10_u8).prop_map(|value| Priority::new(value).unwrap());
     let ids = vec(any::<u64>().prop_map(TaskId), 0..4);
     let known = (any::<u64>(), text(), text(), status, ids);
-    let owned = (of(party()), of(life()), priority, of(text()), of(text()));
+    let owned = (
+        of(party()),
+        of(incarnation()),
+        priority,
+        of(text()),
+        of(text()),
+    );
     let rest = (of(time()), of(time()), vec(history(), 0..3), extra());
     (known, owned, rest).prop_map(|(known, owned, rest)| {
         let (id, subject, description, status, blocked_by) = known;
@@ -260,7 +273,7 @@ pub(crate) fn task() -> impl Strategy<Value = Task> {
 }
 
 fn ignored() -> impl Strategy<Value = IgnoredAnswer> {
-    let said = (of(sender()), of(life()), of(any::<bool>()));
+    let said = (of(sender()), of(incarnation()), of(any::<bool>()));
     (said, time(), text(), extra()).prop_map(|(said, at, why, extra)| {
         let (from, from_incarnation, approve) = said;
         IgnoredAnswer {
@@ -286,7 +299,13 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         answer.prop_map(RequestState::Rejected),
         (time(), text()).prop_map(|(at, reason)| RequestState::Expired { at, reason }),
     ];
-    let who = (request_id(), party(), of(life()), recipient(), of(life()));
+    let who = (
+        request_id(),
+        party(),
+        of(incarnation()),
+        recipient(),
+        of(incarnation()),
+    );
     let rest = (time(), of(time()), vec(ignored(), 0..3), extra());
     (who, subject, state, rest).prop_map(|(who, subject, state, rest)| {
         let (id, from, from_incarnation, to, to_incarnation) = who;
@@ -309,7 +328,7 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
 
 pub(crate) fn holder() -> impl Strategy<Value = Holder> {
     let process = (any::<u32>(), any::<u64>(), text(), text());
-    (process, life(), time(), extra()).prop_map(|(process, incarnation, since, extra)| {
+    (process, incarnation(), time(), extra()).prop_map(|(process, incarnation, since, extra)| {
         let (pid, start_time, boot_id, host) = process;
         Holder {
             pid,
@@ -341,7 +360,7 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
     ]);
     let activity = (text(), time(), extra());
     let activity = activity.prop_map(|(name, since, extra)| Activity { name, since, extra });
-    let known = (life(), phase, time(), of(waiting_for), of(text()));
+    let known = (incarnation(), phase, time(), of(waiting_for), of(text()));
     let doing = (of(activity), of(time()), of(any::<u64>()), of(tally()));
     (known, doing, extra()).prop_map(|(known, doing, extra)| {
         let (incarnation, phase, since, waiting_for, reason) = known;

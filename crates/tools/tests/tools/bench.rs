@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use command::{kill_survivors, survivors};
 use serde_json::Value;
-use supervisor::{kill_survivors, survivors};
 use tools::{
     Background, BackgroundRun, Bash, CheckBackground, Compact, EditFile, OutputFolder, ReadFile,
     Registry, ToolContext, ToolOutput, Workspace, WriteFile,

@@ -158,10 +158,10 @@ fn short_lives_delete_what_they_set_aside() {
 #[test]
 fn positions_of_deleted_files_are_forgotten_over_restarts() {
     let f = fixture(eager());
-    for life in 0..10 {
+    for incarnation in 0..10 {
         let mut post = f.post();
         for n in 0..10 {
-            f.send(&format!("{life}.{n}"), "x");
+            f.send(&format!("{incarnation}.{n}"), "x");
             assert_eq!(drain(&mut post).len(), 1);
         }
         assert_eq!(f.hidden_files(), 0);

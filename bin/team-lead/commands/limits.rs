@@ -1,0 +1,102 @@
+//! `limits`: what holds whatever a model asks, and letting stopped members go on.
+
+use crate::cli::Args;
+use crate::failure::Failure;
+use crate::out::print;
+use serde_json::json;
+use team::TellError;
+use teamdir::{TeamDir, now};
+
+/// Show the limits that hold whatever a model asks, or let stopped members go on.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead limits
+  team-lead limits reset
+
+Two agents that exchange too many messages within a minute cannot write to each other for a minute;
+the lead is told. `reset` lets them go on at once. Limits are set under [limits] in team.toml, and
+hold from the next spawn, run or up. They are for agents: what a person sends is not held up.
+
+With --json: {\"members\", \"working\", \"messages_per_minute\", \"message_bytes\", \"inbox_bytes\",
+\"stopped\": [[NAME, NAME]]}.")]
+pub(crate) struct Limits {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Show the limits, and who is stopped.
+    Show,
+    /// Let everybody write to everybody again.
+    Reset,
+}
+
+pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Limits) -> Result<(), Failure> {
+    match &wish.what {
+        None | Some(What::Show) => show(team, args),
+        Some(What::Reset) => reset(team, args),
+    }
+}
+
+fn reset(team: &TeamDir, args: &Args) -> Result<(), Failure> {
+    let stopped = team::reset_traffic(team)?;
+    let words: Vec<String> = stopped
+        .iter()
+        .map(|(a, b)| format!("{a} and {b} may write to each other again"))
+        .collect();
+    let words = match words.is_empty() {
+        true => "Nobody was stopped".to_owned(),
+        false => words.join("\n"),
+    };
+    args.confirm(&json!({ "stopped": stopped }), &words)
+}
+
+fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {
+    let limits = team.limits()?;
+    let now = now();
+    let pairs = team.traffic()?.pairs.into_iter();
+    let stopped = pairs.filter_map(|pair| {
+        let until = pair.stopped_until.filter(|until| *until > now)?;
+        Some((pair.a, pair.b, until.since(now).as_secs()))
+    });
+    let stopped: Vec<_> = stopped.collect();
+    if args.json {
+        let names: Vec<_> = stopped.iter().map(|(a, b, _)| (a, b)).collect();
+        let object = json!({
+            "members": limits.max_members(), "working": limits.working,
+            "messages_per_minute": limits.max_messages_per_minute(),
+            "message_bytes": limits.max_message_bytes(),
+            "inbox_bytes": limits.max_inbox_bytes(), "stopped": names,
+        });
+        return print(&object.to_string());
+    }
+    let working = limits
+        .working
+        .map_or("no limit".to_owned(), |most| most.to_string());
+    let mut lines = vec![
+        format!("members              {}", limits.max_members()),
+        format!("working              {working}"),
+        format!("messages_per_minute  {}", limits.max_messages_per_minute()),
+        format!("message_bytes        {}", limits.max_message_bytes()),
+        format!("inbox_bytes          {}", limits.max_inbox_bytes()),
+    ];
+    lines.extend(stopped.iter().map(|(a, b, left)| {
+        format!("{a} and {b} are stopped for {left} s more; next: team-lead limits reset")
+    }));
+    print(&lines.join("\n"))
+}
+
+impl From<TellError> for Failure {
+    fn from(error: TellError) -> Self {
+        let message = error.to_string();
+        match error {
+            TellError::Send(error) => error.into(),
+            TellError::Ledger(error) => error.into(),
+            TellError::TooLong { .. }
+            | TellError::TooOften { .. }
+            | TellError::InboxFull { .. } => Self::failed(message),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `spawn`: starting, waking or bringing back a teammate.
+
+use crate::caps::CapArgs;
+use crate::cli::{Args, open_or_create, workspace};
+use crate::commands::config::{load, settle};
+use crate::failure::{Failure, Kind};
+use crate::span;
+use anyhow::Context;
+use processes::{MemberSpec, NoTeammate, Programs, SpawnError, Spawned};
+use protocol::{AgentName, Caps, Recipient, RestartPolicy};
+use serde_json::json;
+use std::io::Read;
+use std::time::Duration;
+use team::Actor;
+use teamdir::TeamDir;
+
+/// Start, wake or bring back a teammate. It outlives this command.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead spawn alice coder --prompt 'Mend the parser, then tell bob.'
+  team-lead spawn bob tester --model openai:some-model --require-plan
+  team-lead spawn carol reviewer --exec './carol.py'
+
+The command returns when the teammate is ready, or says why it is not and leaves nothing behind.
+Where there is no team folder one is created. A teammate that is idle gets the prompt as its next
+work; one that is at work is left alone, and that is an error. One that has died or was shut down
+comes back with its conversation, its mail and its task. Without a prompt a teammate waits for
+mail or a task, and makes no call to its model until then.
+
+With --json: {\"name\", \"role\", \"spawned\": \"started\" or \"woken\", \"pid\", \"incarnation\",
+\"came_back\", \"prompt_sent\"}.")]
+pub(crate) struct Spawn {
+    /// Its name: letters, digits, _ and -.
+    name: String,
+    /// What it is for, in words.
+    role: String,
+    /// What it is to do first; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// The model it thinks with, as in anthropic:NAME, openai:NAME, offline or script:FILE.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// It changes nothing before a plan of its is approved.
+    #[arg(long)]
+    require_plan: bool,
+    /// Whether a running lead brings it back when its process dies.
+    #[arg(long, value_name = "POLICY", value_enum)]
+    restart: Option<Policy>,
+    /// The program that takes part in its place; its environment says who it is.
+    #[arg(long, value_name = "COMMAND")]
+    exec: Option<String>,
+    /// It takes no task from the board by itself.
+    #[arg(long)]
+    no_claim: bool,
+    /// It ends by itself after this long without work, in seconds or as in 10m.
+    #[arg(long, value_name = "S", value_parser = span::span)]
+    idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    caps: CapArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Policy {
+    Never,
+    OnFailure,
+}
+
+pub(crate) fn run(args: &Args, wish: &Spawn) -> Result<(), Failure> {
+    let spec = wish.spec()?;
+    // Before the folder: a missing program or a mistake in a file creates nothing.
+    let programs = Programs::find()?;
+    load(&workspace(args)?)?;
+    let team = open_or_create(args)?;
+    processes::repair(&team);
+    settle(&team)?;
+    let spawned = within_budget(&team, &spec.name, &wish.caps.caps(), || {
+        processes::spawn(&team, &Actor::user(), &spec, &programs)
+    })?;
+    let MemberSpec { name, role, .. } = &spec;
+    match spawned {
+        Spawned::Started {
+            pid,
+            incarnation,
+            came_back,
+        } => args.confirm(
+            &json!({
+                "name": name, "role": role, "spawned": "started", "pid": pid,
+                "incarnation": incarnation, "came_back": came_back,
+                "prompt_sent": spec.prompt.is_some(),
+            }),
+            &format!("Spawned '{name}' (role: {role})"),
+        ),
+        Spawned::Woken { prompt_sent } => {
+            let view = processes::view(&team, name)?;
+            let words = match prompt_sent {
+                true => format!("'{name}' was idle and has the prompt as its next work"),
+                false => format!("'{name}' is already there and idle"),
+            };
+            let object = json!({
+                "name": view.member.name, "role": view.member.role, "spawned": "woken",
+                "pid": view.holder.map(|holder| holder.pid),
+                "incarnation": view.member.incarnation,
+                "came_back": false, "prompt_sent": prompt_sent,
+            });
+            args.confirm(&object, &words)
+        }
+    }
+}
+
+/// Sets what a member may spend before it can spend anything. If it is not started its budget is as
+/// it was.
+fn within_budget(
+    team: &TeamDir,
+    name: &AgentName,
+    caps: &Caps,
+    spawn: impl FnOnce() -> Result<Spawned, SpawnError>,
+) -> Result<Spawned, Failure> {
+    if caps.is_empty() {
+        return Ok(spawn()?);
+    }
+    let known = team.roster()?.member(name).map(|known| known.name.clone());
+    let member = Recipient::Member(known.unwrap_or_else(|| name.clone()));
+    let before = team.budget()?.members.get(&member).cloned();
+    budget::change(team, Some(&member), caps)?;
+    let spawned = spawn();
+    if spawned.is_err() {
+        // Why it was not started matters more.
+        let _ = budget::put_back(team, &member, before);
+    }
+    Ok(spawned?)
+}
+
+impl Spawn {
+    fn spec(&self) -> Result<MemberSpec, Failure> {
+        let name = AgentName::new(&self.name)?;
+        Ok(MemberSpec {
+            prompt: self.prompt.as_deref().map(text).transpose()?,
+            model: self.model.clone(),
+            exec: self.exec.clone(),
+            require_plan: self.require_plan.then_some(true),
+            restart: self.restart.map(|policy| match policy {
+                Policy::Never => RestartPolicy::Never,
+                Policy::OnFailure => RestartPolicy::OnFailure,
+            }),
+            no_claim: self.no_claim.then_some(true),
+            idle_timeout: self.idle_timeout.map(|limit| limit.as_secs().max(1)),
+            ..MemberSpec::new(name, &self.role)
+        })
+    }
+}
+
+fn text(typed: &str) -> Result<String, Failure> {
+    if typed != "-" {
+        return Ok(typed.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("cannot read the prompt from standard input")?;
+    Ok(text)
+}
+
+impl From<NoTeammate> for Failure {
+    fn from(error: NoTeammate) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<SpawnError> for Failure {
+    fn from(error: SpawnError) -> Self {
+        let message = error.to_string();
+        match error {
+            SpawnError::Occupied { name, .. } => {
+                Self::new(Kind::Refused, message).hint(format!("team-lead send {name} TEXT"))
+            }
+            SpawnError::Launch { .. }
+            | SpawnError::Reap(_)
+            | SpawnError::Roster(_)
+            | SpawnError::File(_) => Self::failed(message),
+            SpawnError::StartGuard(_) => Self::new(Kind::Refused, message),
+            SpawnError::Full { .. } => {
+                Self::new(Kind::Refused, message).hint("team-lead config show")
+            }
+            SpawnError::Limits(error) => error.into(),
+            SpawnError::Send(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! `status`: the team as the files and the operating system show it.
+
+use crate::cli::Args;
+use crate::failure::{Failure, Kind};
+use crate::names;
+use crate::out::{plain, print};
+use crate::span::words as span;
+use budget::Sum;
+use processes::MemberView;
+use protocol::{
+    Activity, Budget, Holder, LiveState, Member, Money, Phase, Recipient, Tally, WaitingFor,
+};
+use rules::MemberState;
+use serde_json::{Value, json};
+use teamdir::{Liveness, TeamDir, now};
+
+/// Show the team: who lives, in which state, with how much unread mail.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead status
+  kill -9 $(team-lead status --pid alice)
+  team-lead status --json | jq -r '.members[] | select(.state == \"dead\") | .name'
+
+States: starting, working, waiting (for a plan, a background command, a rate limit or a budget),
+idle, hung (at work without a sign of life for ten minutes), failed, dead (its process is gone
+and it had not ended in good order), shutdown. Looking also repairs: the lead is told of a death
+that nobody has noticed, and tasks of the dead go back to the board.
+
+With --json: {\"team_name\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
+\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"tokens\", \"cost\", ...}]}.")]
+pub(crate) struct Status {
+    /// Print the process number of this member and nothing else.
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pid: Option<String>,
+}
+
+/// The lead's process and what it says of itself.
+struct Lead {
+    holder: Option<Holder>,
+    live: Option<LiveState>,
+    unread: usize,
+}
+
+pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Status) -> Result<(), Failure> {
+    let repairs = processes::repair(team);
+    for problem in &repairs.problems {
+        args.note(&format!("warning: {problem}"));
+    }
+    let views = processes::views(team)?;
+    if let Some(name) = &wish.pid {
+        return print(&pid(team, &views, name)?.to_string());
+    }
+    let lead = look_at_lead(team)?;
+    let team_name = &team.roster()?.team_name;
+    // What cannot be read is for `budget` and `costs` to complain about.
+    let budget = team.budget().unwrap_or_default();
+    if args.json {
+        let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
+        let lead = lead.as_ref().map(lead_as_json);
+        let status = json!({"team_name": team_name, "lead": lead, "members": members});
+        return print(&status.to_string());
+    }
+    let mut lines = vec![format!("Team: {}", plain(&team_name.0))];
+    if views.is_empty() {
+        lines.push("  no teammates yet; start one with `team-lead spawn NAME ROLE`".to_owned());
+    }
+    lines.extend(views.iter().map(|view| as_text(view, &budget)));
+    lines.push(
+        lead.as_ref()
+            .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
+    );
+    print(&lines.join("\n"))
+}
+
+/// The process of one member, or of the lead.
+fn pid(team: &TeamDir, views: &[MemberView], name: &str) -> Result<u32, Failure> {
+    let owner = names::recipient(&*team.roster()?, name)?;
+    let holder = match &owner {
+        Recipient::Lead => look_at_lead(team)?.and_then(|lead| lead.holder),
+        Recipient::Member(name) => {
+            let view = views.iter().find(|view| view.member.name == *name);
+            view.and_then(|view| view.holder.clone())
+        }
+    };
+    holder.map(|holder| holder.pid).ok_or_else(|| {
+        Failure::new(Kind::Refused, format!("'{owner}' does not run")).hint("team-lead status")
+    })
+}
+
+fn look_at_lead(team: &TeamDir) -> Result<Option<Lead>, Failure> {
+    let Liveness::Alive(holder) = team.liveness(&Recipient::Lead)? else {
+        return Ok(None);
+    };
+    let live = team.live_state(&Recipient::Lead)?;
+    Ok(Some(Lead {
+        // What an earlier lead left behind says nothing of this one.
+        live: live.filter(|live| {
+            let incarnation = holder.as_ref().map(|holder| holder.incarnation);
+            incarnation.is_none_or(|incarnation| live.incarnation == incarnation)
+        }),
+        holder,
+        unread: processes::unread(team, &Recipient::Lead)?,
+    }))
+}
+
+fn as_json(view: &MemberView, budget: &Budget) -> Value {
+    let Member { name, role, .. } = &view.member;
+    let live = view.live.as_ref();
+    let present = live.filter(|_| view.is_alive());
+    json!({
+        "name": name,
+        "role": role,
+        "status": view.member.status,
+        "state": view.state.word(),
+        "pid": view.holder.as_ref().map(|holder| holder.pid),
+        "incarnation": view.member.incarnation,
+        "restarts": view.member.incarnation.0.saturating_sub(1),
+        "since": present.map(|live| live.since),
+        "unread": view.unread,
+        "task": view.task,
+        "tokens": tokens(live),
+        "cost": cost(view, budget),
+        "reason": reason(view),
+        "waiting_for": present.and_then(|live| live.waiting_for),
+        "activity": present.and_then(|live| live.activity.as_ref()),
+        "usage": live.and_then(|live| live.usage.as_ref()),
+        "model": view.member.model,
+        "restart": view.member.restart,
+    })
+}
+
+fn lead_as_json(lead: &Lead) -> Value {
+    let live = lead.live.as_ref();
+    json!({
+        "pid": lead.holder.as_ref().map(|holder| holder.pid),
+        "incarnation": lead.holder.as_ref().map(|holder| holder.incarnation),
+        "state": live.map_or(Phase::Starting, |live| live.phase),
+        "since": live.map(|live| live.since),
+        "unread": lead.unread,
+        "tokens": tokens(live),
+    })
+}
+
+fn tokens(live: Option<&LiveState>) -> u64 {
+    let usage = live.and_then(|live| live.usage.as_ref());
+    usage.map_or(0, Tally::tokens)
+}
+
+/// What a member has cost, if that is known of any of its calls.
+fn cost(view: &MemberView, budget: &Budget) -> Option<Money> {
+    let member = Recipient::Member(view.member.name.clone());
+    let sum = Sum::of(budget, Some(&member));
+    (sum.unpriced < sum.calls).then_some(sum.cost)
+}
+
+/// Why it is as it is, where there is something to say.
+fn reason(view: &MemberView) -> Option<&str> {
+    let words = match &view.state {
+        MemberState::Failed { reason, .. } => Some(reason.as_str()),
+        MemberState::Waiting { .. } => view.live.as_ref().and_then(|live| live.reason.as_deref()),
+        MemberState::Starting { .. }
+        | MemberState::Working { .. }
+        | MemberState::Idle { .. }
+        | MemberState::Hung { .. }
+        | MemberState::Dead { .. }
+        | MemberState::Shutdown => None,
+    };
+    words.filter(|words| !words.is_empty())
+}
+
+fn as_text(view: &MemberView, budget: &Budget) -> String {
+    let Member { name, role, .. } = &view.member;
+    let mut parts = vec![state_words(view)];
+    if let Some(holder) = &view.holder {
+        parts.push(format!("process {}", holder.pid));
+    }
+    parts.push(format!("life {}", view.member.incarnation));
+    if let MemberState::Idle { since } = view.state {
+        parts.push(format!("for {}", span(now().since(since))));
+    }
+    parts.push(format!("{} unread", view.unread));
+    if let Some(task) = view.task {
+        parts.push(format!("task #{task}"));
+    }
+    parts.extend(token_words(tokens(view.live.as_ref())));
+    let cost = cost(view, budget).filter(|cost| *cost > Money::default());
+    parts.extend(cost.map(|cost| cost.to_string()));
+    format!("  {name} ({}): {}", plain(role), parts.join(", "))
+}
+
+fn lead_as_text(lead: &Lead) -> String {
+    let phase = lead
+        .live
+        .as_ref()
+        .map_or(Phase::Starting, |live| live.phase);
+    let word = match phase {
+        Phase::Starting => "starting",
+        Phase::Working => "working",
+        Phase::Waiting => "waiting",
+        Phase::Idle => "idle",
+        Phase::Failed => "failed",
+        Phase::Shutdown => "ending",
+    };
+    let mut parts = vec![word.to_owned()];
+    if let Some(holder) = &lead.holder {
+        parts.push(format!("process {}", holder.pid));
+        parts.push(format!("life {}", holder.incarnation));
+    }
+    parts.push(format!("{} unread", lead.unread));
+    parts.extend(token_words(tokens(lead.live.as_ref())));
+    format!("Lead: {}", parts.join(", "))
+}
+
+/// The state with what makes it understandable.
+fn state_words(view: &MemberView) -> String {
+    let word = view.state.word();
+    match &view.state {
+        MemberState::Working { activity, since } => match activity {
+            Some(activity) => format!("{word}, {}", doing(activity)),
+            None => format!("{word} for {}", span(now().since(*since))),
+        },
+        MemberState::Waiting { what, since } => {
+            let what = what.map_or("", |what| match what {
+                WaitingFor::Plan => " for a decision on its plan",
+                WaitingFor::Background => " for a background command",
+                WaitingFor::RateLimit => " for its model's rate limit",
+                WaitingFor::Budget => " for more budget",
+                WaitingFor::Turn => " for its turn",
+            });
+            let reason = reason(view).map(|words| format!(" ({})", plain(words)));
+            let reason = reason.unwrap_or_default();
+            format!("{word}{what}{reason} for {}", span(now().since(*since)))
+        }
+        MemberState::Hung {
+            silent_for,
+            activity,
+        } => {
+            let place = activity.as_ref().map(|a| format!(" in {}", plain(&a.name)));
+            let place = place.unwrap_or_default();
+            format!("{word}{place}, no sign of life for {}", span(*silent_for))
+        }
+        MemberState::Failed { reason, .. } if !reason.is_empty() => {
+            format!("{word} ({})", plain(reason))
+        }
+        MemberState::Starting { .. }
+        | MemberState::Idle { .. }
+        | MemberState::Failed { .. }
+        | MemberState::Dead { .. }
+        | MemberState::Shutdown => word.to_owned(),
+    }
+}
+
+fn doing(activity: &Activity) -> String {
+    let for_how_long = span(now().since(activity.since));
+    format!("{} for {for_how_long}", plain(&activity.name))
+}
+
+/// A number of tokens as people read it, if there are any.
+fn token_words(tokens: u64) -> Option<String> {
+    Some(match tokens {
+        0 => return None,
+        1..1_000 => format!("{tokens} tokens"),
+        1_000..1_000_000 => format!("{:.1}k tokens", tokens as f64 / 1e3),
+        _ => format!("{:.1}M tokens", tokens as f64 / 1e6),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{AgentName, Incarnation, TaskId, Timestamp};
+    use std::time::Duration;
+
+    fn view(state: MemberState) -> MemberView {
+        let mut member = Member::new(AgentName::new("alice").unwrap(), "coder");
+        member.incarnation = Incarnation(2);
+        MemberView {
+            member,
+            state,
+            holder: None,
+            live: None,
+            unread: 0,
+            task: None,
+        }
+    }
+
+    fn shown(view: &MemberView) -> String {
+        as_text(view, &Budget::default())
+    }
+
+    #[test]
+    fn a_line_says_what_a_member_does_and_since_when() {
+        let activity = Activity {
+            name: "bash".into(),
+            since: now(),
+            extra: protocol::Extra::new(),
+        };
+        let mut working = view(MemberState::Working {
+            activity: Some(activity),
+            since: now(),
+        });
+        working.task = Some(TaskId(3));
+        let mut live = LiveState::new(Incarnation(2), Phase::Working, now());
+        let usage: Tally = serde_json::from_value(json!({"input": 1200, "output": 34})).unwrap();
+        live.usage = Some(usage);
+        working.live = Some(live);
+        let text = shown(&working);
+        assert!(
+            text.starts_with("  alice (coder): working, bash for "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(", life 2, 0 unread, task #3, 1.2k tokens"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn hung_and_working_and_dead_are_different_lines() {
+        let hung = shown(&view(MemberState::Hung {
+            silent_for: Duration::from_secs(700),
+            activity: None,
+        }));
+        assert!(hung.contains("hung, no sign of life for"), "{hung}");
+        let failed = shown(&view(MemberState::Failed {
+            reason: "no key\x1b[2J".into(),
+            since: Some(Timestamp::from_secs(1)),
+        }));
+        assert!(failed.contains("failed (no key\u{fffd}[2J)"), "{failed}");
+        let incarnation = Incarnation(2);
+        let dead = shown(&view(MemberState::Dead { incarnation }));
+        assert_eq!(dead, "  alice (coder): dead, life 2, 0 unread");
+    }
+
+    #[test]
+    fn tokens_are_counted_as_people_do() {
+        assert_eq!(token_words(0), None);
+        assert_eq!(token_words(999).unwrap(), "999 tokens");
+        assert_eq!(token_words(2_500_000).unwrap(), "2.5M tokens");
+    }
+}

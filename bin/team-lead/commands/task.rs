@@ -1,0 +1,87 @@
+//! `task`: the board, for people and scripts.
+
+mod args;
+mod change;
+mod graph;
+mod look;
+
+use crate::cli::{Args, open, open_or_create};
+use crate::failure::{Failure, Kind};
+use protocol::TaskId;
+use team::BoardError;
+
+/// The task board: create, list, show, change, claim and finish tasks.
+#[derive(clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  team-lead task create 'Write the parser' --priority 8
+  team-lead task create 'Test the parser' --blocked-by 1 --role tester
+  team-lead task list
+  team-lead task complete 1 --result 'See src/parser.rs.'
+  team-lead task graph --format dot | dot -Tsvg > tasks.svg
+
+Idle teammates claim ready tasks by themselves: the highest priority first, then the lowest number.
+With --json each of these prints the task as in its file; list prints {\"tasks\": [...]}."
+)]
+pub(crate) struct Task {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    Create(args::Create),
+    #[command(visible_alias = "ls")]
+    List(args::List),
+    #[command(visible_alias = "get")]
+    Show(args::Show),
+    Update(args::Update),
+    Claim(args::Claim),
+    Release(args::Release),
+    #[command(visible_alias = "done")]
+    Complete(args::Complete),
+    Delete(args::Delete),
+    Graph(args::Graph),
+}
+
+pub(crate) fn run(args: &Args, task: &Task) -> Result<(), Failure> {
+    // The first goal may be there before anybody who works on it.
+    let begins = matches!(task.verb, Verb::Create(_));
+    let team = &if begins {
+        open_or_create(args)?
+    } else {
+        open(args)?
+    };
+    // Whoever looks at the board takes back first what the dead still hold.
+    processes::repair(team);
+    match &task.verb {
+        Verb::Create(create) => change::create(team, args, create),
+        Verb::List(list) => look::list(team, args, list),
+        Verb::Show(show) => look::show(team, args, show),
+        Verb::Update(update) => change::update(team, args, update),
+        Verb::Claim(claim) => change::claim(team, args, claim),
+        Verb::Release(release) => change::release(team, args, release),
+        Verb::Complete(complete) => change::complete(team, args, complete),
+        Verb::Delete(delete) => change::delete(team, args, delete),
+        Verb::Graph(graph) => graph::show(team, args, graph),
+    }
+}
+
+/// The board's words as a failure of a command about the task `id`.
+fn explain(error: &BoardError, id: Option<TaskId>) -> Failure {
+    let message = error.to_string();
+    match (error, id) {
+        (BoardError::NotFound(_), _) => {
+            Failure::new(Kind::UnknownTask, message).hint("team-lead task list")
+        }
+        (error, Some(id)) if error.is_refusal() => {
+            Failure::new(Kind::Refused, message).hint(format!("team-lead task show {id}"))
+        }
+        (error, None) if error.is_refusal() => {
+            Failure::new(Kind::Refused, message).hint("team-lead task list")
+        }
+        (_, _) => Failure::failed(message),
+    }
+}

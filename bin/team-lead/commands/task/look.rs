@@ -1,0 +1,111 @@
+//! Listing tasks, and showing one.
+
+use super::{args as typed, explain};
+use crate::cli::Args;
+use crate::failure::Failure;
+use crate::out::{indented, plain, print};
+use crate::span;
+use protocol::{Task, TaskHistory, TaskId, TaskStatus, Timestamp};
+use rules::board;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use teamdir::TeamDir;
+
+pub(super) fn list(team: &TeamDir, args: &Args, wish: &typed::List) -> Result<(), Failure> {
+    let look = team::list(team)?;
+    for error in &look.broken {
+        args.note(&format!("warning: {error}"));
+    }
+    let wanted = |task: &&Task| wish.status.is_none_or(|status| status == task.status);
+    let tasks: Vec<&Task> = look.board.tasks().filter(wanted).collect();
+    if args.json {
+        let ready: BTreeSet<TaskId> = look.board.ready().iter().map(|task| task.id).collect();
+        let tasks: Vec<Value> = tasks
+            .into_iter()
+            .map(|task| with_ready(task, ready.contains(&task.id)))
+            .collect();
+        return print(&json!({"tasks": tasks}).to_string());
+    }
+    if tasks.is_empty() {
+        return print("No tasks.");
+    }
+    let lines = tasks
+        .into_iter()
+        .map(|task| board::line(task, &look.board.open_blockers(task)));
+    print(&lines.collect::<Vec<String>>().join("\n"))
+}
+
+pub(super) fn show(team: &TeamDir, args: &Args, wish: &typed::Show) -> Result<(), Failure> {
+    let task = team::get(team, wish.id);
+    let task = task.map_err(|error| explain(&error, Some(wish.id)))?;
+    if args.json {
+        return print(&json!(task).to_string());
+    }
+    let board = team::list(team)?.board;
+    print(&describe(
+        &task,
+        &board.open_blockers(&task),
+        teamdir::now(),
+    ))
+}
+
+fn with_ready(task: &Task, ready: bool) -> Value {
+    let mut value = json!(task);
+    value["ready"] = json!(ready);
+    value
+}
+
+fn describe(task: &Task, open: &[TaskId], now: Timestamp) -> String {
+    let mut lines = vec![plain(&board::line(task, open))];
+    lines.push(format!("  status: {}", status(task)));
+    lines.push(format!("  priority: {}", task.priority.get()));
+    if let Some(role) = &task.role {
+        lines.push(format!("  role: {}", plain(role)));
+    }
+    if !task.blocked_by.is_empty() {
+        let shown = |id: &TaskId| {
+            let state = if open.contains(id) { "open" } else { "done" };
+            format!("#{id} ({state})")
+        };
+        let after: Vec<String> = task.blocked_by.iter().map(shown).collect();
+        lines.push(format!("  after: {}", after.join(", ")));
+    }
+    for (title, text) in [
+        ("description", Some(&task.description)),
+        ("result", task.result.as_ref()),
+    ] {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            lines.push(format!("  {title}:\n{}", indented(text)));
+        }
+    }
+    if !task.history.is_empty() {
+        lines.push("  history:".to_owned());
+        lines.extend(task.history.iter().map(|line| entry(line, now)));
+    }
+    lines.join("\n")
+}
+
+fn status(task: &Task) -> String {
+    let word = task.status.as_str();
+    match (&task.owner.0, task.owner_incarnation, task.status) {
+        (None, _, _) => word.to_owned(),
+        (Some(owner), Some(incarnation), TaskStatus::InProgress) => {
+            format!("{word}, by {owner} in life {incarnation}")
+        }
+        (Some(owner), _, TaskStatus::Pending) => format!("{word}, set aside for {owner}"),
+        (Some(owner), _, TaskStatus::InProgress | TaskStatus::Completed) => {
+            format!("{word}, by {owner}")
+        }
+    }
+}
+
+/// One line of the history.
+fn entry(line: &TaskHistory, now: Timestamp) -> String {
+    let ago = span::words(now.since(line.at));
+    let action = plain(&line.action).replace('\n', " ");
+    let words = format!("    {ago} ago: {action} by {}", line.by);
+    match &line.note {
+        Some(note) => format!("{words}: {}", plain(note).replace('\n', "\n      ")),
+        None => words,
+    }
+}

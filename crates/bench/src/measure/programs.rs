@@ -1,0 +1,104 @@
+//! The real programs, as a user runs them, away from the models of this machine.
+
+use anyhow::{Context as _, ensure};
+use protocol::{Phase, Recipient};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use teamdir::{Liveness, TeamDir};
+use test_support::{Worker, wait_until};
+
+/// How long a step of a real team may take on a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A program that was built beside this one.
+pub(super) fn beside(name: &str) -> anyhow::Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    ensure!(
+        path.exists(),
+        "{} is not there: build it with `cargo build --release --bins`",
+        path.display()
+    );
+    Ok(path)
+}
+
+/// A command of `team-lead` in a folder, whose model is at `address`.
+pub(super) fn team_lead(dir: &Path, address: &str, words: &[&str]) -> anyhow::Result<Command> {
+    let mut command = Command::new(beside("team-lead")?);
+    command.args(words).current_dir(dir);
+    clean(&mut command);
+    command
+        .env("TEAM_MODEL", "anthropic:bench")
+        .env("ANTHROPIC_API_KEY", "none")
+        .env("ANTHROPIC_BASE_URL", address)
+        .env("TEAM_READY_TIMEOUT", "120")
+        .env("HOME", dir.join("home"));
+    Ok(command)
+}
+
+/// Takes away what the environment says of models.
+pub(super) fn clean(command: &mut Command) {
+    for variable in [
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "MODEL_ID",
+        "TEAM_MODEL",
+        "TEAM_FSYNC",
+    ] {
+        command.env_remove(variable);
+    }
+}
+
+/// Runs a command that has to succeed, and returns what it prints.
+pub(super) fn verb(dir: &Path, address: &str, words: &[&str]) -> anyhow::Result<String> {
+    let output = team_lead(dir, address, words)?
+        .stdin(Stdio::null())
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "team-lead {words:?} ended with {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Starts a lead that waits for what it is told.
+pub(super) fn start_lead(dir: &Path, address: &str) -> anyhow::Result<Worker> {
+    let mut command = team_lead(dir, address, &["run", "--quiet", "--keep"])?;
+    let worker = Worker::spawn(command.stderr(Stdio::null())).context("start team-lead run")?;
+    Ok(worker)
+}
+
+/// Waits until a living member, or the lead, says that it is in this phase.
+pub(super) fn wait_for_phase(team: &TeamDir, owner: &Recipient, phase: Phase) {
+    wait_until(&format!("{owner} to be {phase:?}"), PATIENCE, || {
+        let incarnation = match team.liveness(owner) {
+            Ok(Liveness::Alive(Some(holder))) => holder.incarnation,
+            Ok(Liveness::Alive(None) | Liveness::Gone(_)) | Err(_) => return false,
+        };
+        let state = team.live_state(owner).ok().flatten();
+        state.is_some_and(|state| state.incarnation == incarnation && state.phase == phase)
+    });
+}
+
+/// The process of a member, ready to be killed.
+pub(super) struct Victim(rustix::fd::OwnedFd);
+
+impl Victim {
+    pub(super) fn of(team: &TeamDir, owner: &Recipient) -> anyhow::Result<Self> {
+        let Liveness::Alive(Some(holder)) = team.liveness(owner)? else {
+            anyhow::bail!("{owner} does not live");
+        };
+        let pid = Pid::from_raw(holder.pid.cast_signed()).context("a process id")?;
+        Ok(Self(pidfd_open(pid, PidfdFlags::empty())?))
+    }
+
+    pub(super) fn kill(&self) -> anyhow::Result<()> {
+        Ok(pidfd_send_signal(&self.0, Signal::KILL)?)
+    }
+}

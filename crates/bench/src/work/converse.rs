@@ -1,0 +1,259 @@
+//! An agent that works through numbered steps, each of which leaves a line in a file.
+//!
+//! Its conversation is in its member's journal. Whenever it is killed, the next process goes on.
+
+use super::{Args, say};
+use agent::Limits;
+use agent::{
+    Agent, Conversation, Event, Host, Log, LogError, Message, Outcome, Prompt, Record, Settings,
+    Sources,
+};
+use llm::{
+    Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
+    ToolUse, Turn,
+};
+use protocol::Recipient;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::sync::Arc;
+use teamdir::{Journal, TeamDir};
+use test_support::faults::{mark_begin, mark_end};
+use tools::{Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+
+/// Where the steps leave their lines.
+const TRACES: &str = "traces";
+
+/// Works through numbered steps as an agent.
+#[derive(clap::Args)]
+pub(crate) struct Converse {
+    #[arg(long)]
+    name: Recipient,
+    /// How many steps there are.
+    #[arg(long)]
+    steps: usize,
+    /// How many messages come in meanwhile.
+    #[arg(long, default_value_t = 0)]
+    mail: usize,
+    /// The size of the model's window, in tokens.
+    #[arg(long, default_value_t = 200_000)]
+    window: u64,
+    /// Leave the lines by a shell command.
+    #[arg(long)]
+    bash: bool,
+}
+
+pub(super) fn run(args: &Args, work: &Converse) -> anyhow::Result<()> {
+    let team = args.team()?;
+    let guard = team.join(&work.name)?;
+    let (journal, _) = Journal::open(&team, &guard)?;
+    let mut lines = Vec::new();
+    team.read_journal(&work.name, |line, _| lines.push(line.to_vec()))?;
+    let conversation = Conversation::replay(&lines)?;
+    let is_new = conversation.turns().is_empty();
+    let mut registry = Registry::new();
+    registry.add(Leave)?;
+    registry.add(tools::Bash)?;
+    registry.add(tools::ReadFile)?;
+    let workspace = Workspace::open(&args.dir, [])?;
+    let output = OutputFolder::new(team.layout().member_dir(&work.name).join("output"));
+    let settings = Settings {
+        limits: Limits::for_window(work.window),
+        max_rounds: 0,
+        ..Settings::default()
+    };
+    let mut agent = Agent::new(
+        Arc::new(Stepper {
+            steps: work.steps,
+            bash: work.bash,
+        }),
+        Arc::new(registry),
+        ToolContext::new(workspace, output, "lab"),
+        settings,
+        conversation,
+    );
+    let mut member = Member {
+        journal,
+        team,
+        name: work.name.clone(),
+        mail: work.mail,
+        arrived: 0,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    let input = is_new.then(|| Message::with_id("task", "take all steps"));
+    let input = input.into_iter().collect();
+    let cancel = CancellationToken::new();
+    match runtime.block_on(agent.run_turn(input, &mut member, &cancel)) {
+        Outcome::Finished { text } => say(&format!("finished {text}")),
+        outcome => anyhow::bail!("{outcome:?}"),
+    }
+}
+
+/// A member of a team as an agent sees it.
+struct Member {
+    journal: Journal,
+    team: TeamDir,
+    name: Recipient,
+    mail: usize,
+    /// How many messages have come since this process began.
+    arrived: usize,
+}
+
+impl Member {
+    fn write_archive(&self, turns: &[Turn]) -> anyhow::Result<String> {
+        let folder = self.team.layout().member_dir(&self.name);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        for number in 1.. {
+            let path = folder.join(format!("archive-{number}.json"));
+            match options.open(&path) {
+                Ok(mut file) => {
+                    file.write_all(&serde_json::to_vec(turns)?)?;
+                    return Ok(path.display().to_string());
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        anyhow::bail!("there is no number left")
+    }
+
+    /// All messages so far: the agent knows which ones it has seen.
+    fn offered(&self) -> Vec<Message> {
+        let numbers = 1..=self.arrived.min(self.mail);
+        let message = |number| Message::with_id(format!("m{number}"), format!("<mail {number}>"));
+        numbers.map(message).collect()
+    }
+}
+
+impl Log for Member {
+    fn append(&mut self, record: &Record) -> Result<(), LogError> {
+        mark_begin();
+        let appended = self.journal.append(record);
+        mark_end();
+        appended.map_err(LogError::new)
+    }
+
+    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError> {
+        mark_begin();
+        let archived = self.write_archive(turns);
+        mark_end();
+        archived.map_err(LogError::new)
+    }
+}
+
+impl Sources for Member {
+    fn after_tools(&mut self) -> Vec<Message> {
+        self.arrived += 1;
+        self.offered()
+    }
+
+    fn when_stopping(&mut self) -> Vec<Message> {
+        self.arrived = self.mail;
+        self.offered()
+    }
+}
+
+impl Host for Member {
+    fn prompt(&mut self) -> Prompt {
+        Prompt {
+            system: format!("You are '{}', role: tester", self.name),
+            reminder: None,
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        if let Event::ToolStarted { id, .. } = event {
+            // A test that no longer listens is no reason to stop.
+            let _ = say(&format!("started {id}"));
+        }
+    }
+}
+
+/// Takes the step after the last one that its conversation speaks of.
+struct Stepper {
+    steps: usize,
+    bash: bool,
+}
+
+impl Stepper {
+    fn answer(&self, request: &Request) -> Reply {
+        let text = format!("{:?}", request.turns);
+        let taken = text.split("step-").filter_map(|rest| {
+            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<usize>().ok()
+        });
+        let taken = taken.max().unwrap_or(0);
+        if request.tools.is_empty() {
+            return reply(vec![Block::text(format!(
+                "All up to step-{taken} is done."
+            ))]);
+        }
+        if taken >= self.steps {
+            return reply(vec![Block::text("all steps")]);
+        }
+        let step = taken + 1;
+        let leave = if self.bash {
+            let input = format!(r#"{{"command": "echo step-{step} >> {TRACES}"}}"#);
+            ToolUse::new(format!("leave-{step}"), "bash", &input)
+        } else {
+            let input = format!(r#"{{"text": "step-{step}"}}"#);
+            ToolUse::new(format!("leave-{step}"), "leave", &input)
+        };
+        let read = format!(r#"{{"path": "{TRACES}", "limit": 1}}"#);
+        let read = ToolUse::new(format!("read-{step}"), "read_file", &read);
+        let mut uses = vec![Block::ToolUse(leave), Block::ToolUse(read)];
+        if step.is_multiple_of(2) {
+            uses.reverse();
+        }
+        reply(uses)
+    }
+}
+
+fn reply(blocks: Vec<Block>) -> Reply {
+    Reply {
+        blocks,
+        stop: StopReason::EndTurn,
+        usage: None,
+        model: "stepper".to_owned(),
+    }
+}
+
+impl Model for Stepper {
+    fn name(&self) -> &str {
+        "stepper"
+    }
+
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        _: &'a mut EventSink<'_>,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        let answer = request.validate().map(|()| self.answer(request));
+        Box::pin(async move { Ok(answer?) })
+    }
+}
+
+/// Leaves a line.
+struct Leave;
+
+impl Tool for Leave {
+    const NAME: &'static str = "leave";
+    const DESCRIPTION: &'static str = "Leaves a line in a file.";
+    const EFFECT: Effect = Effect::Mutate;
+    type Args = BTreeMap<String, String>;
+
+    async fn call(&self, args: Self::Args, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let path = context.workspace.root().join(TRACES);
+        let text = args.get("text").map_or("", String::as_str);
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let left = file.and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()));
+        match left {
+            Ok(()) => Ok(ToolOutput::ok(format!("left {text}"))),
+            Err(error) => Err(ToolError::from_error(&error)),
+        }
+    }
+}

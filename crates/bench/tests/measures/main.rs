@@ -1,0 +1,109 @@
+//! The machinery of the measurements: it runs, and it sees what it should. No test here says how
+//! fast anything is.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+use test_support::skip_with_a_word;
+
+/// Runs this package's program in a folder of its own, unless the real programs are not built: they
+/// belong to another package, which a test of this one alone does not build.
+fn lab(arguments: &[&str]) -> Option<(String, TempDir)> {
+    let program = Path::new(env!("CARGO_BIN_EXE_bench"));
+    if !program.with_file_name("teammate").exists() || !program.with_file_name("team-lead").exists()
+    {
+        skip_with_a_word(
+            "a measurement",
+            "the programs are not built: run `cargo test`",
+        );
+        return None;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(program)
+        .args(arguments)
+        .args(["--json", "report.json", "--dir", "teams"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let text = format!(
+        "{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some((text, dir))
+}
+
+fn report(dir: &TempDir, text: &str) -> Value {
+    let report = std::fs::read(dir.path().join("report.json"));
+    let report = report.unwrap_or_else(|error| panic!("no report ({error}):\n{text}"));
+    serde_json::from_slice(&report).unwrap()
+}
+
+#[test]
+fn a_short_soak_loses_nothing_and_leaks_no_descriptor() {
+    let arguments = [
+        "soak",
+        "--teammates",
+        "5",
+        "--minutes",
+        "0.33",
+        "--every",
+        "2",
+    ];
+    let Some((text, dir)) = lab(&arguments) else {
+        return;
+    };
+    let report = report(&dir, &text);
+    assert_eq!(report["lost"], 0, "{text}");
+    assert!(report["sent"].as_u64().unwrap() >= 10, "{text}");
+    assert!(report["samples"].as_array().unwrap().len() >= 5, "{text}");
+    let verdicts = report["verdicts"].as_array().unwrap();
+    for verdict in verdicts {
+        let what = verdict["what"].as_str().unwrap();
+        // Times are for a machine that has nothing else to do.
+        let is_time = what.starts_with("latency");
+        assert!(is_time || verdict["ok"] == true, "{what}:\n{text}");
+    }
+    // A descriptor may be open for a moment; a leak is open in every sample from then on.
+    let samples = report["samples"].as_array().unwrap();
+    let (early, late) = samples.split_at(samples.len() / 2);
+    let least = |samples: &[Value]| {
+        let open = samples
+            .iter()
+            .map(|sample| sample["descriptors"].as_f64().unwrap());
+        open.fold(f64::MAX, f64::min)
+    };
+    assert!(least(late) <= least(early), "{text}");
+}
+
+#[test]
+fn deaths_restarts_and_tokens_are_measured_and_drawn() {
+    let arguments = [
+        "measure",
+        "--quick",
+        "--svg",
+        "chart.svg",
+        "restart",
+        "deaths",
+        "tokens",
+    ];
+    let Some((text, dir)) = lab(&arguments) else {
+        return;
+    };
+    let report = report(&dir, &text);
+    let sections = report["sections"].as_array().unwrap();
+    let names: Vec<&str> = sections
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["restart", "deaths", "tokens"], "{text}");
+    for section in sections {
+        assert!(!section["rows"].as_array().unwrap().is_empty(), "{text}");
+    }
+    let chart = std::fs::read_to_string(dir.path().join("chart.svg")).unwrap();
+    assert!(chart.contains("restart to working"), "{chart}");
+    assert!(text.contains("share of coordination"), "{text}");
+}

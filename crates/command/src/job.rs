@@ -1,0 +1,283 @@
+//! Starting a command, and the thread that attends to it.
+
+use std::ffi::OsStr;
+use std::io::{self, PipeReader, PipeWriter, Read, pipe};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::capture::{Capture, Captured};
+use crate::lifecycle::{Action, End, Lifecycle};
+use crate::reaper::{Plan, put_under_reaper};
+use crate::record::{LENGTH, Record};
+use crate::spec::Spec;
+use crate::survivors::{MARK, kill_survivors};
+
+/// A command that is over. None of its processes is left, with the exceptions that the crate's
+/// documentation names.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub end: End,
+    /// What it wrote.
+    pub output: Captured,
+    /// How many processes could not be killed, or died too slowly.
+    pub left_behind: usize,
+}
+
+/// A command could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {} in {}", shell.display(), folder.display())]
+pub struct StartError {
+    shell: PathBuf,
+    folder: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// A running command. Dropping it stops the command, without waiting for its end.
+#[derive(Debug)]
+pub struct Job {
+    /// Nothing is written to it. Its end is the wish to stop.
+    _stop: PipeWriter,
+}
+
+/// Runs a command to its end. When `cancel` is cancelled, or the returned future is dropped, the
+/// command is stopped.
+pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Finished, StartError> {
+    let lost = || Finished {
+        end: End::Lost,
+        output: Capture::new(0, spec.save.clone()).finish(),
+        left_behind: 0,
+    };
+    let (sender, mut receiver) = oneshot::channel();
+    // Nobody listens if this future has been dropped.
+    let job = start(&spec, move |finished| drop(sender.send(finished)))?;
+    let finished = tokio::select! {
+        biased;
+        finished = &mut receiver => finished,
+        () = cancel.cancelled() => {
+            drop(job);
+            receiver.await
+        }
+    };
+    Ok(finished.unwrap_or_else(|_| lost()))
+}
+
+/// Starts a command. `done` is called once, from a thread of its own, when the command is over.
+pub fn start(spec: &Spec, done: impl FnOnce(Finished) + Send + 'static) -> Result<Job, StartError> {
+    let shell = shell();
+    let started = spawn(spec, shell).and_then(|(attendant, job)| {
+        let thread = thread::Builder::new().name("job".to_owned());
+        thread.spawn(move || done(attendant.attend()))?;
+        Ok(job)
+    });
+    started.map_err(|source| StartError {
+        shell: shell.to_owned(),
+        folder: spec.folder.clone(),
+        source,
+    })
+}
+
+fn spawn(spec: &Spec, shell: &Path) -> io::Result<(Attendant, Job)> {
+    let (output, to_output) = pipe()?;
+    let (control, to_control) = pipe()?;
+    let (status, to_status) = pipe()?;
+    let (stopped, stop) = pipe()?;
+    let mut command = Command::new(shell);
+    command.args([
+        OsStr::new("-c"),
+        OsStr::new("--"),
+        OsStr::new(&spec.command),
+    ]);
+    command.current_dir(&spec.folder).env(MARK, &spec.mark);
+    command.stdin(Stdio::null());
+    command.stderr(to_output.try_clone()?).stdout(to_output);
+    let plan = Plan {
+        control: control.into(),
+        status: to_status.into(),
+        grace: spec.grace,
+        setting: format!("{MARK}={}", spec.mark).into_bytes(),
+    };
+    put_under_reaper(&mut command, plan);
+    let reaper = command.spawn()?;
+    // Our copies of what only the keeper and the leader should hold.
+    drop(command);
+    rustix::io::ioctl_fionbio(&output, true)?;
+    let attendant = Attendant {
+        reaper,
+        incarnation: Lifecycle::new(spec.limit, spec.grace, Instant::now()),
+        capture: Capture::new(spec.memory, spec.save.clone()),
+        mark: spec.mark.clone(),
+        control: Some(to_control.into()),
+        output: Some(output),
+        status: Some(status),
+        stopped: Some(stopped),
+        left_behind: None,
+    };
+    Ok((attendant, Job { _stop: stop }))
+}
+
+/// Bash where there is one.
+fn shell() -> &'static Path {
+    let shells = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
+    let found = shells.into_iter().map(Path::new).find(|path| path.exists());
+    found.unwrap_or(Path::new("/bin/sh"))
+}
+
+/// How much is read at a time.
+const CHUNK: usize = 64 * 1024;
+/// How much is read after the end. No pipe holds more by default, and a process that got away
+/// could write for ever.
+const LAST: usize = 1024 * 1024;
+
+/// What the thread works with.
+struct Attendant {
+    reaper: Child,
+    incarnation: Lifecycle,
+    capture: Capture,
+    mark: String,
+    /// Closing it makes the keeper stop the command.
+    control: Option<OwnedFd>,
+    output: Option<PipeReader>,
+    status: Option<PipeReader>,
+    stopped: Option<PipeReader>,
+    /// What the keeper said when it was done.
+    left_behind: Option<usize>,
+}
+
+impl Attendant {
+    /// Reads, counts and waits until the keeper is gone.
+    fn attend(mut self) -> Finished {
+        let mut buffer = vec![0; CHUNK];
+        while self.status.is_some() {
+            let ready = self.wait();
+            if ready.output {
+                self.read_output(&mut buffer);
+            }
+            if ready.status {
+                self.read_status();
+            }
+            let now = Instant::now();
+            if ready.stopped {
+                self.stopped = None;
+                let action = self.incarnation.cancel(now);
+                self.act(action);
+            }
+            let action = self.incarnation.tick(now);
+            self.act(action);
+        }
+        self.finish(&mut buffer)
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Nothing => {}
+            Action::Stop => self.control = None,
+            // It is ours and not reaped, so that the number is right.
+            Action::Abandon => drop(self.reaper.kill()),
+        }
+    }
+
+    fn finish(mut self, buffer: &mut [u8]) -> Finished {
+        // It has closed its pipe, and exits at once. Nobody needs its own exit status.
+        let _ = self.reaper.wait();
+        let left_behind = self.left_behind.unwrap_or_else(|| {
+            let mark = self.mark.as_str();
+            kill_survivors(|found| found == mark);
+            0
+        });
+        let mut rest = LAST;
+        while rest > 0 && self.read_output(buffer) {
+            rest = rest.saturating_sub(buffer.len());
+        }
+        Finished {
+            end: self.incarnation.end(),
+            output: self.capture.finish(),
+            left_behind,
+        }
+    }
+
+    /// Waits until there is something to do.
+    fn wait(&self) -> Ready {
+        let sources = [
+            self.output.as_ref().map(AsFd::as_fd),
+            self.status.as_ref().map(AsFd::as_fd),
+            self.stopped.as_ref().map(AsFd::as_fd),
+        ];
+        let open = sources.iter().copied().flatten();
+        let mut fds: Vec<PollFd<'_>> = open.map(watched).collect();
+        let time = self.incarnation.next_tick().map(|at| {
+            let left = at.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
+        // An interrupted or failed wait is a wait that found nothing.
+        let found = poll(&mut fds, time.as_ref()).unwrap_or(0);
+        let mut events = fds.iter().map(|fd| found > 0 && !fd.revents().is_empty());
+        let mut next =
+            |source: &Option<BorrowedFd<'_>>| source.is_some() && events.next().unwrap_or(false);
+        let [output, status, stopped] = &sources;
+        Ready {
+            output: next(output),
+            status: next(status),
+            stopped: next(stopped),
+        }
+    }
+
+    /// Takes what is there. Returns whether there may be more.
+    fn read_output(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(output) = &mut self.output else {
+            return false;
+        };
+        match output.read(buffer) {
+            Ok(count @ 1..) => {
+                self.capture.push(buffer.get(..count).unwrap_or_default());
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Ok(_) | Err(_) => {
+                self.output = None;
+                false
+            }
+        }
+    }
+
+    fn read_status(&mut self) {
+        let Some(status) = &mut self.status else {
+            return;
+        };
+        let mut bytes = [0; LENGTH];
+        if status.read_exact(&mut bytes).is_err() {
+            self.status = None;
+            return;
+        }
+        match Record::decode(bytes) {
+            Some(Record::Ended(wait_status)) => {
+                self.incarnation.leader_ended(wait_status, Instant::now());
+            }
+            Some(Record::Swept(left)) => self.left_behind = usize::try_from(left).ok(),
+            None => {}
+        }
+    }
+}
+
+/// Which of the three sources has something.
+struct Ready {
+    output: bool,
+    status: bool,
+    stopped: bool,
+}
+
+fn watched(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN)
+}

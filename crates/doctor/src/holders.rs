@@ -1,0 +1,83 @@
+//! Who holds a lock, as the system sees it.
+
+use crate::processes::{end_process, teammate_name, workspace};
+use crate::surroundings::processes;
+use command::survivors;
+use processes::mark_of;
+use protocol::Recipient;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use teamdir::TeamDir;
+
+/// The processes that hold the lock at `path`, among those that we may look at. A lock belongs to an
+/// open file, which processes inherit: there may be several.
+pub(crate) fn holders(path: &Path) -> Vec<i32> {
+    let Ok(lock) = fs::metadata(path) else {
+        return Vec::new();
+    };
+    let lock = (lock.dev(), lock.ino());
+    let mut found: Vec<i32> = processes()
+        .filter(|process| holds(process, lock))
+        .filter_map(|process| process.file_name()?.to_str()?.parse().ok())
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+fn holds(process: &Path, lock: (u64, u64)) -> bool {
+    let open = fs::read_dir(process.join("fd")).into_iter().flatten();
+    open.flatten().any(|entry| {
+        let file = fs::metadata(entry.path());
+        let is_it = file.is_ok_and(|file| (file.dev(), file.ino()) == lock);
+        is_it && has_lock(&process.join("fdinfo").join(entry.file_name()))
+    })
+}
+
+/// Whether an open file has a lock, by what the system says of it.
+fn has_lock(info: &Path) -> bool {
+    let text = fs::read_to_string(info).unwrap_or_default();
+    text.lines()
+        .any(|line| line.starts_with("lock:") && line.contains("FLOCK"))
+}
+
+/// Whether a process provably belongs to this member of this team: it bears the mark of its commands,
+/// or is the program of a teammate that was started for it.
+pub(crate) fn is_ours(team: &TeamDir, owner: &Recipient, pid: i32) -> bool {
+    let mark = format!("{}.", mark_of(team, owner));
+    let is_marked = || {
+        let mut marked = survivors().into_iter();
+        marked.any(|found| found.pid == pid && found.mark.starts_with(&mark))
+    };
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let name = teammate_name(&process, &workspace(team));
+    name.is_some_and(|name| name.as_str() == owner.as_str()) || is_marked()
+}
+
+/// A process in words.
+pub(crate) fn described(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words);
+    let words: Vec<&str> = words.split('\0').filter(|word| !word.is_empty()).collect();
+    match words.is_empty() {
+        true => format!("process {pid}"),
+        false => format!("process {pid} (`{}`)", words.join(" ")),
+    }
+}
+
+/// Ends those who hold the lock of a member and belong to it.
+pub(crate) fn release(team: &TeamDir, owner: &Recipient) -> Result<String, String> {
+    let path = team.layout().member_lock(owner);
+    let mut ended = Vec::new();
+    for pid in holders(&path) {
+        let name = described(pid);
+        let still = || holders(&path).contains(&pid) && is_ours(team, owner, pid);
+        if end_process(pid, still)? {
+            ended.push(name);
+        }
+    }
+    Ok(match ended.is_empty() {
+        true => "nobody holds it any more".to_owned(),
+        false => format!("ended {}", ended.join(", ")),
+    })
+}

@@ -1,0 +1,308 @@
+//! A real team folder with something wrong about it.
+
+use doctor::{Checked, Complaint, Finding, Inotify, Kind, Surroundings, examine, mend};
+use protocol::{
+    AgentName, DeadLetter, Incarnation, LiveState, MemberStatus, Party, Phase, Recipient, Task,
+    TaskStatus,
+};
+use std::any::Any;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+use teamdir::{MemberGuard, Options, RosterError, TeamDir, now};
+use test_support::{TempTeam, wait_until};
+
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// A user that nobody is.
+pub(crate) const STRANGER: u32 = 54_321;
+
+/// A team with something wrong about it.
+pub(crate) struct Stage {
+    pub(crate) temp: TempTeam,
+    pub(crate) surroundings: Surroundings,
+    /// What has to go on meanwhile: processes, held locks.
+    kept: Vec<Box<dyn Any>>,
+}
+
+/// A process that ends with the test.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Stage {
+    pub(crate) fn healthy() -> Self {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        let surroundings = Surroundings {
+            teammate: Ok(PathBuf::from("/bin/true")),
+            inotify: None,
+            ..Surroundings::gather(Vec::new())
+        };
+        Self {
+            temp,
+            surroundings,
+            kept: Vec::new(),
+        }
+    }
+
+    pub(crate) fn team(&self) -> &TeamDir {
+        self.temp.team()
+    }
+
+    pub(crate) fn examine(&self) -> Vec<Finding> {
+        examine(self.team(), &self.now())
+    }
+
+    pub(crate) fn mend(&self) -> Checked {
+        mend(self.team(), || self.now())
+    }
+
+    /// The surroundings with what the system's setting allows now.
+    fn now(&self) -> Surroundings {
+        let mut now = self.surroundings.clone();
+        if let Some(inotify) = &mut now.inotify
+            && let Ok(text) = fs::read_to_string(&inotify.setting)
+        {
+            inotify.limit = text.trim().parse().unwrap();
+        }
+        now
+    }
+
+    /// What was set aside, by its path in the trash below the folder with the time.
+    pub(crate) fn trash(&self, path: &str) -> String {
+        let times = fs::read_dir(self.team().layout().trash()).unwrap();
+        let mut found = times.map(|time| time.unwrap().path().join(path));
+        let found = found.find(|path| path.exists()).unwrap();
+        fs::read_to_string(found).unwrap()
+    }
+
+    pub(crate) fn keep(&mut self, kept: impl Any) {
+        self.kept.push(Box::new(kept));
+    }
+
+    /// Begins a life of alice, and says in the roster how it goes.
+    pub(crate) fn alice_lives(&self, status: MemberStatus) -> MemberGuard {
+        let guard = self.team().join(&alice()).unwrap();
+        let changed = self.team().update_roster(|roster| {
+            roster.member_mut(&name("alice")).unwrap().status = status.clone();
+            Ok::<_, RosterError>(())
+        });
+        changed.unwrap();
+        guard
+    }
+
+    /// A task in progress.
+    pub(crate) fn claimed_by(&self, owner: &str) {
+        let board = self.team().lock_board().unwrap();
+        let created = board.create(|id| {
+            let mut task = Task::new(id, "mend the parser");
+            task.status = TaskStatus::InProgress;
+            task.owner.0 = Some(Party::Member(name(owner)));
+            task.owner_incarnation = Some(Incarnation(1));
+            task
+        });
+        created.unwrap();
+    }
+}
+
+pub(crate) fn name(text: &str) -> AgentName {
+    AgentName::new(text).unwrap()
+}
+
+pub(crate) fn alice() -> Recipient {
+    "alice".parse().unwrap()
+}
+
+/// A team of which this and nothing else is wrong.
+pub(crate) fn stage(kind: Kind) -> Stage {
+    let mut stage = Stage::healthy();
+    match kind {
+        Kind::UnreapedDeath => drop(stage.alice_lives(MemberStatus::Working)),
+        Kind::OrphanClaim => {
+            drop(stage.alice_lives(MemberStatus::Shutdown));
+            stage.claimed_by("alice");
+        }
+        Kind::OverdueRequest => overdue_request(&mut stage),
+        Kind::HeldLock => {
+            let command = heir(&stage, Some("alice.7"));
+            stage.keep(command);
+        }
+        Kind::DeadLetters => dead_letter(&stage),
+        Kind::OpenLine => {
+            let inbox = stage.team().layout().inbox(&alice());
+            fs::write(inbox, r#"{"type":"message","content":"no newline"}"#).unwrap();
+        }
+        Kind::DamagedJournal => {
+            drop(stage.alice_lives(MemberStatus::Shutdown));
+            let journal = stage.team().layout().transcript(&alice());
+            fs::write(journal, "{\"kind\":\"seal\",\"segment\":1}\nwords\n").unwrap();
+        }
+        Kind::DamagedFile => damaged_files(&stage),
+        Kind::TemporaryFile => temporary_file(&stage),
+        Kind::NoAccess => {
+            let layout = stage.team().layout();
+            fs::set_permissions(layout.tasks_dir(), Permissions::from_mode(0o500)).unwrap();
+            fs::create_dir(layout.events()).unwrap();
+        }
+        // Only root can give a file away.
+        Kind::ForeignOwner => {
+            let task = stage.team().layout().tasks_dir().join("task_1.json");
+            fs::write(&task, r#"{"id":1,"subject":"x"}"#).unwrap();
+            chown(task, Some(STRANGER), None).unwrap();
+        }
+        Kind::StrayProcess => {
+            let command = marked_command(&stage);
+            stage.keep(command);
+            let teammate = unknown_teammate(&stage);
+            stage.keep(teammate);
+        }
+        Kind::Inotify => few_instances(&mut stage),
+        Kind::Clock => from_the_future(&stage),
+        Kind::NoTeammate => {
+            stage.surroundings.teammate =
+                Err(complaint("there is no program", "unset TEAMMATE_BIN"));
+        }
+        Kind::NoModel => {
+            let problem = "openai:x needs a key: set OPENAI_API_KEY";
+            let complaint = complaint(problem, "export TEAM_MODEL=offline");
+            stage.surroundings.model_problems = vec![complaint];
+        }
+    }
+    stage
+}
+
+fn overdue_request(stage: &mut Stage) {
+    let guard = stage.alice_lives(MemberStatus::Idle);
+    let me = team::Actor {
+        party: Party::Lead,
+        incarnation: None,
+    };
+    let wish = team::ShutdownWish {
+        to: name("alice"),
+        reason: String::new(),
+        timeout: Duration::ZERO,
+        force: false,
+    };
+    let incarnation = guard.incarnation();
+    let idle = LiveState::new(incarnation, Phase::Idle, now());
+    stage.team().write_live_state(&guard, &idle).unwrap();
+    team::ask_shutdown(stage.team(), &me, &wish, incarnation).unwrap();
+    // The deadline was now; a checkup comes later.
+    stage.surroundings.now = now().plus(Duration::from_millis(1));
+    stage.keep(guard);
+}
+
+fn dead_letter(stage: &Stage) {
+    let letter = serde_json::json!({
+        "id": "alice/1/0", "time": now(), "inbox": "alice", "reason": "it is no message",
+    });
+    let letter: DeadLetter = serde_json::from_value(letter).unwrap();
+    stage.team().bury(&letter).unwrap();
+}
+
+fn temporary_file(stage: &Stage) {
+    let path = stage.team().layout().root().join(".config.json.x1y2z3.tmp");
+    fs::write(&path, "{").unwrap();
+    let file = File::options().append(true).open(path).unwrap();
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    file.set_modified(old).unwrap();
+}
+
+fn damaged_files(stage: &Stage) {
+    let layout = stage.team().layout();
+    fs::write(layout.requests_dir().join("1a2b3c4d.json"), "{}").unwrap();
+    fs::write(layout.tasks_dir().join("task_1.json"), "{").unwrap();
+    let half = r#"{"id":2,"subject":"x","priority":"high"}"#;
+    fs::write(layout.tasks_dir().join("task_2.json"), half).unwrap();
+}
+
+/// Almost all instances are in use, by a setting that may be changed.
+fn few_instances(stage: &mut Stage) {
+    let setting = stage.temp.workspace().join("max_user_instances");
+    fs::write(&setting, "128\n").unwrap();
+    stage.surroundings.inotify = Some(Inotify {
+        used: 127,
+        limit: 128,
+        setting,
+    });
+}
+
+fn complaint(problem: &str, fix: &str) -> Complaint {
+    Complaint {
+        problem: problem.to_owned(),
+        fix: fix.to_owned(),
+    }
+}
+
+/// A state, a request and two tasks from a time when the clock was two hours ahead.
+fn from_the_future(stage: &Stage) {
+    let team = stage.team();
+    let later = now().plus(Duration::from_secs(7200));
+    let guard = stage.alice_lives(MemberStatus::Shutdown);
+    let state = LiveState::new(guard.incarnation(), Phase::Shutdown, later);
+    team.write_live_state(&guard, &state).unwrap();
+    drop(guard);
+    let mut request = team::submit_plan(team, &name("alice"), Incarnation(1), "x").unwrap();
+    (request.id, request.created_at) = ("from-later".parse().unwrap(), later);
+    request.deadline = Some(later.plus(Duration::from_secs(60)));
+    team.create_request(&request).unwrap();
+    let board = team.lock_board().unwrap();
+    for seconds in [1, 2] {
+        let made = board.create(|id| {
+            let mut task = Task::new(id, "mend the parser");
+            task.created_at = Some(later.plus(Duration::from_secs(seconds)));
+            task
+        });
+        made.unwrap();
+    }
+}
+
+/// A process that has inherited the lock of alice, with a mark of this team or without.
+pub(crate) fn heir(stage: &Stage, mark: Option<&str>) -> Running {
+    let path = stage.team().layout().member_lock(&alice());
+    drop(stage.team().sit_in(&alice()).unwrap());
+    let lock = File::options().read(true).write(true).open(path).unwrap();
+    // A process that another test is starting right now may have a copy for a moment.
+    wait_until("the lock", LIMIT, || lock.try_lock().is_ok());
+    let mut command = Command::new("sleep");
+    command.arg("600").stdin(lock);
+    if let Some(mark) = mark {
+        let workspace = stage.temp.workspace().canonicalize().unwrap();
+        command.env(command::MARK, format!("{}:{mark}", workspace.display()));
+    }
+    Running(command.spawn().unwrap())
+}
+
+/// What a killed member's command looks like.
+pub(crate) fn marked_command(stage: &Stage) -> Running {
+    let workspace = stage.temp.workspace().canonicalize().unwrap();
+    let mut command = Command::new("sleep");
+    command
+        .arg("600")
+        .env(command::MARK, format!("{}:alice.7", workspace.display()));
+    Running(command.spawn().unwrap())
+}
+
+/// What a teammate looks like whose member somebody took out of the roster.
+pub(crate) fn unknown_teammate(stage: &Stage) -> Running {
+    let mut command = Command::new("sh");
+    command.arg0("teammate").args(["-c", "read wait", "--dir"]);
+    command
+        .arg(stage.temp.workspace())
+        .args(["--name", "ghost"]);
+    Running(command.stdin(Stdio::piped()).spawn().unwrap())
+}
+
+pub(crate) fn kinds(findings: &[Finding]) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = findings.iter().map(|finding| finding.kind).collect();
+    kinds.dedup();
+    kinds
+}

@@ -1,0 +1,124 @@
+//! What the program does with the lead's mail before the model sees it.
+
+use crate::console::{Said, Speaker};
+use crate::leave::is_farewell;
+use member::{MailHandler, MailItem, Treatment};
+use protocol::{Body, Line, Message, Sender};
+use team::Answered;
+use teamdir::TeamDir;
+
+/// Notices that change what the lead should do next, by the start of their ids. The others are read
+/// with the next turn.
+const URGENT: [&str; 4] = ["death/", "gave-up/", "failed/", "dead/"];
+
+/// Shows the lead's mail to the person, and judges answers.
+pub(crate) struct LeadMailHandler {
+    pub(crate) team: TeamDir,
+    pub(crate) speaker: Speaker,
+}
+
+impl MailHandler for LeadMailHandler {
+    fn look(&mut self, message: &Message) -> Treatment {
+        let treatment = match &message.body {
+            Body::ShutdownResponse { .. } | Body::PlanApprovalResponse { .. } => {
+                self.answer(message)
+            }
+            Body::PlanApprovalRequest { .. } => self.plan(message),
+            Body::Message { .. }
+            | Body::Broadcast { .. }
+            | Body::ShutdownRequest { .. }
+            | Body::IdleNotification { .. }
+            | Body::Notice { .. } => Treatment::Show,
+        };
+        if treatment != Treatment::Hide {
+            self.show(message);
+        }
+        treatment
+    }
+}
+
+impl LeadMailHandler {
+    fn answer(&self, message: &Message) -> Treatment {
+        match team::take_answer(&self.team, message) {
+            Ok(Some(Answered::Counts(request) | Answered::Repeated(request))) => {
+                // What a leaving lead asks is no matter of its model, nor of the next lead's.
+                match is_farewell(&request) {
+                    true => Treatment::Hide,
+                    false => Treatment::Show,
+                }
+            }
+            Ok(Some(Answered::Ignored { request, .. })) if is_farewell(&request) => Treatment::Hide,
+            Ok(Some(Answered::Ignored { why, .. })) => {
+                Treatment::ShowWith(format!("this answer has no effect: {why}"))
+            }
+            Ok(Some(Answered::Unknown(id))) => {
+                Treatment::ShowWith(format!("this answer has no effect: no request {id} exists"))
+            }
+            Ok(None) => Treatment::Show,
+            Err(error) => Treatment::ShowWith(format!("this answer could not be judged: {error}")),
+        }
+    }
+
+    fn plan(&self, message: &Message) -> Treatment {
+        match team::record_plan(&self.team, message) {
+            Ok(_) => Treatment::Show,
+            Err(error) => Treatment::ShowWith(format!("this plan cannot be decided: {error}")),
+        }
+    }
+
+    fn show(&self, message: &Message) {
+        let name = message.from.as_ref().map_or("somebody", Sender::as_str);
+        let text = match &message.body {
+            Body::Message { content } | Body::Broadcast { content } => content.clone(),
+            Body::IdleNotification { content } => format!("is done: {content}"),
+            Body::PlanApprovalRequest {
+                request_id, plan, ..
+            } => format!(
+                "asks for approval of plan {request_id}:\n{plan}\n\
+                 (also: team-lead approve {request_id}, team-lead reject {request_id} --feedback TEXT)"
+            ),
+            Body::ShutdownResponse {
+                request_id,
+                approve,
+                reason,
+            } => match approve {
+                true => format!("agrees to shut down ({request_id}): {reason}"),
+                false => format!("refuses to shut down ({request_id}): {reason}"),
+            },
+            Body::Notice { content } => {
+                self.speaker.notice(content);
+                return;
+            }
+            Body::ShutdownRequest { .. } | Body::PlanApprovalResponse { .. } => {
+                format!("({}) {}", message.body.kind(), message.body.text())
+            }
+        };
+        let text = text.trim_end_matches(": ");
+        self.speaker.say(&Said::Member { name, text });
+    }
+}
+
+/// Whether a letter is reason enough to ask the model.
+pub(crate) fn wakes(letter: &MailItem) -> bool {
+    let matters = match &letter.line {
+        Line::Message(message) => match &message.body {
+            Body::Notice { .. } => {
+                let id = message.id.as_ref().map_or("", |id| id.as_str());
+                URGENT.iter().any(|start| id.starts_with(start))
+            }
+            Body::Message { .. }
+            | Body::Broadcast { .. }
+            | Body::ShutdownRequest { .. }
+            | Body::ShutdownResponse { .. }
+            | Body::PlanApprovalRequest { .. }
+            | Body::PlanApprovalResponse { .. }
+            | Body::IdleNotification { .. } => true,
+        },
+        Line::Text(_) | Line::Unknown(_) => true,
+        Line::Corrupt { .. } | Line::Blank => false,
+    };
+    letter.shown && matters
+}
+
+#[cfg(test)]
+mod tests;

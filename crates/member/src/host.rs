@@ -1,0 +1,270 @@
+//! The desk as the host of an agent.
+
+use crate::gate::gate;
+use crate::inner::Inner;
+use crate::mail::{said_by, uses_of};
+use crate::recovered::add;
+use crate::runtime::MemberRuntime;
+use agent::{Event, Host, Log, LogError, Message, Prompt, Record, Sources};
+use llm::{ToolUse, Turn, Usage, WaitReason};
+use protocol::{EventKind, Phase, Recipient, WaitingFor};
+use std::time::{Duration, Instant};
+use tools::Effect;
+
+/// How often a long reply shows that it goes on.
+const SIGN_EVERY: Duration = Duration::from_secs(5);
+
+/// What tells one agent from another.
+pub trait Hooks: Send {
+    /// The prompt of the next request.
+    fn prompt(&mut self) -> Prompt;
+
+    /// What else there is after tool results, behind the mail.
+    fn after_tools(&mut self) -> Vec<Message> {
+        Vec::new()
+    }
+
+    /// What else there is when the model would stop and there is no mail.
+    fn when_stopping(&mut self) -> Vec<Message> {
+        Vec::new()
+    }
+
+    /// Is told what happens.
+    fn see(&mut self, event: &Event) {
+        let _ = event;
+    }
+}
+
+/// A desk with the hooks of one agent.
+pub struct RuntimeHost<H> {
+    runtime: MemberRuntime,
+    hooks: H,
+    asked_at: Instant,
+    retries: u32,
+    /// What the model says in this call, for the log.
+    words: String,
+    /// Uses of the tool that reads the inbox in the last reply.
+    inbox_uses: Vec<String>,
+}
+
+impl<H: Hooks> RuntimeHost<H> {
+    /// The host of the agent at this desk.
+    pub fn new(runtime: MemberRuntime, hooks: H) -> Self {
+        Self {
+            runtime,
+            hooks,
+            asked_at: Instant::now(),
+            retries: 0,
+            words: String::new(),
+            inbox_uses: Vec::new(),
+        }
+    }
+
+    /// The hooks.
+    pub fn hooks(&mut self) -> &mut H {
+        &mut self.hooks
+    }
+}
+
+impl<H: Hooks> Log for RuntimeHost<H> {
+    fn append(&mut self, record: &Record) -> Result<(), LogError> {
+        let mut inner = self.runtime.lock();
+        let journal = inner.post.journal();
+        let appended = match record {
+            // Money was spent on these, and what came before is synced along with them.
+            Record::Assistant(_) | Record::Compaction(_) => journal.append(record),
+            // After a power cut the mail counts as unsaid and the tool as interrupted.
+            Record::User(_) | Record::Result(_) | Record::Cleared(_) | Record::Ended(_) => {
+                journal.append_unsynced(record)
+            }
+        };
+        appended.map_err(LogError::new)?;
+        inner.forget_said(&said_by(record, &self.inbox_uses));
+        if let Record::Assistant(assistant) = record {
+            self.inbox_uses = uses_of(&assistant.blocks, "read_inbox");
+        }
+        Ok(())
+    }
+
+    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError> {
+        let mut bytes = Vec::new();
+        for turn in turns {
+            serde_json::to_writer(&mut bytes, turn).map_err(LogError::new)?;
+            bytes.push(b'\n');
+        }
+        let inner = self.runtime.lock();
+        let kept = inner.team.archive(inner.post.guard(), &bytes);
+        let path = kept.map_err(LogError::new)?;
+        let shown = path.strip_prefix(inner.team.workspace()).unwrap_or(&path);
+        Ok(shown.display().to_string())
+    }
+}
+
+impl<H: Hooks> Sources for RuntimeHost<H> {
+    fn after_tools(&mut self) -> Vec<Message> {
+        let mut messages = self.runtime.letters();
+        messages.extend(self.hooks.after_tools());
+        messages
+    }
+
+    fn when_stopping(&mut self) -> Vec<Message> {
+        let letters = self.runtime.letters();
+        if letters.iter().any(|letter| !letter.text.is_empty()) {
+            return letters;
+        }
+        let mut messages = letters;
+        messages.extend(self.hooks.when_stopping());
+        messages
+    }
+}
+
+impl<H: Hooks> Host for RuntimeHost<H> {
+    fn prompt(&mut self) -> Prompt {
+        let prompt = self.hooks.prompt();
+        self.asked_at = Instant::now();
+        self.retries = 0;
+        self.words.clear();
+        let mut inner = self.runtime.lock();
+        // A turn that has just begun has said so already.
+        if !inner.live.is_asking() {
+            inner.set_phase_with(Phase::Working, None, None, Some("model"));
+        }
+        prompt
+    }
+
+    fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> Result<(), String> {
+        let Recipient::Member(name) = self.runtime.owner() else {
+            return Ok(());
+        };
+        let plan = self.runtime.plan();
+        let gate = gate(self.runtime.team(), name, plan.as_ref());
+        let allowed = gate.may_run(&tool_use.name);
+        allowed.map_err(|refusal| refusal.to_string())
+    }
+
+    fn event(&mut self, event: Event) {
+        self.hooks.see(&event);
+        let mut inner = self
+            .runtime
+            .inner
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        match event {
+            Event::Text(text) => {
+                self.words.push_str(&text);
+                inner.sign();
+            }
+            Event::Thinking(_) => inner.sign(),
+            Event::Waiting(waiting) => {
+                self.retries = waiting.failed_tries;
+                self.words.clear();
+                inner.log.note(&waiting.to_string());
+                let reason = Some(waiting.to_string());
+                let what = match waiting.reason {
+                    WaitReason::Budget => WaitingFor::Budget,
+                    WaitReason::Turn => WaitingFor::Turn,
+                    _ => WaitingFor::RateLimit,
+                };
+                inner.set_phase(Phase::Waiting, Some(what), reason);
+            }
+            Event::Replied { model, usage } => {
+                let words = std::mem::take(&mut self.words);
+                if !words.trim().is_empty() {
+                    inner.log.note(&words);
+                }
+                let took = self.asked_at.elapsed();
+                inner.replied(model, usage, took, self.retries);
+            }
+            Event::ToolStarted {
+                name, arguments, ..
+            } => {
+                inner.log.short(&format!("> {name} "), &arguments);
+                inner.live.act(Some(&name));
+                inner.write_state();
+            }
+            Event::ToolFinished {
+                name,
+                text,
+                is_error,
+                took,
+                ..
+            } => inner.tool_finished(name, &text, is_error, took),
+            Event::Compacting => inner.log.note("making the conversation shorter"),
+            Event::Compacted {
+                archive,
+                summarised,
+            } => inner.compacted(archive, summarised),
+        }
+    }
+}
+
+impl Inner {
+    /// Shows now and then that a reply goes on.
+    fn sign(&mut self) {
+        if self.live.state().phase == Phase::Waiting {
+            self.set_phase(Phase::Working, None, None);
+            self.live.act(Some("model"));
+            self.write_state();
+        } else if self.live.progress(SIGN_EVERY) {
+            self.write_state();
+        }
+    }
+
+    fn end_activity(&mut self) {
+        if self.live.state().phase == Phase::Waiting {
+            self.set_phase(Phase::Working, None, None);
+        }
+        self.live.act(None);
+        self.write_state();
+    }
+
+    fn replied(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
+        add(self.live.tally(), usage);
+        let usage = usage.unwrap_or_default();
+        let cost = self.price.as_ref().and_then(|price| price(&usage));
+        let (member, incarnation) = self.who();
+        self.event(EventKind::Model {
+            member,
+            incarnation,
+            model,
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            millis: millis(took),
+            retries,
+            cost,
+        });
+        self.end_activity();
+    }
+
+    fn compacted(&mut self, archive: String, summarised: bool) {
+        self.log
+            .note(&format!("the whole conversation is in {archive}"));
+        let (member, incarnation) = self.who();
+        self.event(EventKind::Compaction {
+            member,
+            incarnation,
+            archive,
+            summarised,
+        });
+    }
+
+    fn tool_finished(&mut self, name: String, text: &str, is_error: bool, took: Duration) {
+        let head = if is_error { "  failed: " } else { "  " };
+        self.log.short(head, text);
+        let (member, incarnation) = self.who();
+        self.event(EventKind::Tool {
+            member,
+            incarnation,
+            name,
+            millis: millis(took),
+            ok: !is_error,
+        });
+        self.end_activity();
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

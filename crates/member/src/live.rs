@@ -1,0 +1,135 @@
+//! What the member is doing now.
+
+use protocol::{
+    Activity, Extra, Incarnation, LiveState, Phase, Tally, TaskId, Timestamp, WaitingFor,
+};
+use std::time::Duration;
+use teamdir::now;
+
+/// How far a date may lie ahead of the clock before it counts as wrong.
+const AHEAD: Duration = Duration::from_secs(60);
+
+/// The live state as it was written last, and what changes it.
+#[derive(Debug)]
+pub(crate) struct Live {
+    state: LiveState,
+}
+
+impl Live {
+    pub(crate) fn new(incarnation: Incarnation, tally: Tally) -> Self {
+        let mut state = LiveState::new(incarnation, Phase::Starting, now());
+        state.usage = Some(tally);
+        Self { state }
+    }
+
+    pub(crate) const fn state(&self) -> &LiveState {
+        &self.state
+    }
+
+    /// Enters a phase. Returns whether that is another one than before.
+    pub(crate) fn enter(
+        &mut self,
+        phase: Phase,
+        waiting_for: Option<WaitingFor>,
+        reason: Option<String>,
+    ) -> bool {
+        let now = now();
+        let same = self.state.phase == phase && self.state.waiting_for == waiting_for;
+        if !same {
+            self.state.since = later(self.state.since, now);
+        }
+        self.state.phase = phase;
+        self.state.waiting_for = waiting_for;
+        self.state.reason = reason;
+        self.state.activity = None;
+        self.state.progress_at = Some(now);
+        !same
+    }
+
+    /// Begins or ends a tool or model call.
+    pub(crate) fn act(&mut self, name: Option<&str>) {
+        let now = now();
+        self.state.activity = name.map(|name| Activity {
+            name: name.to_owned(),
+            since: now,
+            extra: Extra::new(),
+        });
+        self.state.progress_at = Some(now);
+    }
+
+    /// Whether the world knows that the model is being asked.
+    pub(crate) fn is_asking(&self) -> bool {
+        let activity = self.state.activity.as_ref();
+        let asks = activity.is_some_and(|activity| activity.name == "model");
+        asks && self.state.phase == Phase::Working
+    }
+
+    /// Shows a sign of progress. Returns whether the last one is old enough to be worth a write.
+    pub(crate) fn progress(&mut self, every: Duration) -> bool {
+        let now = now();
+        let last = self.state.progress_at.unwrap_or(self.state.since);
+        let due = now.since(last) >= every;
+        if due {
+            self.state.progress_at = Some(now);
+        }
+        due
+    }
+
+    /// Dates the state as of now if it is dated far in the future: the clock was set back. Returns
+    /// whether it was.
+    pub(crate) fn redate(&mut self, now: Timestamp) -> bool {
+        let state = &mut self.state;
+        let activity = state.activity.as_ref().map(|activity| activity.since);
+        let dates = [Some(state.since), state.progress_at, activity];
+        let is_ahead = |date: &Timestamp| date.since(now) > AHEAD;
+        if !dates.iter().flatten().any(is_ahead) {
+            return false;
+        }
+        state.since = state.since.min(now);
+        state.progress_at = state.progress_at.map(|at| at.min(now));
+        if let Some(activity) = &mut state.activity {
+            activity.since = activity.since.min(now);
+        }
+        true
+    }
+
+    pub(crate) fn set_task(&mut self, task: Option<TaskId>) {
+        self.state.task = task;
+    }
+
+    pub(crate) fn tally(&mut self) -> &mut Tally {
+        self.state.usage.get_or_insert_default()
+    }
+}
+
+/// A phase must not seem to be the one before because the clock stood still. One that was set back
+/// shows another time anyway, and the right one.
+fn later(before: Timestamp, now: Timestamp) -> Timestamp {
+    if now != before {
+        now
+    } else {
+        Timestamp::from_micros(before.as_micros() + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_is_believed() {
+        let (early, late) = (Timestamp::from_secs(1_000), Timestamp::from_secs(9_000));
+        assert_eq!(later(late, early), early);
+        assert_eq!(later(early, late), late);
+        assert_ne!(later(early, early), early);
+        let mut live = Live::new(Incarnation(1), Tally::default());
+        assert!(!live.redate(now()), "nothing is wrong");
+        live.enter(Phase::Idle, None, None);
+        let since = live.state().since;
+        assert!(!live.redate(Timestamp::from_micros(since.as_micros() - 1_000_000)));
+        assert!(live.redate(early));
+        assert_eq!(live.state().since, early);
+        assert_eq!(live.state().progress_at, Some(early));
+        assert!(!live.redate(early), "once is enough");
+    }
+}

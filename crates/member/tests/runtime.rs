@@ -1,0 +1,357 @@
+//! A desk over several lives: what is said to the model is said once, and what is owed is made up for.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use agent::{Agent, Conversation, Outcome, Prompt, Settings};
+use llm::{
+    BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, ScriptModel,
+};
+use member::{Hooks, MailHandler, MemberRuntime, Recovered, RuntimeHost, Treatment};
+use protocol::{Body, LiveState, Message, Phase, Recipient};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use teamdir::{Options, TeamDir};
+use test_support::TempTeam;
+use tools::{OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+
+fn alice() -> Recipient {
+    "alice".parse().unwrap()
+}
+
+/// A scripted model that remembers what it was asked.
+struct Recording {
+    script: ScriptModel,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Model for Recording {
+    fn name(&self) -> &str {
+        "recording"
+    }
+
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        events: &'a mut EventSink<'_>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        let asked = format!("{:?}", request.turns.last());
+        self.asked.lock().unwrap().push(asked);
+        self.script.complete(request, events, cancel)
+    }
+}
+
+/// Reads the inbox, as the product's tool does.
+struct ReadInbox(MemberRuntime);
+
+impl Tool for ReadInbox {
+    const NAME: &'static str = "read_inbox";
+    const DESCRIPTION: &'static str = "Reads the inbox.";
+    const EFFECT: tools::Effect = tools::Effect::State;
+    type Args = BTreeMap<String, String>;
+
+    async fn call(
+        &self,
+        _: BTreeMap<String, String>,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let read = self.0.read_inbox();
+        read.map(ToolOutput::ok)
+            .map_err(|error| ToolError::from_error(&error))
+    }
+}
+
+struct Plain;
+
+impl Hooks for Plain {
+    fn prompt(&mut self) -> Prompt {
+        Prompt {
+            system: "You are 'alice', role: tester".to_owned(),
+            reminder: None,
+        }
+    }
+}
+
+/// One life: a desk, an agent and its host.
+struct Session {
+    runtime: MemberRuntime,
+    agent: Agent,
+    host: RuntimeHost<Plain>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Session {
+    fn begin(temp: &TempTeam, script: &str) -> Self {
+        let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+        Self::with(temp, runtime, memory, script)
+    }
+
+    fn with(temp: &TempTeam, runtime: MemberRuntime, memory: Recovered, script: &str) -> Self {
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let script = ScriptModel::parse(PathBuf::from("test"), script, "alice").unwrap();
+        let model = Recording {
+            script,
+            asked: Arc::clone(&asked),
+        };
+        let mut registry = Registry::default();
+        registry.add(ReadInbox(runtime.clone())).unwrap();
+        let workspace = Workspace::open(temp.workspace(), []).unwrap();
+        let output = OutputFolder::new(temp.team().layout().member_outputs(&alice()));
+        let agent = Agent::new(
+            Arc::new(model),
+            Arc::new(registry),
+            ToolContext::new(workspace, output, "test"),
+            Settings::default(),
+            memory.conversation,
+        );
+        Self {
+            host: RuntimeHost::new(runtime.clone(), Plain),
+            runtime,
+            agent,
+            asked,
+        }
+    }
+
+    async fn turn(&mut self) -> String {
+        let cancel = CancellationToken::new();
+        let turn = self.agent.run_turn(Vec::new(), &mut self.host, &cancel);
+        match turn.await {
+            Outcome::Finished { text } => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn tell(team: &TeamDir, text: &str) {
+    team::tell(team, &team::Actor::user(), alice(), text).unwrap();
+}
+
+#[tokio::test]
+async fn a_letter_is_said_once_over_all_lives() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    tell(temp.team(), "first letter");
+    let mut session = Session::begin(&temp, r#"{"alice":[{"say":"one"},{"say":"two"}]}"#);
+    assert_eq!(session.turn().await, "one");
+    assert!(session.asked()[0].contains("first letter"));
+    // Taken, and not said: the process dies before.
+    tell(temp.team(), "second letter");
+    assert_eq!(session.runtime.take_mail().unwrap(), 1);
+    drop(session);
+
+    let mut session = Session::begin(
+        &temp,
+        r#"{"alice":[{"say":"-"},{"say":"two"},{"say":"-"}]}"#,
+    );
+    assert_eq!(session.runtime.waiting_letters().len(), 1);
+    assert_eq!(session.turn().await, "two");
+    let asked = session.asked();
+    assert!(asked[0].contains("second letter") && !asked[0].contains("first letter"));
+    assert_eq!(session.turn().await, "", "nothing is left to say");
+    drop(session);
+    let session = Session::begin(&temp, r#"{"alice":[]}"#);
+    assert_eq!(session.runtime.waiting_letters(), []);
+}
+
+#[tokio::test]
+async fn letters_that_a_tool_has_read_out_are_not_said_again() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let script = r#"{"alice":[{"calls":[{"name":"read_inbox"}]},{"say":"read"}]}"#;
+    let mut session = Session::begin(&temp, script);
+    // The model is woken by something else, and the letter waits when its tool reads the inbox.
+    let input = vec![agent::Message::new("look at your mail")];
+    tell(temp.team(), "the letter");
+    let list = session.runtime.read_inbox().unwrap();
+    assert!(list.contains(r#""key":"mail:1""#), "{list}");
+    let cancel = CancellationToken::new();
+    let outcome = session
+        .agent
+        .run_turn(input, &mut session.host, &cancel)
+        .await;
+    assert!(matches!(outcome, Outcome::Finished { text } if text == "read"));
+    let last = session.asked().pop().unwrap();
+    assert_eq!(last.matches("the letter").count(), 1, "{last}");
+    drop(session);
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert_eq!(
+        runtime.waiting_letters(),
+        [],
+        "the result in the journal has said it"
+    );
+}
+
+struct Secretary(Arc<Mutex<Vec<String>>>);
+
+impl MailHandler for Secretary {
+    fn look(&mut self, message: &Message) -> Treatment {
+        self.0.lock().unwrap().push(message.body.text().to_owned());
+        match message.body.text() {
+            "hide" => Treatment::Hide,
+            "mark" => Treatment::ShowWith("be careful".to_owned()),
+            _ => Treatment::Show,
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    for text in ["hide", "mark", "show"] {
+        tell(temp.team(), text);
+    }
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert_eq!(runtime.take_mail().unwrap(), 3);
+    drop(runtime);
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    runtime.employ(Box::new(Secretary(Arc::clone(&seen))));
+    assert_eq!(*seen.lock().unwrap(), ["hide", "mark", "show"]);
+    let mut session = Session::with(&temp, runtime, memory, r#"{"alice":[{"say":"ok"}]}"#);
+    assert_eq!(session.turn().await, "ok");
+    let asked = session.asked().remove(0);
+    assert!(
+        asked.contains("be careful") && asked.contains("show"),
+        "{asked}"
+    );
+    assert!(!asked.contains("hide"), "{asked}");
+    drop(session);
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert_eq!(
+        runtime.waiting_letters(),
+        [],
+        "the hidden one was recorded too"
+    );
+}
+
+#[test]
+fn a_control_message_for_an_earlier_life_is_buried_and_its_sender_is_told() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let (first, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let incarnation = first.incarnation();
+    drop(first);
+    let mut message = Message::new(Body::ShutdownRequest {
+        request_id: "1a2b3c4d".parse().unwrap(),
+        content: String::new(),
+    });
+    message.from = Some(protocol::Party::Lead.into());
+    message.to = Some(alice());
+    message.to_incarnation = Some(incarnation);
+    team::post(temp.team(), message).unwrap();
+    let (second, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    second.take_mail().unwrap();
+    let letters = second.waiting_letters();
+    assert!(letters.iter().all(|letter| !letter.shown));
+    assert_eq!(temp.unread(&Recipient::Lead), 1);
+    assert!(temp.team().layout().dead_letters().exists());
+}
+
+#[test]
+fn reports_and_plans_are_remembered() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert_eq!((memory.reports, runtime.next_report()), (0, 1));
+    runtime.keep_report(1).unwrap();
+    let plan = member::OwnPlan {
+        request_id: "1a2b3c4d".parse().unwrap(),
+        plan_hash: "abc".to_owned(),
+    };
+    runtime.keep_plan(plan.clone()).unwrap();
+    drop(runtime);
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert_eq!((runtime.next_report(), runtime.plan()), (2, Some(plan)));
+    assert_eq!(memory.unreported, None);
+}
+
+#[test]
+fn a_new_conversation_begins_in_the_same_journal_and_forgets_no_letter() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        tell(temp.team(), "old");
+        let mut session = Session::begin(&temp, r#"{"alice":[{"say":"one"}]}"#);
+        session.turn().await;
+    });
+    tell(temp.team(), "new");
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    runtime.take_mail().unwrap();
+    let mut conversation: Conversation = memory.conversation;
+    runtime.begin_anew(&mut conversation).unwrap();
+    assert!(conversation.turns().is_empty() && !conversation.is_waiting());
+    drop(runtime);
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert!(memory.conversation.turns().is_empty());
+    assert!(memory.conversation.has_seen("mail:1"));
+    assert_eq!(runtime.waiting_letters().len(), 1);
+}
+
+#[test]
+fn the_world_sees_what_the_member_does() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let state = || -> LiveState { temp.team().live_state(&alice()).unwrap().unwrap() };
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert_eq!(state().phase, Phase::Starting);
+    runtime.set_phase(Phase::Idle, None, None);
+    let idle = state();
+    runtime.set_phase(Phase::Idle, None, None);
+    assert_eq!(state().since, idle.since);
+    runtime.set_phase(Phase::Working, None, None);
+    assert!(state().since > idle.since);
+    runtime.close().unwrap();
+    assert_eq!(state().phase, Phase::Shutdown);
+    let roster = temp.team().roster().unwrap();
+    assert_eq!(roster.members[0].status.as_str(), "shutdown");
+}
+
+#[test]
+fn a_broken_record_is_passed_over_and_named() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    drop(runtime);
+    let path = temp.team().layout().transcript(&alice());
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str("{\"kind\":\"user\"}\n{\"kind\":\"user\",\"messages\":[{\"text\":\"hi\"}]}\n");
+    std::fs::write(&path, text).unwrap();
+    let (_desk, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    assert_eq!(memory.conversation.turns().len(), 1);
+    assert_eq!(memory.damage.len(), 1, "{:?}", memory.damage);
+}
+
+/// How often the event log tells that alice took something.
+fn deliveries(team: &TeamDir) -> usize {
+    let mut count = 0;
+    let read = team.read_events(|line| {
+        count += usize::from(String::from_utf8_lossy(line).contains("\"deliver\""));
+    });
+    read.unwrap();
+    count
+}
+
+#[test]
+fn what_several_records_of_a_killed_life_did_not_tell_the_next_one_tells_once() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let (runtime, _) = MemberRuntime::open(team, &alice(), false).unwrap();
+    for text in ["one", "two", "three"] {
+        tell(team, text);
+        runtime.take_mail().unwrap();
+    }
+    drop(runtime);
+    assert_eq!(deliveries(team), 3);
+    // As if the disk had been full since the first.
+    let path = team.layout().events();
+    let log = std::fs::read_to_string(&path).unwrap();
+    let first = log.lines().position(|line| line.contains("\"deliver\""));
+    let kept = log.lines().take(first.unwrap() + 1);
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, kept).unwrap();
+    for _ in 0..2 {
+        drop(MemberRuntime::open(team, &alice(), false).unwrap());
+        assert_eq!(deliveries(team), 3);
+    }
+}

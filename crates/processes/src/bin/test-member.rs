@@ -1,0 +1,176 @@
+//! A member for the tests of this crate. Its role is a list of words that say how it behaves:
+//!
+//! * `fails`: says so and exits before it is anybody.
+//! * `mute`: never becomes the member.
+//! * `slow`: becomes the member and is never ready.
+//! * `deaf`: ignores SIGTERM.
+//! * `busy`: says that it works; otherwise that it is idle.
+//! * `shy`: says nothing in the roster.
+//! * `sleepy`: reads no mail.
+//! * `approves`, `rejects`: how it answers a shutdown request; otherwise not at all.
+//! * `stays`: approves and does not end.
+//! * `rude`: approves and ends without a word in the roster.
+//! * `breeds`: leaves a process behind that carries its mark.
+
+use protocol::{
+    AgentName, Body, EventKind, Line, LiveState, MemberStatus, Message, MessageId, Phase,
+    Recipient, RequestId,
+};
+use std::error::Error;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use team::{Actor, post};
+use teamdir::{Options, Post, RosterError, TeamDir, WatchChoice, now};
+
+/// Nobody needs it for longer, and nothing of a test should stay for ever.
+const LIFETIME: Duration = Duration::from_secs(900);
+/// How often it makes sure that its team is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Set when SIGTERM is ignored already.
+const DEAF: &str = "CREW_MEMBER_IS_DEAF";
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, _, folder, _, name] = arguments.as_slice() else {
+        return Err("use --dir FOLDER --name NAME".into());
+    };
+    let team = TeamDir::open(Path::new(folder), Options::default())?;
+    let name = AgentName::new(name)?;
+    let roster = team.roster()?;
+    let role = &roster.member(&name).ok_or("I am not in the roster")?.role;
+    let is = |word: &str| role.split_whitespace().any(|found| found == word);
+    if is("deaf") && std::env::var_os(DEAF).is_none() {
+        // An ignored signal stays ignored in the program that takes the shell's place.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"trap "" TERM; exec "$0" "$@""#]);
+        return Err(shell.args(&arguments).env(DEAF, "1").exec().into());
+    }
+    if is("fails") {
+        return Err("the model has no key".into());
+    }
+    if is("mute") {
+        std::thread::sleep(LIFETIME);
+    }
+    let owner = Recipient::Member(name.clone());
+    let mut me = Practice {
+        post: Post::open(&team, &owner, WatchChoice::Auto)?,
+        team: &team,
+        name,
+        is: &is,
+    };
+    me.live()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Practice<'a> {
+    team: &'a TeamDir,
+    name: AgentName,
+    post: Post,
+    is: &'a dyn Fn(&str) -> bool,
+}
+
+impl Practice<'_> {
+    fn live(&mut self) -> Result<(), Box<dyn Error>> {
+        self.say(Phase::Starting)?;
+        if (self.is)("slow") {
+            std::thread::sleep(LIFETIME);
+        }
+        let (status, phase) = match (self.is)("busy") {
+            true => (MemberStatus::Working, Phase::Working),
+            false => (MemberStatus::Idle, Phase::Idle),
+        };
+        if !(self.is)("shy") {
+            self.note(&status)?;
+        }
+        if (self.is)("breeds") {
+            self.breed()?;
+        }
+        self.say(phase)?;
+        self.team.log_event(EventKind::Ready {
+            member: Recipient::Member(self.name.clone()),
+            incarnation: self.post.guard().incarnation(),
+            pid: std::process::id(),
+            role: None,
+        })?;
+        let started = Instant::now();
+        while started.elapsed() < LIFETIME && self.team.layout().config().exists() {
+            if (self.is)("sleepy") {
+                std::thread::sleep(LOOK_EVERY);
+                continue;
+            }
+            let Some(delivery) = self.post.next(Some(Instant::now() + LOOK_EVERY))? else {
+                continue;
+            };
+            for received in &delivery.mail {
+                if let Line::Message(message) = &received.line
+                    && let Body::ShutdownRequest { request_id, .. } = &message.body
+                    && self.answer(request_id)?
+                {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers a shutdown request. Returns whether to end.
+    fn answer(&self, id: &RequestId) -> Result<bool, Box<dyn Error>> {
+        let (approve, ends) = match () {
+            () if (self.is)("approves") || (self.is)("rude") => (true, true),
+            () if (self.is)("stays") => (true, false),
+            () if (self.is)("rejects") => (false, false),
+            () => return Ok(false),
+        };
+        let me = Actor::member(self.name.clone(), self.post.guard().incarnation());
+        let mut message = Message::new(Body::ShutdownResponse {
+            request_id: id.clone(),
+            approve,
+            reason: "so be it".to_owned(),
+        });
+        message.id = Some(MessageId::new(&format!("{id}/answer"))?);
+        message.from = Some(me.party.into());
+        message.from_incarnation = me.incarnation;
+        message.to = Some(Recipient::Lead);
+        post(self.team, message)?;
+        if ends && !(self.is)("rude") {
+            self.say(Phase::Shutdown)?;
+            self.note(&MemberStatus::Shutdown)?;
+        }
+        Ok(ends)
+    }
+
+    fn say(&self, phase: Phase) -> Result<(), Box<dyn Error>> {
+        let guard = self.post.guard();
+        let state = LiveState::new(guard.incarnation(), phase, now());
+        Ok(self.team.write_live_state(guard, &state)?)
+    }
+
+    fn note(&self, status: &MemberStatus) -> Result<(), RosterError> {
+        self.team.update_roster(|roster| {
+            if let Some(member) = roster.member_mut(&self.name) {
+                member.status = status.clone();
+            }
+            Ok(())
+        })
+    }
+
+    /// Leaves a process that nobody of its own looks after.
+    fn breed(&self) -> Result<(), Box<dyn Error>> {
+        let mark = processes::mark_of(self.team, &Recipient::Member(self.name.clone()));
+        let child = Command::new("setsid")
+            .args(["sleep", "900"])
+            .env(command::MARK, format!("{mark}.1"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        // A process that is about to take on its program has no environment for a moment.
+        let program = format!("/proc/{}/comm", child.id());
+        while std::fs::read_to_string(&program)?.trim() != "sleep" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}

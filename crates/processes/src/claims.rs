@@ -1,0 +1,57 @@
+//! Tasks whose owner is gone.
+
+use protocol::{AgentName, Incarnation, Party, Task, TaskId, TaskStatus};
+use std::sync::Arc;
+use team::BoardError;
+use teamdir::{PathError, TeamDir};
+
+/// The tasks that a dead life had, or that went back because of its death: the same list however
+/// often it is asked for while the death is dealt with. `why` is what the history says of it.
+pub(crate) fn left_by(
+    team: &TeamDir,
+    name: &AgentName,
+    incarnation: Incarnation,
+    why: &str,
+) -> Result<Vec<TaskId>, PathError> {
+    let tasks = team.tasks()?.into_iter().flatten();
+    let left = tasks.filter(|task| is_held_by(task, name, incarnation) || went_back(task, why));
+    Ok(left.map(|task| task.id).collect())
+}
+
+/// Whether a life up to this one of the member has the task.
+fn is_held_by(task: &Task, name: &AgentName, up_to: Incarnation) -> bool {
+    let owner = matches!(&task.owner.0, Some(Party::Member(owner)) if owner.same_as(name));
+    let incarnation = task
+        .owner_incarnation
+        .is_none_or(|incarnation| incarnation <= up_to);
+    task.status == TaskStatus::InProgress && owner && incarnation
+}
+
+fn went_back(task: &Task, why: &str) -> bool {
+    let notes = task.history.iter().map(|entry| entry.note.as_deref());
+    notes.flatten().any(|note| note == why)
+}
+
+/// Puts the tasks of dead lives back on the board. Returns those that went back now.
+pub(crate) fn release(
+    team: &TeamDir,
+    name: &AgentName,
+    up_to: Incarnation,
+    why: &str,
+) -> Result<Vec<TaskId>, BoardError> {
+    let released = team::release_all(team, name, up_to, why)?;
+    Ok(released.iter().map(|task| task.id).collect())
+}
+
+/// The tasks that are in progress, with the member that has each.
+pub(crate) fn in_progress(team: &TeamDir) -> Result<Vec<(Arc<Task>, AgentName)>, PathError> {
+    let tasks = team.tasks()?.into_iter().flatten();
+    let held = tasks.filter_map(|task| match (&task.status, &task.owner.0) {
+        (TaskStatus::InProgress, Some(Party::Member(owner))) => {
+            let owner = owner.clone();
+            Some((task, owner))
+        }
+        (TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Completed, _) => None,
+    });
+    Ok(held.collect())
+}

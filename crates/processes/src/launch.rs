@@ -1,0 +1,309 @@
+//! Starting the process of a member, and waiting until it says that it is ready.
+
+use crate::process_handle::wait_for_end;
+use crate::programs::Programs;
+use command::session_of;
+use protocol::{AgentName, Incarnation, Phase, Recipient};
+use rustix::fd::AsFd;
+use rustix::fs::OFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, setsid};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use teamdir::{Liveness, PathError, TeamDir};
+
+/// How often the new process is looked at, while most become ready and after that.
+const LOOK_OFTEN: Duration = Duration::from_millis(1);
+const LOOK_LATER: Duration = Duration::from_millis(20);
+const OFTEN_FOR: Duration = Duration::from_millis(200);
+/// How much of a log is shown.
+const LAST_BYTES: u64 = 4096;
+const LAST_LINES: usize = 12;
+/// Enough for a thread that only waits.
+const REAPER_STACK: usize = 64 << 10;
+/// What a process of the team knows of itself and its children must not inherit.
+const OWN_VARIABLES: [&str; 3] = [command::MARK, "TEAM_MEMBER", "TEAM_INCARNATION"];
+
+/// A process that is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub(crate) pid: u32,
+    pub(crate) incarnation: Incarnation,
+}
+
+/// Why a member's process did not come to be. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// Its log cannot be written.
+    #[error("cannot write the log {}: {cause}", path.display())]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Its program cannot be run.
+    #[error(
+        "cannot run {}: {cause}; set TEAMMATE_BIN to the path of `teammate`",
+        path.display()
+    )]
+    Program {
+        /// The program.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// It cannot be watched.
+    #[error("cannot watch process {pid}: {cause}")]
+    Watch {
+        /// The process.
+        pid: u32,
+        /// Why.
+        cause: io::Error,
+    },
+    /// It ended before it was ready.
+    #[error("its process ended before it was ready ({status}){}", quoted(words))]
+    Ended {
+        /// How.
+        status: ExitStatus,
+        /// The last lines of its log.
+        words: String,
+    },
+    /// It did not become ready in time.
+    #[error(
+        "its process was not ready after {} s and was killed{}\n\
+         A slow machine can be given more time: TEAM_READY_TIMEOUT=60",
+        within.as_secs_f64(), quoted(words)
+    )]
+    NotReady {
+        /// The time it had.
+        within: Duration,
+        /// The last lines of its log.
+        words: String,
+    },
+    /// What it says of itself cannot be read.
+    #[error(transparent)]
+    State(#[from] PathError),
+}
+
+fn quoted(words: &str) -> String {
+    match words.is_empty() {
+        true => "; it said nothing".to_owned(),
+        false => format!("; its last words:\n{words}"),
+    }
+}
+
+/// One attempt to start a member.
+pub(crate) struct Launch<'a> {
+    pub(crate) team: &'a TeamDir,
+    pub(crate) name: &'a AgentName,
+    /// The life before.
+    pub(crate) previous: Incarnation,
+    pub(crate) programs: &'a Programs,
+}
+
+impl Launch<'_> {
+    /// Starts the process and returns when it is ready. After an error there is no process.
+    pub(crate) fn run(&self) -> Result<Started, LaunchError> {
+        let (log, path) = self.open_log()?;
+        let log_start = log.metadata().map_or(0, |metadata| metadata.len());
+        let mut child = self.start(log, &path)?;
+        let outcome = self.watch(&child);
+        match outcome {
+            Ok(Watched::Ready(started)) => {
+                reap(child);
+                Ok(started)
+            }
+            Ok(Watched::Ended) => {
+                let status = put_down(&mut child);
+                match (self.came_and_went(), status) {
+                    (Some(incarnation), Some(status)) if status.success() => Ok(Started {
+                        pid: child.id(),
+                        incarnation,
+                    }),
+                    (_, status) => Err(LaunchError::Ended {
+                        status: status.unwrap_or_default(),
+                        words: last_words(&path, log_start),
+                    }),
+                }
+            }
+            Ok(Watched::Late) => {
+                put_down(&mut child);
+                Err(LaunchError::NotReady {
+                    within: self.programs.ready_within,
+                    words: last_words(&path, log_start),
+                })
+            }
+            Err(error) => {
+                put_down(&mut child);
+                Err(error)
+            }
+        }
+    }
+
+    fn owner(&self) -> Recipient {
+        Recipient::Member(self.name.clone())
+    }
+
+    fn open_log(&self) -> Result<(File, PathBuf), LaunchError> {
+        let layout = self.team.layout();
+        let path = layout.member_log(&self.owner());
+        let folder = layout.member_dir(&self.owner());
+        let opened = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .and_then(|()| {
+                OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .mode(0o600)
+                    .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+                    .open(&path)
+            });
+        match opened {
+            Ok(log) => Ok((log, path)),
+            Err(cause) => Err(LaunchError::Log { path, cause }),
+        }
+    }
+
+    fn start(&self, log: File, path: &Path) -> Result<Child, LaunchError> {
+        let workspace = self.team.workspace();
+        let workspace = std::path::absolute(workspace).unwrap_or_else(|_| workspace.to_path_buf());
+        let errors = log.try_clone().map_err(|cause| LaunchError::Log {
+            path: path.to_path_buf(),
+            cause,
+        })?;
+        let mut command = Command::new(&self.programs.teammate);
+        command
+            .arg("--dir")
+            .arg(&workspace)
+            .args(["--name", self.name.as_str()])
+            .current_dir(&workspace)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors);
+        for variable in OWN_VARIABLES {
+            command.env_remove(variable);
+        }
+        // SAFETY: between fork and exec only setsid is called, which is a bare system call.
+        unsafe {
+            command.pre_exec(|| Ok(setsid().map(|_| ())?));
+        }
+        command.spawn().map_err(|cause| LaunchError::Program {
+            path: self.programs.teammate.clone(),
+            cause,
+        })
+    }
+
+    /// Waits until the process is ready, has ended, or has had its time.
+    fn watch(&self, child: &Child) -> Result<Watched, LaunchError> {
+        let pid = child.id();
+        let raw = Pid::from_child(child);
+        let handle = pidfd_open(raw, PidfdFlags::empty()).map_err(|error| LaunchError::Watch {
+            pid,
+            cause: error.into(),
+        })?;
+        let started = Instant::now();
+        loop {
+            let passed = started.elapsed();
+            // Asked before the state: a process that becomes ready after it is not given up.
+            let late = passed >= self.programs.ready_within;
+            if let Some(incarnation) = self.ready(raw)? {
+                return Ok(Watched::Ready(Started { pid, incarnation }));
+            }
+            if late {
+                return Ok(Watched::Late);
+            }
+            let pause = if passed < OFTEN_FOR {
+                LOOK_OFTEN
+            } else {
+                LOOK_LATER
+            };
+            if wait_for_end(handle.as_fd(), pause) {
+                return Ok(Watched::Ended);
+            }
+        }
+    }
+
+    /// The new life, if the process says that it is ready and holds the member's lock.
+    fn ready(&self, child: Pid) -> Result<Option<Incarnation>, PathError> {
+        let owner = self.owner();
+        let live = self.team.live_state(&owner)?;
+        let is_new = |incarnation: Incarnation, phase| {
+            incarnation > self.previous && phase != Phase::Starting
+        };
+        let Some(live) = live.filter(|live| is_new(live.incarnation, live.phase)) else {
+            return Ok(None);
+        };
+        // The lock is looked at last: looking takes it for a moment.
+        let ours = match self.team.liveness(&owner)? {
+            Liveness::Alive(Some(holder)) => {
+                holder.incarnation == live.incarnation && is_of(holder.pid, child)
+            }
+            Liveness::Alive(None) | Liveness::Gone(_) => false,
+        };
+        Ok(ours.then_some(live.incarnation))
+    }
+
+    /// The life that was ready and ended in good order before anybody looked.
+    fn came_and_went(&self) -> Option<Incarnation> {
+        let live = self.team.live_state(&self.owner()).ok().flatten()?;
+        let ended = live.incarnation > self.previous && live.phase == Phase::Shutdown;
+        ended.then_some(live.incarnation)
+    }
+}
+
+enum Watched {
+    Ready(Started),
+    Ended,
+    Late,
+}
+
+/// Whether a process is the child or belongs to its session: a program that is started for a
+/// member may itself be started by another.
+fn is_of(pid: u32, child: Pid) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| pid == child || session_of(pid) == Some(child.as_raw_nonzero().get()))
+}
+
+/// Ends a process and all of its group, and collects it.
+fn put_down(child: &mut Child) -> Option<ExitStatus> {
+    // The child is not collected yet, even if it has ended, so that the number of its group
+    // cannot belong to anybody else. The group leads its own session.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.kill();
+    child.wait().ok()
+}
+
+/// Collects the process when it ends, so that no zombie stays in a process that lives on.
+fn reap(mut child: Child) {
+    // Without the thread the zombie stays until this process ends, which is no worse than that.
+    let _ = thread::Builder::new()
+        .name("reaper".to_owned())
+        .stack_size(REAPER_STACK)
+        .spawn(move || child.wait());
+}
+
+/// The end of what was written to a log since `start`.
+fn last_words(path: &Path, start: u64) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut log = File::open(path)?;
+        let size = log.metadata()?.len();
+        log.seek(SeekFrom::Start(start.max(size.saturating_sub(LAST_BYTES))))?;
+        let mut bytes = Vec::new();
+        log.take(LAST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let text = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    let shown = lines.iter().skip(lines.len().saturating_sub(LAST_LINES));
+    let shown: Vec<String> = shown.map(|line| format!("  {line}")).collect();
+    shown.join("\n")
+}

@@ -1,0 +1,105 @@
+//! What a member's restart policy says about its death.
+
+use protocol::{AgentName, Incarnation, Member, Recipient, Timestamp};
+use rules::{Death, RestartDecision, RestartLimits, Restarts};
+use team::notice;
+use teamdir::{RosterError, SendError, TeamDir};
+
+/// Why it could not be noted that a policy has given up.
+#[derive(Debug, thiserror::Error)]
+pub enum GiveUpError {
+    /// The roster could not be changed.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// The lead could not be told.
+    #[error(transparent)]
+    Notice(#[from] SendError),
+}
+
+/// What the policy of a dead member says now. The roster's entry is all it needs: a lead that
+/// comes later decides the same.
+pub fn decide_restart(member: &Member, cause: &str, now: Timestamp) -> RestartDecision {
+    // It is dead for good until somebody says otherwise, and the lead knows.
+    if member.gave_up.is_some() {
+        return RestartDecision::Leave;
+    }
+    let policy = member.restart.clone().unwrap_or_default();
+    let mut restarts = Restarts::new(member.name.clone(), policy, RestartLimits::default());
+    for at in member.restarts.iter().flatten() {
+        restarts.remember(*at);
+    }
+    restarts.handle(&Death::Failed(cause.to_owned()), now)
+}
+
+/// Notes that a member's policy brings it back no more, and tells the lead. Doing it again has no
+/// effect.
+pub fn give_up(
+    team: &TeamDir,
+    name: &AgentName,
+    incarnation: Incarnation,
+    reason: &str,
+    command: &str,
+) -> Result<(), GiveUpError> {
+    let words = format!("{reason}. It is not restarted any more. Bring it back: {command}");
+    let id = format!("gave-up/{name}/{incarnation}");
+    notice(team, Recipient::Lead, &id, &words)?;
+    team.update_roster(|roster| {
+        // A later life is somebody's answer to the deaths before it.
+        let member = roster.member_mut(name);
+        if let Some(member) = member.filter(|member| member.incarnation == incarnation) {
+            member.gave_up = Some(reason.to_owned());
+        }
+        Ok::<_, RosterError>(())
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::RestartPolicy;
+    use std::time::Duration;
+    use teamdir::Options;
+    use test_support::TempTeam;
+
+    fn member(restarts: &[i64]) -> Member {
+        let mut member = Member::new(AgentName::new("alice").unwrap(), "coder");
+        member.restart = Some(RestartPolicy::OnFailure);
+        let restarts = restarts.iter().map(|at| Timestamp::from_secs(*at));
+        member.restarts = Some(restarts.collect());
+        member
+    }
+
+    #[test]
+    fn what_earlier_leads_did_counts() {
+        let now = Timestamp::from_secs(1000);
+        let first = decide_restart(&member(&[]), "killed", now);
+        let wait = Duration::from_secs(1);
+        assert_eq!(first, RestartDecision::RestartAt(now.plus(wait)));
+        let old = decide_restart(&member(&[1, 2, 3, 4, 5]), "killed", now);
+        assert_eq!(old, first);
+        let sixth = decide_restart(&member(&[900, 910, 920, 930, 940]), "killed", now);
+        assert!(matches!(sixth, RestartDecision::GiveUp { .. }), "{sixth:?}");
+        let mut given_up = member(&[]);
+        given_up.gave_up = Some("enough".into());
+        let leave = decide_restart(&given_up, "killed", now);
+        assert_eq!(leave, RestartDecision::Leave);
+        let never = Member::new(AgentName::new("bob").unwrap(), "coder");
+        assert_eq!(
+            decide_restart(&never, "killed", now),
+            RestartDecision::Leave
+        );
+    }
+
+    #[test]
+    fn giving_up_is_noted_for_that_life_alone_and_told_once() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        let team = temp.team();
+        let name = AgentName::new("alice").unwrap();
+        let gave_up = || team.roster().unwrap().members[0].gave_up.clone();
+        give_up(team, &name, Incarnation(7), "too often", "do it").unwrap();
+        assert_eq!(gave_up(), None);
+        give_up(team, &name, Incarnation(0), "too often", "do it").unwrap();
+        assert_eq!(gave_up().as_deref(), Some("too often"));
+    }
+}

@@ -1,0 +1,262 @@
+//! A handle on the process of one certain life: the operating system as the witness.
+//!
+//! A process id is given out again when its process is gone, so a number that was read from a file
+//! may mean somebody else a moment later. A pidfd means one process for ever. It is opened by
+//! number, and the process is compared with the text in the lock before and after that: if both
+//! times pid, start time and boot fit, the handle is of that process.
+
+use protocol::{Holder, Incarnation, Recipient};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+use teamdir::{Liveness, PathError, TeamDir, is_running};
+
+/// How long a process that has just taken its lock may take to write who it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// The process of one life of a member, or of the lead.
+#[derive(Debug)]
+pub struct ProcessHandle {
+    owner: Recipient,
+    holder: Holder,
+    process: OwnedFd,
+}
+
+/// Why nothing can be said about a process, or done to it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessHandleError {
+    /// The lock could not be looked at.
+    #[error(transparent)]
+    Lock(#[from] PathError),
+    /// The lock is held, and its text names no running process of this machine.
+    #[error(
+        "a process holds the lock of '{owner}', but the text in the lock does not say which one, \
+         so it cannot be signalled; find it with `lslocks` and end it by hand"
+    )]
+    Unnamed {
+        /// Whose lock.
+        owner: Recipient,
+    },
+    /// The system gives no handle on the process.
+    #[error("cannot watch process {pid} of '{owner}': {cause}")]
+    Open {
+        /// Whose process.
+        owner: Recipient,
+        /// Its number.
+        pid: u32,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The signal could not be sent.
+    #[error("cannot signal process {pid} of '{owner}': {cause}")]
+    Signal {
+        /// Whose process.
+        owner: Recipient,
+        /// Its number.
+        pid: u32,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl ProcessHandle {
+    /// The process that is `owner` now; `None` if there is none.
+    pub fn of(team: &TeamDir, owner: &Recipient) -> Result<Option<Self>, ProcessHandleError> {
+        let started = Instant::now();
+        loop {
+            let found = match team.liveness(owner)? {
+                Liveness::Gone(_) => return Ok(None),
+                Liveness::Alive(holder) => holder,
+            };
+            // A text that does not fit is that of the holder before: the new one is about to
+            // write its own.
+            if let Some(holder) = found
+                && let Some(process) = open(owner, &holder)?
+            {
+                let owner = owner.clone();
+                return Ok(Some(Self {
+                    owner,
+                    holder,
+                    process,
+                }));
+            }
+            if started.elapsed() > PATIENCE {
+                let owner = owner.clone();
+                return Err(ProcessHandleError::Unnamed { owner });
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Which process it is.
+    pub const fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    /// Which life it is.
+    pub const fn incarnation(&self) -> Incarnation {
+        self.holder.incarnation
+    }
+
+    /// Whether the process has ended.
+    pub fn is_gone(&self) -> bool {
+        self.wait(Duration::ZERO)
+    }
+
+    /// Waits for the end of the process, at most this long. Returns whether it has ended.
+    pub fn wait(&self, limit: Duration) -> bool {
+        wait_for_end(self.process.as_fd(), limit)
+    }
+
+    /// Sends a signal to this process and to no other. Nothing happens if it has ended.
+    pub fn signal(&self, signal: Signal) -> Result<(), ProcessHandleError> {
+        match pidfd_send_signal(&self.process, signal) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(ProcessHandleError::Signal {
+                owner: self.owner.clone(),
+                pid: self.holder.pid,
+                cause: error.into(),
+            }),
+        }
+    }
+}
+
+impl AsFd for ProcessHandle {
+    /// Becomes readable when the process ends.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+}
+
+/// A handle on the process that `holder` describes, if it still runs.
+fn open(owner: &Recipient, holder: &Holder) -> Result<Option<OwnedFd>, ProcessHandleError> {
+    if !is_running(holder) {
+        return Ok(None);
+    }
+    let pid = i32::try_from(holder.pid).ok().and_then(Pid::from_raw);
+    let Some(pid) = pid else { return Ok(None) };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        // Only now the handle is known to be of the process that was compared before.
+        Ok(process) => Ok(is_running(holder).then_some(process)),
+        Err(Errno::SRCH) => Ok(None),
+        Err(error) => Err(ProcessHandleError::Open {
+            owner: owner.clone(),
+            pid: holder.pid,
+            cause: error.into(),
+        }),
+    }
+}
+
+/// Waits until the process behind a pidfd has ended, at most this long.
+pub(crate) fn wait_for_end(process: BorrowedFd<'_>, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut fds = [PollFd::from_borrowed_fd(process, PollFlags::IN)];
+        let timeout = Timespec::try_from(left).ok();
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(ready) if ready > 0 => return true,
+            Ok(_) | Err(Errno::INTR) if Instant::now() < deadline => {}
+            Ok(_) | Err(_) => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::AgentName;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Child, Command};
+    use teamdir::Options;
+    use test_support::{TempTeam, wait_until};
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("600").spawn().unwrap()
+    }
+
+    fn holder(child: &Child) -> Holder {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let start_time = text.rsplit_once(')').unwrap().1;
+        let start_time = start_time.split_ascii_whitespace().nth(19).unwrap();
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let mut holder: Holder = serde_json::from_value(serde_json::json!({
+            "pid": child.id(), "start_time": start_time.parse::<u64>().unwrap()
+        }))
+        .unwrap();
+        holder.boot_id = boot_id.trim().to_owned();
+        holder
+    }
+
+    fn owner() -> Recipient {
+        Recipient::Member(AgentName::new("alice").unwrap())
+    }
+
+    #[test]
+    fn a_process_that_merely_has_the_number_is_never_opened() {
+        let mut child = sleeper();
+        let holder = holder(&child);
+        assert!(open(&owner(), &holder).unwrap().is_some());
+        for other in [
+            Holder {
+                start_time: holder.start_time - 1,
+                ..holder.clone()
+            },
+            Holder {
+                boot_id: "another boot".into(),
+                ..holder.clone()
+            },
+        ] {
+            assert!(open(&owner(), &other).unwrap().is_none());
+        }
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(9));
+        assert!(open(&owner(), &holder).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_end_is_seen_before_anybody_collects_it() {
+        let mut child = sleeper();
+        let holder = holder(&child);
+        let process = open(&owner(), &holder).unwrap().unwrap();
+        let process = ProcessHandle {
+            owner: owner(),
+            holder,
+            process,
+        };
+        assert!(!process.is_gone());
+        process.signal(Signal::KILL).unwrap();
+        wait_until("the end", Duration::from_secs(60), || process.is_gone());
+        // It is a zombie now; a signal has no effect and is no error.
+        process.signal(Signal::TERM).unwrap();
+        child.wait().unwrap();
+        process.signal(Signal::TERM).unwrap();
+    }
+
+    #[test]
+    fn nobody_is_nobody() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        assert!(ProcessHandle::of(temp.team(), &owner()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_lock_without_a_readable_text_cannot_be_signalled() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        let team = temp.team();
+        // Held as `inbox --drain` holds it: without a text.
+        let _guard = team.sit_in(&owner()).unwrap();
+        let error = ProcessHandle::of(team, &owner()).unwrap_err();
+        assert!(
+            matches!(error, ProcessHandleError::Unnamed { .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("lslocks"), "{error}");
+    }
+}

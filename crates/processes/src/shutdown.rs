@@ -1,0 +1,314 @@
+//! Carrying a shutdown to its end.
+
+mod all;
+
+pub use all::{EndError, Ended, LastWish, shut_down_all};
+
+use crate::answers::judge_unread;
+use crate::claims;
+use crate::mark::sweep;
+use crate::process_handle::{ProcessHandle, ProcessHandleError};
+use crate::reap::reap_held;
+use crate::repair::end_overdue;
+use crate::start_lock::StartGuard;
+use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, RequestStatus};
+use rules::{
+    Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome, StartRefusal,
+};
+use rustix::process::Signal;
+use std::collections::VecDeque;
+use std::thread;
+use std::time::{Duration, Instant};
+use team::BoardError;
+use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
+
+/// How often the files are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// A request older than this is delivered again by whoever takes it up.
+const SENT_WITHIN: Duration = Duration::from_secs(2);
+/// How long whoever else starts, ends or reaps the member is waited for.
+const LIFE_WAIT: Duration = Duration::from_secs(2);
+/// How long a living lead has to take in an answer that it has read, after its sender is gone.
+const LEAD_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a shutdown was not carried to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// The request is none for a shutdown.
+    #[error(transparent)]
+    Refused(#[from] StartRefusal),
+    /// The request could not be read or changed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The member could not be looked at.
+    #[error(transparent)]
+    File(#[from] PathError),
+    /// The process cannot be signalled.
+    #[error(transparent)]
+    Signal(#[from] ProcessHandleError),
+    /// The process is gone, and the roster does not say so.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// The process is gone, and its tasks are not back on the board.
+    #[error(transparent)]
+    Tasks(#[from] BoardError),
+    /// Somebody wanted this to stop.
+    #[error("nobody follows the shutdown any more; see `team-lead requests` for what came of it")]
+    Stopped,
+}
+
+/// Follows a shutdown that was asked for, until it is over or `stop` says so: takes in the answer,
+/// minds the deadline, and ends the process if the request says that it must end.
+///
+/// It works with and without a running lead, and several may follow the same request.
+pub fn follow_shutdown(
+    team: &TeamDir,
+    request: Request,
+    limits: ShutdownLimits,
+    stop: &dyn Fn() -> bool,
+) -> Result<ShutdownOutcome, FollowError> {
+    let (mut course, actions) = Shutdown::start(request, limits, now())?;
+    let mut followed = Followed::new(team, course.request())?;
+    let mut events = followed.carry_out(actions)?;
+    loop {
+        while let Some(event) = events.pop_front() {
+            let actions = course.handle(event, now());
+            events.extend(followed.carry_out(actions)?);
+        }
+        if course.request().status() == RequestStatus::Approved {
+            followed.hold_life(Duration::ZERO);
+        }
+        if let Some(outcome) = course.outcome() {
+            followed.settle(outcome)?;
+            return Ok(outcome.clone());
+        }
+        if stop() {
+            return Err(FollowError::Stopped);
+        }
+        let fate = followed.wait(course.wake_at())?;
+        events.extend(followed.news(fate, course.request())?);
+    }
+}
+
+/// The life that is to end.
+struct Followed<'a> {
+    team: &'a TeamDir,
+    name: AgentName,
+    owner: Recipient,
+    target: Incarnation,
+    process: Result<Option<ProcessHandle>, ProcessHandleError>,
+    /// Held while the process ends, so that nobody takes that for a death.
+    guard: Option<StartGuard>,
+    /// When the process was seen to be gone.
+    gone_at: Option<Instant>,
+}
+
+/// What can be seen of a life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Runs,
+    Gone,
+    Replaced(Incarnation),
+}
+
+impl<'a> Followed<'a> {
+    fn new(team: &'a TeamDir, request: &Request) -> Result<Self, FollowError> {
+        let incomplete = || StartRefusal::Incomplete {
+            id: request.id.clone(),
+        };
+        let Recipient::Member(name) = &request.to else {
+            return Err(incomplete().into());
+        };
+        let target = request.to_incarnation.ok_or_else(incomplete)?;
+        let owner = request.to.clone();
+        let process = ProcessHandle::of(team, &owner);
+        Ok(Self {
+            team,
+            name: name.clone(),
+            // Another life must never be signalled.
+            process: process.map(|found| found.filter(|found| found.incarnation() == target)),
+            owner,
+            target,
+            guard: None,
+            gone_at: None,
+        })
+    }
+
+    /// Does what the course of the shutdown asks for. Returns what that brought to light.
+    fn carry_out(
+        &mut self,
+        actions: Vec<ShutdownAction>,
+    ) -> Result<VecDeque<ShutdownEvent>, FollowError> {
+        let mut events = VecDeque::new();
+        for action in actions {
+            match action {
+                ShutdownAction::Record(request) => {
+                    if let Some(stored) = self.record(&request)? {
+                        events.push_back(ShutdownEvent::Stored(Box::new(stored)));
+                    }
+                }
+                ShutdownAction::Terminate => self.signal(Signal::TERM)?,
+                ShutdownAction::Kill => self.signal(Signal::KILL)?,
+                ShutdownAction::Deliver(request) => {
+                    // Whoever asked just now has sent it. One that was found on disk may have lost
+                    // its asker between the file and the mail.
+                    if now().since(request.created_at) > SENT_WITHIN {
+                        let _ = team::deliver_shutdown(self.team, &request);
+                    }
+                }
+                // The loop looks at the time, and at the outcome.
+                ShutdownAction::WakeAt(_) | ShutdownAction::Finished(_) => {}
+            }
+        }
+        Ok(events)
+    }
+
+    /// Stores how the request ended, unless its file says by now how it did.
+    fn record(&self, request: &Request) -> Result<Option<Request>, FollowError> {
+        if request.status() == RequestStatus::Pending {
+            return Ok(None);
+        }
+        let stored = self.team.update_request(&request.id, |found| {
+            if found.status() != RequestStatus::Pending {
+                return Ok::<_, RequestError>((found.clone(), Some(found)));
+            }
+            let state = request.state.clone();
+            Ok((Request { state, ..found }, None))
+        })?;
+        Ok(stored)
+    }
+
+    fn signal(&mut self, signal: Signal) -> Result<(), FollowError> {
+        self.hold_life(LIFE_WAIT);
+        match &self.process {
+            Ok(Some(process)) => Ok(process.signal(signal)?),
+            // It went before it could be looked at.
+            Ok(None) => Ok(()),
+            Err(_) => {
+                // Perhaps it has said by now who it is.
+                let found = ProcessHandle::of(self.team, &self.owner)?;
+                let found = found.filter(|found| found.incarnation() == self.target);
+                if let Some(process) = &found {
+                    process.signal(signal)?;
+                }
+                self.process = Ok(found);
+                Ok(())
+            }
+        }
+    }
+
+    /// Tries to take the right to end the process. If somebody else has it, he minds it.
+    fn hold_life(&mut self, wait: Duration) {
+        if self.guard.is_none() {
+            self.guard = StartGuard::hold(self.team, &self.name, wait).ok();
+        }
+    }
+
+    /// Waits for the end of the process, for the next look at the files at most.
+    fn wait(&self, wake_at: Option<protocol::Timestamp>) -> Result<Fate, PathError> {
+        let due = wake_at.map_or(LOOK_EVERY, |at| at.since(now()));
+        let pause = due.min(LOOK_EVERY);
+        match &self.process {
+            // After its end the pidfd wakes us at once; what is waited for then is the lead.
+            Ok(Some(process)) if self.gone_at.is_none() => Ok(match process.wait(pause) {
+                true => Fate::Gone,
+                false => Fate::Runs,
+            }),
+            Ok(Some(_)) => {
+                thread::sleep(pause);
+                Ok(Fate::Gone)
+            }
+            Ok(None) | Err(_) => {
+                thread::sleep(pause);
+                self.fate_by_lock()
+            }
+        }
+    }
+
+    fn fate_by_lock(&self) -> Result<Fate, PathError> {
+        Ok(match self.team.liveness(&self.owner)? {
+            Liveness::Gone(_) => Fate::Gone,
+            Liveness::Alive(Some(holder)) if holder.incarnation > self.target => {
+                Fate::Replaced(holder.incarnation)
+            }
+            Liveness::Alive(_) => Fate::Runs,
+        })
+    }
+
+    /// What happened since the last look. Answers come before the end of the process: a member
+    /// that agrees ends right after.
+    fn news(&mut self, fate: Fate, known: &Request) -> Result<Vec<ShutdownEvent>, FollowError> {
+        let lead_runs = matches!(self.team.liveness(&Recipient::Lead)?, Liveness::Alive(_));
+        let undecided = known.status() == RequestStatus::Pending;
+        if undecided && (!lead_runs || fate != Fate::Runs) {
+            judge_unread(self.team)?;
+        }
+        let stored = self.team.request(&known.id)?;
+        let undecided = undecided && stored.status() == RequestStatus::Pending;
+        let mut events = vec![ShutdownEvent::Stored(Box::new(stored))];
+        events.push(match fate {
+            Fate::Runs => ShutdownEvent::Tick,
+            Fate::Gone if undecided && lead_runs && !self.lead_had_time() => ShutdownEvent::Tick,
+            Fate::Gone => ShutdownEvent::Gone {
+                incarnation: self.target,
+            },
+            Fate::Replaced(incarnation) => ShutdownEvent::Replaced { incarnation },
+        });
+        Ok(events)
+    }
+
+    /// Whether a lead that took the answer out of its inbox has had time to judge it.
+    fn lead_had_time(&mut self) -> bool {
+        let gone_at = *self.gone_at.get_or_insert_with(Instant::now);
+        gone_at.elapsed() >= LEAD_PATIENCE
+    }
+
+    /// Leaves everything as after a good end, where the process is gone on our account.
+    fn settle(&mut self, outcome: &ShutdownOutcome) -> Result<(), FollowError> {
+        match outcome {
+            ShutdownOutcome::Terminated | ShutdownOutcome::Killed => {
+                self.note_end()?;
+                self.hold_life(LIFE_WAIT);
+                if let Some(guard) = &self.guard {
+                    sweep(self.team, guard);
+                }
+                Ok(())
+            }
+            ShutdownOutcome::Left => self.note_end(),
+            ShutdownOutcome::Ended => {
+                // It died of something else, perhaps while we kept others from reaping it.
+                if let Some(guard) = &self.guard {
+                    let _ = reap_held(self.team, guard);
+                }
+                Ok(())
+            }
+            ShutdownOutcome::Vetoed { .. }
+            | ShutdownOutcome::NoAnswer
+            | ShutdownOutcome::StillRunning
+            | ShutdownOutcome::Unkillable
+            | ShutdownOutcome::Replaced { .. } => Ok(()),
+        }
+    }
+
+    /// Says in the roster what a process that was killed could not say, and frees its tasks.
+    fn note_end(&self) -> Result<(), FollowError> {
+        let roster = self.team.roster()?;
+        let open = roster.member(&self.name).is_some_and(|member| {
+            member.incarnation == self.target && member.status != MemberStatus::Shutdown
+        });
+        if open {
+            self.team.update_roster(|roster| {
+                let member = roster.member_mut(&self.name);
+                if let Some(member) = member.filter(|m| m.incarnation == self.target) {
+                    member.status = MemberStatus::Shutdown;
+                }
+                Ok::<_, RosterError>(())
+            })?;
+        }
+        let why = format!("'{}' was shut down in life {}", self.name, self.target);
+        claims::release(self.team, &self.name, self.target, &why)?;
+        // Nobody is to be asked for a decision that nobody waits for. Whoever looks next tries again.
+        let _ = end_overdue(self.team);
+        Ok(())
+    }
+}

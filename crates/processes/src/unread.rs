@@ -1,0 +1,118 @@
+//! Counting unread mail of many members.
+
+use protocol::Recipient;
+use std::collections::HashMap;
+use std::fs::{DirEntry, read_dir};
+use std::io;
+use teamdir::{PathError, TeamDir};
+
+/// Which inboxes have anything in them, and under which numbers files of theirs were set aside, from
+/// one look at their folder.
+///
+/// How far an inbox has been read stands in a journal, and finding it there costs a thousand times
+/// more than seeing that there is nothing to read.
+pub(crate) struct UnreadCounts {
+    /// `None` where the folder cannot be listed: then looking into each inbox says why.
+    filled: Option<HashMap<String, Vec<u64>>>,
+}
+
+impl UnreadCounts {
+    pub(crate) fn enter(team: &TeamDir) -> Self {
+        Self {
+            filled: list(team).ok(),
+        }
+    }
+
+    pub(crate) fn unread(&self, team: &TeamDir, owner: &Recipient) -> Result<usize, PathError> {
+        let Some(filled) = &self.filled else {
+            return team.peek(owner, |_, _| {});
+        };
+        match filled.get(owner.as_str()) {
+            Some(numbers) => team.peek_among(owner, numbers, |_, _| {}),
+            None => Ok(0),
+        }
+    }
+}
+
+/// How many lines of an inbox are unread.
+pub fn unread(team: &TeamDir, owner: &Recipient) -> Result<usize, PathError> {
+    UnreadCounts::enter(team).unread(team, owner)
+}
+
+fn list(team: &TeamDir) -> io::Result<HashMap<String, Vec<u64>>> {
+    let mut filled: HashMap<String, Vec<u64>> = HashMap::new();
+    for entry in read_dir(team.layout().inbox_dir())? {
+        let entry = entry?;
+        let name = entry.file_name();
+        // A name has no dots: `alice.jsonl` is an inbox, `.alice.17.jsonl` was one.
+        let parts = name.to_str().unwrap_or_default();
+        match parts.split('.').collect::<Vec<_>>().as_slice() {
+            ["", owner, number, "jsonl"] => {
+                let numbers = filled.entry((*owner).to_owned()).or_default();
+                numbers.extend(number.parse::<u64>().ok());
+            }
+            [owner, _] if !owner.is_empty() && !is_empty(&entry) => {
+                filled.entry((*owner).to_owned()).or_default();
+            }
+            _ => {}
+        }
+    }
+    filled
+        .values_mut()
+        .for_each(|numbers| numbers.sort_unstable());
+    Ok(filled)
+}
+
+fn is_empty(entry: &DirEntry) -> bool {
+    match entry.metadata() {
+        Ok(metadata) => metadata.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{Body, Message};
+    use teamdir::{Options, Post, WatchChoice};
+    use test_support::TempTeam;
+
+    #[test]
+    fn unread_mail_is_counted_and_read_mail_is_not() {
+        let temp = TempTeam::new(&["al", "alice"], Options::default());
+        let team = temp.team();
+        let al: Recipient = "al".parse().unwrap();
+        let alice: Recipient = "alice".parse().unwrap();
+        let unread = |owner: &Recipient| UnreadCounts::enter(team).unread(team, owner).unwrap();
+        assert_eq!(unread(&alice), 0);
+        for _ in 0..2 {
+            let content = "hi".to_owned();
+            let mut message = Message::new(Body::Message { content });
+            message.to = Some(alice.clone());
+            team.send(message).unwrap();
+        }
+        assert_eq!((unread(&alice), unread(&al)), (2, 0));
+        let mut post = Post::open(team, &alice, WatchChoice::Poll).unwrap();
+        post.try_next().unwrap();
+        assert_eq!(unread(&alice), 0);
+        post.close().unwrap();
+        assert_eq!(unread(&alice), 0);
+    }
+
+    #[test]
+    fn mail_in_files_that_were_set_aside_is_counted_in_their_order() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        let team = temp.team();
+        let alice: Recipient = "alice".parse().unwrap();
+        for number in [10, 9, 2] {
+            let path = team.layout().segment(&alice, number);
+            std::fs::write(path, "one\ntwo\n").unwrap();
+        }
+        std::fs::write(team.layout().inbox(&alice), "three\n").unwrap();
+        let room = UnreadCounts::enter(team);
+        let numbers = room.filled.as_ref().unwrap().get("alice").unwrap();
+        assert_eq!(*numbers, [2, 9, 10]);
+        assert_eq!(room.unread(team, &alice).unwrap(), 7);
+        assert_eq!(team.peek(&alice, |_, _| {}).unwrap(), 7);
+    }
+}

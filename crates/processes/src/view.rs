@@ -1,0 +1,137 @@
+//! What can be seen of members. Looking changes nothing.
+
+use crate::reap::is_unreaped;
+use crate::unread::UnreadCounts;
+use protocol::{AgentName, Holder, LiveState, Member, Recipient, TaskId};
+use rules::{Facts, MemberState, member_state};
+use std::time::Duration;
+use teamdir::{Liveness, PathError, RosterError, TeamDir, now};
+
+/// How long a member at work may give no sign before it is shown as hung.
+const SILENT_AFTER: Duration = Duration::from_secs(600);
+
+/// A member as the files and the operating system show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberView {
+    /// Its entry in the roster.
+    pub member: Member,
+    /// Its state.
+    pub state: MemberState,
+    /// The process that is the member now.
+    pub holder: Option<Holder>,
+    /// What its present life says of itself, or what its last one said if none runs.
+    pub live: Option<LiveState>,
+    /// How many lines of its inbox are unread.
+    pub unread: usize,
+    /// The task that its present life works on.
+    pub task: Option<TaskId>,
+}
+
+/// Why members could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// Nobody in the team bears the name.
+    #[error("there is no member called {name}; {}", known_names(known))]
+    NoSuchMember {
+        /// The name that was given.
+        name: AgentName,
+        /// The names there are.
+        known: Vec<AgentName>,
+    },
+    /// The roster could not be read.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// A file of a member could not be read.
+    #[error(transparent)]
+    File(#[from] PathError),
+}
+
+impl MemberView {
+    /// Whether a process is the member.
+    pub const fn is_alive(&self) -> bool {
+        self.state.is_alive()
+    }
+
+    /// Whether it died and nobody has dealt with that yet.
+    pub fn is_unreaped(&self) -> bool {
+        is_unreaped(&self.member, &self.state)
+    }
+}
+
+pub(crate) fn known_names(known: &[AgentName]) -> String {
+    let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
+    match names.is_empty() {
+        true => "the team has no members yet".to_owned(),
+        false => format!("the members are {}", names.join(", ")),
+    }
+}
+
+/// One member as it is now.
+pub fn view(team: &TeamDir, name: &AgentName) -> Result<MemberView, ViewError> {
+    let member = find(team, name)?;
+    look(team, &member, &UnreadCounts::enter(team))
+}
+
+/// All members as they are now, in the order of the roster.
+pub fn views(team: &TeamDir) -> Result<Vec<MemberView>, ViewError> {
+    let roster = team.roster()?;
+    let unread_counts = UnreadCounts::enter(team);
+    let members = roster.members.iter();
+    members
+        .map(|member| look(team, member, &unread_counts))
+        .collect()
+}
+
+/// The roster's entry for a name, in whatever case it is written.
+pub(crate) fn find(team: &TeamDir, name: &AgentName) -> Result<Member, ViewError> {
+    let roster = team.roster()?;
+    roster
+        .member(name)
+        .cloned()
+        .ok_or_else(|| ViewError::NoSuchMember {
+            name: name.clone(),
+            known: roster.members.iter().map(|m| m.name.clone()).collect(),
+        })
+}
+
+fn look(
+    team: &TeamDir,
+    member: &Member,
+    unread_counts: &UnreadCounts,
+) -> Result<MemberView, ViewError> {
+    let owner = Recipient::Member(member.name.clone());
+    let (state, holder, live) = state_of(team, member)?;
+    let task = live.as_ref().and_then(|live| live.task);
+    Ok(MemberView {
+        member: member.clone(),
+        task: task.filter(|_| state.is_alive()),
+        unread: unread_counts.unread(team, &owner)?,
+        state,
+        holder,
+        live,
+    })
+}
+
+/// A member's state, and what it was computed from.
+pub(crate) fn state_of(
+    team: &TeamDir,
+    member: &Member,
+) -> Result<(MemberState, Option<Holder>, Option<LiveState>), PathError> {
+    let owner = Recipient::Member(member.name.clone());
+    let (lock_held, holder) = match team.liveness(&owner)? {
+        Liveness::Alive(holder) => (true, holder),
+        Liveness::Gone(_) => (false, None),
+    };
+    let live = team.live_state(&owner)?;
+    let state = member_state(&Facts {
+        lock_held,
+        holder: holder.as_ref(),
+        live: live.as_ref(),
+        roster_status: &member.status,
+        roster_incarnation: member.incarnation,
+        gave_up: member.gave_up.as_deref(),
+        now: now(),
+        silent_after: SILENT_AFTER,
+    });
+    Ok((state, holder, live))
+}

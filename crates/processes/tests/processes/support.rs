@@ -1,0 +1,144 @@
+//! A team whose members end with the test.
+
+use processes::{MemberSpec, ProcessHandle, Programs, Spawned, spawn};
+use protocol::{AgentName, Body, Incarnation, Line, Member, Recipient};
+use rustix::process::Signal;
+use std::path::PathBuf;
+use std::time::Duration;
+use team::Actor;
+use teamdir::{Options, RosterError, TeamDir};
+use test_support::{TempTeam, wait_until};
+
+/// How long anything may take on a machine that has a lot else to do.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) struct Crew {
+    temp: TempTeam,
+}
+
+impl Crew {
+    pub(crate) fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    pub(crate) fn with(options: Options) -> Self {
+        let temp = TempTeam::new(&[], options);
+        Self { temp }
+    }
+
+    pub(crate) fn team(&self) -> &TeamDir {
+        self.temp.team()
+    }
+
+    /// Starts a member that behaves as its role says.
+    pub(crate) fn start(&self, name_: &str, role: &str) -> (u32, Incarnation) {
+        match spawn(
+            self.team(),
+            &Actor::user(),
+            &MemberSpec::new(name(name_), role),
+            &programs(),
+        ) {
+            Ok(Spawned::Started {
+                pid, incarnation, ..
+            }) => (pid, incarnation),
+            other => panic!("{name_} did not start: {other:?}"),
+        }
+    }
+
+    pub(crate) fn process(&self, name_: &str) -> ProcessHandle {
+        let found = ProcessHandle::of(self.team(), &recipient(name_));
+        found.unwrap().expect("a living member")
+    }
+
+    pub(crate) fn is_alive(&self, name_: &str) -> bool {
+        let found = ProcessHandle::of(self.team(), &recipient(name_));
+        found.unwrap().is_some()
+    }
+
+    /// Kills a member's process as anybody could, and returns when the system says it is gone.
+    pub(crate) fn kill9(&self, name_: &str) -> Incarnation {
+        let process = self.process(name_);
+        process.signal(Signal::KILL).unwrap();
+        wait_until("the end of the process", LIMIT, || process.is_gone());
+        process.incarnation()
+    }
+
+    pub(crate) fn state(&self, name_: &str) -> &'static str {
+        processes::view(self.team(), &name(name_))
+            .unwrap()
+            .state
+            .word()
+    }
+
+    pub(crate) fn member(&self, name_: &str) -> Member {
+        let roster = self.team().roster().unwrap();
+        roster.member(&name(name_)).expect("a member").clone()
+    }
+
+    pub(crate) fn change(&self, name_: &str, change: impl Fn(&mut Member)) {
+        let changed = self.team().update_roster(|roster| {
+            change(roster.member_mut(&name(name_)).expect("a member"));
+            Ok::<_, RosterError>(())
+        });
+        changed.unwrap();
+    }
+
+    /// The ids and texts of all notices in the lead's inbox.
+    pub(crate) fn notices(&self) -> Vec<(String, String)> {
+        let mut notices = Vec::new();
+        let peeked = self.team().peek(&Recipient::Lead, |_, line| {
+            if let Line::Message(message) = line
+                && let Body::Notice { content } = message.body
+            {
+                let id = message.id.map(|id| id.to_string());
+                notices.push((id.unwrap_or_default(), content));
+            }
+        });
+        peeked.unwrap();
+        notices
+    }
+
+    /// Repairs until the death of a member is dealt with. One try may not be enough: a process that
+    /// is just being started by another test has a copy of every lock of this one for a moment.
+    pub(crate) fn repair_until_reaped(&self, name_: &str) {
+        wait_until("the death to be dealt with", LIMIT, || {
+            processes::repair(self.team());
+            let member = self.member(name_);
+            member.reaped == Some(member.incarnation)
+        });
+    }
+
+    pub(crate) fn events(&self) -> String {
+        std::fs::read_to_string(self.team().layout().events()).unwrap_or_default()
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        let Ok(roster) = self.team().roster() else {
+            return;
+        };
+        for member in &roster.members {
+            let owner = Recipient::Member(member.name.clone());
+            if let Ok(Some(process)) = ProcessHandle::of(self.team(), &owner) {
+                let _ = process.signal(Signal::KILL);
+                process.wait(LIMIT);
+            }
+        }
+    }
+}
+
+pub(crate) fn name(text: &str) -> AgentName {
+    AgentName::new(text).unwrap()
+}
+
+pub(crate) fn recipient(text: &str) -> Recipient {
+    Recipient::Member(name(text))
+}
+
+pub(crate) fn programs() -> Programs {
+    Programs {
+        ready_within: LIMIT,
+        ..Programs::new(PathBuf::from(env!("CARGO_BIN_EXE_test-member")))
+    }
+}

@@ -1,0 +1,55 @@
+//! The rules of a team: what a request, a shutdown, a plan, a task, a message and a death lead to.
+//!
+//! # Theory of operation
+//!
+//! Members of a team share nothing but files, so each rule must be applied by whichever process
+//! happens to look, and must give the same result wherever it is applied. Every rule here is
+//! therefore a pure function or a small state machine: facts, identifiers and the time come in as
+//! arguments, and what must be done comes out as a value that the caller stores or carries out.
+//!
+//! * [`request`]: `pending -> approved | rejected | expired`. [`answer`] decides whether an answer
+//!   counts; one that does not is recorded and changes nothing else.
+//! * [`Shutdown`]: the course of one shutdown from the question to the end of the process. It
+//!   always ends, whatever the member does.
+//! * [`PlanGate`]: whether a member may change anything yet.
+//! * [`board`]: who may claim, release and complete which task. Completing a task changes one file:
+//!   `blockedBy` stays as declared, and whether a task is blocked is computed from the status of
+//!   its dependencies.
+//! * [`MemberState`]: what to show of a member. The operating system's lock decides who lives.
+//! * [`judge`]: whether mail for an earlier life is delivered to a later one.
+//! * [`Restarts`]: whether and when a dead member comes back by itself.
+//!
+//! Refusals are values whose text names the thing, the cause and, where there is one, the next
+//! step. The callers show them to people and models as they are.
+//!
+//! **Invariant:** no I/O, no clock, no randomness in this crate.
+
+pub mod board;
+mod delivery;
+mod member;
+mod plan;
+pub mod request;
+mod restart;
+mod shutdown;
+mod who;
+
+pub use board::{
+    Board, ClaimLimit, ClaimRefusal, Claimant, CompleteRefusal, CreateRefusal, DeleteRefusal,
+    Deleted, EdgeRefusal, Edit, EditRefusal, NewTask, NoSuchTask, ReleaseRefusal, StatusRefusal,
+    UnknownStatus, parse_status,
+};
+pub use delivery::{Delivery, Recovered, judge};
+pub use member::{Facts, MemberState, member_state};
+pub use plan::{
+    DecideRefusal, Decision, GateRefusal, MUTATING_TOOLS, PlanGate, RebuildFrom, plan_hash,
+};
+pub use request::{
+    Addressee, Author, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal,
+    OpenShutdownRefusal, Opening, Response, Verdict, WhyIgnored, abandoned, answer, due, expire,
+    open_plan, open_shutdown,
+};
+pub use restart::{Death, RestartDecision, RestartLimits, Restarts};
+pub use shutdown::{
+    SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
+    StartRefusal,
+};

@@ -1,0 +1,121 @@
+//! Every shutdown ends in time, and no process is signalled that should not be.
+
+use crate::request::{response, shutdown_request};
+use proptest::prelude::*;
+use protocol::{Incarnation, RequestStatus, Timestamp};
+use rules::{Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits};
+use std::time::Duration;
+
+fn event() -> impl Strategy<Value = ShutdownEvent> {
+    let incarnation = || (1..6_u64).prop_map(Incarnation);
+    prop_oneof![
+        6 => response().prop_map(ShutdownEvent::Answer),
+        2 => Just(ShutdownEvent::Tick),
+        1 => incarnation().prop_map(|incarnation| ShutdownEvent::Gone { incarnation }),
+        1 => incarnation().prop_map(|incarnation| ShutdownEvent::Replaced { incarnation }),
+    ]
+}
+
+/// A shutdown with all that it has asked for so far.
+struct Run {
+    shutdown: Shutdown,
+    force: bool,
+    end: Timestamp,
+    /// Whether the addressed life is known to be gone.
+    gone: bool,
+    terminated: bool,
+    killed: bool,
+    finished: usize,
+}
+
+impl Run {
+    fn new(force: bool, limits: ShutdownLimits) -> Self {
+        let now = Timestamp::from_secs(0);
+        let (shutdown, _) = Shutdown::start(shutdown_request(force), limits, now)
+            .expect("a complete request starts");
+        let deadline = Timestamp::from_secs(60);
+        Self {
+            shutdown,
+            force,
+            end: deadline.plus(limits.grace).plus(limits.kill),
+            gone: false,
+            terminated: false,
+            killed: false,
+            finished: 0,
+        }
+    }
+
+    /// Handles one event and checks every action.
+    fn step(&mut self, event: ShutdownEvent, now: Timestamp) -> Result<(), TestCaseError> {
+        match event {
+            ShutdownEvent::Gone { incarnation } => {
+                self.gone |= incarnation >= Incarnation(3);
+            }
+            ShutdownEvent::Replaced { incarnation } => {
+                self.gone |= incarnation > Incarnation(3);
+            }
+            ShutdownEvent::Answer(_) | ShutdownEvent::Stored(_) | ShutdownEvent::Tick => {}
+        }
+        for action in self.shutdown.handle(event, now) {
+            match action {
+                ShutdownAction::Terminate => {
+                    prop_assert!(self.force && !self.gone && !self.terminated);
+                    prop_assert!(now >= Timestamp::from_secs(60));
+                    self.terminated = true;
+                }
+                ShutdownAction::Kill => {
+                    prop_assert!(self.terminated && !self.gone && !self.killed);
+                    self.killed = true;
+                }
+                ShutdownAction::Finished(outcome) => {
+                    prop_assert!(now <= self.end, "ended too late");
+                    prop_assert!(outcome.is_gone() == self.gone, "{outcome:?}");
+                    self.finished += 1;
+                }
+                ShutdownAction::WakeAt(time) => prop_assert!(time > now),
+                ShutdownAction::Record(_) => {}
+                ShutdownAction::Deliver(_) => prop_assert!(false, "delivered twice"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes the shutdown at each time it asks for, up to `until`.
+    fn wake_up_to(&mut self, until: Timestamp) -> Result<(), TestCaseError> {
+        while let Some(at) = self.shutdown.wake_at().filter(|at| *at <= until) {
+            self.step(ShutdownEvent::Tick, at)?;
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_shutdown_always_ends_in_time(
+        force in any::<bool>(),
+        grace in 0..20_u64,
+        kill in 0..20_u64,
+        events in prop::collection::vec((event(), 0..12_i64), 0..30),
+    ) {
+        let limits = ShutdownLimits {
+            grace: Duration::from_secs(grace),
+            kill: Duration::from_secs(kill),
+        };
+        let mut run = Run::new(force, limits);
+        let mut now = 0;
+        for (event, wait) in events {
+            now += wait;
+            run.wake_up_to(Timestamp::from_secs(now))?;
+            // What happens to the process once it is over is of no interest here.
+            if run.finished > 0 && !matches!(event, ShutdownEvent::Answer(_)) {
+                continue;
+            }
+            run.step(event, Timestamp::from_secs(now))?;
+        }
+        let end = run.end;
+        run.wake_up_to(end)?;
+        prop_assert_eq!(run.finished, 1);
+        prop_assert_eq!(run.shutdown.wake_at(), None);
+        prop_assert_ne!(run.shutdown.request().status(), RequestStatus::Pending);
+    }
+}

@@ -1,0 +1,312 @@
+//! Tools that only the lead has: `spawn_teammate`, `list_teammates`, `shutdown_request`,
+//! `shutdown_response`, `plan_approval`.
+
+use crate::TeamContext;
+use crate::mail::NoArgs;
+use crate::teammate::request_id;
+use processes::{MemberSpec, MemberView, Programs, Spawned};
+use protocol::{AgentName, Incarnation, Party, RequestFile, RequestStatus};
+use rules::SHUTDOWN_TIMEOUT;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use team::{DecideError, ShutdownWish};
+use teamdir::{RequestError, TeamDir};
+use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
+
+/// Starts a teammate.
+#[derive(Clone, Debug)]
+pub struct SpawnTeammate {
+    context: TeamContext,
+    programs: Programs,
+    /// The model of teammates for which none is named.
+    model: Option<String>,
+}
+
+impl SpawnTeammate {
+    /// The tool of this lead.
+    pub const fn new(context: TeamContext, programs: Programs, model: Option<String>) -> Self {
+        Self {
+            context,
+            programs,
+            model,
+        }
+    }
+}
+
+/// The arguments of [`SpawnTeammate`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpawnTeammateArgs {
+    /// Its name: letters, digits, _ and -.
+    name: String,
+    /// What it is for, such as coder.
+    role: String,
+    /// What it is to do. It knows nothing of your conversation.
+    prompt: String,
+    /// true if it may change nothing before you have approved its plan.
+    require_plan: Option<bool>,
+    /// The model it thinks with, if not the same as yours.
+    model: Option<String>,
+}
+
+impl Tool for SpawnTeammate {
+    const NAME: &'static str = "spawn_teammate";
+    const DESCRIPTION: &'static str = "Start a teammate as a process of its own, wake an idle one, or \
+         bring back one that has ended, with its memory. It reports to you when its turn ends: end \
+         your own turn instead of waiting in a loop.";
+    const EFFECT: Effect = Effect::State;
+    type Args = SpawnTeammateArgs;
+
+    async fn call(
+        &self,
+        args: SpawnTeammateArgs,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let name = member_name(&args.name)?;
+        let mut spec = MemberSpec::new(name, args.role.trim());
+        spec.prompt = Some(args.prompt).filter(|prompt| !prompt.trim().is_empty());
+        spec.model = args.model.or_else(|| self.model.clone());
+        spec.require_plan = args.require_plan;
+        let programs = self.programs.clone();
+        self.context
+            .blocking(move |context| {
+                let spawned = processes::spawn(&context.team, &context.me, &spec, &programs);
+                let spawned = spawned.map_err(|error| ToolError::from_error(&error))?;
+                let (name, role) = (&spec.name, &spec.role);
+                Ok(ToolOutput::ok(match spawned {
+                    Spawned::Started { .. } => format!("Spawned '{name}' (role: {role})"),
+                    Spawned::Woken { .. } => {
+                        format!("Spawned '{name}' (role: {role}): it was idle and has your prompt")
+                    }
+                }))
+            })
+            .await
+    }
+}
+
+/// Shows the team.
+#[derive(Clone, Debug)]
+pub struct ListTeammates(TeamContext);
+
+impl ListTeammates {
+    /// The tool of this lead.
+    pub const fn new(context: TeamContext) -> Self {
+        Self(context)
+    }
+}
+
+impl Tool for ListTeammates {
+    const NAME: &'static str = "list_teammates";
+    const DESCRIPTION: &'static str =
+        "Show all teammates with their roles and what they are doing.";
+    const EFFECT: Effect = Effect::Read;
+    type Args = NoArgs;
+
+    async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let listed = self.0.blocking(|context| roster(&context.team)).await?;
+        Ok(ToolOutput::ok(listed))
+    }
+}
+
+/// The team in a line a member.
+fn roster(team: &TeamDir) -> Result<String, ToolError> {
+    let views = processes::views(team).map_err(|error| ToolError::from_error(&error))?;
+    let roster = team
+        .roster()
+        .map_err(|error| ToolError::from_error(&error))?;
+    if views.is_empty() {
+        return Ok("No teammates.".to_owned());
+    }
+    let mut text = format!("Team: {}", roster.team_name.0);
+    for view in &views {
+        text.push_str(&format!("\n  {}", member_line(view)));
+    }
+    Ok(text)
+}
+
+/// A member in a line: `alice (coder): idle`.
+pub fn member_line(view: &MemberView) -> String {
+    let (name, role) = (&view.member.name, &view.member.role);
+    format!("{name} ({role}): {}", view.state.word())
+}
+
+/// Asks a teammate to end.
+#[derive(Clone, Debug)]
+pub struct ShutdownRequest(TeamContext);
+
+impl ShutdownRequest {
+    /// The tool of this lead.
+    pub const fn new(context: TeamContext) -> Self {
+        Self(context)
+    }
+}
+
+/// The arguments of [`ShutdownRequest`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownRequestArgs {
+    /// The name of the teammate.
+    teammate: String,
+    /// Why, in words.
+    reason: Option<String>,
+}
+
+impl Tool for ShutdownRequest {
+    const NAME: &'static str = "shutdown_request";
+    const DESCRIPTION: &'static str = "Ask a teammate to end. It may refuse; its answer comes to you \
+         as a message.";
+    const EFFECT: Effect = Effect::State;
+    type Args = ShutdownRequestArgs;
+
+    async fn call(
+        &self,
+        args: ShutdownRequestArgs,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        if args.teammate.trim().eq_ignore_ascii_case("lead") {
+            let refusal = rules::OpenShutdownRefusal::TheLead;
+            return Err(ToolError::from_error(&refusal));
+        }
+        let name = member_name(&args.teammate)?;
+        let reason = args.reason.unwrap_or_default();
+        self.0
+            .blocking(move |context| {
+                let incarnation = living(&context.team, &name)?;
+                let wish = ShutdownWish {
+                    to: name,
+                    reason,
+                    timeout: SHUTDOWN_TIMEOUT,
+                    force: false,
+                };
+                let asked = team::ask_shutdown(&context.team, &context.me, &wish, incarnation);
+                let request = asked.map_err(|error| ToolError::from_error(&error))?;
+                let (id, to) = (&request.id, &request.to);
+                Ok(ToolOutput::ok(format!(
+                    "Shutdown request {id} sent to '{to}' (status: pending)"
+                )))
+            })
+            .await
+    }
+}
+
+/// The life of a teammate that runs.
+fn living(team: &TeamDir, name: &AgentName) -> Result<Incarnation, ToolError> {
+    let view = processes::view(team, name).map_err(|error| ToolError::from_error(&error))?;
+    match view.holder {
+        Some(holder) => Ok(holder.incarnation),
+        None => Err(ToolError::new(format!(
+            "'{name}' is not running (state: {}): there is nothing to shut down",
+            view.state.word()
+        ))),
+    }
+}
+
+/// Looks up a shutdown request.
+#[derive(Clone, Debug)]
+pub struct ShutdownLookup(TeamContext);
+
+impl ShutdownLookup {
+    /// The tool of this lead.
+    pub const fn new(context: TeamContext) -> Self {
+        Self(context)
+    }
+}
+
+/// The arguments of [`ShutdownLookup`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownLookupArgs {
+    /// The id of the request.
+    request_id: String,
+}
+
+impl Tool for ShutdownLookup {
+    const NAME: &'static str = "shutdown_response";
+    const DESCRIPTION: &'static str = "Look up how a shutdown request stands.";
+    const EFFECT: Effect = Effect::Read;
+    type Args = ShutdownLookupArgs;
+
+    async fn call(
+        &self,
+        args: ShutdownLookupArgs,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let id = request_id(&args.request_id)?;
+        self.0
+            .blocking(move |context| match context.team.request(&id) {
+                Ok(request) => {
+                    let file = json!(RequestFile::from(request));
+                    Ok(ToolOutput::ok(file.to_string()))
+                }
+                Err(RequestError::Unknown(_)) => {
+                    Ok(ToolOutput::ok(json!({"error": "not found"}).to_string()))
+                }
+                Err(error) => Err(ToolError::from_error(&error)),
+            })
+            .await
+    }
+}
+
+/// Decides a plan.
+#[derive(Clone, Debug)]
+pub struct PlanDecision(TeamContext);
+
+impl PlanDecision {
+    /// The tool of this lead.
+    pub const fn new(context: TeamContext) -> Self {
+        Self(context)
+    }
+}
+
+/// The arguments of [`PlanDecision`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanDecisionArgs {
+    /// The id from the plan_approval_request.
+    request_id: String,
+    /// Whether the plan may be carried out.
+    approve: bool,
+    /// What to change, or a word on the way.
+    feedback: Option<String>,
+}
+
+impl Tool for PlanDecision {
+    const NAME: &'static str = "plan_approval";
+    const DESCRIPTION: &'static str = "Approve or reject a teammate's plan. A rejected teammate stays \
+         unable to change anything until a later plan of it is approved.";
+    const EFFECT: Effect = Effect::State;
+    type Args = PlanDecisionArgs;
+
+    async fn call(&self, args: PlanDecisionArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let id = request_id(&args.request_id)?;
+        self.0
+            .blocking(move |context| {
+                let feedback = args.feedback.unwrap_or_default();
+                let (team, me) = (&context.team, &context.me);
+                let decided = team::decide_plan(team, me, &id, args.approve, &feedback);
+                let request = decided.map_err(|error| match error {
+                    DecideError::Request(RequestError::Unknown(id)) => {
+                        ToolError::new(format!("Unknown plan request_id '{id}'"))
+                    }
+                    error => ToolError::from_error(&error),
+                })?;
+                let word = match request.status() {
+                    RequestStatus::Approved => "approved",
+                    RequestStatus::Rejected | RequestStatus::Pending | RequestStatus::Expired => {
+                        "rejected"
+                    }
+                };
+                let author = match &request.from {
+                    Party::Member(name) => name.as_str(),
+                    other => other.as_str(),
+                };
+                Ok(ToolOutput::ok(format!("Plan {word} for '{author}'")))
+            })
+            .await
+    }
+}
+
+fn member_name(text: &str) -> Result<AgentName, ToolError> {
+    AgentName::new(text.trim()).map_err(|error| ToolError::from_error(&error))
+}

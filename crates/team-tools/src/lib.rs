@@ -1,0 +1,87 @@
+//! The tools with which a model takes part in a team.
+//!
+//! # Theory of operation
+//!
+//! Each tool parses what a model wants, asks `team` or `processes` to do it, and says in words what
+//! came of it. None of them decides anything: who may ask whom to end, which answer counts and who
+//! may claim what are rules of `coordination`. What a tool needs from the process it runs in comes
+//! through a [`Seat`].
+//!
+//! **Invariant:** no tool of a model sends a control message of its choice; `send_message` sends
+//! plain words.
+
+mod agent_handle;
+mod context;
+mod lead;
+mod mail;
+mod tasks;
+mod teammate;
+
+pub use agent_handle::{Seat, TeammateHandle};
+pub use context::TeamContext;
+pub use lead::{
+    ListTeammates, PlanDecision, ShutdownLookup, ShutdownRequest, SpawnTeammate, member_line,
+};
+pub use mail::{Broadcast, ReadInbox, SendMessage};
+pub use tasks::{ClaimTask, TaskCreate, TaskGet, TaskList, TaskUpdate, add_task_tools};
+pub use teammate::{Idle, PlanSubmission, ShutdownAnswer};
+
+use processes::Programs;
+use std::sync::Arc;
+use tools::{
+    Background, BackgroundRun, Bash, CheckBackground, Compact, DuplicateTool, EditFile, ReadFile,
+    Registry, WriteFile,
+};
+
+/// Adds what every agent can do by itself.
+fn add_own_tools(registry: &mut Registry, background: &Background) -> Result<(), DuplicateTool> {
+    registry.add(Bash)?;
+    registry.add(ReadFile)?;
+    registry.add(WriteFile)?;
+    registry.add(EditFile)?;
+    registry.add(BackgroundRun::new(background.clone()))?;
+    registry.add(CheckBackground::new(background.clone()))?;
+    registry.add(Compact)
+}
+
+/// All tools of a teammate.
+pub fn mate_tools(
+    context: &TeamContext,
+    seat: &Arc<dyn TeammateHandle>,
+    background: &Background,
+) -> Result<Registry, DuplicateTool> {
+    let mut registry = Registry::default();
+    add_own_tools(&mut registry, background)?;
+    registry.add(SendMessage::new(context.clone()))?;
+    registry.add(ReadInbox::new(Arc::clone(seat) as Arc<dyn Seat>))?;
+    registry.add(ShutdownAnswer::new(Arc::clone(seat)))?;
+    registry.add(PlanSubmission::new(Arc::clone(seat)))?;
+    registry.add(Idle)?;
+    registry.add(ClaimTask::new(context.clone()))?;
+    add_task_tools(&mut registry, context)?;
+    Ok(registry)
+}
+
+/// All tools of the lead. `model` is that of teammates for which none is named.
+pub fn lead_tools(
+    context: &TeamContext,
+    seat: &Arc<dyn Seat>,
+    background: &Background,
+    programs: &Programs,
+    model: Option<String>,
+) -> Result<Registry, DuplicateTool> {
+    let mut registry = Registry::default();
+    add_own_tools(&mut registry, background)?;
+    let spawn = SpawnTeammate::new(context.clone(), programs.clone(), model);
+    registry.add(spawn)?;
+    registry.add(ListTeammates::new(context.clone()))?;
+    registry.add(SendMessage::new(context.clone()))?;
+    registry.add(ReadInbox::new(Arc::clone(seat)))?;
+    registry.add(Broadcast::new(context.clone()))?;
+    registry.add(ShutdownRequest::new(context.clone()))?;
+    registry.add(ShutdownLookup::new(context.clone()))?;
+    registry.add(PlanDecision::new(context.clone()))?;
+    registry.add(ClaimTask::new(context.clone()))?;
+    add_task_tools(&mut registry, context)?;
+    Ok(registry)
+}

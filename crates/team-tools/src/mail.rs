@@ -1,0 +1,152 @@
+//! Mail for models: `send_message`, `read_inbox`, `broadcast`.
+
+use crate::TeamContext;
+use crate::agent_handle::Seat;
+use protocol::{NameError, Party, Recipient};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
+
+/// Sends a message.
+#[derive(Clone, Debug)]
+pub struct SendMessage(TeamContext);
+
+impl SendMessage {
+    /// The tool of this agent.
+    pub const fn new(context: TeamContext) -> Self {
+        Self(context)
+    }
+}
+
+/// The arguments of [`SendMessage`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendMessageArgs {
+    /// The name of a teammate, or `lead`.
+    to: String,
+    /// What to say.
+    content: String,
+    /// Leave this out. Only plain messages can be sent.
+    msg_type: Option<String>,
+}
+
+impl Tool for SendMessage {
+    const NAME: &'static str = "send_message";
+    const DESCRIPTION: &'static str = "Send a message to a teammate or to the lead. It is read when \
+         the recipient next looks; answers come to you by themselves.";
+    const EFFECT: Effect = Effect::State;
+    type Args = SendMessageArgs;
+
+    async fn call(&self, args: SendMessageArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if let Some(kind) = args.msg_type.as_deref()
+            && kind != "message"
+        {
+            return Err(ToolError::new(format!(
+                "'{kind}' cannot be sent with send_message, only plain messages can: use the tools \
+                 for shutdowns and plans"
+            )));
+        }
+        let to = recipient(&args.to, &self.0)?;
+        let content = args.content;
+        self.0
+            .blocking(move |context| {
+                let sent = team::tell(&context.team, &context.me, to, &content);
+                let sent = sent.map_err(|error| ToolError::from_error(&error))?;
+                Ok(ToolOutput::ok(format!("Sent message to {}", sent.to)))
+            })
+            .await
+    }
+}
+
+/// Whom a model means. A message to oneself is a mistake that would start a turn for nothing.
+fn recipient(to: &str, context: &TeamContext) -> Result<Recipient, ToolError> {
+    let to = to.trim();
+    let parsed: Result<Recipient, NameError> = to.parse();
+    let recipient = parsed.map_err(|error| match error {
+        NameError::Reserved(_) => ToolError::new(format!(
+            "'{to}' has no inbox: write to the lead or to a teammate, or use broadcast"
+        )),
+        error => ToolError::from_error(&error),
+    })?;
+    let is_self = match (&recipient, &context.me.party) {
+        (Recipient::Lead, Party::Lead) => true,
+        (Recipient::Member(to), Party::Member(me)) => to.same_as(me),
+        (Recipient::Lead | Recipient::Member(_), _) => false,
+    };
+    if is_self {
+        return Err(ToolError::new("you cannot send a message to yourself"));
+    }
+    Ok(recipient)
+}
+
+/// Reads the mail that waits.
+#[derive(Clone)]
+pub struct ReadInbox(Arc<dyn Seat>);
+
+impl ReadInbox {
+    /// The tool of the agent at this place.
+    pub const fn new(seat: Arc<dyn Seat>) -> Self {
+        Self(seat)
+    }
+}
+
+/// No arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoArgs {}
+
+impl Tool for ReadInbox {
+    const NAME: &'static str = "read_inbox";
+    const DESCRIPTION: &'static str = "Read the mail that has come since you last saw any. You need \
+         not: mail is shown to you by itself.";
+    const EFFECT: Effect = Effect::State;
+    type Args = NoArgs;
+
+    async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let seat = Arc::clone(&self.0);
+        let read = tokio::task::spawn_blocking(move || seat.read_inbox()).await;
+        match read {
+            Ok(read) => read.map(ToolOutput::ok).map_err(ToolError::new),
+            Err(_) => Err(ToolError::cancelled()),
+        }
+    }
+}
+
+/// Sends a message to everybody.
+#[derive(Clone, Debug)]
+pub struct Broadcast(TeamContext);
+
+impl Broadcast {
+    /// The tool of this agent.
+    pub const fn new(context: TeamContext) -> Self {
+        Self(context)
+    }
+}
+
+/// The arguments of [`Broadcast`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BroadcastArgs {
+    /// What to say.
+    content: String,
+}
+
+impl Tool for Broadcast {
+    const NAME: &'static str = "broadcast";
+    const DESCRIPTION: &'static str = "Send the same message to all teammates that have not been shut \
+         down. Each of them spends a turn on it.";
+    const EFFECT: Effect = Effect::State;
+    type Args = BroadcastArgs;
+
+    async fn call(&self, args: BroadcastArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.0
+            .blocking(move |context| {
+                let reached = team::broadcast(&context.team, &context.me, &args.content);
+                let reached = reached.map_err(|error| ToolError::from_error(&error))?;
+                let count = reached.len();
+                Ok(ToolOutput::ok(format!("Broadcast to {count} teammates")))
+            })
+            .await
+    }
+}

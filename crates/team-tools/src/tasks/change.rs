@@ -1,0 +1,258 @@
+//! Creating, changing and claiming tasks.
+
+use super::{args, failed, ids, pretty, short};
+use crate::TeamContext;
+use protocol::{Task, TaskId, TaskStatus};
+use rules::{ClaimLimit, Edit, NewTask, parse_status};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use team::Update;
+use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
+
+/// Puts a task on the board.
+#[derive(Debug, Clone)]
+pub struct TaskCreate {
+    context: TeamContext,
+}
+
+/// The arguments of [`TaskCreate`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskCreateArgs {
+    /// What is to be done, in a line.
+    subject: String,
+    /// What is to be done, in full: whoever takes the task sees nothing else.
+    description: Option<String>,
+    /// From 0 to 10; the highest ready task is taken first. 5 if left out.
+    priority: Option<u8>,
+    /// Only teammates of this role may claim it.
+    role: Option<String>,
+    /// Numbers of the tasks that must be completed before this one can be claimed.
+    #[serde(
+        default,
+        rename = "blockedBy",
+        alias = "blocked_by",
+        deserialize_with = "args::numbers"
+    )]
+    #[schemars(with = "Option<Vec<u64>>")]
+    blocked_by: Vec<u64>,
+}
+
+/// Changes a task.
+#[derive(Debug, Clone)]
+pub struct TaskUpdate {
+    context: TeamContext,
+}
+
+/// The arguments of [`TaskUpdate`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskUpdateArgs {
+    /// The number of the task.
+    #[serde(deserialize_with = "args::number")]
+    #[schemars(with = "u64")]
+    task_id: u64,
+    /// in_progress claims the task for you, completed finishes it, pending gives it back.
+    #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
+    status: Option<String>,
+    /// A new subject.
+    subject: Option<String>,
+    /// A new description.
+    description: Option<String>,
+    /// A new priority from 0 to 10.
+    priority: Option<u8>,
+    /// A new role of those who may claim it; an empty text lets anybody.
+    role: Option<String>,
+    /// Numbers of tasks that it shall wait for.
+    #[serde(
+        default,
+        rename = "addBlockedBy",
+        alias = "add_blocked_by",
+        deserialize_with = "args::numbers"
+    )]
+    #[schemars(with = "Option<Vec<u64>>")]
+    add_blocked_by: Vec<u64>,
+    /// Numbers of tasks that it shall no longer wait for.
+    #[serde(
+        default,
+        rename = "removeBlockedBy",
+        alias = "remove_blocked_by",
+        deserialize_with = "args::numbers"
+    )]
+    #[schemars(with = "Option<Vec<u64>>")]
+    remove_blocked_by: Vec<u64>,
+    /// What came of it, with the status completed.
+    result: Option<String>,
+    /// How far it has come, or why it goes back: kept for whoever takes the task next.
+    note: Option<String>,
+}
+
+/// Takes a task.
+#[derive(Debug, Clone)]
+pub struct ClaimTask {
+    context: TeamContext,
+}
+
+/// The arguments of [`ClaimTask`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimTaskArgs {
+    /// The number of the task. Leave it out to get the most urgent one that is ready.
+    #[serde(default, deserialize_with = "args::optional_number")]
+    #[schemars(with = "Option<u64>")]
+    task_id: Option<u64>,
+    /// true: take it although you have another task in progress.
+    another: Option<bool>,
+}
+
+impl TaskCreate {
+    /// The tool of one agent.
+    pub const fn new(context: TeamContext) -> Self {
+        Self { context }
+    }
+}
+
+impl TaskUpdate {
+    /// The tool of one agent.
+    pub const fn new(context: TeamContext) -> Self {
+        Self { context }
+    }
+}
+
+impl ClaimTask {
+    /// The tool of one agent.
+    pub const fn new(context: TeamContext) -> Self {
+        Self { context }
+    }
+}
+
+impl Tool for TaskCreate {
+    const NAME: &'static str = "task_create";
+    const DESCRIPTION: &'static str = "Create a task on the team's board. Idle teammates claim \
+        ready tasks by themselves. Returns the task with its number.";
+    const EFFECT: Effect = Effect::State;
+    type Args = TaskCreateArgs;
+
+    async fn call(
+        &self,
+        args: TaskCreateArgs,
+        _context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let new = NewTask {
+            subject: args.subject,
+            description: args.description.unwrap_or_default(),
+            priority: args::priority(args.priority)?.unwrap_or_default(),
+            role: args.role,
+            blocked_by: ids(&args.blocked_by),
+        };
+        let created = self.context.blocking(move |context| {
+            let created = team::create(&context.team, &context.me, &new);
+            created.map_err(failed)
+        });
+        Ok(ToolOutput::ok(pretty(&short(&created.await?))))
+    }
+}
+
+impl Tool for TaskUpdate {
+    const NAME: &'static str = "task_update";
+    const DESCRIPTION: &'static str = "Change a task: its status, text, priority or dependencies. \
+        Complete your task with status completed and a result; if you cannot do it, give it back \
+        with status pending and a note.";
+    const EFFECT: Effect = Effect::State;
+    type Args = TaskUpdateArgs;
+
+    async fn call(
+        &self,
+        args: TaskUpdateArgs,
+        _context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let id = TaskId(args.task_id);
+        let update = args.into_update()?;
+        let updated = self.context.blocking(move |context| {
+            let worker = context.worker();
+            let updated = team::update(&context.team, &worker, id, &update);
+            Ok(describe(context, &updated.map_err(failed)?))
+        });
+        Ok(ToolOutput::ok(updated.await?))
+    }
+}
+
+impl Tool for ClaimTask {
+    const NAME: &'static str = "claim_task";
+    const DESCRIPTION: &'static str =
+        "Claim a task from the board: it is yours until you complete it or give it back.";
+    const EFFECT: Effect = Effect::State;
+    type Args = ClaimTaskArgs;
+
+    async fn call(
+        &self,
+        args: ClaimTaskArgs,
+        _context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let claimed = self.context.blocking(move |context| claim(context, &args));
+        let (task, owner) = (claimed.await?, &self.context.me.party);
+        let mut text = format!("Claimed task #{} for {owner}\n{}", task.id, task.subject);
+        if !task.description.is_empty() {
+            text = format!("{text}\n{}", task.description);
+        }
+        Ok(ToolOutput::ok(text))
+    }
+}
+
+impl TaskUpdateArgs {
+    fn into_update(self) -> Result<Update, ToolError> {
+        let status = self.status.as_deref().map(parse_status).transpose();
+        Ok(Update {
+            edit: Edit {
+                subject: self.subject,
+                description: self.description,
+                priority: args::priority(self.priority)?,
+                role: self.role,
+                note: self.note,
+            },
+            add_blocked_by: ids(&self.add_blocked_by),
+            remove_blocked_by: ids(&self.remove_blocked_by),
+            status: status.map_err(|error| ToolError::from_error(&error))?,
+            result: self.result,
+        })
+    }
+}
+
+fn claim(context: &TeamContext, args: &ClaimTaskArgs) -> Result<Task, ToolError> {
+    let (team, worker) = (&context.team, context.worker());
+    if let Some(id) = args.task_id {
+        let limit = match args.another {
+            Some(true) => ClaimLimit::Many,
+            Some(false) | None => ClaimLimit::One,
+        };
+        return team::claim(team, &worker, TaskId(id), limit).map_err(failed);
+    }
+    if let Some(task) = team::claim_next(team, &worker).map_err(failed)? {
+        return Ok(task);
+    }
+    let unfinished = team::unfinished(team, &context.me);
+    let unfinished = unfinished.map_err(|error| ToolError::from_error(&error))?;
+    Err(match unfinished.first() {
+        Some(task) => ToolError::new(format!(
+            "you have task {} in progress: complete it or give it back first",
+            task.id
+        )),
+        None => ToolError::new("no task is ready for you: see task_list"),
+    })
+}
+
+/// The changed task, and which others wait for nothing more if it was completed.
+fn describe(context: &TeamContext, task: &Task) -> String {
+    let mut shown = short(task);
+    if task.status == TaskStatus::Completed
+        && let Ok(look) = team::list(&context.team)
+    {
+        let unblocked = look.board.unblocked_by(task.id).into_iter();
+        let unblocked: Vec<TaskId> = unblocked.map(|task| task.id).collect();
+        if !unblocked.is_empty() {
+            shown["unblocked"] = json!(unblocked);
+        }
+    }
+    pretty(&shown)
+}

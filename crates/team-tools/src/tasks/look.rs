@@ -1,0 +1,111 @@
+//! Looking at the board.
+
+use super::{args, failed, pretty};
+use crate::TeamContext;
+use protocol::{TaskId, TaskStatus};
+use rules::{board, parse_status};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use team::BoardLook;
+use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
+
+/// Shows the board.
+#[derive(Debug, Clone)]
+pub struct TaskList {
+    context: TeamContext,
+}
+
+/// The arguments of [`TaskList`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskListArgs {
+    /// Only tasks of this status.
+    #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
+    status: Option<String>,
+}
+
+/// Shows one task.
+#[derive(Debug, Clone)]
+pub struct TaskGet {
+    context: TeamContext,
+}
+
+/// The arguments of [`TaskGet`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskGetArgs {
+    /// The number of the task.
+    #[serde(deserialize_with = "args::number")]
+    #[schemars(with = "u64")]
+    task_id: u64,
+}
+
+impl TaskList {
+    /// The tool of one agent.
+    pub const fn new(context: TeamContext) -> Self {
+        Self { context }
+    }
+}
+
+impl TaskGet {
+    /// The tool of one agent.
+    pub const fn new(context: TeamContext) -> Self {
+        Self { context }
+    }
+}
+
+impl Tool for TaskList {
+    const NAME: &'static str = "task_list";
+    const DESCRIPTION: &'static str = "List the tasks on the team's board: [ ] pending, \
+        [>] in progress, [x] completed, with owner and what blocks them.";
+    const EFFECT: Effect = Effect::Read;
+    type Args = TaskListArgs;
+
+    async fn call(
+        &self,
+        args: TaskListArgs,
+        _context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let status = args.status.as_deref().map(parse_status).transpose();
+        let status = status.map_err(|error| ToolError::from_error(&error))?;
+        let listed = self.context.blocking(move |context| {
+            let look = team::list(&context.team);
+            let look = look.map_err(|error| ToolError::from_error(&error))?;
+            Ok(lines(&look, status))
+        });
+        Ok(ToolOutput::ok(listed.await?))
+    }
+}
+
+impl Tool for TaskGet {
+    const NAME: &'static str = "task_get";
+    const DESCRIPTION: &'static str =
+        "Show one task in full: description, dependencies, owner, result and history.";
+    const EFFECT: Effect = Effect::Read;
+    type Args = TaskGetArgs;
+
+    async fn call(
+        &self,
+        args: TaskGetArgs,
+        _context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let id = TaskId(args.task_id);
+        let task = self
+            .context
+            .blocking(move |context| team::get(&context.team, id).map_err(failed));
+        Ok(ToolOutput::ok(pretty(&json!(task.await?))))
+    }
+}
+
+fn lines(look: &BoardLook, status: Option<TaskStatus>) -> String {
+    let wanted = |status_of| status.is_none_or(|status| status == status_of);
+    let tasks = look.board.tasks().filter(|task| wanted(task.status));
+    let lines = tasks.map(|task| board::line(task, &look.board.open_blockers(task)));
+    let mut lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        lines.push("No tasks.".to_owned());
+    }
+    lines.extend(look.broken.iter().map(|error| format!("[?] {error}")));
+    lines.join("\n")
+}

@@ -1,0 +1,131 @@
+//! Tools that only a teammate has: `shutdown_response`, `plan_approval`, `idle`.
+
+use crate::agent_handle::TeammateHandle;
+use crate::mail::NoArgs;
+use protocol::RequestId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use tools::{Control, Effect, Tool, ToolContext, ToolError, ToolOutput};
+
+/// Answers a shutdown request.
+#[derive(Clone)]
+pub struct ShutdownAnswer(Arc<dyn TeammateHandle>);
+
+impl ShutdownAnswer {
+    /// The tool of the teammate at this place.
+    pub const fn new(seat: Arc<dyn TeammateHandle>) -> Self {
+        Self(seat)
+    }
+}
+
+/// The arguments of [`ShutdownAnswer`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownAnswerArgs {
+    /// The id from the shutdown_request.
+    request_id: String,
+    /// true to end now, false to go on working.
+    approve: bool,
+    /// Why; say it if you refuse.
+    reason: Option<String>,
+}
+
+impl Tool for ShutdownAnswer {
+    const NAME: &'static str = "shutdown_response";
+    const DESCRIPTION: &'static str = "Answer a shutdown_request. With approve=true your process ends \
+         after this; with approve=false you go on, and the lead is told your reason.";
+    const EFFECT: Effect = Effect::State;
+    type Args = ShutdownAnswerArgs;
+
+    async fn call(
+        &self,
+        args: ShutdownAnswerArgs,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let id = request_id(&args.request_id)?;
+        let seat = Arc::clone(&self.0);
+        let reason = args.reason.unwrap_or_default();
+        let approve = args.approve;
+        let answered = blocking(move || seat.answer_shutdown(&id, approve, &reason)).await;
+        answered?;
+        if !approve {
+            return Ok(ToolOutput::ok("Shutdown rejected"));
+        }
+        Ok(ToolOutput {
+            control: Some(Control::EndTurn),
+            ..ToolOutput::ok("Shutdown approved")
+        })
+    }
+}
+
+/// Submits a plan.
+#[derive(Clone)]
+pub struct PlanSubmission(Arc<dyn TeammateHandle>);
+
+impl PlanSubmission {
+    /// The tool of the teammate at this place.
+    pub const fn new(seat: Arc<dyn TeammateHandle>) -> Self {
+        Self(seat)
+    }
+}
+
+/// The arguments of [`PlanSubmission`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanSubmissionArgs {
+    /// What you will change and how.
+    plan: String,
+}
+
+impl Tool for PlanSubmission {
+    const NAME: &'static str = "plan_approval";
+    const DESCRIPTION: &'static str = "Submit a plan to the lead before major work. End your turn \
+         after it: the decision comes to you as a message.";
+    const EFFECT: Effect = Effect::State;
+    type Args = PlanSubmissionArgs;
+
+    async fn call(
+        &self,
+        args: PlanSubmissionArgs,
+        _: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let seat = Arc::clone(&self.0);
+        let id = blocking(move || seat.submit_plan(&args.plan)).await?;
+        Ok(ToolOutput::ok(format!(
+            "Plan submitted (request_id={id}). Waiting for lead approval."
+        )))
+    }
+}
+
+/// Ends the turn on purpose.
+#[derive(Clone, Copy, Debug)]
+pub struct Idle;
+
+impl Tool for Idle {
+    const NAME: &'static str = "idle";
+    const DESCRIPTION: &'static str = "End your turn because you have nothing more to do. You are \
+         woken by mail and by tasks that you can take.";
+    const EFFECT: Effect = Effect::State;
+    type Args = NoArgs;
+
+    async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput {
+            control: Some(Control::EndTurn),
+            ..ToolOutput::ok("Entering idle phase. Mail and new tasks will wake you.")
+        })
+    }
+}
+
+pub(crate) fn request_id(text: &str) -> Result<RequestId, ToolError> {
+    RequestId::new(text.trim()).map_err(|error| ToolError::from_error(&error))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(ToolError::new),
+        Err(_) => Err(ToolError::cancelled()),
+    }
+}

@@ -1,0 +1,102 @@
+//! Taking tasks, and taking them back from the dead.
+
+use super::locked::Locked;
+use super::{BoardError, BoardLook, Worker, update};
+use protocol::{AgentName, Incarnation, Party, Task, TaskId};
+use rules::{Board, ClaimLimit};
+use teamdir::{TeamDir, now};
+
+/// Gives a task to the worker.
+pub fn claim(
+    team: &TeamDir,
+    worker: &Worker,
+    id: TaskId,
+    limit: ClaimLimit,
+) -> Result<Task, BoardError> {
+    let locked = Locked::take(team)?;
+    let mut board = update::for_claim(&locked, id, limit)?;
+    take(&locked, &mut board, worker, id, limit)
+}
+
+/// Gives the worker the task it should do next, if there is one: see
+/// [`Board::next_for`](rules::Board::next_for). A worker that has a task in progress gets
+/// none.
+pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
+    // Most looks find nothing, and need not keep others from the board.
+    if next(&BoardLook::to_decide(team.tasks()?)?.board, worker).is_none() {
+        return Ok(None);
+    }
+    let locked = Locked::take(team)?;
+    let mut board = locked.whole()?;
+    let Some(id) = next(&board, worker) else {
+        return Ok(None);
+    };
+    take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
+}
+
+/// Gives the worker back what it lost by the death of its last life, if nobody has it by now.
+pub fn take_up_again(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
+    let lost = |board: &Board| board.lost_by(&worker.me.party).map(|task| task.id);
+    if lost(&BoardLook::to_decide(team.tasks()?)?.board).is_none() {
+        return Ok(None);
+    }
+    let locked = Locked::take(team)?;
+    let mut board = locked.whole()?;
+    let Some(id) = lost(&board) else {
+        return Ok(None);
+    };
+    take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
+}
+
+/// Puts back on the board what dead lives of a member have in progress: those up to `up_to`.
+/// Returns what went back.
+pub fn release_all(
+    team: &TeamDir,
+    name: &AgentName,
+    up_to: Incarnation,
+    why: &str,
+) -> Result<Vec<Task>, BoardError> {
+    release_all_of(team, &Party::Member(name.clone()), up_to, why)
+}
+
+/// The same for anybody, such as the lead.
+pub fn release_all_of(
+    team: &TeamDir,
+    owner: &Party,
+    up_to: Incarnation,
+    why: &str,
+) -> Result<Vec<Task>, BoardError> {
+    let look = BoardLook::to_decide(team.tasks()?)?;
+    if look.board.in_progress_of(owner).next().is_none() {
+        look.all_readable()?;
+        return Ok(Vec::new());
+    }
+    let locked = Locked::take(team)?;
+    let mut look = locked.look()?;
+    let released = look.board.release_all(owner, up_to, why, now());
+    for task in &released {
+        let known = task.history.len().saturating_sub(1);
+        locked.store(task, known)?;
+    }
+    // What could be released is; whether that was all cannot be said.
+    look.all_readable()?;
+    Ok(released)
+}
+
+fn take(
+    locked: &Locked<'_>,
+    board: &mut Board,
+    worker: &Worker,
+    id: TaskId,
+    limit: ClaimLimit,
+) -> Result<Task, BoardError> {
+    let task = board.claim(id, &worker.claimant(limit), now())?;
+    locked.store(&task, task.history.len().saturating_sub(1))?;
+    Ok(task)
+}
+
+fn next(board: &Board, worker: &Worker) -> Option<TaskId> {
+    let is_busy = board.in_progress_of(worker.party()).next().is_some();
+    let next = || board.next_for(worker.party(), &worker.role);
+    (!is_busy).then(next).flatten().map(|task| task.id)
+}

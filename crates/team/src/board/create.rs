@@ -1,0 +1,36 @@
+//! New tasks, and tasks that are no longer wanted.
+
+use super::BoardError;
+use super::locked::Locked;
+use crate::Actor;
+use protocol::{Task, TaskId};
+use rules::{Board, NewTask};
+use teamdir::{TeamDir, now};
+
+/// Puts a new task on the board, under a number that no task ever had.
+pub fn create(team: &TeamDir, me: &Actor, new: &NewTask) -> Result<Task, BoardError> {
+    let locked = Locked::take(team)?;
+    let below = locked.closure(&new.blocked_by)?;
+    let task = locked.files.try_create(|id| {
+        let mut board = below.clone();
+        let task = board.create(id, new.clone(), &me.party, now())?;
+        Ok::<_, BoardError>(task)
+    })?;
+    Ok(task)
+}
+
+/// Takes a task off the board and returns it. One that is completed is also taken out of
+/// `blockedBy` of the others.
+pub fn delete(team: &TeamDir, me: &Actor, id: TaskId) -> Result<Task, BoardError> {
+    let locked = Locked::take(team)?;
+    // Every file must be readable: a broken one may be of a task that waits for this one.
+    let tasks = locked.files.all()?;
+    let mut board: Board = tasks.into_iter().collect();
+    let deleted = board.delete(id, &me.party, now())?;
+    for task in &deleted.changed {
+        let known = task.history.len().saturating_sub(1);
+        locked.store(task, known)?;
+    }
+    locked.files.remove(id, &me.party)?;
+    Ok(deleted.task)
+}

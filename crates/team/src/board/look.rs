@@ -1,0 +1,74 @@
+//! Looking at the board, without a lock.
+
+use super::BoardError;
+use crate::Actor;
+use protocol::{Task, TaskId};
+use rules::Board;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use teamdir::{PathError, TaskError, TeamDir};
+
+/// The board as somebody sees it who takes no lock.
+#[derive(Debug, Default)]
+pub struct BoardLook {
+    /// All tasks.
+    pub board: Board,
+    /// An error for each file that should be a task and is none.
+    pub broken: Vec<TaskError>,
+}
+
+impl BoardLook {
+    fn of(tasks: Vec<Result<Arc<Task>, TaskError>>) -> Self {
+        let mut broken = Vec::new();
+        let sound = tasks
+            .into_iter()
+            .filter_map(|task| task.map_err(|error| broken.push(error)).ok());
+        let board = sound.collect();
+        Self { board, broken }
+    }
+
+    /// A look for a decision: a file that could not be read this time, and can be the next, must
+    /// not be taken for one that is not there.
+    pub(super) fn to_decide(tasks: Vec<Result<Arc<Task>, TaskError>>) -> Result<Self, BoardError> {
+        let mut look = Self::of(tasks);
+        let passing = |error: &TaskError| match error {
+            TaskError::File(error) => error.kind() != ErrorKind::PermissionDenied,
+            TaskError::Lock(_) => true,
+            TaskError::Invalid { .. } | TaskError::Unknown(_) => false,
+        };
+        match look.broken.iter().position(passing) {
+            Some(place) => Err(look.broken.swap_remove(place).into()),
+            None => Ok(look),
+        }
+    }
+
+    /// Fails if there is a file that this process may not read: it may be any task.
+    pub(super) fn all_readable(self) -> Result<(), BoardError> {
+        let is_file = |error: &TaskError| matches!(error, TaskError::File(_));
+        match self.broken.into_iter().find(is_file) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All tasks as they are now.
+pub fn list(team: &TeamDir) -> Result<BoardLook, PathError> {
+    Ok(BoardLook::of(team.tasks()?))
+}
+
+/// One task as it is now.
+pub fn get(team: &TeamDir, id: TaskId) -> Result<Task, BoardError> {
+    Ok(Arc::unwrap_or_clone(team.task(id)?))
+}
+
+/// The tasks that this very life of somebody has in progress.
+pub fn unfinished(team: &TeamDir, me: &Actor) -> Result<Vec<Task>, PathError> {
+    let look = list(team)?;
+    let mine = look.board.in_progress_of(&me.party);
+    let mine = mine.filter(|task| match (task.owner_incarnation, me.incarnation) {
+        (Some(owner), Some(own)) => owner == own,
+        (None, _) | (_, None) => true,
+    });
+    Ok(mine.cloned().collect())
+}

@@ -1,0 +1,34 @@
+//! What members of a team do to each other through its files: mail, requests and the board.
+//!
+//! # Theory of operation
+//!
+//! The rules are those of `coordination`; the files are those of `teamdir`. This crate joins the
+//! two: it reads what a rule needs, asks the rule, stores what comes out of it under the right lock,
+//! and notes in the event log what happened. Every function may be called by any process of the
+//! team, and by several at once.
+//!
+//! **Invariant:** a change is stored before anybody is told of it, and whoever is told is told under
+//! an identifier made from the change, so that telling again after a crash has no effect.
+//!
+//! **Invariant:** nothing in here knows of processes beyond asking whether a member lives.
+
+pub mod board;
+mod event_recovery;
+mod limits;
+mod mail;
+mod requests;
+
+pub use board::{
+    BoardError, BoardLook, Update, Worker, add_blocked_by, claim, claim_next, complete, create,
+    delete, edit, get, list, release, release_all, release_all_of, remove_blocked_by, set_status,
+    take_up_again, unfinished, update,
+};
+pub use event_recovery::{Told, pending_events, recently_told};
+pub use limits::{TellError, reset_traffic};
+pub use mail::{broadcast, notice, post, sending, tell};
+pub use protocol::Actor;
+pub use requests::{
+    Answered, AskError, DecideError, Overdue, ShutdownWish, SubmitError, addressee, ask_shutdown,
+    decide_plan, deliver_shutdown, expire_overdue, overdue, pending, record_plan, submit_plan,
+    take_answer, unanswerable,
+};

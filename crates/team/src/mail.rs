@@ -1,0 +1,133 @@
+//! Sending, with a word about it in the event log.
+
+use crate::Actor;
+use crate::limits::{Leave, TellError};
+use protocol::{Body, EventKind, MemberStatus, Message, MessageId, Party, Recipient, Sender};
+use teamdir::{SendError, Sent, TeamDir};
+
+/// How many characters of a message the event log shows.
+const PREVIEW: usize = 80;
+
+/// Sends a message that is complete but for what [`TeamDir::send`] adds.
+pub fn post(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
+    let sending = |id, to| sending(&message, id, to);
+    let sent = team.send(message.clone())?;
+    // The event only tells people about it; the message is safe without.
+    let _ = team.log_event(sending(sent.id.clone(), sent.to.clone()));
+    Ok(sent)
+}
+
+/// The event that a message was sent.
+pub fn sending(message: &Message, id: MessageId, to: Recipient) -> EventKind {
+    let from = message.from.clone();
+    EventKind::Send {
+        id,
+        from: from.unwrap_or_else(|| Sender::Stranger(String::new())),
+        to,
+        kind: message.body.kind().to_owned(),
+        preview: preview(message.body.text()),
+    }
+}
+
+/// How a text begins: enough to recognise it, on one line. `None` if it is empty.
+fn preview(text: &str) -> Option<String> {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if words.chars().count() >= PREVIEW {
+            break;
+        }
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    if words.chars().count() > PREVIEW {
+        words = words.chars().take(PREVIEW - 1).chain(['…']).collect();
+    }
+    (!words.is_empty()).then_some(words)
+}
+
+/// Sends words to one recipient. What an agent sends is held to the team's limits.
+pub fn tell(team: &TeamDir, me: &Actor, to: Recipient, content: &str) -> Result<Sent, TellError> {
+    let leave = Leave::ask(team, me, content)?;
+    let content = content.to_owned();
+    let mut message = me.sign(Message::new(Body::Message { content }));
+    message.to = Some(to);
+    leave.send(message)
+}
+
+/// Sends words to every member but the sender, within the same limits. Members that have ended in good order are left out:
+/// nobody waits for what comes after the end. Returns who it went to.
+///
+/// If one of them cannot be reached the others are tried all the same, and the first error is
+/// returned.
+pub fn broadcast(team: &TeamDir, me: &Actor, content: &str) -> Result<Vec<Recipient>, TellError> {
+    let leave = Leave::ask(team, me, content)?;
+    let roster = team.roster().map_err(SendError::from)?;
+    let mut reached = Vec::new();
+    let mut failed = None;
+    for member in &roster.members {
+        let is_sender = matches!(&me.party, Party::Member(name) if name.same_as(&member.name));
+        if is_sender || member.status == MemberStatus::Shutdown {
+            continue;
+        }
+        let content = content.to_owned();
+        let mut message = me.sign(Message::new(Body::Broadcast { content }));
+        message.to = Some(Recipient::Member(member.name.clone()));
+        match leave.send(message) {
+            Ok(sent) => reached.push(sent.to),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(reached),
+    }
+}
+
+/// Sends a report of the program itself. The same `id` twice is one report.
+pub fn notice(team: &TeamDir, to: Recipient, id: &str, content: &str) -> Result<Sent, SendError> {
+    let content = content.to_owned();
+    let mut message = Message::new(Body::Notice { content });
+    message.from = Some(Party::System.into());
+    message.to = Some(to);
+    message.id = MessageId::new(id).ok();
+    post(team, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{AgentName, Incarnation};
+    use teamdir::{Options, RosterError};
+    use test_support::TempTeam;
+
+    #[test]
+    fn a_broadcast_reaches_everybody_but_the_sender_and_those_who_have_ended() {
+        let temp = TempTeam::new(&["alice", "bob", "carol"], Options::default());
+        let team = temp.team();
+        team.update_roster(|roster| {
+            for member in &mut roster.members {
+                if member.name.as_str() != "carol" {
+                    member.status = MemberStatus::Idle;
+                }
+            }
+            Ok::<_, RosterError>(())
+        })
+        .unwrap();
+        let alice = Actor::member(AgentName::new("ALICE").unwrap(), Incarnation(1));
+        let reached = broadcast(team, &alice, "hello").unwrap();
+        assert_eq!(reached, ["bob".parse::<Recipient>().unwrap()]);
+        assert_eq!(temp.unread(&"bob".parse().unwrap()), 1);
+        assert_eq!(temp.unread(&"alice".parse().unwrap()), 0);
+    }
+
+    #[test]
+    fn what_was_sent_is_an_event() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        tell(temp.team(), &Actor::user(), "alice".parse().unwrap(), "hi").unwrap();
+        let events = std::fs::read_to_string(temp.team().layout().events()).unwrap();
+        assert!(events.contains(r#""event":"send""#), "{events}");
+        assert!(events.contains(r#""from":"user","to":"alice""#), "{events}");
+    }
+}

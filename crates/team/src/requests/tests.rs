@@ -1,0 +1,198 @@
+use super::*;
+use crate::Actor;
+use protocol::{AgentName, Body, Incarnation, Message, Party, RequestState};
+use rules::WhyIgnored;
+use std::time::Duration;
+use teamdir::Options;
+use test_support::TempTeam;
+
+fn alice() -> AgentName {
+    AgentName::new("alice").unwrap()
+}
+
+fn ask(temp: &TempTeam, timeout: u64) -> Request {
+    let wish = ShutdownWish {
+        to: alice(),
+        reason: String::new(),
+        timeout: Duration::from_secs(timeout),
+        force: false,
+    };
+    ask_shutdown(
+        temp.team(),
+        &Actor::lead(Incarnation(1)),
+        &wish,
+        Incarnation(1),
+    )
+    .unwrap()
+}
+
+fn answer_of(request: &Request, from: &str, incarnation: u64, approve: bool) -> Message {
+    let mut message = Message::new(Body::ShutdownResponse {
+        request_id: request.id.clone(),
+        approve,
+        reason: "done".to_owned(),
+    });
+    message.from = Some(from.parse::<Party>().unwrap().into());
+    message.from_incarnation = Some(Incarnation(incarnation));
+    message
+}
+
+#[test]
+fn an_answer_counts_once_and_only_from_the_life_that_was_asked() {
+    let temp = TempTeam::new(&["alice", "bob"], Options::default());
+    let request = ask(&temp, 60);
+    assert_eq!(temp.unread(&request.to), 1);
+    for (from, incarnation) in [("bob", 1), ("alice", 2)] {
+        let answered =
+            take_answer(temp.team(), &answer_of(&request, from, incarnation, true)).unwrap();
+        assert!(
+            matches!(answered, Some(Answered::Ignored { .. })),
+            "{answered:?}"
+        );
+    }
+    let yes = answer_of(&request, "alice", 1, true);
+    let answered = take_answer(temp.team(), &yes).unwrap();
+    assert!(
+        matches!(answered, Some(Answered::Counts(_))),
+        "{answered:?}"
+    );
+    let again = take_answer(temp.team(), &yes).unwrap();
+    assert!(matches!(again, Some(Answered::Repeated(_))), "{again:?}");
+    let no = take_answer(temp.team(), &answer_of(&request, "alice", 1, false)).unwrap();
+    let Some(Answered::Ignored { why, .. }) = no else {
+        panic!("{no:?}");
+    };
+    assert!(matches!(why, WhyIgnored::AlreadyDecided(_)));
+    let stored = temp.team().request(&request.id).unwrap();
+    assert!(matches!(stored.state, RequestState::Approved(_)));
+    assert_eq!(stored.ignored.len(), 3);
+}
+
+#[test]
+fn a_request_past_its_deadline_or_to_the_dead_expires() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let late = ask(&temp, 0);
+    let dead = ask(&temp, 60);
+    let found = overdue(temp.team(), teamdir::now()).unwrap();
+    let ended = expire_overdue(temp.team(), found, teamdir::now());
+    let ids: Vec<_> = ended.iter().map(|request| &request.id).collect();
+    assert!(
+        ids.contains(&&late.id) && ids.contains(&&dead.id),
+        "{ids:?}"
+    );
+    assert_eq!(pending(temp.team()).unwrap(), []);
+    let answered = take_answer(temp.team(), &answer_of(&late, "alice", 1, true)).unwrap();
+    assert!(matches!(answered, Some(Answered::Ignored { .. })));
+}
+
+#[test]
+fn a_plan_is_decided_once_and_its_author_is_told_once() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let first = submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
+    let second = submit_plan(team, &alice(), Incarnation(1), "1. Leap.").unwrap();
+    let waiting = pending(team).unwrap();
+    assert_eq!(
+        waiting.iter().map(|r| &r.id).collect::<Vec<_>>(),
+        [&second.id]
+    );
+    let gone = decide_plan(team, &Actor::user(), &first.id, true, "").unwrap_err();
+    assert!(gone.to_string().contains("expired"), "{gone}");
+
+    let yes = decide_plan(team, &Actor::user(), &second.id, true, "go").unwrap();
+    assert!(matches!(yes.state, RequestState::Approved(_)));
+    decide_plan(team, &Actor::user(), &second.id, true, "go").unwrap();
+    let other = decide_plan(team, &Actor::user(), &second.id, false, "").unwrap_err();
+    assert!(other.to_string().contains("already approved"), "{other}");
+    let mut post = teamdir::Post::open(team, &alice().into(), teamdir::WatchChoice::Poll).unwrap();
+    let mail = post.try_next().unwrap().unwrap().mail;
+    assert_eq!(mail.len(), 1, "the repeat is recognised by its id");
+}
+
+#[test]
+fn a_plan_that_came_without_a_request_gets_one() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let mut message = Message::new(Body::PlanApprovalRequest {
+        request_id: "abc".parse().unwrap(),
+        plan: "Look.".to_owned(),
+        content: String::new(),
+    });
+    assert_eq!(record_plan(temp.team(), &message).unwrap(), None);
+    message.from = Some(Party::Member(alice()).into());
+    assert!(record_plan(temp.team(), &message).unwrap().is_some());
+    assert_eq!(record_plan(temp.team(), &message).unwrap(), None);
+    decide_plan(
+        temp.team(),
+        &Actor::user(),
+        &"abc".parse().unwrap(),
+        false,
+        "no",
+    )
+    .unwrap();
+}
+
+#[test]
+fn an_answer_that_came_after_the_look_still_counts() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    // Nobody runs as alice, so the request is found to be over.
+    let request = ask(&temp, 60);
+    let found = overdue(temp.team(), teamdir::now()).unwrap();
+    assert_eq!(found.len(), 1);
+    let answered = take_answer(temp.team(), &answer_of(&request, "alice", 1, true)).unwrap();
+    assert!(matches!(answered, Some(Answered::Counts(_))));
+    assert_eq!(expire_overdue(temp.team(), found, teamdir::now()), []);
+    let stored = temp.team().request(&request.id).unwrap();
+    assert!(matches!(stored.state, RequestState::Approved(_)));
+}
+
+/// The plans that wait, after those that nobody waits for were ended.
+fn waiting_plans(temp: &TempTeam) -> usize {
+    let found = overdue(temp.team(), teamdir::now()).unwrap();
+    expire_overdue(temp.team(), found, teamdir::now());
+    let left = pending(temp.team()).unwrap();
+    left.iter()
+        .filter(|r| r.kind() == RequestKind::Plan)
+        .count()
+}
+
+#[test]
+fn a_plan_waits_as_long_as_its_author_may_come_back() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let guard = team.join(&alice().into()).unwrap();
+    submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
+    let request = ask(&temp, 60);
+    assert_eq!(waiting_plans(&temp), 1, "it lives");
+    take_answer(team, &answer_of(&request, "alice", 1, true)).unwrap();
+    assert_eq!(waiting_plans(&temp), 1, "it has agreed, and still lives");
+    drop(guard);
+    assert_eq!(waiting_plans(&temp), 0, "it has ended");
+    // Its next life makes a plan and is merely killed.
+    let guard = team.join(&alice().into()).unwrap();
+    submit_plan(team, &alice(), Incarnation(2), "1. Leap.").unwrap();
+    drop(guard);
+    assert_eq!(waiting_plans(&temp), 1, "it may come back");
+    let changed = team.update_roster(|roster| {
+        roster.member_mut(&alice()).unwrap().gave_up = Some("too often".to_owned());
+        Ok::<_, teamdir::RosterError>(())
+    });
+    changed.unwrap();
+    assert_eq!(waiting_plans(&temp), 0, "it is dead for good");
+}
+
+#[test]
+fn a_plan_of_somebody_who_left_the_team_ends() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let plan = submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
+    let changed = team.update_roster(|roster| {
+        roster.members.clear();
+        Ok::<_, teamdir::RosterError>(())
+    });
+    changed.unwrap();
+    let (_, why) = unanswerable(team, teamdir::now()).unwrap().remove(0);
+    assert_eq!(why, ExpireReason::AuthorLeft);
+    assert_eq!(waiting_plans(&temp), 0);
+    let stored = team.request(&plan.id).unwrap();
+    assert!(matches!(stored.state, RequestState::Expired { .. }));
+}

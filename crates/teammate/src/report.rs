@@ -1,0 +1,42 @@
+//! Telling the lead how a turn ended.
+
+use member::MemberRuntime;
+use protocol::{Body, Message, MessageId, Recipient};
+
+/// What a report says if the model said nothing.
+const NO_WORDS: &str = "The turn ended without words.";
+
+/// Sends the report of a turn, and takes note that it was sent. Returns whether it was: one that was
+/// not is to be sent later, by this life or by the next.
+pub(crate) fn report(runtime: &MemberRuntime, text: &str) -> bool {
+    let n = runtime.next_report();
+    let content = if text.trim().is_empty() {
+        NO_WORDS.to_owned()
+    } else {
+        text.to_owned()
+    };
+    let mut message = Message::new(Body::IdleNotification { content });
+    message.id = MessageId::new(&format!("report/{}/{n}", runtime.owner())).ok();
+    message.from = Some(runtime.me().party.into());
+    message.from_incarnation = Some(runtime.incarnation());
+    message.to = Some(Recipient::Lead);
+    match team::post(runtime.team(), message) {
+        Ok(_) => note_sent(runtime, n),
+        Err(error) => {
+            runtime.note(&format!("the report was not sent: {error}"));
+            return false;
+        }
+    }
+    true
+}
+
+/// Takes note that the end of this turn needs no report.
+pub(crate) fn no_report(runtime: &MemberRuntime) {
+    note_sent(runtime, runtime.next_report() - 1);
+}
+
+fn note_sent(runtime: &MemberRuntime, n: u64) {
+    if let Err(error) = runtime.keep_report(n) {
+        runtime.note(&format!("the report may be sent twice: {error}"));
+    }
+}

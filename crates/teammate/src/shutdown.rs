@@ -1,0 +1,189 @@
+//! Shutdown requests to this life, and what became of them.
+
+use protocol::{Body, Message, MessageId, Party, Recipient, RequestId, RequestStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use team::{Actor, post};
+use teamdir::{RequestError, TeamDir};
+
+/// All that this life was asked, shared by those who hear of it and those who answer.
+#[derive(Debug)]
+pub(crate) struct ShutdownRequests {
+    team: TeamDir,
+    me: Actor,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    asked: Vec<Asked>,
+    leaving: Option<RequestId>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    id: RequestId,
+    asked_at: Instant,
+    is_answered: bool,
+    is_reminded: bool,
+}
+
+impl ShutdownRequests {
+    pub(crate) fn new(team: &TeamDir, me: Actor) -> Self {
+        Self {
+            team: team.clone(),
+            me,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Takes note of a request that counts.
+    pub(crate) fn ask(&self, id: &RequestId) {
+        let mut state = self.lock();
+        if state.asked.iter().all(|asked| asked.id != *id) {
+            state.asked.push(Asked {
+                id: id.clone(),
+                asked_at: Instant::now(),
+                is_answered: false,
+                is_reminded: false,
+            });
+        }
+    }
+
+    /// Answers a request, once, and while it waits: whoever asked has given up on one that is over,
+    /// and nobody would know why this process went. The words of a refusal are for the model.
+    pub(crate) fn answer(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
+        let over = self.over(id);
+        let mut state = self.lock();
+        let open = state.open();
+        let Some(asked) = state.asked.iter_mut().find(|asked| asked.id == *id) else {
+            return Err(match open.first() {
+                Some(open) => {
+                    format!("nobody asked you in request {id}; {open} waits for an answer")
+                }
+                None => format!("nobody asked you in request {id}: no shutdown request waits"),
+            });
+        };
+        if asked.is_answered {
+            return Err(format!(
+                "request {id} has your answer already, and that is final"
+            ));
+        }
+        if let Some(over) = over {
+            return Err(format!("request {id} {over}: it needs no answer, go on"));
+        }
+        let sent = send_answer(&self.team, &self.me, id, approve, reason);
+        sent.map_err(|error| format!("the answer was not sent: {error}"))?;
+        asked.is_answered = true;
+        if approve {
+            state.leaving = Some(id.clone());
+        }
+        Ok(())
+    }
+
+    /// Answers, in the model's place, what it cannot be asked: requests that have waited for so long,
+    /// or whose deadline is near. Returns whether there was something.
+    pub(crate) fn answer_for_model(&self, why: &str, patience: Duration) -> bool {
+        let mut open = self.still_open();
+        open.retain(|id| self.has_waited(id, patience) || self.is_pressing(id));
+        let words = format!("answered by the program, since its model cannot be asked: {why}");
+        let answered = open
+            .iter()
+            .filter(|id| self.answer(id, true, &words).is_ok());
+        answered.count() > 0
+    }
+
+    /// The requests that the model has to be reminded of: each once.
+    pub(crate) fn remind(&self) -> Vec<RequestId> {
+        let open = self.still_open();
+        let mut state = self.lock();
+        let mut due = Vec::new();
+        for asked in &mut state.asked {
+            if !asked.is_reminded && open.contains(&asked.id) {
+                asked.is_reminded = true;
+                due.push(asked.id.clone());
+            }
+        }
+        due
+    }
+
+    /// The request by which this process agreed to end.
+    pub(crate) fn leaving(&self) -> Option<RequestId> {
+        self.lock().leaving.clone()
+    }
+
+    /// The requests that wait for an answer, as their files say. One that came without a file waits
+    /// for as long as this process lives.
+    pub(crate) fn still_open(&self) -> Vec<RequestId> {
+        let mut open = self.lock().open();
+        open.retain(|id| self.over(id).is_none());
+        open
+    }
+
+    fn has_waited(&self, id: &RequestId, patience: Duration) -> bool {
+        let state = self.lock();
+        let asked = state.asked.iter().find(|asked| asked.id == *id);
+        asked.is_some_and(|asked| asked.asked_at.elapsed() >= patience)
+    }
+
+    /// Whether most of the time for an answer has passed.
+    fn is_pressing(&self, id: &RequestId) -> bool {
+        let Ok(request) = self.team.request(id) else {
+            return false;
+        };
+        request.deadline.is_some_and(|deadline| {
+            let whole = deadline.since(request.created_at);
+            deadline.since(teamdir::now()) < whole / 3
+        })
+    }
+
+    /// How a request ended, if it has.
+    fn over(&self, id: &RequestId) -> Option<String> {
+        match self.team.request(id) {
+            Ok(request) => {
+                let late = request.deadline.is_some_and(|at| at <= teamdir::now());
+                let late = late.then_some(RequestStatus::Expired);
+                let ended = match request.status() {
+                    RequestStatus::Pending => late,
+                    ended @ (RequestStatus::Approved
+                    | RequestStatus::Rejected
+                    | RequestStatus::Expired) => Some(ended),
+                };
+                ended.map(|ended| format!("is already {}", ended.as_str()))
+            }
+            Err(RequestError::Unknown(_)) => None,
+            Err(error) => Some(format!("cannot be read ({error})")),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn open(&self) -> Vec<RequestId> {
+        let open = self.asked.iter().filter(|asked| !asked.is_answered);
+        open.map(|asked| asked.id.clone()).collect()
+    }
+}
+
+/// Sends an answer. Sending it again has no effect.
+fn send_answer(
+    team: &TeamDir,
+    me: &Actor,
+    id: &RequestId,
+    approve: bool,
+    reason: &str,
+) -> Result<(), teamdir::SendError> {
+    let mut message = Message::new(Body::ShutdownResponse {
+        request_id: id.clone(),
+        approve,
+        reason: reason.to_owned(),
+    });
+    message.id = MessageId::new(&format!("{id}/answer")).ok();
+    message.from = Some(Party::clone(&me.party).into());
+    message.from_incarnation = me.incarnation;
+    message.to = Some(Recipient::Lead);
+    post(team, message).map(|_| ())
+}

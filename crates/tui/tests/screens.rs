@@ -1,0 +1,324 @@
+//! The full-screen view, drawn on a terminal of memory: what is on the screen, and what keys do.
+//!
+//! The expected screens are text files. `UPDATE_SCREENS=1 cargo test -p view` writes them anew, to
+//! be read before they are kept.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use protocol::{
+    Activity, AgentName, Extra, Incarnation, RequestKind, TaskId, TaskStatus, Timestamp, WaitingFor,
+};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use rules::MemberState;
+use std::path::PathBuf;
+use tui::{Conversation, Effect, Input, Key, Look, MemberRow, Pane, RequestRow, Screen, TaskRow};
+
+const NOW: Timestamp = Timestamp::from_secs(1_763_251_200);
+
+fn name(text: &str) -> AgentName {
+    AgentName::new(text).unwrap()
+}
+
+/// A time so many seconds ago.
+const fn ago(seconds: i64) -> Timestamp {
+    Timestamp::from_secs(1_763_251_200 - seconds)
+}
+
+fn member(text: &str, state: MemberState) -> MemberRow {
+    MemberRow {
+        name: name(text),
+        role: "coder".to_owned(),
+        state,
+        reason: None,
+        incarnation: Incarnation(1),
+        unread: 0,
+        task: None,
+        tokens: 0,
+    }
+}
+
+fn task(id: u64, status: TaskStatus, subject: &str) -> TaskRow {
+    TaskRow {
+        id: TaskId(id),
+        subject: subject.to_owned(),
+        status,
+        owner: None,
+        blocked: false,
+    }
+}
+
+fn plan(id: &str, from: &str) -> RequestRow {
+    RequestRow {
+        id: id.parse().unwrap(),
+        kind: RequestKind::Plan,
+        from: from.to_owned(),
+        to: "lead".to_owned(),
+        text: vec!["1. Read the parser.".to_owned(), "2. Mend it.".to_owned()],
+        deadline: None,
+    }
+}
+
+fn busy_look() -> Look {
+    let activity = Some(Activity {
+        name: "bash".to_owned(),
+        since: ago(12),
+        extra: Extra::new(),
+    });
+    let mut alice = member(
+        "alice",
+        MemberState::Working {
+            activity,
+            since: ago(40),
+        },
+    );
+    alice.unread = 2;
+    alice.task = Some(TaskId(3));
+    alice.tokens = 1234;
+    let what = Some(WaitingFor::Plan);
+    let bob = member(
+        "bob",
+        MemberState::Waiting {
+            what,
+            since: ago(400),
+        },
+    );
+    let incarnation = Incarnation(1);
+    let carol = member("Carol-with-a-long-name", MemberState::Dead { incarnation });
+    let mut claimed = task(3, TaskStatus::InProgress, "Mend the parser");
+    claimed.owner = Some("alice".to_owned());
+    let mut blocked = task(4, TaskStatus::Pending, "Write about it");
+    blocked.blocked = true;
+    Look {
+        team: "default".to_owned(),
+        lead: Some("idle"),
+        lead_unread: 1,
+        members: vec![alice, bob, carol],
+        tasks: vec![
+            task(1, TaskStatus::Completed, "Find the bug"),
+            claimed,
+            blocked,
+        ],
+        requests: vec![plan("1a2b3c4d", "bob")],
+        problem: None,
+    }
+}
+
+fn busy() -> Screen {
+    let mut screen = Screen::default();
+    screen.handle(Input::Tick(NOW));
+    let effects = screen.handle(Input::Look(Box::new(busy_look())));
+    assert_eq!(effects, [follow("alice", Pane::Conversation)]);
+    let flow = [
+        "alice → bob: Look at the tests, please. They fail on my machine too.",
+        "! Carol died in life 1",
+    ];
+    screen.handle(Input::Flow(flow.map(str::to_owned).to_vec()));
+    let log = (1..=20).map(|line| format!("line {line} of the log"));
+    screen.handle(Input::Log(log.collect()));
+    screen
+}
+
+/// That somebody is followed now.
+fn follow(member: &str, pane: Pane) -> Effect {
+    let member = Some(name(member));
+    Effect::Follow { member, pane }
+}
+
+fn press(screen: &mut Screen, keys: &str) -> Vec<Effect> {
+    keys.chars()
+        .flat_map(|c| screen.handle(Input::Key(Key::Char(c))))
+        .collect()
+}
+
+fn run(words: &[&str]) -> Vec<Effect> {
+    vec![Effect::Run(
+        words.iter().map(|word| (*word).to_owned()).collect(),
+    )]
+}
+
+/// What is on the screen of a terminal of this size.
+fn shown(screen: &Screen, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| screen.draw(frame)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let rows = buffer.content().chunks(usize::from(width));
+    let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
+    rows.map(|row| format!("{}\n", row.trim_end())).collect()
+}
+
+#[track_caller]
+fn assert_screen(file: &str, found: &str) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join("screens");
+    let path = folder.join(file);
+    if std::env::var_os("UPDATE_SCREENS").is_some() {
+        return std::fs::write(path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "{}:\n{found}", path.display());
+}
+
+#[test]
+fn a_busy_team_on_a_small_terminal() {
+    assert_screen("busy-80x24.txt", &shown(&busy(), 80, 24));
+}
+
+#[test]
+fn a_busy_team_on_a_large_terminal() {
+    assert_screen("busy-120x40.txt", &shown(&busy(), 120, 40));
+}
+
+#[test]
+fn a_team_without_anybody() {
+    let mut screen = Screen::default();
+    let team = "default".to_owned();
+    screen.handle(Input::Look(Box::new(Look {
+        team,
+        ..Look::default()
+    })));
+    assert_screen("empty-80x24.txt", &shown(&screen, 80, 24));
+}
+
+#[test]
+fn the_keys_are_listed_and_any_key_closes_the_list() {
+    let mut screen = busy();
+    press(&mut screen, "?");
+    assert_screen("help-80x24.txt", &shown(&screen, 80, 24));
+    assert_eq!(press(&mut screen, "q"), []);
+    assert_eq!(shown(&screen, 80, 24), shown(&busy(), 80, 24));
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    let mut screen = busy();
+    for _ in 0..2 {
+        for width in [1, 7, 39, 40, 41, 200] {
+            for height in [1, 2, 11, 12, 13, 60] {
+                shown(&screen, width, height);
+            }
+        }
+        press(&mut screen, "?");
+    }
+    assert!(shown(&busy(), 30, 10).contains("The terminal is too small"));
+}
+
+#[test]
+fn a_plan_is_seen_before_it_is_approved() {
+    let mut screen = busy();
+    assert_eq!(press(&mut screen, "a"), []);
+    assert_screen("plan-80x24.txt", &shown(&screen, 80, 24));
+    assert_eq!(press(&mut screen, "a"), run(&["approve", "--", "1a2b3c4d"]));
+}
+
+#[test]
+fn a_rejection_has_a_reason() {
+    let mut screen = busy();
+    screen.handle(Input::Key(Key::Tab));
+    assert_eq!(press(&mut screen, "xno, ask!"), []);
+    assert!(shown(&screen, 80, 24).contains("Why is 1a2b3c4d rejected: no, ask!_"));
+    screen.handle(Input::Key(Key::Backspace));
+    let effects = screen.handle(Input::Key(Key::Enter));
+    assert_eq!(
+        effects,
+        run(&["reject", "--feedback=no, ask", "--", "1a2b3c4d"])
+    );
+}
+
+#[test]
+fn a_message_goes_to_the_chosen_member() {
+    let mut screen = busy();
+    let effects = press(&mut screen, "j");
+    assert_eq!(effects, [follow("bob", Pane::Conversation)]);
+    // The log of another member begins empty.
+    assert!(!shown(&screen, 80, 24).contains("of the log"));
+    press(&mut screen, "m--help me");
+    let effects = screen.handle(Input::Key(Key::Enter));
+    assert_eq!(effects, run(&["send", "--", "bob", "--help me"]));
+    let words = "Sent message to bob".to_owned();
+    screen.handle(Input::Done { ok: true, words });
+    assert!(shown(&screen, 80, 24).contains("Sent message to bob"));
+    // What was not sent is given up with Escape, and nothing is nothing.
+    press(&mut screen, "mhello");
+    assert_eq!(screen.handle(Input::Key(Key::Escape)), []);
+    press(&mut screen, "m");
+    assert_eq!(screen.handle(Input::Key(Key::Enter)), []);
+}
+
+#[test]
+fn ending_and_restarting_ask_first() {
+    let mut screen = busy();
+    assert_eq!(press(&mut screen, "s"), []);
+    assert!(shown(&screen, 80, 24).contains("Ask alice to shut down? y/n"));
+    assert_eq!(press(&mut screen, "zy"), run(&["shutdown", "--", "alice"]));
+    assert_eq!(press(&mut screen, "rn"), []);
+    assert_eq!(press(&mut screen, "ry"), run(&["restart", "--", "alice"]));
+    assert_eq!(press(&mut screen, "q"), [Effect::Quit]);
+}
+
+#[test]
+fn the_mark_follows_its_member_when_rows_move() {
+    let mut screen = busy();
+    press(&mut screen, "j");
+    let mut look = busy_look();
+    look.members.remove(0);
+    assert_eq!(screen.handle(Input::Look(Box::new(look.clone()))), []);
+    look.members.clear();
+    look.requests.clear();
+    let effects = screen.handle(Input::Look(Box::new(look)));
+    assert_eq!(
+        effects,
+        [Effect::Follow {
+            member: None,
+            pane: Pane::Conversation
+        }]
+    );
+    assert_eq!(press(&mut screen, "msrjkax"), []);
+}
+
+#[test]
+fn a_log_can_be_scrolled_and_stays_where_it_is_read() {
+    let mut screen = busy();
+    screen.handle(Input::Key(Key::PageUp));
+    let before = shown(&screen, 80, 24);
+    assert!(before.contains("line 15 of the log"), "{before}");
+    assert!(!before.contains("line 16 of the log"), "{before}");
+    screen.handle(Input::Log(vec!["line 21 of the log".to_owned()]));
+    assert!(!shown(&screen, 80, 24).contains("line 16 of the log"));
+    for _ in 0..3 {
+        screen.handle(Input::Key(Key::PageDown));
+    }
+    assert!(shown(&screen, 80, 24).contains("line 21 of the log"));
+}
+
+/// A journal in the middle of a turn.
+const JOURNAL: [&str; 5] = [
+    r#"{"kind":"user","messages":[{"id":"mail:1","text":"<inbox>\n{\"content\":\"The parser loses its last line.\",\"from\":\"lead\",\"type\":\"message\"}\n</inbox>"}]}"#,
+    r#"{"kind":"assistant","blocks":[{"type":"text","text":"I look at the tests first."},{"type":"tool_use","id":"1","name":"read_file","input":{"path":"tests/parser.rs"}}],"stop":"tool_use"}"#,
+    r#"{"kind":"result","result":{"tool_use_id":"1","content":"use parser::parse;\n\n#[test]","is_error":false},"millis":1}"#,
+    r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"2","name":"bash","input":{"command":"cargo test"}}],"stop":"tool_use"}"#,
+    r#"{"kind":"result","result":{"tool_use_id":"2","content":"1 test failed\u001b[2J","is_error":true},"millis":1}"#,
+];
+
+#[test]
+fn a_conversation_is_followed_and_the_log_is_a_key_away() {
+    let mut screen = busy();
+    assert_eq!(press(&mut screen, "l"), [follow("alice", Pane::Log)]);
+    assert!(shown(&screen, 80, 24).contains("Log of alice"));
+    assert!(!shown(&screen, 80, 24).contains("of the log"));
+    let effects = press(&mut screen, "l");
+    assert_eq!(effects, [follow("alice", Pane::Conversation)]);
+    let mut conversation = Conversation::default();
+    for line in JOURNAL {
+        let lines = conversation.read(line.as_bytes());
+        screen.handle(Input::Log(lines));
+    }
+    let call = r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"3","name":"edit_file","input":{"path":"src/parser.rs"}}]}"#;
+    conversation.read(call.as_bytes());
+    screen.handle(Input::Running(conversation.running()));
+    assert_screen("conversation-80x24.txt", &shown(&screen, 80, 24));
+    // It was replaced: what was read of the old one is past.
+    screen.handle(Input::Anew);
+    assert!(!shown(&screen, 80, 24).contains("cargo test"));
+}
