@@ -58,7 +58,7 @@ fn a_quiet_team_with_somebody_failed_or_dead_is_told_apart() {
     let run = workspace.lead(&["wait"]);
     run.complains(
         exit::TEAM_FAILED,
-        "bob died in life 1",
+        "bob died in incarnation 1",
         "team-lead logs bob",
     );
     let run = workspace.lead(&["wait", "--json"]);

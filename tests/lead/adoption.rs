@@ -151,7 +151,7 @@ fn teammates_can_be_kept_and_are_watched_by_the_next_lead() {
     let session = office.start(&mut office.lead(&["--keep"]));
     office.wait_for_phase("lead", Phase::Idle);
     send_signal("KILL", pid);
-    office.wait_until_told("alice (coder) died in life 1");
+    office.wait_until_told("alice (coder) died in incarnation 1");
     assert_eq!(session.end().code, Some(5));
 }
 

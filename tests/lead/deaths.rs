@@ -13,7 +13,7 @@ fn a_death_is_noticed_and_told() {
     office.wait_until_told("Spawned 'alice'");
     let (pid, _) = office.wait_for_phase("alice", Phase::Idle);
     send_signal("KILL", pid);
-    office.wait_until_told("alice (coder) died in life 1");
+    office.wait_until_told("alice (coder) died in incarnation 1");
     let status = office.verb(&["status"]);
     assert!(status.contains("alice (coder): dead"), "{status}");
     let run = session.end();
@@ -42,7 +42,7 @@ fn members_that_others_start_are_watched_and_brought_back_by_their_policy() {
         });
         let (pid, _) = office.wait_for_phase("alice", Phase::Idle);
         send_signal("KILL", pid);
-        office.wait_until_told(&format!("alice (coder) died in life {incarnation}"));
+        office.wait_until_told(&format!("alice (coder) died in incarnation {incarnation}"));
     }
     wait_until("life 3 of alice", LIMIT, || {
         office.wait_for_phase("alice", Phase::Idle).1 == Incarnation(3)

@@ -138,7 +138,7 @@ fn a_dead_owners_task_is_taken_over_with_no_lead_running() {
         first.contains("<auto-claimed>Task #1: Mend the parser"),
         "{first}"
     );
-    assert!(first.contains("died in life 1"), "{first}");
+    assert!(first.contains("died in incarnation 1"), "{first}");
     assert_eq!(team.wait_reports("bob", 1), ["Mended."]);
     let notices = team.notices();
     assert_eq!(notices.len(), 1, "{notices:?}");

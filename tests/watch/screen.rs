@@ -143,7 +143,7 @@ fn a_killed_member_is_seen_dead_and_comes_back_by_a_key() {
     let mut terminal = watch(&office);
     terminal.wait_for(&["> alice (coder)", "idle"]);
     office.kill("alice");
-    terminal.wait_for(&["dead", "! alice died in life 1"]);
+    terminal.wait_for(&["dead", "! alice died in incarnation 1"]);
     terminal.type_keys("r");
     terminal.wait_for(&["Restart alice? y/n"]);
     terminal.type_keys("y");

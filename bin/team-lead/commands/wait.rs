@@ -157,7 +157,9 @@ fn broken(team: &TeamDir) -> Result<Vec<Broken>, Failure> {
         let words = match view.state {
             MemberState::Failed { reason, .. } if reason.is_empty() => format!("{name} failed"),
             MemberState::Failed { reason, .. } => format!("{name} failed: {reason}"),
-            MemberState::Dead { incarnation } => format!("{name} died in life {incarnation}"),
+            MemberState::Dead { incarnation } => {
+                format!("{name} died in incarnation {incarnation}")
+            }
             MemberState::Starting { .. }
             | MemberState::Working { .. }
             | MemberState::Waiting { .. }

@@ -123,7 +123,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     let (name, incarnation) = (&member.name, member.incarnation);
     // Before its tasks go to others: what it left running could get in their way.
     sweep(team, guard);
-    let why = format!("'{name}' died in life {incarnation}");
+    let why = format!("'{name}' died in incarnation {incarnation}");
     let tasks = claims::left_by(team, name, incarnation, &why)?;
     claims::release(team, name, incarnation, &why)?;
     let words = obituary(member, live.as_ref(), &tasks);

@@ -39,7 +39,7 @@ fn words(event: &Event) -> Option<String> {
         EventKind::Death {
             member,
             incarnation,
-        } => format!("! {member} died in life {incarnation}"),
+        } => format!("! {member} died in incarnation {incarnation}"),
         EventKind::Leave { member, reason } => format!("- {member} left: {reason}"),
         EventKind::Task {
             task, action, by, ..
@@ -91,7 +91,7 @@ mod tests {
         let idle = br#"{"time":1,"event":"send","id":"a","from":"bob","to":"lead","type":"idle_notification","preview":"Done."}"#;
         assert_eq!(flow(idle).unwrap(), "bob → lead (idle notification): Done.");
         let death = br#"{"time":1,"event":"death","member":"bob","incarnation":2}"#;
-        assert_eq!(flow(death).unwrap(), "! bob died in life 2");
+        assert_eq!(flow(death).unwrap(), "! bob died in incarnation 2");
         for noise in [
             &br#"{"time":1,"event":"deliver","id":"a","to":"lead"}"#[..],
             b"torn",

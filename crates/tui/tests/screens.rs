@@ -111,7 +111,7 @@ fn busy() -> Screen {
     assert_eq!(effects, [follow("alice", Pane::Conversation)]);
     let flow = [
         "alice → bob: Look at the tests, please. They fail on my machine too.",
-        "! Carol died in life 1",
+        "! Carol died in incarnation 1",
     ];
     screen.handle(Input::Flow(flow.map(str::to_owned).to_vec()));
     let log = (1..=20).map(|line| format!("line {line} of the log"));

@@ -29,7 +29,7 @@ fn deaths(team: &TeamDir) -> Vec<Finding> {
         Finding::with_cure(
             Kind::UnreapedDeath,
             name.as_str(),
-            format!("'{name}' died in life {incarnation}, and nobody has dealt with it"),
+            format!("'{name}' died in incarnation {incarnation}, and nobody has dealt with it"),
             "The lead has not been told, and its task is still marked as in progress.",
             Cure::Repair,
         )
