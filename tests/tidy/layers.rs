@@ -41,6 +41,12 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "offline",
+        ours: &["llm"],
+        external: &["serde_json"],
+        dev_ours: &[],
+    },
+    Rule {
         package: "command",
         ours: &[],
         external: &["libc", "rustix", "thiserror", "tokio", "tokio-util"],
@@ -155,6 +161,7 @@ const RULES: &[Rule] = &[
             "team",
             "member",
             "llm",
+            "offline",
             "protocol",
             "budget",
             "command",
@@ -175,6 +182,7 @@ const RULES: &[Rule] = &[
             "team",
             "member",
             "llm",
+            "offline",
             "protocol",
             "budget",
             "teamdir",
@@ -270,6 +278,7 @@ const DEV_EXTERNAL: &[&str] = &[
     "serde",
     "serde_json",
     "tempfile",
+    "tokio",
     "vt100",
 ];
 

@@ -58,7 +58,7 @@ pub(crate) fn build(
     };
     let model = choice.build(variables, "lead", ClientOptions::default())?;
     Ok(Chosen {
-        model: model.unwrap_or_else(|| Arc::new(llm::OfflineModel)),
+        model: model.unwrap_or_else(|| Arc::new(offline::OfflineModel)),
         for_teammates,
         remark,
     })

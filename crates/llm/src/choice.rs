@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::anthropic::{Anthropic, AnthropicAuth, AnthropicConfig};
 use crate::http::{ClientError, ClientOptions};
 use crate::model::Model;
-use crate::offline::OfflineModel;
 use crate::openai::{OpenAi, OpenAiConfig};
 use crate::script::{ScriptError, ScriptModel};
 use crate::secret::Secret;
@@ -152,8 +151,8 @@ impl ModelChoice {
         }
     }
 
-    /// The model, ready to be asked by an agent of this name. There is one for
-    /// every choice.
+    /// The model, ready to be asked by an agent of this name. [`Self::Offline`] is `None`: the
+    /// caller supplies that model.
     pub fn build(
         &self,
         variables: &Variables,
@@ -170,7 +169,7 @@ impl ModelChoice {
                 Some(Arc::new(OpenAi::new(config)?))
             }
             Self::Script(path) => Some(Arc::new(ScriptModel::load(path, agent)?)),
-            Self::Offline => Some(Arc::new(OfflineModel)),
+            Self::Offline => None,
         })
     }
 

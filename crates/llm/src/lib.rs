@@ -19,8 +19,7 @@
 //!   not pass is a [`ModelError`] that says what to do.
 //!
 //! [`Anthropic`] and [`OpenAi`] are such models; [`ScriptModel`] plays recorded
-//! turns from a file, see [`script`], and [`OfflineModel`] follows plain
-//! instructions, see [`offline`]. [`choose`] finds out which one is meant.
+//! turns from a file, see [`script`]. [`choose`] finds out which one is meant.
 //!
 //! **Invariant:** a reply is given out only if its end marker came. No tool use
 //! of a reply that was cut off is ever seen by the caller.
@@ -40,7 +39,6 @@ mod failure;
 mod http;
 mod json;
 mod model;
-pub mod offline;
 mod openai;
 mod request;
 pub mod retry;
@@ -61,7 +59,6 @@ pub use json::RawJson;
 pub use model::{
     BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage, WaitReason, Waiting,
 };
-pub use offline::OfflineModel;
 pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, TokenField};
 pub use request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, Tuning};
 pub use retry::RetryPolicy;

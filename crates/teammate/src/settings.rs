@@ -60,7 +60,7 @@ pub(crate) fn model(
     let built = chosen
         .choice
         .build(&options.variables, member.name.as_str(), client)?;
-    let built = built.unwrap_or_else(|| Arc::new(llm::OfflineModel));
+    let built = built.unwrap_or_else(|| Arc::new(offline::OfflineModel));
     let workspace = options.team.workspace();
     let prices = price_source(workspace, options.variables.clone(), Variables::get);
     let (name, source) = (built.name().to_owned(), Arc::clone(&prices));

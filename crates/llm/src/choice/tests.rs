@@ -122,10 +122,7 @@ fn a_choice_is_built_with_its_key_and_address() {
     assert_eq!(build(&openai, &[OPENAI]), Ok(Some("openai:m".into())));
     let local = ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1/");
     assert_eq!(build(&openai, &[local]), Ok(Some("openai:m".into())));
-    assert_eq!(
-        build(&ModelChoice::Offline, &[]),
-        Ok(Some("offline".into()))
-    );
+    assert_eq!(build(&ModelChoice::Offline, &[]), Ok(None));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One agent with its conversation, whose tools are played.
 
-use llm::{Block, OfflineModel, Request, Role, ToolResult, ToolSpec, Turn};
+use llm::{Block, Request, Role, ToolResult, ToolSpec, Turn};
+use offline::OfflineModel;
 use serde_json::{Value, json};
 
 pub(crate) const LEAD: &[&str] = &[

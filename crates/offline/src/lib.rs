@@ -76,13 +76,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use llm::CancellationToken;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use crate::conversation::{Block, Role, ToolResult, ToolUse, Turn};
-use crate::error::ModelError;
-use crate::model::{BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage};
-use crate::request::{Request, ToolChoice};
+use llm::ModelError;
+use llm::{Block, Role, ToolResult, ToolUse, Turn};
+use llm::{BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage};
+use llm::{Request, ToolChoice};
 
 mod artefact;
 mod follower;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::follower::guess;
 use super::letters::{Mail, News, news};
 use super::step::Answered;
-use crate::conversation::{Block, Role, Turn};
+use llm::{Block, Role, Turn};
 
 /// The line after which the lines of a summary stand.
 pub(super) const HEAD: &str = "Journal of the offline model, one step a line:";

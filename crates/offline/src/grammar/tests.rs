@@ -14,7 +14,7 @@ fn kinds(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn every_example_of_the_table_asks_for_what_it_claims() {
-    let source = include_str!("../../offline.rs");
+    let source = include_str!("../lib.rs");
     let rows = source
         .lines()
         .filter_map(|line| line.strip_prefix("//! | `")?.strip_suffix(" |"));

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use llm::{CancellationToken, Model, ModelError, OfflineModel, Request, ToolResult, Turn};
+use llm::{CancellationToken, Model, ModelError, Request, ToolResult, Turn};
+use offline::OfflineModel;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

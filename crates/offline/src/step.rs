@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 
-use crate::conversation::ToolResult;
+use llm::ToolResult;
 
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq)]

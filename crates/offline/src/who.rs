@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::request::{Request, ToolSpec};
+use llm::{Request, ToolSpec};
 
 /// The agent that a request speaks for.
 #[derive(Clone, Debug)]
