@@ -8,7 +8,7 @@ use member::RuntimeError;
 use protocol::exit;
 use std::io::Write as _;
 use std::process::ExitCode;
-use teamdir::{JoinError, OpenError, PostError};
+use teamdir::{JoinError, OpenError, SessionError};
 use teammate::TeammateError;
 
 fn main() -> ExitCode {
@@ -33,11 +33,11 @@ fn advice(error: &anyhow::Error, args: &cli::Args) -> (u8, String) {
         return (exit::NOT_FOUND, join);
     }
     match error.downcast_ref() {
-        Some(TeammateError::MemberRuntime(RuntimeError::Post(PostError::Join(
+        Some(TeammateError::MemberRuntime(RuntimeError::MemberSession(SessionError::Join(
             JoinError::NotAMember(_),
         ))))
         | Some(TeammateError::Dismissed(_)) => (exit::NOT_FOUND, join),
-        Some(TeammateError::MemberRuntime(RuntimeError::Post(PostError::Join(
+        Some(TeammateError::MemberRuntime(RuntimeError::MemberSession(SessionError::Join(
             JoinError::Held { .. },
         )))) => (exit::HELD, status),
         Some(TeammateError::Choice(_) | TeammateError::Model(_)) => {

@@ -10,7 +10,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use teamdir::{FOLDER, Liveness, Options, Post, RequestError, RosterError, TeamDir, WatchChoice};
+use teamdir::{
+    FOLDER, Liveness, MemberSession, Options, RequestError, RosterError, TeamDir, WatchChoice,
+};
 
 const FROZEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/team-v1");
 
@@ -51,10 +53,10 @@ fn alice() -> Recipient {
 }
 
 /// Everything there is now: identifiers and texts, and the identifiers of dead letters.
-fn drain(post: &mut Post) -> (Vec<(String, String)>, Vec<String>) {
+fn drain(session: &mut MemberSession) -> (Vec<(String, String)>, Vec<String>) {
     let mut mail = Vec::new();
     let mut bad = Vec::new();
-    while let Some(delivery) = post.next(Some(Instant::now())).unwrap() {
+    while let Some(delivery) = session.next(Some(Instant::now())).unwrap() {
         bad.extend(delivery.bad.into_iter().map(|bad| bad.id));
         mail.extend(delivery.mail.into_iter().map(|received| {
             let text = match received.line {
@@ -69,8 +71,8 @@ fn drain(post: &mut Post) -> (Vec<(String, String)>, Vec<String>) {
     (mail, bad)
 }
 
-fn open(team: &TeamDir, owner: &Recipient) -> Post {
-    Post::open(team, owner, WatchChoice::Poll).unwrap()
+fn open(team: &TeamDir, owner: &Recipient) -> MemberSession {
+    MemberSession::open(team, owner, WatchChoice::Poll).unwrap()
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn the_roster_of_version_1_loads_and_keeps_what_it_does_not_know() {
     let carol = roster.member(&"CAROL".parse().unwrap()).unwrap();
     assert_eq!(carol.status, MemberStatus::Other("napping".to_owned()));
 
-    let before: Value = read_json(&team.layout().config());
+    let before: Value = read_json(&team.layout().roster());
     team.update_roster(|roster| {
         roster.members[1].role = "reviewer".to_owned();
         Ok::<_, RosterError>(())
@@ -105,7 +107,7 @@ fn the_roster_of_version_1_loads_and_keeps_what_it_does_not_know() {
     let mut expected = before;
     expected["rev"] = json!(42);
     expected["members"][1]["role"] = json!("reviewer");
-    assert_eq!(read_json(&team.layout().config()), expected);
+    assert_eq!(read_json(&team.layout().roster()), expected);
 }
 
 fn read_json(path: &Path) -> Value {
@@ -115,9 +117,9 @@ fn read_json(path: &Path) -> Value {
 #[test]
 fn unread_mail_of_version_1_is_delivered_once() {
     let (_dir, team) = copy();
-    let mut post = open(&team, &alice());
-    assert_eq!(post.guard().incarnation(), Incarnation(3));
-    let (mail, bad) = drain(&mut post);
+    let mut session = open(&team, &alice());
+    assert_eq!(session.guard().incarnation(), Incarnation(3));
+    let (mail, bad) = drain(&mut session);
     let poke = r#"{"from":"carol","id":"c-1","strength":3,"type":"poke"}"#;
     let expected = [
         // From the file that was set aside half read. The repeat behind it is left out.
@@ -136,17 +138,17 @@ fn unread_mail_of_version_1_is_delivered_once() {
     assert_eq!(mail, expected);
     assert_eq!(bad, ["alice/3/232", "alice/3/282"]);
     assert_eq!(read_lines(&team.layout().dead_letters()).len(), 4);
-    drop(post);
+    drop(session);
 
     // The next life finds nothing but the half line, once it is whole.
-    let mut post = open(&team, &alice());
-    assert_eq!(drain(&mut post).0, []);
+    let mut session = open(&team, &alice());
+    assert_eq!(drain(&mut session).0, []);
     let inbox = team.layout().inbox(&alice());
     let mut file = fs::OpenOptions::new().append(true).open(inbox).unwrap();
     file.write_all(b", now whole\"}\n").unwrap();
     let whole = ("c-4".to_owned(), "half a line, now whole".to_owned());
-    assert_eq!(drain(&mut post), (vec![whole], Vec::new()));
-    drop(post);
+    assert_eq!(drain(&mut session), (vec![whole], Vec::new()));
+    drop(session);
     assert_eq!(drain(&mut open(&team, &alice())).0, []);
 }
 
@@ -158,9 +160,9 @@ fn read_lines(path: &Path) -> Vec<String> {
 #[test]
 fn the_older_forms_in_the_leads_inbox_are_understood() {
     let (_dir, team) = copy();
-    let mut post = open(&team, &Recipient::Lead);
-    assert_eq!(post.guard().incarnation(), Incarnation(4));
-    let delivery = post.next(Some(Instant::now())).unwrap().unwrap();
+    let mut session = open(&team, &Recipient::Lead);
+    assert_eq!(session.guard().incarnation(), Incarnation(4));
+    let delivery = session.next(Some(Instant::now())).unwrap().unwrap();
     let bodies = delivery.mail.into_iter().map(|mail| match mail.line {
         Line::Message(message) => message.body,
         other => panic!("{other:?}"),

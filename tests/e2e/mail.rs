@@ -4,7 +4,7 @@ use crate::support::{Manners, Run, Workspace, be, wait_for_text, who};
 use protocol::{JournalLine, JournalRecord, MemberStatus, Phase, exit};
 use serde_json::{Value, json};
 use std::process::Stdio;
-use teamdir::{Liveness, Post, WatchChoice};
+use teamdir::{Liveness, MemberSession, WatchChoice};
 
 /// The lines of a member's journal as objects.
 fn journal(workspace: &Workspace, owner: &str) -> Vec<Value> {
@@ -85,9 +85,9 @@ fn a_broadcast_reaches_everybody_who_has_not_been_shut_down() {
     );
     assert!(nobody.err.contains("team-lead status"), "{nobody:?}");
     let posts = ["alice", "bob"].map(|name| {
-        let post = Post::open(workspace.team(), &who(name), WatchChoice::Poll).unwrap();
-        be(workspace.team(), &post, Phase::Idle, MemberStatus::Idle);
-        post
+        let session = MemberSession::open(workspace.team(), &who(name), WatchChoice::Poll).unwrap();
+        be(workspace.team(), &session, Phase::Idle, MemberStatus::Idle);
+        session
     });
     drop(posts);
     let run = workspace.lead(&["broadcast", "hello"]);
@@ -107,9 +107,10 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
     // Two letters were taken by a life that never came to show them.
     workspace.lead(&["send", "alice", "one"]);
     workspace.lead(&["send", "alice", "two"]);
-    let mut post = Post::open(workspace.team(), &who("alice"), WatchChoice::Poll).unwrap();
-    assert_eq!(post.try_next().unwrap().unwrap().mail.len(), 2);
-    drop(post);
+    let mut session =
+        MemberSession::open(workspace.team(), &who("alice"), WatchChoice::Poll).unwrap();
+    assert_eq!(session.try_next().unwrap().unwrap().mail.len(), 2);
+    drop(session);
     workspace.lead(&["send", "alice", "three"]);
     let inbox = workspace.team().layout().inbox(&who("alice"));
     let by_hand = std::fs::File::options().append(true).open(&inbox);

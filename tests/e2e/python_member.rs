@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use teamdir::{
-    Durability, JoinError, Liveness, Options, Post, PostError, RequestError, TeamDir, WatchChoice,
-    new_request_id, now,
+    Durability, JoinError, Liveness, MemberSession, Options, RequestError, SessionError, TeamDir,
+    WatchChoice, new_request_id, now,
 };
 use test_support::{Rng, TempTeam, Worker, skip_with_a_word, wait_until};
 
@@ -59,8 +59,8 @@ impl Team {
         worker
     }
 
-    fn post(&self, owner: &str) -> Post {
-        Post::open(&self.team, &who(owner), WatchChoice::Auto).unwrap()
+    fn post(&self, owner: &str) -> MemberSession {
+        MemberSession::open(&self.team, &who(owner), WatchChoice::Auto).unwrap()
     }
 
     /// Sends one message and returns the id that its echo will have.
@@ -128,8 +128,8 @@ fn who(name: &str) -> Recipient {
 }
 
 /// The next messages of a post. Panics if there are none within the limit.
-fn receive(post: &mut Post) -> Vec<Message> {
-    let delivery = post.next(Some(Instant::now() + LIMIT)).unwrap();
+fn receive(session: &mut MemberSession) -> Vec<Message> {
+    let delivery = session.next(Some(Instant::now() + LIMIT)).unwrap();
     let delivery = delivery.expect("no mail within the limit");
     assert!(delivery.bad.is_empty(), "{:?}", delivery.bad);
     let messages = delivery.mail.into_iter().map(|mail| match mail.line {
@@ -145,8 +145,8 @@ fn a_second_process_for_the_same_name_is_refused() {
         return;
     };
     let mut pat = team.start_pat();
-    match Post::open(&team.team, &who("pat"), WatchChoice::Auto) {
-        Err(PostError::Join(JoinError::Held { holder, .. })) => {
+    match MemberSession::open(&team.team, &who("pat"), WatchChoice::Auto) {
+        Err(SessionError::Join(JoinError::Held { holder, .. })) => {
             let holder = holder.expect("the lock says who holds it");
             assert_eq!(holder.pid, pat.id());
             assert_eq!(holder.incarnation, team.incarnation());
@@ -155,8 +155,8 @@ fn a_second_process_for_the_same_name_is_refused() {
         other => panic!("{other:?}"),
     }
     assert_eq!(pat.kill9().code(), None);
-    let post = team.post("pat");
-    assert_eq!(post.guard().incarnation(), Incarnation(2));
+    let session = team.post("pat");
+    assert_eq!(session.guard().incarnation(), Incarnation(2));
     // And the other way round: Python gives way to Rust.
     let mut command = Command::new("python3");
     let program = command
@@ -336,7 +336,8 @@ fn a_python_program_joins_through_spawn_and_is_supervised_like_the_rest() {
     assert_eq!(pat.status()["state"], "shutdown");
     // Killed before it noted that it had answered, it answers again under the same id: the lead
     // takes that for one message.
-    let mut lead = Post::open(workspace.team(), &Recipient::Lead, WatchChoice::Poll).unwrap();
+    let mut lead =
+        MemberSession::open(workspace.team(), &Recipient::Lead, WatchChoice::Poll).unwrap();
     let mut echoes = receive(&mut lead);
     echoes.retain(|message| matches!(message.body, Body::Message { .. }));
     let echoes: Vec<_> = echoes.iter().map(|message| message.body.text()).collect();

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use teamdir::{Options, Post, RosterError, TeamDir, WatchChoice, now};
+use teamdir::{MemberSession, Options, RosterError, TeamDir, WatchChoice, now};
 use test_support::{TempTeam, Worker, wait_until};
 
 /// How long anything may take on a machine that is busy with other tests.
@@ -300,12 +300,12 @@ fn be_a_member_with(manners: &str) {
     }
     let team = TeamDir::open(Path::new("."), Options::default()).unwrap();
     let owner = who(&std::env::var("NAME").unwrap());
-    let mut post = Post::open(&team, &owner, WatchChoice::Auto).unwrap();
-    be(&team, &post, Phase::Idle, MemberStatus::Idle);
+    let mut session = MemberSession::open(&team, &owner, WatchChoice::Auto).unwrap();
+    be(&team, &session, Phase::Idle, MemberStatus::Idle);
     // The first line of the test harness may lack its end.
     println!("\n{READY}");
     loop {
-        let delivery = post.next(None).unwrap().unwrap_or_default();
+        let delivery = session.next(None).unwrap().unwrap_or_default();
         for received in delivery.mail {
             let Line::Message(message) = received.line else {
                 continue;
@@ -314,17 +314,17 @@ fn be_a_member_with(manners: &str) {
                 continue;
             };
             // What was meant for an earlier life is none of its business.
-            let verdict = judge(&message, post.guard().incarnation(), Recovered::Kept);
+            let verdict = judge(&message, session.guard().incarnation(), Recovered::Kept);
             if !matches!(verdict, Delivery::Deliver) {
                 continue;
             }
             match manners {
                 Manners::Agrees => {
-                    answer(&team, &post, request_id, true);
-                    be(&team, &post, Phase::Shutdown, MemberStatus::Shutdown);
+                    answer(&team, &session, request_id, true);
+                    be(&team, &session, Phase::Shutdown, MemberStatus::Shutdown);
                     return;
                 }
-                Manners::Refuses => answer(&team, &post, request_id, false),
+                Manners::Refuses => answer(&team, &session, request_id, false),
                 Manners::Silent | Manners::Stubborn => {}
             }
         }
@@ -332,8 +332,8 @@ fn be_a_member_with(manners: &str) {
 }
 
 /// Says what a member is doing, in its live state and in the roster.
-pub(crate) fn be(team: &TeamDir, post: &Post, phase: Phase, status: MemberStatus) {
-    let guard = post.guard();
+pub(crate) fn be(team: &TeamDir, session: &MemberSession, phase: Phase, status: MemberStatus) {
+    let guard = session.guard();
     let state = LiveState::new(guard.incarnation(), phase, now());
     team.write_live_state(guard, &state).unwrap();
     let changed = team.update_roster(|roster| {
@@ -345,15 +345,15 @@ pub(crate) fn be(team: &TeamDir, post: &Post, phase: Phase, status: MemberStatus
     changed.unwrap();
 }
 
-fn answer(team: &TeamDir, post: &Post, id: &RequestId, approve: bool) {
+fn answer(team: &TeamDir, session: &MemberSession, id: &RequestId, approve: bool) {
     let mut message = Message::new(Body::ShutdownResponse {
         request_id: id.clone(),
         approve,
         reason: "the parser is half done".to_owned(),
     });
     message.id = Some(MessageId::new(&format!("{id}/answer")).unwrap());
-    message.from = Some(Party::from(post.guard().owner().clone()).into());
-    message.from_incarnation = Some(post.guard().incarnation());
+    message.from = Some(Party::from(session.guard().owner().clone()).into());
+    message.from_incarnation = Some(session.guard().incarnation());
     message.to = Some(Recipient::Lead);
     team.send(message).unwrap();
 }

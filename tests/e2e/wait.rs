@@ -3,11 +3,11 @@
 use crate::support::{LIMIT, Manners, Workspace, be, who};
 use protocol::{MemberStatus, Phase, Task, exit};
 use serde_json::{Value, json};
-use teamdir::{Post, WatchChoice};
+use teamdir::{MemberSession, WatchChoice};
 
 /// This process as the member `name`.
-fn post(workspace: &Workspace, name: &str) -> Post {
-    Post::open(workspace.team(), &who(name), WatchChoice::Poll).unwrap()
+fn post(workspace: &Workspace, name: &str) -> MemberSession {
+    MemberSession::open(workspace.team(), &who(name), WatchChoice::Poll).unwrap()
 }
 
 #[test]

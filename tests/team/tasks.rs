@@ -128,7 +128,7 @@ fn a_dead_owners_task_is_taken_over_with_no_lead_running() {
     gate.wait_until_reached(LIMIT);
     assert_eq!(team.shown("alice")["task"], 1);
     team.spawn("bob", &[]);
-    team.script("bob", [complete(1), say("Mended.")]);
+    team.script("bob", [complete(1), say("Repaired.")]);
     // From here on nobody looks but bob.
     team.kill9("alice");
     team.server.wait_for_requests("bob", 2, LIMIT);
@@ -139,7 +139,7 @@ fn a_dead_owners_task_is_taken_over_with_no_lead_running() {
         "{first}"
     );
     assert!(first.contains("died in incarnation 1"), "{first}");
-    assert_eq!(team.wait_reports("bob", 1), ["Mended."]);
+    assert_eq!(team.wait_reports("bob", 1), ["Repaired."]);
     let notices = team.notices();
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(
@@ -168,7 +168,10 @@ fn a_member_that_comes_back_takes_its_task_up_again() {
     team.kill9("alice");
     assert_eq!(team.state("alice"), "dead");
     assert_eq!(task(&team, 1).status, TaskStatus::Pending);
-    team.script("alice", [say("Where was I?"), complete(1), say("Mended.")]);
+    team.script(
+        "alice",
+        [say("Where was I?"), complete(1), say("Repaired.")],
+    );
     team.restart("alice");
     wait_completed(&team, &[1]);
     team.wait_reports("alice", 1);

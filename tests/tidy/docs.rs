@@ -118,10 +118,10 @@ fn inv_07_no_code_path_shortens_an_inbox() {
         }
     }
     let allowed = BTreeMap::from([
-        ("crates/teamdir/src/journal.rs".to_owned(), 1),
-        ("crates/teamdir/src/live_file.rs".to_owned(), 1),
-        ("crates/teamdir/src/lock.rs".to_owned(), 1),
-        ("crates/teamdir/src/member.rs".to_owned(), 1),
+        ("crates/teamdir/src/members/journal.rs".to_owned(), 1),
+        ("crates/teamdir/src/members/live_file.rs".to_owned(), 1),
+        ("crates/teamdir/src/locks/file_lock.rs".to_owned(), 1),
+        ("crates/teamdir/src/members/lock.rs".to_owned(), 1),
     ]);
     assert_eq!(
         found, allowed,

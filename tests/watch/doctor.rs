@@ -182,7 +182,7 @@ fn clean_lists_first_and_then_removes_the_same() {
 #[test]
 fn a_roster_that_cannot_be_read_is_named_and_nothing_is_made_up() {
     let office = Office::new();
-    let path = office.team.layout().config();
+    let path = office.team.layout().roster();
     let copy = fs::read(&path).unwrap();
     fs::write(&path, "{\"members\": [").unwrap();
     let (code, found) = office.json(&["doctor", "--fix"]);

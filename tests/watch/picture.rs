@@ -37,7 +37,7 @@ fn seen(team: &TeamDir) -> Picture {
     let members = views.iter();
     let owners = members.map(|view| Recipient::Member(view.member.name.clone()));
     for owner in owners.chain([Recipient::Lead]) {
-        let unread = team.peek(&owner, |_, _| {}).unwrap();
+        let unread = team.unread_mail(&owner, |_, _| {}).unwrap();
         let read = journal(team, &owner).len();
         picture.insert(format!("{owner} has {read} read and {unread} unread"));
     }

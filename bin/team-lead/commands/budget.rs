@@ -8,7 +8,7 @@ use crate::out::print;
 use budget::Sum;
 use protocol::{Budget as Stored, Caps, Recipient};
 use serde_json::{Value, json};
-use teamdir::{LedgerError, TeamDir};
+use teamdir::{TeamDir, TeamFileError};
 
 /// Show what may be spent on models and what was, or allow more.
 #[derive(clap::Args)]
@@ -169,8 +169,8 @@ fn minutes(sum: &Sum) -> f64 {
     sum.millis as f64 / 60_000.0
 }
 
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
+impl From<TeamFileError> for Failure {
+    fn from(error: TeamFileError) -> Self {
         Self::failed(error.to_string())
     }
 }

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::out::print;
 use anyhow::Context;
 use serde_json::{Value, json};
-use teamdir::{Leftover, LeftoverKind, TeamDir};
+use teamdir::{StaleFile, StaleFileKind, TeamDir};
 
 /// Remove files of the team that nobody needs any more.
 #[derive(clap::Args)]
@@ -26,11 +26,11 @@ pub(crate) struct Clean {
 }
 
 pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Clean) -> Result<(), Failure> {
-    let found = team.leftovers().context("cannot look for leftovers")?;
+    let found = team.stale_files().context("cannot look for leftovers")?;
     let mut removed = Vec::new();
     for leftover in found {
         // It may be needed again since it was found.
-        if wish.dry_run || team.remove_leftover(&leftover).context("cannot clean")? {
+        if wish.dry_run || team.remove_stale_file(&leftover).context("cannot clean")? {
             removed.push(leftover);
         }
     }
@@ -50,15 +50,15 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Clean) -> Result<(), Failu
     print(&lines.join("\n"))
 }
 
-const fn word(kind: &LeftoverKind) -> &'static str {
+const fn word(kind: &StaleFileKind) -> &'static str {
     match kind {
-        LeftoverKind::Temporary => "temporary_file",
-        LeftoverKind::ReadMail(_) => "read_mail",
-        LeftoverKind::Words(_) => "words_of_the_gone",
+        StaleFileKind::Temporary => "temporary_file",
+        StaleFileKind::ReadMail(_) => "read_mail",
+        StaleFileKind::Words(_) => "words_of_the_gone",
     }
 }
 
-fn as_json(leftover: &Leftover) -> Value {
+fn as_json(leftover: &StaleFile) -> Value {
     json!({
         "path": leftover.path.display().to_string(),
         "kind": word(&leftover.kind),
@@ -66,11 +66,11 @@ fn as_json(leftover: &Leftover) -> Value {
     })
 }
 
-fn as_text(leftover: &Leftover) -> String {
+fn as_text(leftover: &StaleFile) -> String {
     let why = match &leftover.kind {
-        LeftoverKind::Temporary => "left by a killed process".to_owned(),
-        LeftoverKind::ReadMail(owner) => format!("read by '{owner}'"),
-        LeftoverKind::Words(name) => format!("'{name}' is not in the team any more"),
+        StaleFileKind::Temporary => "left by a killed process".to_owned(),
+        StaleFileKind::ReadMail(owner) => format!("read by '{owner}'"),
+        StaleFileKind::Words(name) => format!("'{name}' is not in the team any more"),
     };
     let path = crate::out::plain(&leftover.path.display().to_string());
     format!("{path} ({} bytes): {why}", leftover.bytes)

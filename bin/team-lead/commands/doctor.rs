@@ -128,7 +128,7 @@ fn as_text(facts: &Facts, cured: &[Cured], left: &[Finding]) -> String {
     lines.extend(cured.iter().map(|cured| {
         let problem = plain(&cured.finding.problem);
         match &cured.outcome {
-            Ok(done) => format!("Mended: {problem}: {}", plain(done)),
+            Ok(done) => format!("Repaired: {problem}: {}", plain(done)),
             Err(error) => format!("Not mended: {problem}: {}", plain(error)),
         }
     }));

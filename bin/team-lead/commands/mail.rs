@@ -124,7 +124,7 @@ pub(crate) fn inbox(team: &TeamDir, args: &Args, inbox: &Inbox) -> Result<(), Fa
         return drain::drain(team, args, &owner);
     }
     let mut letters = Vec::new();
-    team.peek(&owner, |bytes, line| {
+    team.unread_mail(&owner, |bytes, line| {
         letters.push(MailItem::new(bytes, &line))
     })?;
     show(args, &owner, &letters)

@@ -13,7 +13,7 @@ use teamdir::TeamDir;
 
 /// How often the team is looked at. What it does shows in many files, so that looking is simpler
 /// than being told, and as quick as anybody at a terminal can see.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Block until the team is quiet, or until all tasks are completed.
 #[derive(clap::Args)]
@@ -81,7 +81,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Wait) -> Result<(), Failur
             args.detail(&format!("waiting: {why}"));
             told = why;
         }
-        std::thread::sleep(left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)));
+        std::thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
     }
 }
 

@@ -5,8 +5,8 @@ use processes::{FollowError, ViewError};
 use protocol::NameError;
 use team::{AskError, DecideError};
 use teamdir::{
-    JoinError, LockError, OpenError, PathError, PostError, ReceiveError, RequestError, RosterError,
-    SendError,
+    JoinError, LockError, OpenError, PathError, ReceiveError, RequestError, RosterError, SendError,
+    SessionError,
 };
 
 /// The text of an error with all its causes.
@@ -68,12 +68,12 @@ impl From<JoinError> for Failure {
     }
 }
 
-impl From<PostError> for Failure {
-    fn from(error: PostError) -> Self {
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
         match error {
-            PostError::Join(error) => error.into(),
-            PostError::Journal(error) => error.into(),
-            PostError::Mailbox(error) => error.into(),
+            SessionError::Join(error) => error.into(),
+            SessionError::Journal(error) => error.into(),
+            SessionError::Mailbox(error) => error.into(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::account::Limit;
 use protocol::{Allowance, Budget, Caps, EventKind, Recipient};
-use teamdir::{LedgerError, TeamDir};
+use teamdir::{TeamDir, TeamFileError};
 
 /// Sets the limits that `caps` has for the team, or for a member; others stay. Returns the limits
 /// that are in force then.
@@ -10,7 +10,7 @@ pub fn change(
     team: &TeamDir,
     member: Option<&Recipient>,
     caps: &Caps,
-) -> Result<Caps, LedgerError> {
+) -> Result<Caps, TeamFileError> {
     update(team, member, |allowance| allowance.limits.take_over(caps))
 }
 
@@ -19,7 +19,7 @@ pub fn put_back(
     team: &TeamDir,
     member: &Recipient,
     before: Option<Allowance>,
-) -> Result<(), LedgerError> {
+) -> Result<(), TeamFileError> {
     team.update_budget(|budget| {
         match before {
             Some(before) => budget.members.insert(member.clone(), before),
@@ -35,7 +35,7 @@ pub fn adopt(
     team: &TeamDir,
     member: Option<&Recipient>,
     configured: &Caps,
-) -> Result<(), LedgerError> {
+) -> Result<(), TeamFileError> {
     let before = team.budget()?;
     let known = before.allowance(member).and_then(|a| a.configured.as_ref());
     let is_old = match known {
@@ -73,7 +73,7 @@ fn update(
     team: &TeamDir,
     member: Option<&Recipient>,
     change: impl FnOnce(&mut Allowance),
-) -> Result<Caps, LedgerError> {
+) -> Result<Caps, TeamFileError> {
     let (caps, has_changed) = team.update_budget(|budget: &mut Budget| {
         let allowance = budget.allowance_mut(member);
         let before = allowance.limits.clone();
@@ -82,7 +82,7 @@ fn update(
         if has_changed {
             allowance.rev += 1;
         }
-        Ok::<_, LedgerError>((allowance.limits.clone(), has_changed))
+        Ok::<_, TeamFileError>((allowance.limits.clone(), has_changed))
     })?;
     if has_changed {
         // The event only tells people; the limits hold without it.

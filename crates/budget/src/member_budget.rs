@@ -6,7 +6,7 @@ use llm::Usage;
 use protocol::{Booking, Budget, EventKind, Extra, Incarnation, Recipient, Reservation};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use teamdir::{LedgerError, Liveness, TeamDir, now};
+use teamdir::{Liveness, TeamDir, TeamFileError, now};
 
 /// Says what models cost, as of now.
 pub type PriceSource = Arc<dyn Fn() -> Prices + Send + Sync>;
@@ -73,7 +73,7 @@ impl MemberBudget {
     }
 
     /// Asks for leave to call a model, and reserves a slot if there is.
-    pub fn ask(&self, model: &str) -> Result<Answer, LedgerError> {
+    pub fn ask(&self, model: &str) -> Result<Answer, TeamFileError> {
         let working = self.team.limits()?.working;
         if working.is_none() && !self.team.budget()?.is_limited() {
             let is_owing = {
@@ -150,7 +150,7 @@ impl MemberBudget {
     }
 
     /// Changes the budget, and writes what is owed along with it.
-    fn change<T>(&self, change: impl FnOnce(&mut Budget) -> T) -> Result<T, LedgerError> {
+    fn change<T>(&self, change: impl FnOnce(&mut Budget) -> T) -> Result<T, TeamFileError> {
         let mut owed = lock(&self.owed);
         let changed = self.team.update_budget(|budget| {
             for row in &owed.rows {
@@ -159,7 +159,7 @@ impl MemberBudget {
             for slot in &owed.slots {
                 release(budget, *slot);
             }
-            Ok::<_, LedgerError>(change(budget))
+            Ok::<_, TeamFileError>(change(budget))
         });
         if changed.is_ok() {
             *owed = Owed::default();
@@ -210,7 +210,7 @@ impl MemberBudget {
 
 /// The budgets of a team that are spent: the team's first, then those of members. A call that is on
 /// its way may still come back.
-pub fn spent(team: &TeamDir) -> Result<Vec<Spent>, LedgerError> {
+pub fn spent(team: &TeamDir) -> Result<Vec<Spent>, TeamFileError> {
     Ok(all_reached(&team.budget()?))
 }
 

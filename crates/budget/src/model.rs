@@ -8,7 +8,7 @@ use llm::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use teamdir::LedgerError;
+use teamdir::TeamFileError;
 
 /// How often a spent budget is looked at.
 const LOOK_FOR_BUDGET: Duration = Duration::from_secs(1);
@@ -89,18 +89,18 @@ impl BudgetedModel {
                 Ok(Answer::Free) => break None,
                 Ok(Answer::Granted(slot)) => break Some(slot),
                 // Somebody who holds the lock for so long was stopped in its middle.
-                Ok(Answer::Crowded(_)) | Err(LedgerError::Lock(_)) => {
+                Ok(Answer::Crowded(_)) | Err(TeamFileError::Lock(_)) => {
                     (WaitReason::Turn, LOOK_FOR_TURN)
                 }
                 // A full disk passes.
-                Err(LedgerError::File(error)) if error.is_full() => {
+                Err(TeamFileError::File(error)) if error.is_full() => {
                     (WaitReason::Turn, LOOK_FOR_BUDGET)
                 }
                 Ok(Answer::Spent(spent)) => {
                     self.budget.announce(&spent);
                     (WaitReason::Budget, LOOK_FOR_BUDGET)
                 }
-                Err(error @ (LedgerError::File(_) | LedgerError::Invalid { .. })) => {
+                Err(error @ (TeamFileError::File(_) | TeamFileError::Invalid { .. })) => {
                     return Err(ModelError::Withheld(error.to_string()));
                 }
             };

@@ -14,7 +14,7 @@ use test_support::Rng;
 /// less work, not a longer queue.
 const IN_HAND: usize = 3;
 /// How often the boss looks whether it may go on.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Gives work, by a seed.
 pub(crate) struct Boss<'a> {
@@ -55,7 +55,7 @@ impl<'a> Boss<'a> {
         let gap = u64::try_from(gap.as_millis()).unwrap_or(u64::MAX);
         while goes_on() {
             if self.is_busy() {
-                thread::sleep(LOOK_EVERY);
+                thread::sleep(POLL_INTERVAL);
                 continue;
             }
             self.next();

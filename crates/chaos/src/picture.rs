@@ -43,7 +43,7 @@ fn seen(team: &TeamDir) -> anyhow::Result<Picture> {
     let members = views.iter();
     let owners = members.map(|view| Recipient::Member(view.member.name.clone()));
     for owner in owners.chain([Recipient::Lead]) {
-        let unread = team.peek(&owner, |_, _| {})?;
+        let unread = team.unread_mail(&owner, |_, _| {})?;
         let read = read(team, &owner)?;
         picture.insert(format!("{owner} has {read} read and {unread} unread"));
     }

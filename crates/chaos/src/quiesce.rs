@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How often the team is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often those are reminded whose turn failed with something left to do.
 const REMIND_EVERY: Duration = Duration::from_secs(5);
 
@@ -36,7 +36,7 @@ pub(crate) fn settle(
             remind(world);
             reminded = Instant::now();
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

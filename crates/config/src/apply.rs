@@ -2,14 +2,14 @@
 
 use crate::config::Config;
 use protocol::TeamLimits;
-use teamdir::{LedgerError, TeamDir};
+use teamdir::{TeamDir, TeamFileError};
 
 /// The field of `limits.json` that says that it is a copy.
 const SOURCE: &str = "source";
 const CONFIGURATION: &str = "configuration";
 
 /// Why the configuration could not be written into the folder.
-pub type ApplyError = LedgerError;
+pub type ApplyError = TeamFileError;
 
 /// Makes budget and limits of the configuration hold for the team. What was changed in the folder
 /// since stays, as long as the configuration says the same as before.

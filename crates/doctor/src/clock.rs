@@ -12,7 +12,7 @@ use teamdir::{JoinError, RequestError, TeamDir, now};
 const TOLERANCE: Duration = Duration::from_secs(60);
 /// How long a member that was woken may take to say its state anew.
 const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What bears a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub(crate) fn redate(team: &TeamDir) -> Result<String, String> {
 }
 
 fn redate_state(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
-    let seat = match team.sit_in(owner) {
+    let seat = match team.lock_dead_member(owner) {
         Ok(seat) => seat,
         Err(JoinError::Held { .. }) => return wake(team, owner),
         Err(error) => return Err(error.to_string()),
@@ -136,14 +136,14 @@ fn redate_state(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
 
 /// A living member says its state itself. It looks at the clock whenever it wakes.
 fn wake(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
-    team.nudge(owner).map_err(words)?;
+    team.wake_member(owner).map_err(words)?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         let state = Dated::State(owner.clone());
         if ahead(team, now()).iter().all(|(_, about)| *about != state) {
             return Ok(());
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_INTERVAL);
     }
     Err(format!(
         "'{owner}' is busy; it looks at the clock when it has done what it is at"

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use teamdir::{MendError, Mended, TeamDir};
+use teamdir::{RepairError, Repaired, TeamDir};
 
 /// How long somebody else may take to deal with a death.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,11 +46,11 @@ fn apply(team: &TeamDir, cure: &Cure) -> Result<String, String> {
     match cure {
         Cure::Repair => repair(team),
         Cure::Remove(leftover) => team
-            .remove_leftover(leftover)
+            .remove_stale_file(leftover)
             .map(|_| "removed".to_owned())
             .map_err(|error| error.to_string()),
         Cure::Close(line) => team
-            .close_line(line)
+            .finish_line(line)
             .map(|_| "the line is closed".to_owned())
             .map_err(|error| error.to_string()),
         Cure::Allow(path) => allow(path),
@@ -59,16 +59,16 @@ fn apply(team: &TeamDir, cure: &Cure) -> Result<String, String> {
             false => "it belongs to somebody by now, or is gone".to_owned(),
         }),
         Cure::Release(owner) => release(team, owner),
-        Cure::DeadLetters => set_aside(team.set_dead_letters_aside()),
-        Cure::Task(path) => set_aside(team.mend_task(path)),
-        Cure::Request(path) => set_aside(team.set_request_aside(path)),
-        Cure::Journal(owner) => set_aside(team.mend_journal(owner)),
-        Cure::Folder(path) => set_aside(team.set_folder_aside(path)),
+        Cure::DeadLetters => set_aside(team.trash_dead_letters()),
+        Cure::Task(path) => set_aside(team.repair_task(path)),
+        Cure::Request(path) => set_aside(team.trash_request(path)),
+        Cure::Journal(owner) => set_aside(team.repair_journal(owner)),
+        Cure::Folder(path) => set_aside(team.trash_folder(path)),
         Cure::Give { path, uid } => lchown(path, Some(*uid), None)
             .map(|()| format!("it belongs to user {uid} now"))
             .map_err(|error| format!("cannot change {}: {error}", path.display())),
         Cure::TakeOver(path) => team
-            .take_over(path)
+            .take_ownership(path)
             .map(|_| "a copy that is yours has its place now".to_owned())
             .map_err(|error| format!("{error}; {}", give_by_hand(path))),
         Cure::Raise(setting) => raise(setting),
@@ -105,10 +105,10 @@ fn repair(team: &TeamDir) -> Result<String, String> {
     }
 }
 
-fn set_aside(mended: Result<Option<Mended>, MendError>) -> Result<String, String> {
+fn set_aside(mended: Result<Option<Repaired>, RepairError>) -> Result<String, String> {
     match mended.map_err(|error| error.to_string())? {
         None => Ok("it was in order by then".to_owned()),
-        Some(Mended {
+        Some(Repaired {
             kept_in,
             is_in_place,
         }) => {

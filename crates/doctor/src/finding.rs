@@ -3,7 +3,7 @@
 use crate::processes::Stray;
 use protocol::Recipient;
 use std::path::PathBuf;
-use teamdir::{Leftover, OpenLine};
+use teamdir::{StaleFile, UnfinishedLine};
 
 /// Something that is wrong, for people and for programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Kind {
     /// Mail could not be delivered.
     DeadLetters,
     /// A file ends in the middle of a line.
-    OpenLine,
+    UnfinishedLine,
     /// A journal has lines that are no records.
     DamagedJournal,
     /// A file cannot be understood.
@@ -65,9 +65,9 @@ pub enum Cure {
     /// What everybody does who looks at a team.
     Repair,
     /// Removing what nobody needs.
-    Remove(Leftover),
+    Remove(StaleFile),
     /// Ending a line.
-    Close(OpenLine),
+    Close(UnfinishedLine),
     /// Giving ourselves the right to read and write what is ours.
     Allow(PathBuf),
     /// Ending a process.
@@ -107,7 +107,7 @@ impl Kind {
         Self::OverdueRequest,
         Self::HeldLock,
         Self::DeadLetters,
-        Self::OpenLine,
+        Self::UnfinishedLine,
         Self::DamagedJournal,
         Self::DamagedFile,
         Self::TemporaryFile,
@@ -128,7 +128,7 @@ impl Kind {
             Self::OverdueRequest => "overdue_request",
             Self::HeldLock => "held_lock",
             Self::DeadLetters => "dead_letters",
-            Self::OpenLine => "open_line",
+            Self::UnfinishedLine => "open_line",
             Self::DamagedJournal => "damaged_journal",
             Self::DamagedFile => "damaged_file",
             Self::TemporaryFile => "temporary_file",

@@ -146,7 +146,7 @@ fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result
         Some(Recipient::Member(_) | Recipient::Lead) | None => None,
     };
     let _seat = match owner {
-        Some(Recipient::Lead) => match team.sit_in(&Recipient::Lead) {
+        Some(Recipient::Lead) => match team.lock_dead_member(&Recipient::Lead) {
             Ok(seat) => Some(seat),
             Err(JoinError::Held { .. }) => return Ok(false),
             Err(error) => return Err(error.to_string()),

@@ -190,7 +190,7 @@ fn is_broke(team: &TeamDir) -> bool {
         | MemberState::Dead { .. }
         | MemberState::Shutdown => true,
     };
-    let unread = team.peek(&Recipient::Lead, |_, _| {});
+    let unread = team.unread_mail(&Recipient::Lead, |_, _| {});
     let views = views(team).unwrap_or_default();
     views.iter().any(waits) && views.iter().all(rests) && unread.is_ok_and(|unread| unread == 0)
 }

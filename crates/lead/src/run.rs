@@ -19,7 +19,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use team_tools::{TeamContext, lead_tools};
-use teamdir::{JoinError, PathError, PostError, TeamDir};
+use teamdir::{JoinError, PathError, SessionError, TeamDir};
 use tokio::sync::mpsc::Receiver;
 use tools::{
     Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Policy, PolicyError, Registry,
@@ -136,13 +136,13 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
 fn open(team: &TeamDir) -> Result<(MemberRuntime, Recovered), RunError> {
     let opened =
         MemberRuntime::open(team, &Recipient::Lead, false).map_err(|error| match error {
-            RuntimeError::Post(PostError::Join(holder @ JoinError::Held { .. })) => {
+            RuntimeError::MemberSession(SessionError::Join(holder @ JoinError::Held { .. })) => {
                 RunError::Held {
                     folder: team.layout().root().display().to_string(),
                     holder,
                 }
             }
-            error @ (RuntimeError::Post(_) | RuntimeError::Recovered(_)) => {
+            error @ (RuntimeError::MemberSession(_) | RuntimeError::Recovered(_)) => {
                 RunError::MemberRuntime(error)
             }
         })?;

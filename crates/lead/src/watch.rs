@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How often files are looked at that nobody reports changes of.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// News of the lead's mail, of requests and of the board.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Watch {
     /// Returns when there may be news.
     pub(crate) async fn news(&self) {
         match &self.reports {
-            None => tokio::time::sleep(LOOK_EVERY).await,
+            None => tokio::time::sleep(POLL_INTERVAL).await,
             Some(reports) => match reports.readable().await {
                 // Whoever is woken takes all there is, and so waits for the next change.
                 Ok(mut ready) => ready.clear_ready(),

@@ -69,7 +69,7 @@ impl<H: Hooks> RuntimeHost<H> {
 impl<H: Hooks> Log for RuntimeHost<H> {
     fn append(&mut self, record: &Record) -> Result<(), LogError> {
         let mut inner = self.runtime.lock();
-        let journal = inner.post.journal();
+        let journal = inner.session.journal();
         let appended = match record {
             // Money was spent on these, and what came before is synced along with them.
             Record::Assistant(_) | Record::Compaction(_) => journal.append(record),
@@ -93,7 +93,7 @@ impl<H: Hooks> Log for RuntimeHost<H> {
             bytes.push(b'\n');
         }
         let inner = self.runtime.lock();
-        let kept = inner.team.archive(inner.post.guard(), &bytes);
+        let kept = inner.team.archive(inner.session.guard(), &bytes);
         let path = kept.map_err(LogError::new)?;
         let shown = path.strip_prefix(inner.team.workspace()).unwrap_or(&path);
         Ok(shown.display().to_string())

@@ -13,7 +13,7 @@ use protocol::{
 use rules::{Delivery, Recovered as Recollection, judge};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use teamdir::{Post, ReceiveError, TeamDir, now};
+use teamdir::{MemberSession, ReceiveError, TeamDir, now};
 
 /// How long to wait after mail could not be taken: the disk may be full for a while.
 const MAIL_AGAIN: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub enum Treatment {
 
 pub(crate) struct Inner {
     pub(crate) team: TeamDir,
-    pub(crate) post: Post,
+    pub(crate) session: MemberSession,
     pub(crate) live: Live,
     pub(crate) log: MemberLog,
     pub(crate) status: StatusKeeper,
@@ -140,7 +140,7 @@ impl Inner {
     /// may have been edited, or come with a copy of the folder.
     pub(crate) fn redate(&mut self) {
         let is_redated = self.live.redate(now());
-        let owner = self.post.guard().owner().clone();
+        let owner = self.session.guard().owner().clone();
         let shown = self.team.live_state(&owner).ok().flatten();
         let ours = self.live.state();
         let is_ours = shown.is_some_and(|shown| {
@@ -155,7 +155,7 @@ impl Inner {
     pub(crate) fn write_state(&mut self) {
         let written = self
             .team
-            .write_live_state(self.post.guard(), self.live.state());
+            .write_live_state(self.session.guard(), self.live.state());
         if let Err(error) = &written
             && !self.is_unshown
         {
@@ -174,7 +174,7 @@ impl Inner {
     }
 
     pub(crate) fn who(&self) -> (Recipient, Incarnation) {
-        let guard = self.post.guard();
+        let guard = self.session.guard();
         (guard.owner().clone(), guard.incarnation())
     }
 
@@ -209,7 +209,7 @@ impl Inner {
     }
 
     fn take_all(&mut self) -> Result<(), ReceiveError> {
-        while let Some(delivery) = self.post.try_next()? {
+        while let Some(delivery) = self.session.try_next()? {
             let (owner, _) = self.who();
             for note in &delivery.notes {
                 self.log.note(&format!("mail: {note}"));
@@ -305,7 +305,7 @@ impl Inner {
             extra: Extra::new(),
         };
         self.log.note(&format!("dead letter: {reason}"));
-        if self.team.bury(&letter).is_err() {
+        if self.team.add_dead_letter(&letter).is_err() {
             return;
         }
         let sender = match &message.from {

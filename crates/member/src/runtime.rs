@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use team::Actor;
 use teamdir::{
-    PathError, Post, PostError, ReceiveError, RosterError, Settled, TeamDir, WatchChoice, WatchMode,
+    MemberSession, PathError, ReceiveError, RosterError, SessionError, Settled, TeamDir,
+    WatchChoice, WatchMode,
 };
 
 /// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
@@ -30,7 +31,7 @@ const SHOW_AGAIN: Duration = Duration::from_secs(1);
 pub enum RuntimeError {
     /// This process cannot be the member.
     #[error(transparent)]
-    Post(#[from] PostError),
+    MemberSession(#[from] SessionError),
     /// Its memory could not be read.
     #[error(transparent)]
     Recovered(#[from] PathError),
@@ -52,10 +53,13 @@ impl MemberRuntime {
         owner: &Recipient,
         echo: bool,
     ) -> Result<(Self, Recovered), RuntimeError> {
-        let mut post = Post::open(team, owner, WatchChoice::Auto)?;
+        let mut session = MemberSession::open(team, owner, WatchChoice::Auto)?;
         // The model's reply is synced before anything comes of it, and the mail along with it.
-        post.sync_later();
-        let (owner, incarnation) = (post.guard().owner().clone(), post.guard().incarnation());
+        session.sync_later();
+        let (owner, incarnation) = (
+            session.guard().owner().clone(),
+            session.guard().incarnation(),
+        );
         let mut memory = Recovered::read(team, &owner)?;
         let mut inner = Inner {
             team: team.clone(),
@@ -72,7 +76,7 @@ impl MemberRuntime {
             is_unshown: false,
             price: None,
             mail_again_at: None,
-            post,
+            session,
         };
         inner.write_state();
         let told = team::recently_told(team).unwrap_or_default();
@@ -172,7 +176,7 @@ impl MemberRuntime {
     pub fn has_unread(&self) -> bool {
         let inner = self.lock();
         let is_time = inner.mail_again_at.is_none_or(|at| at <= Instant::now());
-        is_time && inner.post.has_unread()
+        is_time && inner.session.has_unread()
     }
 
     /// When mail that could not be taken is to be tried again.
@@ -237,7 +241,7 @@ impl MemberRuntime {
         inner.log.note(&format!(
             "{owner} is ready (process {pid}, life {incarnation})"
         ));
-        if let WatchMode::Polling(reason) = inner.post.watch_mode() {
+        if let WatchMode::Polling(reason) = inner.session.watch_mode() {
             let reason = reason.to_string();
             inner
                 .log
@@ -258,7 +262,7 @@ impl MemberRuntime {
     pub fn keep_plan(&self, plan: OwnPlan) -> Result<(), PathError> {
         let mut inner = self.lock();
         let record = OwnRecord::Plan(plan.clone());
-        inner.post.journal().append_unsynced(&record)?;
+        inner.session.journal().append_unsynced(&record)?;
         inner.plan = Some(plan);
         Ok(())
     }
@@ -272,7 +276,7 @@ impl MemberRuntime {
     pub fn keep_report(&self, n: u64) -> Result<(), PathError> {
         let mut inner = self.lock();
         let record = OwnRecord::Report { n };
-        inner.post.journal().append_unsynced(&record)?;
+        inner.session.journal().append_unsynced(&record)?;
         inner.reports = inner.reports.max(n);
         Ok(())
     }
@@ -293,18 +297,18 @@ impl MemberRuntime {
             }),
         ];
         for record in fresh {
-            inner.post.journal().append_unsynced(&record)?;
+            inner.session.journal().append_unsynced(&record)?;
             conversation.apply(record);
         }
         Ok(())
     }
 
-    /// Prepares to wait, see [`Post::settle`].
+    /// Prepares to wait, see [`MemberSession::settle`].
     pub fn settle(&self) -> Result<Settled, ReceiveError> {
         let mut inner = self.lock();
         inner.redate();
         let is_done = inner.catch_up();
-        let mut settled = inner.post.settle()?;
+        let mut settled = inner.session.settle()?;
         if !is_done {
             let again = Instant::now() + SHOW_AGAIN;
             settled.wake_at = Some(settled.wake_at.map_or(again, |at| at.min(again)));
@@ -314,20 +318,20 @@ impl MemberRuntime {
 
     /// Whether there was news of the files since the last time.
     pub fn has_news(&self) -> bool {
-        self.lock().post.has_news()
+        self.lock().session.has_news()
     }
 
     /// Something that becomes readable when there is news; `None` where files have to be looked at.
     pub fn descriptor(&self) -> Option<OwnedFd> {
         let inner = self.lock();
-        let descriptor = inner.post.descriptor()?;
+        let descriptor = inner.session.descriptor()?;
         descriptor.try_clone_to_owned().ok()
     }
 
     /// Asks for news of the board too.
     pub fn watch_board(&self) {
         let folder = self.team.layout().tasks_dir();
-        self.lock().post.watch_folder(&folder);
+        self.lock().session.watch_folder(&folder);
     }
 
     /// Asks for news of requests too, or no more.
@@ -335,9 +339,9 @@ impl MemberRuntime {
         let folder = self.team.layout().requests_dir();
         let mut inner = self.lock();
         if wanted {
-            inner.post.watch_folder(&folder);
+            inner.session.watch_folder(&folder);
         } else {
-            inner.post.forget_folder(&folder);
+            inner.session.forget_folder(&folder);
         }
     }
 
@@ -347,7 +351,7 @@ impl MemberRuntime {
         let mut inner = self.lock();
         inner.set_phase(Phase::Shutdown, None, None);
         inner.status.finish(&MemberStatus::Shutdown)?;
-        let _ = inner.post.set_aside();
+        let _ = inner.session.set_aside();
         inner.log.note("ended in good order");
         Ok(())
     }

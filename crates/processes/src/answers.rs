@@ -17,7 +17,7 @@ pub(crate) fn judge_unread(team: &TeamDir) -> Result<(), RequestError> {
         return Ok(());
     }
     let mut answers: Vec<Message> = Vec::new();
-    team.peek(&Recipient::Lead, |_, line| {
+    team.unread_mail(&Recipient::Lead, |_, line| {
         if let Line::Message(message) = line
             && Response::of(&message).is_some()
         {

@@ -18,7 +18,7 @@ use teamdir::{Liveness, PathError, TeamDir, is_running};
 /// How long a process that has just taken its lock may take to write who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often that is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The process of one life of a member, or of the lead.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl ProcessHandle {
                 let owner = owner.clone();
                 return Err(ProcessHandleError::Unnamed { owner });
             }
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -251,7 +251,7 @@ mod tests {
         let temp = TempTeam::new(&["alice"], Options::default());
         let team = temp.team();
         // Held as `inbox --drain` holds it: without a text.
-        let _guard = team.sit_in(&owner()).unwrap();
+        let _guard = team.lock_dead_member(&owner()).unwrap();
         let error = ProcessHandle::of(team, &owner()).unwrap_err();
         assert!(
             matches!(error, ProcessHandleError::Unnamed { .. }),

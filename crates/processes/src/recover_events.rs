@@ -54,7 +54,7 @@ fn unread_of(team: &TeamDir, dead: &Recipient) -> Vec<EventKind> {
     let inboxes = names.map(|member| Recipient::Member(member.name));
     let mut events = Vec::new();
     for inbox in inboxes.chain([Recipient::Lead]) {
-        let _ = team.peek(&inbox, |_, line| {
+        let _ = team.unread_mail(&inbox, |_, line| {
             if let Line::Message(message) = line
                 && message.from.as_ref() == Some(&author)
                 && let Some(id) = message.id.clone()

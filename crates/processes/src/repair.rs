@@ -37,7 +37,7 @@ pub fn repair(team: &TeamDir) -> Repairs {
         Err(error) => repairs.problems.push(error.to_string()),
     }
     repairs.release_orphans(team);
-    if let Err(error) = team.tell_untold() {
+    if let Err(error) = team.recover_events() {
         repairs.problems.push(error.to_string());
     }
     repairs

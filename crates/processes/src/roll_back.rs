@@ -32,7 +32,7 @@ pub(crate) enum RollBackError {
 pub(crate) fn roll_back(team: &TeamDir, start: &StartGuard) -> Result<(), RollBackError> {
     let owner = Recipient::Member(start.name.clone());
     // While we sit in its place nobody becomes the member, not even by hand.
-    let guard = team.sit_in(&owner)?;
+    let guard = team.lock_dead_member(&owner)?;
     team.update_roster(|roster| {
         roster.members.retain(|member| member.name != start.name);
         Ok::<_, RosterError>(())
@@ -69,12 +69,12 @@ fn bury_mail(team: &TeamDir, name: &AgentName, owner: &Recipient) -> Result<(), 
         | JournalLine::Corrupt { .. } => {}
     })?;
     let mut number = 0;
-    team.peek(owner, |bytes, _| {
+    team.unread_mail(owner, |bytes, _| {
         number += 1;
         bury(&number.to_string(), bytes);
     })?;
     for letter in &letters {
-        team.bury(letter)?;
+        team.add_dead_letter(letter)?;
     }
     // A file may have been set aside without a record of it yet.
     let segments = (1..=last_sealed + 1).map(|number| team.layout().segment(owner, number));

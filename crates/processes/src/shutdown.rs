@@ -23,7 +23,7 @@ use team::BoardError;
 use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
 
 /// How often the files are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
+const POLL_INTERVAL: Duration = Duration::from_millis(40);
 /// A request older than this is delivered again by whoever takes it up.
 const SENT_WITHIN: Duration = Duration::from_secs(2);
 /// How long whoever else starts, ends or reaps the member is waited for.
@@ -206,8 +206,8 @@ impl<'a> Followed<'a> {
 
     /// Waits for the end of the process, for the next look at the files at most.
     fn wait(&self, wake_at: Option<protocol::Timestamp>) -> Result<Fate, PathError> {
-        let due = wake_at.map_or(LOOK_EVERY, |at| at.since(now()));
-        let pause = due.min(LOOK_EVERY);
+        let due = wake_at.map_or(POLL_INTERVAL, |at| at.since(now()));
+        let pause = due.min(POLL_INTERVAL);
         match &self.process {
             // After its end the pidfd wakes us at once; what is waited for then is the lead.
             Ok(Some(process)) if self.gone_at.is_none() => Ok(match process.wait(pause) {

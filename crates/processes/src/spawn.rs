@@ -12,7 +12,7 @@ use protocol::{AgentName, EventKind, Incarnation, Member, Recipient};
 use rules::MemberState;
 use std::time::Duration;
 use team::{Actor, TellError, tell};
-use teamdir::{LedgerError, Liveness, PathError, RosterError, TeamDir};
+use teamdir::{Liveness, PathError, RosterError, TeamDir, TeamFileError};
 
 /// How long whoever is ending a member may take besides what a start takes.
 const ENDING: Duration = Duration::from_secs(15);
@@ -71,7 +71,7 @@ pub enum SpawnError {
     },
     /// The limits of the team could not be read.
     #[error(transparent)]
-    Limits(#[from] LedgerError),
+    Limits(#[from] TeamFileError),
     /// The prompt could not be sent.
     #[error(transparent)]
     Send(#[from] TellError),

@@ -25,10 +25,10 @@ impl UnreadCounts {
 
     pub(crate) fn unread(&self, team: &TeamDir, owner: &Recipient) -> Result<usize, PathError> {
         let Some(filled) = &self.filled else {
-            return team.peek(owner, |_, _| {});
+            return team.unread_mail(owner, |_, _| {});
         };
         match filled.get(owner.as_str()) {
-            Some(numbers) => team.peek_among(owner, numbers, |_, _| {}),
+            Some(numbers) => team.unread_mail_among(owner, numbers, |_, _| {}),
             None => Ok(0),
         }
     }
@@ -74,7 +74,7 @@ fn is_empty(entry: &DirEntry) -> bool {
 mod tests {
     use super::*;
     use protocol::{Body, Message};
-    use teamdir::{Options, Post, WatchChoice};
+    use teamdir::{MemberSession, Options, WatchChoice};
     use test_support::TempTeam;
 
     #[test]
@@ -92,10 +92,10 @@ mod tests {
             team.send(message).unwrap();
         }
         assert_eq!((unread(&alice), unread(&al)), (2, 0));
-        let mut post = Post::open(team, &alice, WatchChoice::Poll).unwrap();
-        post.try_next().unwrap();
+        let mut session = MemberSession::open(team, &alice, WatchChoice::Poll).unwrap();
+        session.try_next().unwrap();
         assert_eq!(unread(&alice), 0);
-        post.close().unwrap();
+        session.close().unwrap();
         assert_eq!(unread(&alice), 0);
     }
 
@@ -113,6 +113,6 @@ mod tests {
         let numbers = room.filled.as_ref().unwrap().get("alice").unwrap();
         assert_eq!(*numbers, [2, 9, 10]);
         assert_eq!(room.unread(team, &alice).unwrap(), 7);
-        assert_eq!(team.peek(&alice, |_, _| {}).unwrap(), 7);
+        assert_eq!(team.unread_mail(&alice, |_, _| {}).unwrap(), 7);
     }
 }

@@ -6,7 +6,7 @@ use crate::Actor;
 use crate::mail::{notice, post};
 use protocol::{Message, Pair, Party, Recipient, TeamLimits, Timestamp, Traffic};
 use std::time::Duration;
-use teamdir::{AppendError, LedgerError, SendError, Sent, TeamDir, now};
+use teamdir::{AppendError, SendError, Sent, TeamDir, TeamFileError, now};
 
 /// The span in which messages are counted, and for which two agents are stopped.
 const SPAN: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ pub enum TellError {
     },
     /// The limits could not be read, or the message could not be counted.
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Ledger(#[from] TeamFileError),
     /// The message could not be sent.
     #[error(transparent)]
     Send(#[from] SendError),
@@ -157,7 +157,7 @@ impl<'a> Leave<'a> {
 }
 
 /// Lets everybody write to everybody again. Returns who had been stopped.
-pub fn reset_traffic(team: &TeamDir) -> Result<Vec<(Recipient, Recipient)>, LedgerError> {
+pub fn reset_traffic(team: &TeamDir) -> Result<Vec<(Recipient, Recipient)>, TeamFileError> {
     let now = now();
     team.update_traffic(|traffic| {
         tidy(traffic, now);

@@ -5,14 +5,16 @@
 //! last file open, so that a rename under its hands takes nothing from it: it reads the open file to
 //! its end, finds out by what number the file goes now, and goes on with the next.
 
+pub(crate) mod pending;
+
 use crate::Durability;
-use crate::append::{AppendError, Target, append_line};
 use crate::clock::now;
 use crate::error::{Context, PathError};
-use crate::file::{self, FileId};
-use crate::lock::FileLock;
-use crate::paths::Layout;
-use crate::team::TeamDir;
+use crate::files::append::{AppendError, Target, append_line};
+use crate::files::{self, FileId};
+use crate::layout::Layout;
+use crate::locks::FileLock;
+use crate::team_dir::TeamDir;
 use protocol::{Event, EventKind};
 use std::fs::File;
 use std::io;
@@ -222,7 +224,7 @@ impl EventReader {
 
 impl Part {
     fn open(path: &Path, number: Option<u64>) -> Result<Option<Self>, PathError> {
-        let file = match file::options().read(true).open(path) {
+        let file = match files::options().read(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(PathError::new("read", path, error)),

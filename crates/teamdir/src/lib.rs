@@ -18,64 +18,50 @@
 //! **Invariants:** no other crate joins a path under `.team/`; no inbox is ever shortened; no
 //! lock is held while anything slow happens; all waiting is bounded.
 
-mod append;
-mod atomic;
+mod board;
 mod clock;
-mod dead_letters;
 mod error;
 mod events;
-mod file;
-mod intake;
-mod journal;
-mod lease;
-mod ledger;
-mod leftovers;
-mod live_file;
-mod lock;
-mod mail_state;
-mod mailbox;
-mod member;
-mod member_files;
-mod mend;
-mod open_lines;
-mod outbox;
-mod paths;
-mod peek;
-mod pending_events;
-mod post;
-mod process;
+mod files;
+mod layout;
+mod locks;
+mod mail;
+mod members;
+mod repair;
 mod requests;
 mod roster;
-mod seen;
-mod segment;
-mod stamp;
-mod takeover;
-mod tasks;
-mod team;
-mod trash;
+mod team_dir;
+mod team_files;
 mod watch;
 
-pub use append::AppendError;
+// The folder.
+pub use layout::{FOLDER, Layout};
+pub use team_dir::{Durability, OpenError, Options, TeamDir};
+
+// Its parts, as a process meets them.
+pub use members::{
+    JoinError, Journal, Liveness, MemberGuard, MemberSession, SessionError, StartLock,
+};
+pub use roster::RosterError;
+
+pub use mail::{
+    Delivery, MailState, Mailbox, ReceiveError, Received, SendError, Sent, Settled, new_message_id,
+};
+pub use watch::{MAX_SLEEP, POLL_INTERVAL, PollReason, Watch, WatchChoice, WatchMode};
+
+pub use board::{LockedBoard, TaskError};
+pub use events::EventReader;
+pub use requests::{RequestError, new_request_id};
+pub use team_files::TeamFileError;
+
+// What all of them use.
 pub use clock::now;
 pub use error::PathError;
-pub use events::EventReader;
-pub use intake::Received;
-pub use journal::Journal;
-pub use ledger::LedgerError;
-pub use leftovers::{Leftover, LeftoverError, LeftoverKind};
-pub use lock::LockError;
-pub use mail_state::MailState;
-pub use mailbox::{Delivery, Mailbox, ReceiveError, Settled};
-pub use member::{JoinError, Liveness, MemberGuard, StartLock};
-pub use mend::{MendError, Mended};
-pub use open_lines::{OpenLine, OpenPlace};
-pub use outbox::{SendError, Sent, new_message_id};
-pub use paths::{FOLDER, Layout};
-pub use post::{Post, PostError};
-pub use process::is_running;
-pub use requests::{RequestError, new_request_id};
-pub use roster::RosterError;
-pub use takeover::TakeOverError;
-pub use tasks::{LockedBoard, TaskError};
-pub use team::{Durability, OpenError, Options, TeamDir};
-pub use watch::{LOOK_EVERY, NET, PollReason, Watch, WatchChoice, WatchMode};
+pub use files::append::AppendError;
+pub use locks::{LockError, is_running};
+
+// Finding and repairing damage.
+pub use repair::ownership::OwnershipError;
+pub use repair::stale_files::{StaleFile, StaleFileError, StaleFileKind};
+pub use repair::unfinished_lines::{LogFile, UnfinishedLine};
+pub use repair::{RepairError, Repaired};

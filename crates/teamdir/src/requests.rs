@@ -1,10 +1,10 @@
 //! Request files: created exclusively, changed under one lock, replaced whole.
 
-use crate::atomic;
 use crate::error::PathError;
-use crate::lock::LockError;
-use crate::pending_events;
-use crate::team::TeamDir;
+use crate::events::pending;
+use crate::files::atomic;
+use crate::locks::LockError;
+use crate::team_dir::TeamDir;
 use protocol::{Request, RequestFile, RequestId, RequestStatus};
 use std::ffi::OsStr;
 use std::io;
@@ -42,17 +42,12 @@ impl TeamDir {
         let path = self.layout.request(&request.id);
         // The exclusive creation needs no lock; that it is told of does.
         let lock = self.lock_requests()?;
-        let event = pending_events::made(request);
+        let event = pending::made(request);
         lock.announce(&event)?;
         if !atomic::create(&path, &encode(request), self.options.durability)? {
             return Err(RequestError::Exists(request.id.clone()));
         }
-        lock.tell(
-            [event]
-                .into_iter()
-                .chain(pending_events::ended(request))
-                .collect(),
-        );
+        lock.tell([event].into_iter().chain(pending::ended(request)).collect());
         Ok(())
     }
 
@@ -95,7 +90,7 @@ impl TeamDir {
         let before = self.request(id)?;
         let was_pending = before.status() == RequestStatus::Pending;
         let (after, outcome) = change(before)?;
-        let end = pending_events::ended(&after).filter(|_| was_pending);
+        let end = pending::ended(&after).filter(|_| was_pending);
         if let Some(end) = &end {
             lock.announce(end).map_err(RequestError::File)?;
         }

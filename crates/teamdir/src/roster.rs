@@ -1,10 +1,10 @@
 //! The roster on disk: read without a lock, changed under one, replaced whole.
 
-use crate::atomic;
 use crate::error::{Context, PathError};
-use crate::lock::{FileLock, LockError};
-use crate::stamp::Stamp;
-use crate::team::TeamDir;
+use crate::files::atomic;
+use crate::files::version::FileVersion;
+use crate::locks::{FileLock, LockError};
+use crate::team_dir::TeamDir;
 use protocol::Roster;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,15 +43,15 @@ pub enum RosterError {
 /// The roster as last read, with what told the file apart then.
 #[derive(Debug, Default)]
 pub(crate) struct RosterCache {
-    last: Mutex<Option<(Stamp, Arc<Roster>)>>,
+    last: Mutex<Option<(FileVersion, Arc<Roster>)>>,
 }
 
 impl TeamDir {
     /// The roster as it is now. Takes no lock and never sees a half-written file.
     pub fn roster(&self) -> Result<Arc<Roster>, RosterError> {
-        let path = self.layout.config();
+        let path = self.layout.roster();
         let metadata = std::fs::metadata(&path).context("read the roster", &path)?;
-        let stamp = Stamp::of(&metadata);
+        let stamp = FileVersion::of(&metadata);
         let mut last = self
             .cache
             .last
@@ -77,10 +77,10 @@ impl TeamDir {
         &self,
         mut change: impl FnMut(&mut Roster) -> Result<T, E>,
     ) -> Result<T, E> {
-        let path = self.layout.config();
+        let path = self.layout.roster();
         let wait = self.options.lock_wait;
         let _lock =
-            FileLock::acquire(&self.layout.config_lock(), wait).map_err(RosterError::Lock)?;
+            FileLock::acquire(&self.layout.roster_lock(), wait).map_err(RosterError::Lock)?;
         for _ in 0..CONTESTED {
             let (mut roster, before) = read_patiently(&path)?;
             let outcome = change(&mut roster)?;
@@ -90,7 +90,7 @@ impl TeamDir {
                 .map_err(RosterError::File)?;
             // A person's editor takes no lock: what it saved since we read must not be lost.
             let now = std::fs::metadata(&path).context("read the roster", &path);
-            if Stamp::of(&now.map_err(RosterError::File)?) != before {
+            if FileVersion::of(&now.map_err(RosterError::File)?) != before {
                 continue;
             }
             let persisted = temporary.persist(&path).map_err(|error| error.error);
@@ -111,7 +111,7 @@ pub(crate) fn encode(roster: &Roster) -> Vec<u8> {
     bytes
 }
 
-fn read_patiently(path: &Path) -> Result<(Roster, Stamp), RosterError> {
+fn read_patiently(path: &Path) -> Result<(Roster, FileVersion), RosterError> {
     let mut tries = 1;
     loop {
         match read(path) {
@@ -124,7 +124,7 @@ fn read_patiently(path: &Path) -> Result<(Roster, Stamp), RosterError> {
     }
 }
 
-fn read(path: &Path) -> Result<(Roster, Stamp), RosterError> {
+fn read(path: &Path) -> Result<(Roster, FileVersion), RosterError> {
     let invalid = |reason: String| RosterError::Invalid {
         path: path.to_path_buf(),
         reason,
@@ -138,5 +138,5 @@ fn read(path: &Path) -> Result<(Roster, Stamp), RosterError> {
     if let Some(name) = roster.namesakes() {
         return Err(invalid(format!("two members are called {name}")));
     }
-    Ok((roster, Stamp::of(&metadata)))
+    Ok((roster, FileVersion::of(&metadata)))
 }

@@ -10,9 +10,9 @@
 //! message, and hands each over to the waiting thread; together that was about a third of the time
 //! from sending a message to its being shown.
 
-mod looks;
+mod polling;
 
-use looks::Looks;
+use polling::Looks;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 
 /// How long a waiter sleeps at most. Notifications are reliable where they work; this is the net
 /// below them, and wide enough to cost nothing.
-pub const NET: Duration = Duration::from_secs(60);
+pub const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// How often files are looked at where the system does not tell.
-pub const LOOK_EVERY: Duration = Duration::from_millis(200);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How to learn about changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,7 +45,7 @@ pub enum WatchChoice {
 pub enum WatchMode {
     /// The system tells.
     Notified,
-    /// The files are looked at every [`LOOK_EVERY`].
+    /// The files are looked at every [`POLL_INTERVAL`].
     Polling(PollReason),
 }
 
@@ -173,16 +173,16 @@ impl Watch {
         }
     }
 
-    /// Sleeps until a hint comes, until `wake_at`, or for [`NET`] at most. Returns whether a
+    /// Sleeps until a hint comes, until `wake_at`, or for [`MAX_SLEEP`] at most. Returns whether a
     /// hint came.
     pub fn wait(&mut self, wake_at: Option<Instant>) -> bool {
-        let net = Instant::now() + NET;
+        let net = Instant::now() + MAX_SLEEP;
         let wake_at = wake_at.map_or(net, |at| at.min(net));
         loop {
             let rest = wake_at.saturating_duration_since(Instant::now());
             match &mut self.source {
                 Source::Polling { files, .. } => {
-                    std::thread::sleep(rest.min(LOOK_EVERY));
+                    std::thread::sleep(rest.min(POLL_INTERVAL));
                     if files.changed() {
                         return true;
                     }

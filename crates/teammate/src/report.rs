@@ -1,4 +1,4 @@
-//! Telling the lead how a turn ended.
+//! PendingEvents the lead how a turn ended.
 
 use member::MemberRuntime;
 use protocol::{Body, Message, MessageId, Recipient};

@@ -6,7 +6,7 @@ use rustix::event::epoll;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
-use teamdir::LOOK_EVERY;
+use teamdir::POLL_INTERVAL;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -55,7 +55,7 @@ async fn look_again(runtime: &MemberRuntime, others: &[processes::ProcessHandle]
         if now >= until {
             return;
         }
-        tokio::time::sleep_until((now + LOOK_EVERY).min(until).into()).await;
+        tokio::time::sleep_until((now + POLL_INTERVAL).min(until).into()).await;
         if runtime.has_news() || others.iter().any(processes::ProcessHandle::is_gone) {
             return;
         }

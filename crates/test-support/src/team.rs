@@ -66,7 +66,7 @@ impl TempTeam {
     ///
     /// If the inbox cannot be read.
     pub fn unread(&self, owner: &Recipient) -> usize {
-        let count = self.team.peek(owner, |_, _| {});
+        let count = self.team.unread_mail(owner, |_, _| {});
         count.expect("an inbox can be looked at")
     }
 

@@ -68,7 +68,7 @@ impl Team {
     /// The unread messages in an inbox.
     pub(crate) fn inbox(&self, owner: &Recipient) -> Vec<Message> {
         let mut messages = Vec::new();
-        let peeked = self.team.peek(owner, |_, line| {
+        let peeked = self.team.unread_mail(owner, |_, line| {
             if let Line::Message(message) = line {
                 messages.push(message);
             }

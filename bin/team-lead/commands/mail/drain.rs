@@ -13,17 +13,18 @@ use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use protocol::{EventKind, JournalLine, JournalRecord, Line, MailEntry, Recipient};
 use serde_json::{Value, json};
-use teamdir::{JoinError, Post, PostError, TeamDir};
+use teamdir::{JoinError, MemberSession, SessionError, TeamDir};
 
 pub(super) fn drain(team: &TeamDir, args: &Args, owner: &Recipient) -> Result<(), Failure> {
     // An empty inbox is not worth a record in the journal.
-    if team.peek(owner, |_, _| {})? == 0 && !is_held(team, owner)? {
+    if team.unread_mail(owner, |_, _| {})? == 0 && !is_held(team, owner)? {
         return show(args, owner, &[]);
     }
-    let mut post = Post::sit_in(team, owner).map_err(|error| explain(error, owner))?;
+    let mut session =
+        MemberSession::open_dead(team, owner).map_err(|error| explain(error, owner))?;
     let before = visit(team, owner, |_, _| {})?;
     let mut broken = 0;
-    while let Some(delivery) = post.try_next()? {
+    while let Some(delivery) = session.try_next()? {
         broken += delivery.bad.len();
         for received in delivery.mail {
             // The event only tells people about it; the journal has the letter.
@@ -48,9 +49,9 @@ pub(super) fn drain(team: &TeamDir, args: &Args, owner: &Recipient) -> Result<()
         ));
     }
     if !letters.is_empty() {
-        post.journal().append(&shown(before, letters.len()))?;
+        session.journal().append(&shown(before, letters.len()))?;
     }
-    Ok(post.close()?)
+    Ok(session.close()?)
 }
 
 /// An answer to a request counts also if a person takes it out of the lead's inbox. A plan that
@@ -67,8 +68,8 @@ fn is_held(team: &TeamDir, owner: &Recipient) -> Result<bool, Failure> {
     Ok(matches!(team.liveness(owner)?, teamdir::Liveness::Alive(_)))
 }
 
-fn explain(error: PostError, owner: &Recipient) -> Failure {
-    let PostError::Join(JoinError::Held { holder, .. }) = &error else {
+fn explain(error: SessionError, owner: &Recipient) -> Failure {
+    let SessionError::Join(JoinError::Held { holder, .. }) = &error else {
         return error.into();
     };
     // Who drains holds the place without writing its name there: then a dead process's is left.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use teamdir::{FOLDER, Layout, Post, TeamDir, WatchChoice};
+use teamdir::{FOLDER, Layout, MemberSession, TeamDir, WatchChoice};
 
 const READER: &str = "alice";
 /// How often the other process sends.
@@ -204,11 +204,11 @@ impl Drain {
     fn ours(&self, kind: Kind) -> anyhow::Result<Drained> {
         let started = clock::nanos();
         let team = TeamDir::open(&self.workspace, options(kind.durability()))?;
-        let mut post = Post::open(&team, &READER.parse()?, WatchChoice::Auto)?;
+        let mut session = MemberSession::open(&team, &READER.parse()?, WatchChoice::Auto)?;
         let mut drained = Drained::default();
         let mut got = 0;
         while got < self.count {
-            let delivery = post.next(Some(Instant::now() + Duration::from_secs(30)))?;
+            let delivery = session.next(Some(Instant::now() + Duration::from_secs(30)))?;
             let delivery = delivery.context("the backlog ended too early")?;
             if got == 0 {
                 drained.first = clock::nanos() - started;

@@ -33,7 +33,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         let synced = durability == Durability::PowerCut;
         let prefix = if synced { "synced: " } else { "" };
         let team = TeamDir::open(&dir, options(durability))?;
-        let roster = team.layout().config();
+        let roster = team.layout().roster();
         let race = race(&roster, synced, plan.pick(15, 3), |round| {
             update(&team, round)
         })?;

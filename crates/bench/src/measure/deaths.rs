@@ -19,7 +19,7 @@ use test_support::Worker;
 use test_support::llm_server::{Gate, LlmServer, ServerReply};
 
 /// How often the files are looked at: the error of the times.
-const LOOK_EVERY: Duration = Duration::from_micros(100);
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 /// What a system of heartbeats needs, by arithmetic.
 const HEARTBEAT: (&str, f64) = ("heartbeats (computed)", 4.5);
 
@@ -85,7 +85,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     section.note(format!(
         "{} kills; the files were looked at every {} us",
         blocks * each,
-        LOOK_EVERY.as_micros()
+        POLL_INTERVAL.as_micros()
     ));
     section.note("heartbeats: one a second, dead after 5 s without; 5 s - 0.5 s on average");
     section.note(
@@ -145,7 +145,7 @@ impl Watched {
             if told.is_none() && self.is_told(&words) {
                 told = Some(began.elapsed().as_secs_f64());
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let id = task.0.to_string();
         verb(

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use teamdir::{
-    AppendError, Durability, Options, Post, RosterError, SendError, TeamDir, WatchChoice, WatchMode,
+    AppendError, Durability, MemberSession, Options, RosterError, SendError, TeamDir, WatchChoice,
+    WatchMode,
 };
 use test_support::Worker;
 
@@ -122,7 +123,7 @@ pub(crate) fn create_team(dir: &Path, members: &[&str]) -> anyhow::Result<TeamDi
 /// An end in a team folder.
 pub(super) struct OurEnd {
     team: TeamDir,
-    post: Option<Post>,
+    session: Option<MemberSession>,
     from: Sender,
     to: Recipient,
 }
@@ -131,14 +132,14 @@ impl OurEnd {
     pub(super) fn open(medium: &Medium) -> anyhow::Result<Self> {
         let mut end = Self::open_to_send(medium)?;
         let me: Recipient = medium.me.parse()?;
-        end.post = Some(Post::open(&end.team, &me, WatchChoice::Auto)?);
+        end.session = Some(MemberSession::open(&end.team, &me, WatchChoice::Auto)?);
         Ok(end)
     }
 
     pub(super) fn open_to_send(medium: &Medium) -> anyhow::Result<Self> {
         Ok(Self {
             team: TeamDir::open(&medium.dir, options(medium.kind.durability()))?,
-            post: None,
+            session: None,
             from: Sender::new(&medium.me),
             to: medium.peer.parse()?,
         })
@@ -146,7 +147,7 @@ impl OurEnd {
 
     /// Whether it is told of mail, or looks.
     pub(super) fn watch_mode(&self) -> Option<WatchMode> {
-        self.post.as_ref().map(Post::watch_mode)
+        self.session.as_ref().map(MemberSession::watch_mode)
     }
 }
 
@@ -160,8 +161,8 @@ impl End for OurEnd {
     }
 
     fn next(&mut self, deadline: Option<Instant>) -> anyhow::Result<Vec<String>> {
-        let post = self.post.as_mut().context("this end only sends")?;
-        let Some(delivery) = post.next(deadline)? else {
+        let session = self.session.as_mut().context("this end only sends")?;
+        let Some(delivery) = session.next(deadline)? else {
             return Ok(Vec::new());
         };
         let texts = delivery.mail.into_iter().map(|mail| match mail.line {

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use protocol::{Recipient, Sender};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use teamdir::{Durability, Options, Post, TeamDir, WatchChoice};
+use teamdir::{Durability, MemberSession, Options, TeamDir, WatchChoice};
 use test_support::Worker;
 
 const MEMBER: &str = "alice";
@@ -148,14 +148,14 @@ pub(super) fn live(workspace: &Path, past: u64, aside: u64) -> anyhow::Result<()
 }
 
 fn live_through(team: &TeamDir, past: u64) -> anyhow::Result<()> {
-    let mut post = open(team)?;
+    let mut session = open(team)?;
     let mut left = past;
     while left > 0 {
         let burst = left.min(BURST);
         for _ in 0..burst {
             send(team)?;
         }
-        take(&mut post, burst)?;
+        take(&mut session, burst)?;
         left -= burst;
     }
     Ok(())
@@ -168,24 +168,24 @@ fn set_aside(workspace: &Path, count: u64) -> anyhow::Result<()> {
         ..options(Kind::Ours.durability())
     };
     let team = TeamDir::open(workspace, impatient)?;
-    let mut post = open(&team)?;
+    let mut session = open(&team)?;
     for _ in 0..count {
         send(&team)?;
-        take(&mut post, 1)?;
-        rest(&mut post)?;
+        take(&mut session, 1)?;
+        rest(&mut session)?;
     }
     Ok(())
 }
 
 fn next(team: &TeamDir, count: u64) -> anyhow::Result<Vec<u64>> {
     const WARM_UP: u64 = 3;
-    let mut post = open(team)?;
+    let mut session = open(team)?;
     let mut times = Vec::new();
     for round in 0..count + WARM_UP {
         let started = clock::nanos();
         send(team)?;
-        take(&mut post, 1)?;
-        rest(&mut post)?;
+        take(&mut session, 1)?;
+        rest(&mut session)?;
         if round >= WARM_UP {
             times.push(clock::nanos() - started);
         }
@@ -195,8 +195,8 @@ fn next(team: &TeamDir, count: u64) -> anyhow::Result<Vec<u64>> {
 
 fn restart(team: &TeamDir) -> anyhow::Result<u64> {
     let started = clock::nanos();
-    let mut post = open(team)?;
-    let found = post.try_next()?;
+    let mut session = open(team)?;
+    let found = session.try_next()?;
     let took = clock::nanos() - started;
     anyhow::ensure!(found.is_none(), "mail that nobody sent");
     Ok(took)
@@ -208,8 +208,8 @@ fn replay(team: &TeamDir) -> anyhow::Result<u64> {
     Ok(clock::nanos() - started)
 }
 
-fn open(team: &TeamDir) -> anyhow::Result<Post> {
-    Ok(Post::open(team, &owner()?, WatchChoice::Auto)?)
+fn open(team: &TeamDir) -> anyhow::Result<MemberSession> {
+    Ok(MemberSession::open(team, &owner()?, WatchChoice::Auto)?)
 }
 
 fn send(team: &TeamDir) -> anyhow::Result<()> {
@@ -218,18 +218,18 @@ fn send(team: &TeamDir) -> anyhow::Result<()> {
 }
 
 /// Takes mail until there were `count` messages.
-fn take(post: &mut Post, count: u64) -> anyhow::Result<()> {
+fn take(session: &mut MemberSession, count: u64) -> anyhow::Result<()> {
     let mut got = 0;
     while got < count {
-        let delivery = post.next(None)?.context("mail without a deadline")?;
+        let delivery = session.next(None)?.context("mail without a deadline")?;
         got += delivery.mail.len() as u64;
     }
     Ok(())
 }
 
 /// Looks again until there is nothing more to do, as before a sleep.
-fn rest(post: &mut Post) -> anyhow::Result<()> {
-    let found = post.next(Some(Instant::now()))?;
+fn rest(session: &mut MemberSession) -> anyhow::Result<()> {
+    let found = session.next(Some(Instant::now()))?;
     anyhow::ensure!(found.is_none(), "mail that nobody sent");
     Ok(())
 }

@@ -102,7 +102,7 @@ impl Crowd {
         let layout = self.team.layout();
         let listed = std::fs::read_dir(layout.members_dir())?.count();
         anyhow::ensure!(listed >= MEMBERS, "not all folders were seen");
-        let mut bytes = std::fs::read(layout.config())?.len();
+        let mut bytes = std::fs::read(layout.roster())?.len();
         for owner in &self.members {
             let files = [layout.member_lock(owner), layout.live_state(owner)];
             for path in files {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use teamdir::{Post, TeamDir, WatchChoice};
+use teamdir::{MemberSession, TeamDir, WatchChoice};
 use test_support::llm_server::{CapturedRequest, ServerReply};
 
 /// The window that the model says it has, in tokens.
@@ -165,14 +165,14 @@ pub(super) struct Lead {
 
 impl Lead {
     pub(super) fn start(team: &TeamDir) -> anyhow::Result<Self> {
-        let mut post = Post::open(team, &Recipient::Lead, WatchChoice::Auto)?;
+        let mut session = MemberSession::open(team, &Recipient::Lead, WatchChoice::Auto)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut taken = 0;
             while !stopped.load(Ordering::SeqCst) {
                 let deadline = Instant::now() + Duration::from_millis(200);
-                match post.next(Some(deadline)) {
+                match session.next(Some(deadline)) {
                     Ok(Some(delivery)) => taken += delivery.mail.len() as u64,
                     Ok(None) => {}
                     Err(_) => return taken,

@@ -5,7 +5,7 @@ use anyhow::Context;
 use protocol::{Body, Message, MessageId, Recipient, Sender};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use teamdir::{Post, TeamDir};
+use teamdir::{MemberSession, TeamDir};
 
 /// Sends numbered messages.
 #[derive(clap::Args)]
@@ -104,18 +104,18 @@ fn open_inbox(team: &TeamDir, work: &Write) -> anyhow::Result<std::fs::File> {
 
 pub(super) fn read(args: &Args, work: &Read) -> anyhow::Result<()> {
     let team = args.team()?;
-    let mut post = Post::open(&team, &work.name, args.choice())?;
+    let mut session = MemberSession::open(&team, &work.name, args.choice())?;
     if work.sync_later {
-        post.sync_later();
+        session.sync_later();
     }
     say("ready")?;
     loop {
-        let Some(delivery) = post.next(None)? else {
+        let Some(delivery) = session.next(None)? else {
             continue;
         };
         if work.sync_later {
             let reply = serde_json::json!({"kind": "reply"});
-            post.journal().append(&reply)?;
+            session.journal().append(&reply)?;
         }
         if work.print {
             for received in delivery.mail {

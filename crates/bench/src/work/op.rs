@@ -9,7 +9,7 @@ use protocol::{
 use rules::{ClaimLimit, ClaimRefusal, CompleteRefusal, NewTask};
 use std::time::{Duration, Instant};
 use team::{Actor, BoardError, Worker};
-use teamdir::{Post, RequestError, RosterError, TeamDir, Watch, WatchChoice, now};
+use teamdir::{MemberSession, RequestError, RosterError, TeamDir, Watch, WatchChoice, now};
 use test_support::faults::{mark_begin, mark_end};
 
 /// Does one thing between two marks.
@@ -110,10 +110,10 @@ fn send(team: &TeamDir, to: &Recipient, id: &str) -> anyhow::Result<()> {
 /// Reading and tidying both need the post; only one of them is marked.
 fn with_post(team: &TeamDir, owner: &Recipient, op: &Op) -> anyhow::Result<()> {
     if matches!(op.what, What::Receive) {
-        let mut post = Post::open(team, owner, WatchChoice::Poll)?;
+        let mut session = MemberSession::open(team, owner, WatchChoice::Poll)?;
         let mut shown = Vec::new();
         let outcome = marked(op, || {
-            while let Some(delivery) = post.try_next()? {
+            while let Some(delivery) = session.try_next()? {
                 shown.extend(delivery.mail.into_iter().map(|received| received.id));
             }
             Ok(())
@@ -203,7 +203,7 @@ fn complete(team: &TeamDir) -> anyhow::Result<()> {
 }
 
 fn bury(team: &TeamDir, id: &str) -> anyhow::Result<()> {
-    team.bury(&DeadLetter {
+    team.add_dead_letter(&DeadLetter {
         id: id.to_owned(),
         time: now(),
         inbox: Recipient::Lead,

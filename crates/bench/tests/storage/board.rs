@@ -17,7 +17,7 @@ fn inv_17_no_roster_update_is_lost_and_no_read_fails() {
             let mut reads = 0_u64;
             while !stop.load(Ordering::Relaxed) {
                 // As a foreign program would: no lock, one read.
-                let bytes = std::fs::read(team.team.layout().config()).unwrap();
+                let bytes = std::fs::read(team.team.layout().roster()).unwrap();
                 let roster: protocol::Roster = serde_json::from_slice(&bytes).unwrap();
                 assert_eq!(roster.members.len(), 4);
                 reads += 1;
@@ -48,7 +48,7 @@ fn inv_17_no_roster_update_is_lost_and_no_read_fails() {
 #[test]
 fn inv_17_a_persons_edit_between_read_and_rename_survives() {
     let team = TestTeam::new();
-    let path = team.team.layout().config();
+    let path = team.team.layout().roster();
     let mut edited = false;
     team.team
         .update_roster(|roster| {

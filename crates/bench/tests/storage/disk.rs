@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use teamdir::{Options, Post, TeamDir, WatchChoice};
+use teamdir::{MemberSession, Options, TeamDir, WatchChoice};
 use test_support::{SmallDisk, skip_with_a_word, wait_until};
 
 fn message(id: &str, size: usize) -> Message {
@@ -26,7 +26,7 @@ fn inv_10_a_full_disk_refuses_mail_and_loses_none() {
         Err(reason) => return skip_with_a_word("full disk", reason),
     };
     let team = TestTeam::at(disk.path(), Options::default());
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
     let mut accepted = Vec::new();
     let error = loop {
         let id = accepted.len().to_string();
@@ -45,11 +45,11 @@ fn inv_10_a_full_disk_refuses_mail_and_loses_none() {
         "{error}"
     );
     // The journal has no room either: the reader says so and keeps everything.
-    let error = post.next(Some(Instant::now())).unwrap_err().to_string();
+    let error = session.next(Some(Instant::now())).unwrap_err().to_string();
     assert!(error.contains("transcript.jsonl"), "{error}");
     assert_eq!(team.unread(), accepted.len());
     // Room comes back; neither process was restarted.
-    let roster = std::fs::metadata(team.team.layout().config()).unwrap();
+    let roster = std::fs::metadata(team.team.layout().roster()).unwrap();
     assert!(roster.len() > 0);
     let bigger = Command::new("mount")
         .args(["-o", "remount,size=16m"])
@@ -59,7 +59,7 @@ fn inv_10_a_full_disk_refuses_mail_and_loses_none() {
     assert!(bigger.success());
     team.team.send(message("last", 1_000)).unwrap();
     accepted.push("last".to_owned());
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
     assert_eq!(team.journal(), accepted);
     assert_eq!(team.dead_letters(), 0);
 }
@@ -91,16 +91,16 @@ fn a_read_only_folder_gives_a_clear_error_and_recovers() {
         Err(reason) => return skip_with_a_word("read-only folder", reason),
     };
     let team = TestTeam::at(disk.path(), Options::default());
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
     team.team.send(message("1", 10)).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
     let remount = |how: &str| {
         let mut mount = Command::new("mount");
         mount.args(["-o", how]).arg(disk.path()).status().unwrap()
     };
     // A file that is open for writing keeps a file system from becoming read-only. Another test may
     // start a process at this moment, which has all open files until it becomes another program.
-    drop(post);
+    drop(session);
     let limit = Duration::from_secs(60);
     wait_until("a read-only folder", limit, || {
         remount("remount,ro").success()
@@ -113,15 +113,15 @@ fn a_read_only_folder_gives_a_clear_error_and_recovers() {
     assert_eq!(team.unread(), 0, "looking needs no writing");
     assert!(remount("remount,rw").success());
     team.team.send(message("2", 10)).unwrap();
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
     assert_eq!(team.journal(), ["1", "2"]);
 }
 
 #[test]
 fn errors_name_path_and_cause() {
     let team = TestTeam::new();
-    let config = team.team.layout().config();
+    let config = team.team.layout().roster();
     let good = std::fs::read(&config).unwrap();
     std::fs::write(&config, "{\"members\": [{\"name\": 5}]}").unwrap();
     let error = team.team.roster().unwrap_err().to_string();
@@ -183,7 +183,7 @@ fn inv_13_an_inbox_folder_without_permissions_gives_a_clear_error_and_recovers()
         "{error}"
     );
     team.team.send(message("2", 10)).unwrap();
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
     assert_eq!(team.journal(), ["1", "2"]);
 }

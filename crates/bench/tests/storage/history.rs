@@ -4,7 +4,7 @@ use crate::support::{LIMIT, TestTeam, is_long};
 use protocol::{Body, Message, MessageId, Sender, Timestamp};
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime};
-use teamdir::{Post, WatchChoice};
+use teamdir::{MemberSession, WatchChoice};
 use test_support::wait_until;
 
 fn message(number: u64) -> Message {
@@ -87,13 +87,13 @@ fn inv_18_repeats_are_recognised_across_checkpoints_and_restarts() {
     team.team.send(early.clone()).unwrap();
     // Enough from another sender that the early message lies far before the last checkpoint.
     pile_up(&team, 0..10_000);
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
-    drop(post);
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
+    drop(session);
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
     team.team.send(early).unwrap();
     pile_up(&team, 9_990..10_010);
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
     assert_eq!(team.journal().len(), 10_011);
 }
 
@@ -103,13 +103,13 @@ fn inv_20_a_clock_set_back_changes_nothing() {
     let an_hour_ahead = SystemTime::now() + Duration::from_secs(3_600);
     // Everything so far was written by a clock that was an hour ahead.
     pile_up(&team, 0..3);
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
-    drop(post);
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
+    drop(session);
     let layout = team.team.layout();
     for path in [
         layout.inbox(&team.alice),
-        layout.config(),
+        layout.roster(),
         layout.transcript(&team.alice),
     ] {
         let file = std::fs::File::options().append(true).open(path).unwrap();
@@ -121,9 +121,9 @@ fn inv_20_a_clock_set_back_changes_nothing() {
     std::fs::write(layout.transcript(&team.alice), ahead).unwrap();
 
     pile_up(&team, 0..6);
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
     let expected: Vec<String> = (0..6).map(|number| format!("w-{number}")).collect();
     assert_eq!(team.journal(), expected);
-    assert_eq!(post.guard().incarnation().0, 2);
+    assert_eq!(session.guard().incarnation().0, 2);
 }

@@ -3,7 +3,7 @@
 use crate::support::{TestTeam, is_long};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use teamdir::{Options, Post, WatchChoice};
+use teamdir::{MemberSession, Options, WatchChoice};
 use test_support::{LoopDisk, Rng, Worker, skip_with_a_word, try_wait_for};
 
 type Ids = BTreeSet<String>;
@@ -21,9 +21,9 @@ fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
         acknowledged.extend(work_until_the_power_goes(&mut disk, cut, pause));
     }
     let team = TestTeam::at(&disk.path(), Options::default());
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
-    drop(post);
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
+    drop(session);
     let journal = team.journal();
     let distinct: Ids = journal.iter().cloned().collect();
     assert_eq!(journal.len(), distinct.len(), "some mail was repeated");

@@ -3,7 +3,7 @@
 use crate::support::{LIMIT, TestTeam};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
-use teamdir::{PollReason, Post, WatchChoice, WatchMode};
+use teamdir::{MemberSession, PollReason, WatchChoice, WatchMode};
 use test_support::{Worker, try_wait_for, wait_until};
 
 /// The number of notification instances is limited per user: the test that uses them all up must
@@ -121,9 +121,9 @@ fn at_the_limit_of_inotify_instances_a_reader_polls_and_says_so() {
         }
     }
     let team = TestTeam::new();
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
     drop(taken);
-    let WatchMode::Polling(reason) = post.watch_mode() else {
+    let WatchMode::Polling(reason) = session.watch_mode() else {
         panic!("notified without an instance");
     };
     assert_eq!(reason, PollReason::Limit);
@@ -132,6 +132,6 @@ fn at_the_limit_of_inotify_instances_a_reader_polls_and_says_so() {
         "{reason}"
     );
     send(&team, "alice", 1);
-    let delivery = post.next(Some(Instant::now() + LIMIT)).unwrap();
+    let delivery = session.next(Some(Instant::now() + LIMIT)).unwrap();
     assert_eq!(delivery.unwrap().mail.len(), 1);
 }

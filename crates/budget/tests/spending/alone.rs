@@ -23,7 +23,7 @@ fn without_limits_everything_is_booked_by_member_model_and_task() {
     server.always("alice", usual());
     let alice = Asker::new(team, &server, "alice");
     run(alice.ask()).unwrap();
-    let guard = team.sit_in(&who("alice"));
+    let guard = team.lock_dead_member(&who("alice"));
     assert!(guard.is_err(), "alice lives");
     let budget = team.budget().unwrap();
     let row = &budget.booked[0];

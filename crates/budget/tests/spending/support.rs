@@ -154,7 +154,7 @@ pub(crate) fn reserve(team: &TeamDir, name: &str, incarnation: Incarnation) {
             since: teamdir::now(),
             extra: protocol::Extra::new(),
         });
-        Ok::<_, teamdir::LedgerError>(())
+        Ok::<_, teamdir::TeamFileError>(())
     };
     team.update_budget(change).unwrap();
 }

@@ -9,7 +9,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use teamdir::{LedgerError, OpenPlace, PathError, RequestError, TaskError, TeamDir};
+use teamdir::{LogFile, PathError, RequestError, TaskError, TeamDir, TeamFileError};
 
 /// What a folder and a file must allow their owner.
 const FOLDER_MODE: u32 = 0o700;
@@ -119,7 +119,7 @@ impl Rights<'_> {
                 path,
                 uid: self.owner,
             },
-            _ if self.team.can_take_over(&path) => Cure::TakeOver(path),
+            _ if self.team.can_take_ownership(&path) => Cure::TakeOver(path),
             // Others may have it open, and the system lets only root give it away in its place.
             _ => {
                 let fix = give_by_hand(&path);
@@ -142,7 +142,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Finding {
 }
 
 fn temporary(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
-    let files = team.forgotten_files()?.into_iter();
+    let files = team.abandoned_files()?.into_iter();
     let found = files.map(|leftover| {
         let shown = leftover.path.display().to_string();
         Finding::with_cure(
@@ -157,21 +157,21 @@ fn temporary(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
 }
 
 fn open_lines(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
-    let lines = team.open_lines()?.into_iter();
+    let lines = team.unfinished_lines()?.into_iter();
     let found = lines.map(|line| {
         let shown = line.path.display().to_string();
         let meaning = match &line.place {
-            OpenPlace::Inbox(_) => {
+            LogFile::Inbox(_) => {
                 "A sender was killed while it wrote, or somebody forgot the newline. Nobody reads \
                  the line before it is closed; one that is no message then becomes a dead letter."
             }
-            OpenPlace::Events | OpenPlace::DeadLetters => {
+            LogFile::Events | LogFile::DeadLetters => {
                 "A process was killed while it wrote. The line is passed over, and the next one \
                  closes it."
             }
         };
         Finding::with_cure(
-            Kind::OpenLine,
+            Kind::UnfinishedLine,
             &shown,
             format!("{shown} ends in the middle of a line"),
             meaning,
@@ -286,7 +286,7 @@ fn ledgers(team: &TeamDir) -> Vec<Finding> {
     let found = errors.into_iter().flatten().filter_map(|error| {
         let problem = error.to_string();
         match &error {
-            LedgerError::Invalid { path, .. } => {
+            TeamFileError::Invalid { path, .. } => {
                 let path = path.display().to_string();
                 let fix = format!("mv {path} {path}.damaged");
                 let meaning = "No model is asked and nobody is started as long as it cannot be \
@@ -295,8 +295,8 @@ fn ledgers(team: &TeamDir) -> Vec<Finding> {
                 let kind = Kind::DamagedFile;
                 Some(Finding::for_a_person(kind, path, problem, meaning, fix))
             }
-            LedgerError::File(error) => Some(no_access(error)),
-            LedgerError::Lock(_) => None,
+            TeamFileError::File(error) => Some(no_access(error)),
+            TeamFileError::Lock(_) => None,
         }
     });
     found.collect()

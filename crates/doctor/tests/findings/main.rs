@@ -30,7 +30,7 @@ const fn is_for_a_person(kind: Kind) -> bool {
         | Kind::UnreapedDeath
         | Kind::OrphanClaim
         | Kind::OverdueRequest
-        | Kind::OpenLine
+        | Kind::UnfinishedLine
         | Kind::TemporaryFile
         | Kind::NoAccess
         | Kind::StrayProcess => false,
@@ -115,7 +115,7 @@ fn words_are_stable_and_different() {
 
 #[test]
 fn a_closed_line_is_read_and_a_death_is_told() {
-    let open = stage(Kind::OpenLine);
+    let open = stage(Kind::UnfinishedLine);
     cure(open.team(), &open.examine());
     assert_eq!(open.temp.unread(&alice()), 1);
 
@@ -183,7 +183,7 @@ fn what_is_set_aside_is_kept_whole() {
 #[test]
 fn a_journal_of_a_living_member_is_mended_when_it_has_ended() {
     let stage = stage(Kind::DamagedJournal);
-    let guard = stage.team().sit_in(&alice()).unwrap();
+    let guard = stage.team().lock_dead_member(&alice()).unwrap();
     let path = stage.team().layout().transcript(&alice());
     let before = std::fs::read(&path).unwrap();
     let damaged: Vec<Finding> = stage.examine();

@@ -75,7 +75,7 @@ fn open_the_door(workspace: &Path) {
     let layout = Layout::new(workspace.join(teamdir::FOLDER));
     let close =
         |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    close(&layout.config(), 0o000);
+    close(&layout.roster(), 0o000);
     close(layout.root(), 0o600);
     for _ in 0..2 {
         let error = match TeamDir::open(workspace, Options::default()) {

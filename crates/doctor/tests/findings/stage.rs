@@ -136,7 +136,7 @@ pub(crate) fn stage(kind: Kind) -> Stage {
             stage.keep(command);
         }
         Kind::DeadLetters => dead_letter(&stage),
-        Kind::OpenLine => {
+        Kind::UnfinishedLine => {
             let inbox = stage.team().layout().inbox(&alice());
             fs::write(inbox, r#"{"type":"message","content":"no newline"}"#).unwrap();
         }
@@ -205,7 +205,7 @@ fn dead_letter(stage: &Stage) {
         "id": "alice/1/0", "time": now(), "inbox": "alice", "reason": "it is no message",
     });
     let letter: DeadLetter = serde_json::from_value(letter).unwrap();
-    stage.team().bury(&letter).unwrap();
+    stage.team().add_dead_letter(&letter).unwrap();
 }
 
 fn temporary_file(stage: &Stage) {
@@ -268,7 +268,7 @@ fn from_the_future(stage: &Stage) {
 /// A process that has inherited the lock of alice, with a mark of this team or without.
 pub(crate) fn heir(stage: &Stage, mark: Option<&str>) -> Running {
     let path = stage.team().layout().member_lock(&alice());
-    drop(stage.team().sit_in(&alice()).unwrap());
+    drop(stage.team().lock_dead_member(&alice()).unwrap());
     let lock = File::options().read(true).write(true).open(path).unwrap();
     // A process that another test is starting right now may have a copy for a moment.
     wait_until("the lock", LIMIT, || lock.try_lock().is_ok());

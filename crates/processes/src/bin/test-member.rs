@@ -22,12 +22,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use team::{Actor, post};
-use teamdir::{Options, Post, RosterError, TeamDir, WatchChoice, now};
+use teamdir::{MemberSession, Options, RosterError, TeamDir, WatchChoice, now};
 
 /// Nobody needs it for longer, and nothing of a test should stay for ever.
 const LIFETIME: Duration = Duration::from_secs(900);
 /// How often it makes sure that its team is still there.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Set when SIGTERM is ignored already.
 const DEAF: &str = "CREW_MEMBER_IS_DEAF";
 
@@ -55,7 +55,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     let owner = Recipient::Member(name.clone());
     let mut me = Practice {
-        post: Post::open(&team, &owner, WatchChoice::Auto)?,
+        session: MemberSession::open(&team, &owner, WatchChoice::Auto)?,
         team: &team,
         name,
         is: &is,
@@ -67,7 +67,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 struct Practice<'a> {
     team: &'a TeamDir,
     name: AgentName,
-    post: Post,
+    session: MemberSession,
     is: &'a dyn Fn(&str) -> bool,
 }
 
@@ -90,17 +90,17 @@ impl Practice<'_> {
         self.say(phase)?;
         self.team.log_event(EventKind::Ready {
             member: Recipient::Member(self.name.clone()),
-            incarnation: self.post.guard().incarnation(),
+            incarnation: self.session.guard().incarnation(),
             pid: std::process::id(),
             role: None,
         })?;
         let started = Instant::now();
-        while started.elapsed() < LIFETIME && self.team.layout().config().exists() {
+        while started.elapsed() < LIFETIME && self.team.layout().roster().exists() {
             if (self.is)("sleepy") {
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_INTERVAL);
                 continue;
             }
-            let Some(delivery) = self.post.next(Some(Instant::now() + LOOK_EVERY))? else {
+            let Some(delivery) = self.session.next(Some(Instant::now() + POLL_INTERVAL))? else {
                 continue;
             };
             for received in &delivery.mail {
@@ -123,7 +123,7 @@ impl Practice<'_> {
             () if (self.is)("rejects") => (false, false),
             () => return Ok(false),
         };
-        let me = Actor::member(self.name.clone(), self.post.guard().incarnation());
+        let me = Actor::member(self.name.clone(), self.session.guard().incarnation());
         let mut message = Message::new(Body::ShutdownResponse {
             request_id: id.clone(),
             approve,
@@ -142,7 +142,7 @@ impl Practice<'_> {
     }
 
     fn say(&self, phase: Phase) -> Result<(), Box<dyn Error>> {
-        let guard = self.post.guard();
+        let guard = self.session.guard();
         let state = LiveState::new(guard.incarnation(), phase, now());
         Ok(self.team.write_live_state(guard, &state)?)
     }

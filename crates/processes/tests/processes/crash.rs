@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use team::{Actor, ShutdownWish, Worker, ask_shutdown};
-use teamdir::{Durability, Options, Post, RosterError, TeamDir, WatchChoice};
+use teamdir::{Durability, MemberSession, Options, RosterError, TeamDir, WatchChoice};
 use test_support::faults::{self, Fault, Outcome};
 use test_support::{skip_with_a_word, wait_until};
 
@@ -151,7 +151,7 @@ fn prepare_death(processes: &Crew) {
 fn check_death(processes: &Crew) {
     let team = processes.team();
     processes.repair_until_reaped("alice");
-    let mut lead = Post::open(team, &Recipient::Lead, WatchChoice::Poll).unwrap();
+    let mut lead = MemberSession::open(team, &Recipient::Lead, WatchChoice::Poll).unwrap();
     let mut read = 0;
     while let Some(delivery) = lead.try_next().unwrap() {
         read += delivery.mail.len();
@@ -187,7 +187,7 @@ fn check_spawn(processes: &Crew) {
     assert_eq!(process.incarnation(), roster.members[0].incarnation);
     assert_eq!(processes.state("alice"), "idle", "{last}");
     let mark = recipient("alice");
-    assert_eq!(processes.team().peek(&mark, |_, _| {}).unwrap(), 0);
+    assert_eq!(processes.team().unread_mail(&mark, |_, _| {}).unwrap(), 0);
 }
 
 #[test]

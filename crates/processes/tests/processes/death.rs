@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::Command;
 use std::sync::Barrier;
 use team::{Actor, Worker};
-use teamdir::{Post, WatchChoice};
+use teamdir::{MemberSession, WatchChoice};
 use test_support::wait_until;
 
 /// Gives a living member a task of its own.
@@ -137,7 +137,7 @@ fn reaping_that_was_cut_short_is_repeated_without_harm() {
     assert_eq!(notices.len(), 3, "{notices:?}");
     assert!(notices.iter().all(|notice| *notice == notices[0]));
     // The lead reads it once.
-    let mut lead = Post::open(team, &Recipient::Lead, WatchChoice::Poll).unwrap();
+    let mut lead = MemberSession::open(team, &Recipient::Lead, WatchChoice::Poll).unwrap();
     let mut read = 0;
     while let Some(delivery) = lead.try_next().unwrap() {
         read += delivery.mail.len();
@@ -191,7 +191,10 @@ fn a_process_that_got_the_number_of_a_member_is_never_signalled() {
     processes.repair_until_reaped("alice");
     let mut innocent = Command::new("sleep").arg("900").spawn().unwrap();
     // Somebody holds the lock, and its text names the number with another start time.
-    let guard = processes.team().sit_in(&recipient("alice")).unwrap();
+    let guard = processes
+        .team()
+        .lock_dead_member(&recipient("alice"))
+        .unwrap();
     let path = processes.team().layout().member_lock(&recipient("alice"));
     let text = std::fs::read_to_string(&path).unwrap();
     let mut holder: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -51,7 +51,10 @@ fn approved() {
     // The answer is still there for the lead to read.
     let mut unread = 0;
     let count = |_: &[u8], _| unread += 1;
-    processes.team().peek(&Recipient::Lead, count).unwrap();
+    processes
+        .team()
+        .unread_mail(&Recipient::Lead, count)
+        .unwrap();
     assert_eq!(unread, 1);
 }
 
@@ -221,7 +224,7 @@ fn with_a_lead_that_reads_its_mail_and_one_that_does_not_get_to_it() {
                 // Stands for the lead's program.
                 wait_until("the followers", LIMIT, || {
                     let mut mail = Vec::new();
-                    let peeked = team.peek(&Recipient::Lead, |_, line| mail.push(line));
+                    let peeked = team.unread_mail(&Recipient::Lead, |_, line| mail.push(line));
                     peeked.unwrap();
                     for line in mail {
                         if let Line::Message(message) = line

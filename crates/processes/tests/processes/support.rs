@@ -86,7 +86,7 @@ impl Crew {
     /// The ids and texts of all notices in the lead's inbox.
     pub(crate) fn notices(&self) -> Vec<(String, String)> {
         let mut notices = Vec::new();
-        let peeked = self.team().peek(&Recipient::Lead, |_, line| {
+        let peeked = self.team().unread_mail(&Recipient::Lead, |_, line| {
             if let Line::Message(message) = line
                 && let Body::Notice { content } = message.body
             {

@@ -100,7 +100,7 @@ fn supersede(team: &TeamDir, newest: &Request) {
     }
 }
 
-/// Tells the lead of a plan. Telling it again has no effect.
+/// Tells the lead of a plan. PendingEvents it again has no effect.
 fn announce(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let protocol::Subject::Plan { plan, .. } = &request.subject else {
         return Ok(());
@@ -210,7 +210,7 @@ const fn wanted(approve: bool) -> RequestStatus {
     }
 }
 
-/// Tells the author of a plan how it was decided. Telling it again has no effect.
+/// Tells the author of a plan how it was decided. PendingEvents it again has no effect.
 fn tell_decision(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let (answer, approve) = match &request.state {
         RequestState::Approved(answer) => (answer, true),

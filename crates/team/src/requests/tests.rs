@@ -104,8 +104,9 @@ fn a_plan_is_decided_once_and_its_author_is_told_once() {
     decide_plan(team, &Actor::user(), &second.id, true, "go").unwrap();
     let other = decide_plan(team, &Actor::user(), &second.id, false, "").unwrap_err();
     assert!(other.to_string().contains("already approved"), "{other}");
-    let mut post = teamdir::Post::open(team, &alice().into(), teamdir::WatchChoice::Poll).unwrap();
-    let mail = post.try_next().unwrap().unwrap().mail;
+    let mut session =
+        teamdir::MemberSession::open(team, &alice().into(), teamdir::WatchChoice::Poll).unwrap();
+    let mail = session.try_next().unwrap().unwrap().mail;
     assert_eq!(mail.len(), 1, "the repeat is recognised by its id");
 }
 

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io::{self, stdin};
 use std::time::{Duration, Instant};
-use teamdir::{EventReader, LOOK_EVERY, NET, PathError, TeamDir, Watch, WatchChoice};
+use teamdir::{EventReader, MAX_SLEEP, POLL_INTERVAL, PathError, TeamDir, Watch, WatchChoice};
 
 /// How much of the history is shown at first.
 const HISTORY: u64 = 64 << 10;
@@ -161,7 +161,7 @@ impl Sources {
         let since = self.looked.elapsed();
         let limit = match (self.hinted, self.watch.descriptor()) {
             (true, _) => PAUSE.saturating_sub(since),
-            (false, None) => LOOK_EVERY,
+            (false, None) => POLL_INTERVAL,
             (false, Some(_)) => TICK,
         };
         let keys = stdin();
@@ -212,7 +212,7 @@ impl Sources {
         }
         self.hinted |= self.watch.check();
         let since = self.looked.elapsed();
-        wake.files = (self.hinted && since >= PAUSE) || since >= NET;
+        wake.files = (self.hinted && since >= PAUSE) || since >= MAX_SLEEP;
         wake
     }
 }

@@ -8,7 +8,7 @@ use protocol::{
 };
 use std::io::Write;
 use std::time::Instant;
-use teamdir::{Post, RequestError, WatchChoice};
+use teamdir::{MemberSession, RequestError, WatchChoice};
 
 fn message(id: &str) -> Message {
     let mut message = Message::new(Body::Message {
@@ -22,8 +22,8 @@ fn message(id: &str) -> Message {
 
 /// Reads everything there is as a new process would, and tidies up.
 fn drain(team: &TestTeam) {
-    let mut post = Post::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
-    while post.next(Some(Instant::now())).unwrap().is_some() {}
+    let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Poll).unwrap();
+    while session.next(Some(Instant::now())).unwrap().is_some() {}
 }
 
 pub(super) fn one_unread(team: &TestTeam) {
@@ -160,7 +160,7 @@ pub(super) fn request_answered_or_not(team: &TestTeam, struck: Struck) {
 
 /// All events, after somebody has looked after what the killed did not tell.
 fn told(team: &TestTeam) -> Vec<EventKind> {
-    team.team.tell_untold().unwrap();
+    team.team.recover_events().unwrap();
     let mut told = Vec::new();
     team.team
         .read_events(|line| {

@@ -1,0 +1,173 @@
+//! Appending one line to a file that many processes append to.
+//!
+//! The line goes in with one `write`, which the kernel never interleaves with another. It can
+//! still be cut short: by a full disk, or by a kill in its middle. A full disk is met by
+//! reserving the space first; what a killed writer left open is closed by the next one with a
+//! newline, so that it cannot damage the line after it. Nothing here ever shortens the file:
+//! programs that take no lock append too.
+
+use crate::Durability;
+use crate::error::{Context, PathError};
+use crate::files;
+use crate::files::atomic;
+use crate::locks::{FileLock, LockError};
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::process::{Resource, getrlimit};
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Space is reserved when a line reaches into another block of this size.
+const BLOCK: u64 = 4096;
+
+/// Where to append, and how.
+pub(crate) struct Target<'a> {
+    pub(crate) path: PathBuf,
+    pub(crate) lock: PathBuf,
+    pub(crate) lock_wait: Duration,
+    pub(crate) durability: Durability,
+    /// The size from which on nothing more is accepted.
+    pub(crate) limit: Option<u64>,
+    pub(crate) line: &'a [u8],
+}
+
+/// Why a line was not appended. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The lock could not be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The file could not be written or synced.
+    #[error(transparent)]
+    File(#[from] PathError),
+    /// The file has reached its limit.
+    #[error("{} is full: {size} bytes wait to be read", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        size: u64,
+    },
+}
+
+/// Appends the line. When this returns `Ok` the line is there to stay, as far as `durability`
+/// promises.
+pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
+    let path = target.path.as_path();
+    let lock = FileLock::acquire_to_append(&target.lock, target.lock_wait)?;
+    let mut file = open_or_create(path, target.durability)?;
+    let size = file.metadata().context("look at", path)?.len();
+    if target.limit.is_some_and(|limit| size >= limit) {
+        let path = target.path.clone();
+        return Err(AppendError::Full { path, size });
+    }
+    let open_tail = size > 0 && !ends_with_newline(&file, size).context("read", path)?;
+    let joined;
+    let bytes = if open_tail {
+        joined = [b"\n", target.line].concat();
+        joined.as_slice()
+    } else {
+        target.line
+    };
+    reserve(&file, size, bytes.len() as u64).context("append to", path)?;
+    write_once(&mut file, bytes).context("append to", path)?;
+    // Outside the lock, so that several senders share one commit of the file system's journal.
+    drop(lock);
+    if target.durability == Durability::PowerCut {
+        file.sync_data().context("sync", path)?;
+    }
+    Ok(())
+}
+
+/// Ends the last line of the file, if it has no end. Returns whether it had none.
+pub(crate) fn close_tail(path: &Path, lock: &Path, wait: Duration) -> Result<bool, AppendError> {
+    let _lock = FileLock::acquire(lock, wait)?;
+    let mut file = match files::options().read(true).append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened.context("open", path)?,
+    };
+    let size = file.metadata().context("look at", path)?.len();
+    if size == 0 || ends_with_newline(&file, size).context("read", path)? {
+        return Ok(false);
+    }
+    write_once(&mut file, b"\n").context("append to", path)?;
+    Ok(true)
+}
+
+/// Opens the file for appending. Called under the lock, so that whoever finds the file there finds
+/// it there after a power cut too, and no sender but the first has to sync the folder. A file that
+/// somebody created without the lock relies on the file system, which keeps a new file's name with
+/// its first synced bytes (as ext4, XFS and btrfs do).
+fn open_or_create(path: &Path, durability: Durability) -> Result<File, PathError> {
+    let mut options = files::options();
+    options.read(true).append(true);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let file = options.create(true).open(path).context("create", path)?;
+            atomic::sync_parent(path, durability)?;
+            Ok(file)
+        }
+        result => result.context("open", path),
+    }
+}
+
+/// Whether the last of `size` bytes ends a line.
+pub(crate) fn ends_with_newline(file: &File, size: u64) -> io::Result<bool> {
+    let mut last = [0];
+    file.read_exact_at(&mut last, size - 1)?;
+    Ok(last == *b"\n")
+}
+
+/// Makes sure before the write that there is room for it, so that a full disk leaves no half of
+/// a line behind.
+fn reserve(file: &File, size: u64, length: u64) -> io::Result<()> {
+    // Asked once: it costs a system call, and hardly ever changes.
+    static FILE_SIZE_LIMIT: OnceLock<Option<u64>> = OnceLock::new();
+    let limit = FILE_SIZE_LIMIT.get_or_init(|| getrlimit(Resource::Fsize).current);
+    if let Some(limit) = limit
+        && size + length > *limit
+    {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let fits_last_block =
+        !size.is_multiple_of(BLOCK) && size / BLOCK == (size + length - 1) / BLOCK;
+    if fits_last_block {
+        return Ok(());
+    }
+    loop {
+        match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, size, length) {
+            Err(rustix::io::Errno::INTR) => {}
+            // Where space cannot be reserved the write itself has to find out.
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// One `write` of everything, or an error with nothing readable left behind.
+fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let written = loop {
+        match file.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    if written == bytes.len() {
+        return Ok(());
+    }
+    let end = file.stream_position()?;
+    blank(file, end - written as u64, written)?;
+    Err(io::ErrorKind::StorageFull.into())
+}
+
+/// Turns the fragment of a failed write, which nobody else can have written into, into blank
+/// lines. Cutting it off could cut off a stranger's line behind it.
+fn blank(file: &File, start: u64, length: usize) -> io::Result<()> {
+    // While the flag is set Linux appends, whatever the position says.
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    rustix::fs::fcntl_setfl(file, flags - OFlags::APPEND)?;
+    file.write_all_at(&vec![b'\n'; length], start)
+}

@@ -1,0 +1,235 @@
+//! Where everything is. **Invariant:** no other code joins a path under a team folder.
+
+use protocol::{AgentName, Recipient, RequestId, TaskId};
+use std::path::{Path, PathBuf};
+
+/// The name of a team folder.
+pub const FOLDER: &str = ".team";
+
+/// The paths of one team folder.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The layout of the team folder at `root`.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The team folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Keeps the folder out of a repository around it.
+    pub fn gitignore(&self) -> PathBuf {
+        self.root.join(".gitignore")
+    }
+
+    /// The roster.
+    pub fn roster(&self) -> PathBuf {
+        self.root.join("config.json")
+    }
+
+    pub(crate) fn roster_lock(&self) -> PathBuf {
+        self.root.join(".config.lock")
+    }
+
+    /// The folder of all inboxes.
+    pub fn inbox_dir(&self) -> PathBuf {
+        self.root.join("inbox")
+    }
+
+    /// The inbox of `owner`.
+    pub fn inbox(&self, owner: &Recipient) -> PathBuf {
+        self.inbox_dir().join(format!("{owner}.jsonl"))
+    }
+
+    /// The lock of `owner`'s inbox. It is never deleted, renamed or replaced.
+    pub fn inbox_lock(&self, owner: &Recipient) -> PathBuf {
+        self.inbox_dir().join(format!(".{owner}.lock"))
+    }
+
+    /// A file that was `owner`'s inbox, set aside under `number`.
+    pub fn segment(&self, owner: &Recipient, number: u64) -> PathBuf {
+        self.inbox_dir().join(format!(".{owner}.{number}.jsonl"))
+    }
+
+    /// The number in the name of one of `owner`'s files that were set aside.
+    pub(crate) fn segment_number(owner: &Recipient, file_name: &str) -> Option<u64> {
+        let rest = file_name.strip_prefix('.')?.strip_prefix(owner.as_str())?;
+        let digits = rest.strip_prefix('.')?.strip_suffix(".jsonl")?;
+        number(digits)
+    }
+
+    /// The folder of all requests.
+    pub fn requests_dir(&self) -> PathBuf {
+        self.root.join("requests")
+    }
+
+    /// The file of one request.
+    pub fn request(&self, id: &RequestId) -> PathBuf {
+        self.requests_dir().join(format!("{id}.json"))
+    }
+
+    pub(crate) fn requests_lock(&self) -> PathBuf {
+        self.requests_dir().join(".lock")
+    }
+
+    /// The folder of the task board.
+    pub fn tasks_dir(&self) -> PathBuf {
+        self.root.join("tasks")
+    }
+
+    /// The file of one task.
+    pub fn task(&self, id: TaskId) -> PathBuf {
+        self.tasks_dir().join(format!("task_{id}.json"))
+    }
+
+    /// The number in the name of a task's file.
+    pub(crate) fn task_id(file_name: &str) -> Option<TaskId> {
+        let digits = file_name.strip_prefix("task_")?.strip_suffix(".json")?;
+        number(digits).map(TaskId)
+    }
+
+    pub(crate) fn tasks_lock(&self) -> PathBuf {
+        self.tasks_dir().join(".lock")
+    }
+
+    /// Holds the highest task number ever given out, so that none is given out twice.
+    pub(crate) fn last_task(&self) -> PathBuf {
+        self.tasks_dir().join(".last")
+    }
+
+    /// The folder of all members' own folders.
+    pub fn members_dir(&self) -> PathBuf {
+        self.root.join("members")
+    }
+
+    /// The folder that `owner` alone writes.
+    pub fn member_dir(&self, owner: &Recipient) -> PathBuf {
+        self.members_dir().join(owner.as_str())
+    }
+
+    /// Held by `owner`'s process for its life.
+    pub fn member_lock(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("lock")
+    }
+
+    /// The journal of `owner`.
+    pub fn transcript(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("transcript.jsonl")
+    }
+
+    /// What `owner` is doing now.
+    pub fn live_state(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("state.json")
+    }
+
+    /// What `owner`'s process says to people.
+    pub fn member_log(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("log")
+    }
+
+    /// Where `owner`'s conversations are kept whole when they are made shorter.
+    pub fn member_archives(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("archives")
+    }
+
+    /// Where long outputs of `owner`'s tools go.
+    pub fn member_outputs(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("outputs")
+    }
+
+    /// Held by whoever starts, ends or reaps the process of `name`.
+    pub(crate) fn start_lock(&self, name: &AgentName) -> PathBuf {
+        self.members_dir().join(format!(".{name}.lock"))
+    }
+
+    /// What may be spent on models, and what was.
+    pub fn budget(&self) -> PathBuf {
+        self.root.join("budget.json")
+    }
+
+    pub(crate) fn budget_lock(&self) -> PathBuf {
+        self.root.join(".budget.lock")
+    }
+
+    /// What holds whatever a model asks.
+    pub fn limits(&self) -> PathBuf {
+        self.root.join("limits.json")
+    }
+
+    /// How much agents have written to each other of late.
+    pub fn traffic(&self) -> PathBuf {
+        self.root.join("traffic.json")
+    }
+
+    pub(crate) fn traffic_lock(&self) -> PathBuf {
+        self.root.join(".traffic.lock")
+    }
+
+    /// The event log.
+    pub fn events(&self) -> PathBuf {
+        self.root.join("events.jsonl")
+    }
+
+    /// A part of the event log that was set aside under `number`.
+    pub fn events_part(&self, number: u64) -> PathBuf {
+        self.root.join(format!("events.{number}.jsonl"))
+    }
+
+    /// The number in the name of such a part.
+    pub(crate) fn events_part_number(file_name: &str) -> Option<u64> {
+        let digits = file_name.strip_prefix("events.")?.strip_suffix(".jsonl")?;
+        number(digits)
+    }
+
+    pub(crate) fn events_lock(&self) -> PathBuf {
+        self.root.join(".events.lock")
+    }
+
+    /// Mail that could not be delivered.
+    pub fn dead_letters(&self) -> PathBuf {
+        self.root.join("dead_letters.jsonl")
+    }
+
+    /// Where things are kept that were in the way.
+    pub fn trash(&self) -> PathBuf {
+        self.root.join("trash")
+    }
+
+    pub(crate) fn dead_letters_lock(&self) -> PathBuf {
+        self.root.join(".dead_letters.lock")
+    }
+}
+
+/// A number as we write it ourselves: `007` is somebody else's name for a file.
+fn number(digits: &str) -> Option<u64> {
+    let number: u64 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_owners_own_segments_are_recognised() {
+        let owner: Recipient = "al".parse().unwrap();
+        assert_eq!(Layout::segment_number(&owner, ".al.17.jsonl"), Some(17));
+        for other in [
+            ".alice.17.jsonl",
+            "al.17.jsonl",
+            ".al.jsonl",
+            ".al.x.jsonl",
+            ".al.007.jsonl",
+            ".al.+7.jsonl",
+            ".al.lock",
+        ] {
+            assert_eq!(Layout::segment_number(&owner, other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Locks between processes: `flock` on a file that is never replaced, with a bounded wait.
+
+use crate::error::{Context, PathError};
+use crate::files;
+use std::cell::Cell;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often a busy lock is tried again at once before the waiting starts to sleep. Locks are
+/// held for microseconds, so most waits end here.
+const SPINS: u32 = 40;
+/// No more of the notes in a lock file is read: a program of ours leaves a few lines at most.
+const MOST_NOTED: u64 = 1 << 20;
+/// The longest sleep between two tries.
+const LONGEST_NAP: Duration = Duration::from_millis(2);
+
+/// A held lock. The kernel frees it when this value is dropped or its process dies.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    file: File,
+    /// How much is noted in the file, if that was looked at.
+    noted: Cell<u64>,
+}
+
+/// When to make sure that the locked file is the one others see.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Restarts {
+    Always,
+    AfterWaiting,
+}
+
+/// Why a lock was not had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds it.
+    #[error(
+        "{} is still locked by another process after {} s; see who with `lslocks`",
+        path.display(), waited.as_secs_f64()
+    )]
+    Busy {
+        /// The lock file.
+        path: PathBuf,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The lock file cannot be used.
+    #[error(transparent)]
+    File(#[from] PathError),
+}
+
+impl FileLock {
+    /// Takes the lock at `path`, waiting at most `wait` for others to give it up.
+    pub(crate) fn acquire(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        Self::take(path, wait, Restarts::Always)
+    }
+
+    /// The same for appending, which is safe without a lock too: whether the file was deleted is
+    /// only looked at after a wait, which spares most senders two system calls.
+    pub(crate) fn acquire_to_append(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        Self::take(path, wait, Restarts::AfterWaiting)
+    }
+
+    fn take(path: &Path, wait: Duration, care: Restarts) -> Result<Self, LockError> {
+        let started = Instant::now();
+        let mut tries = 0;
+        loop {
+            let file = open(path)?;
+            loop {
+                match file.try_lock() {
+                    Ok(()) => break,
+                    Err(TryLockError::WouldBlock) => pause(&mut tries, started, wait, path)?,
+                    Err(TryLockError::Error(error))
+                        if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(TryLockError::Error(error)) => {
+                        return Err(PathError::new("lock", path, error).into());
+                    }
+                }
+            }
+            // Somebody may have deleted the file while we waited: then others lock another one.
+            let is_safe = care == Restarts::AfterWaiting && tries == 0;
+            let held = if is_safe {
+                Some(0)
+            } else {
+                size_at(&file, path)?
+            };
+            if let Some(size) = held {
+                let noted = Cell::new(size);
+                return Ok(Self { file, noted });
+            }
+            pause(&mut tries, started, wait, path)?;
+        }
+    }
+}
+
+/// Notes in the lock file. Only for locks that are not taken to append.
+impl FileLock {
+    /// What is noted. A note that cannot be read is none.
+    pub(crate) fn noted(&self) -> Vec<u8> {
+        let size = usize::try_from(self.noted.get().min(MOST_NOTED)).unwrap_or(0);
+        let mut bytes = vec![0; size];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => bytes,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&self, bytes: &[u8]) -> io::Result<()> {
+        let at = self.noted.get();
+        self.file.write_all_at(bytes, at)?;
+        self.noted.set(at + bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Takes all notes away. One that stays does no harm.
+    pub(crate) fn wipe(&self) {
+        if self.noted.get() > 0 && self.file.set_len(0).is_ok() {
+            self.noted.set(0);
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File, PathError> {
+    let mut options = files::options();
+    options.read(true).write(true).create(true);
+    options.open(path).context("open the lock", path)
+}
+
+/// Whether `path` still names the open `file`.
+pub(crate) fn is_at(file: &File, path: &Path) -> Result<bool, PathError> {
+    Ok(size_at(file, path)?.is_some())
+}
+
+/// The size of the open `file`, if `path` still names it.
+fn size_at(file: &File, path: &Path) -> Result<Option<u64>, PathError> {
+    let held = file.metadata().context("look at", path)?;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) => {
+            let is_same = found.ino() == held.ino() && found.dev() == held.dev();
+            Ok(is_same.then_some(held.len()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(PathError::new("look at", path, error)),
+    }
+}
+
+fn pause(tries: &mut u32, started: Instant, wait: Duration, path: &Path) -> Result<(), LockError> {
+    *tries += 1;
+    if *tries <= SPINS {
+        std::thread::yield_now();
+        return Ok(());
+    }
+    let waited = started.elapsed();
+    if waited >= wait {
+        let path = path.to_path_buf();
+        return Err(LockError::Busy { path, waited });
+    }
+    let nap = Duration::from_micros(50) * (1 << (*tries - SPINS).min(6));
+    std::thread::sleep(nap.min(LONGEST_NAP));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Barrier};
+
+    #[test]
+    fn a_busy_lock_ends_in_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let held = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        let error = FileLock::acquire(&path, Duration::from_millis(20)).unwrap_err();
+        assert!(
+            error.to_string().contains(path.to_str().unwrap()),
+            "{error}"
+        );
+        drop(held);
+        FileLock::acquire(&path, Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_deleted_by_a_person_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let _stale = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        FileLock::acquire(&path, Duration::from_secs(1)).unwrap();
+    }
+
+    #[test]
+    fn whoever_waited_for_a_deleted_lock_file_gets_the_one_that_others_see() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let first = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        let waiting = Arc::new(Barrier::new(2));
+        let thread = std::thread::spawn({
+            let (path, waiting) = (path.clone(), Arc::clone(&waiting));
+            move || {
+                waiting.wait();
+                FileLock::acquire(&path, Duration::from_secs(10)).unwrap()
+            }
+        });
+        waiting.wait();
+        // Long enough that the thread waits for the file that is about to go.
+        assert!(FileLock::acquire(&path, Duration::from_millis(50)).is_err());
+        std::fs::remove_file(&path).unwrap();
+        drop(first);
+        let _second = thread.join().unwrap();
+        assert!(FileLock::acquire(&path, Duration::from_millis(20)).is_err());
+    }
+}

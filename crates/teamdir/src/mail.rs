@@ -1,0 +1,26 @@
+//! Mail: from a sender's call to a record in the recipient's journal.
+//!
+//! In the order in which a message passes through them:
+//!
+//! * `send`: appends one message to one inbox.
+//! * `segment`: an inbox file open for reading, live or set aside.
+//! * `intake`: decides what each line of an inbox is.
+//! * `seen`: recognises a message that was sent twice.
+//! * `mailbox`: receives a batch and commits it to the journal.
+//! * `state`: how far an inbox has been read, as the journal says.
+//! * `unread`: reads unread mail without receiving it.
+//! * `dead_letters`: mail that could not be delivered.
+
+mod dead_letters;
+pub(crate) mod intake;
+pub(crate) mod mailbox;
+pub(crate) mod seen;
+pub(crate) mod segment;
+pub(crate) mod send;
+pub(crate) mod state;
+mod unread;
+
+pub use intake::Received;
+pub use mailbox::{Delivery, Mailbox, ReceiveError, Settled};
+pub use send::{SendError, Sent, new_message_id};
+pub use state::MailState;

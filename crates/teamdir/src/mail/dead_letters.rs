@@ -1,0 +1,92 @@
+//! Mail that could not be delivered.
+
+use crate::error::PathError;
+use crate::files;
+use crate::files::append::{AppendError, Target, append_line};
+use crate::team_dir::TeamDir;
+use protocol::DeadLetter;
+use std::collections::HashSet;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+
+/// How much of the end of the dead letters is searched for one that may be there already.
+const DEAD_LETTER_TAIL: u64 = 256 << 10;
+
+impl TeamDir {
+    /// Puts a line where undelivered mail is kept, unless it is there already.
+    pub fn add_dead_letter(&self, letter: &DeadLetter) -> Result<(), AppendError> {
+        self.bury_all(std::slice::from_ref(letter)).map(|_| ())
+    }
+
+    /// Puts lines where undelivered mail is kept, but for those that are there already. Returns
+    /// the ones that were not.
+    pub(crate) fn bury_all<'a>(
+        &self,
+        letters: &'a [DeadLetter],
+    ) -> Result<Vec<&'a DeadLetter>, AppendError> {
+        if letters.is_empty() {
+            return Ok(Vec::new());
+        }
+        let encode = |letter: &DeadLetter| {
+            let mut line = serde_json::to_vec(letter).expect("text keys and finite numbers encode");
+            line.push(b'\n');
+            line
+        };
+        let lines: Vec<Vec<u8>> = letters.iter().map(encode).collect();
+        let size: u64 = lines.iter().map(|line| line.len() as u64).sum();
+        // An earlier try has left about as much, and others may have written since.
+        let buried = self.last_buried(size + DEAD_LETTER_TAIL)?;
+        let new = letters.iter().zip(&lines);
+        let (new, lines): (Vec<_>, Vec<_>) = new
+            .filter(|(letter, _)| !buried.contains(&letter.id))
+            .unzip();
+        if new.is_empty() {
+            return Ok(new);
+        }
+        append_line(&Target {
+            path: self.layout.dead_letters(),
+            lock: self.layout.dead_letters_lock(),
+            lock_wait: self.options.lock_wait,
+            durability: self.options.durability,
+            limit: None,
+            line: &lines.into_iter().flatten().copied().collect::<Vec<u8>>(),
+        })?;
+        Ok(new)
+    }
+
+    /// Calls `visit` with each dead letter, oldest first. Lines that are none are passed over.
+    pub fn read_dead_letters(&self, mut visit: impl FnMut(DeadLetter)) -> Result<(), PathError> {
+        let path = self.layout.dead_letters();
+        let file = match files::options().read(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(PathError::new("read", &path, error)),
+        };
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line.map_err(|error| PathError::new("read", &path, error))?;
+            if let Ok(letter) = serde_json::from_slice(&line) {
+                visit(letter);
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids of the last dead letters. A reader that died between burying a line
+    /// and recording that it did would bury it twice.
+    fn last_buried(&self, tail: u64) -> Result<HashSet<String>, PathError> {
+        let path = self.layout.dead_letters();
+        let fail = |error| PathError::new("read", &path, error);
+        let mut file = match files::options().read(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashSet::new()),
+            Err(error) => return Err(fail(error)),
+        };
+        let size = file.metadata().map_err(fail)?.len();
+        let from = size.saturating_sub(tail);
+        file.seek(SeekFrom::Start(from)).map_err(fail)?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail).map_err(fail)?;
+        let lines = tail.split(|byte| *byte == b'\n');
+        let letters = lines.filter_map(|line| serde_json::from_slice::<DeadLetter>(line).ok());
+        Ok(letters.map(|letter| letter.id).collect())
+    }
+}

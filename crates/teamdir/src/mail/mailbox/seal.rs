@@ -1,0 +1,288 @@
+//! Before the reader sleeps: setting aside what was read, deleting what is done with, and asking
+//! to be woken.
+
+use super::{Mailbox, ReceiveError};
+use crate::error::{Context, PathError};
+use crate::files::atomic;
+use crate::files::{self, FileId};
+use crate::locks::has_no_writer;
+use crate::locks::{FileLock, LockError};
+use crate::mail::segment::Segment;
+use crate::members::journal::Journal;
+use crate::watch::Watch;
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A live file that has grown this large is set aside even while mail keeps coming.
+const LARGE: u64 = 8 << 20;
+/// From how many files set aside on the next one is held back.
+const MANY: usize = 8;
+/// How many more there may be by the time the first of them is deleted.
+const MANY_SHARE: u32 = 8;
+/// How many files set aside there are at most, but for large ones.
+const TOO_MANY: usize = 128;
+/// How long the lock of the inbox is waited for. Setting aside can wait; a reader cannot.
+const LOCK_WAIT: Duration = Duration::from_millis(250);
+/// How soon something that could not be done is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What to do before sleeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// Another look at the mailbox is needed first: notifications were asked for only now.
+    pub look_again: bool,
+    /// When to come back even if nothing wakes the reader.
+    pub wake_at: Option<Instant>,
+}
+
+impl Mailbox {
+    /// Tidies up and asks for notifications. Call it when [`Mailbox::receive`] finds nothing, and
+    /// sleep only if it says so.
+    pub fn settle(
+        &mut self,
+        journal: &mut Journal,
+        watch: &mut Watch,
+    ) -> Result<Settled, ReceiveError> {
+        let mut wake_at = self.delete_what_is_done(journal, watch)?;
+        match self.seal_due() {
+            Some(due) if due > Instant::now() => wake_at = earliest(wake_at, due),
+            Some(_) if self.is_read_to_its_end() && !self.seal(journal, watch)? => {
+                wake_at = earliest(wake_at, Instant::now() + RETRY);
+            }
+            Some(_) | None => {}
+        }
+        // The agent's own records make the journal grow too. One that fails is tried again.
+        let _ = journal.checkpoint_if_due(&self.state);
+        let look_again = self.arm(journal, watch)?;
+        if self.live.is_none() {
+            // There is nothing that could wake us.
+            wake_at = earliest(wake_at, Instant::now() + RETRY);
+        }
+        Ok(Settled {
+            look_again,
+            wake_at,
+        })
+    }
+
+    /// When the live file should be set aside: some time after it was read. Under steady mail the
+    /// files set aside would pile up for as long as they are kept, so they are spaced out.
+    fn seal_due(&self) -> Option<Instant> {
+        self.live.as_ref().filter(|live| live.end > 0)?;
+        // Each costs a descriptor, and where leases do not work none is ever deleted.
+        if self.aside.len() >= TOO_MANY {
+            return None;
+        }
+        let due = self.last_mail + self.team.options.seal_after;
+        let newest = self
+            .aside
+            .values()
+            .filter_map(|aside| aside.set_aside)
+            .max();
+        match newest {
+            Some(newest) if self.aside.len() >= MANY => {
+                Some(due.max(newest + self.team.options.segment_grace / MANY_SHARE))
+            }
+            _ => Some(due),
+        }
+    }
+
+    fn is_read_to_its_end(&self) -> bool {
+        let read = |live: &Segment| live.size().is_ok_and(|size| size == live.end);
+        self.live.as_ref().is_some_and(read)
+    }
+
+    /// Sets a large live file aside between two batches. Small ones wait for [`Self::settle`].
+    /// Only a full batch makes it worth looking at the size.
+    pub fn seal_if_large(
+        &mut self,
+        journal: &mut Journal,
+        watch: &mut Watch,
+    ) -> Result<(), ReceiveError> {
+        let large = |live: &Segment| {
+            live.end >= LARGE || live.may_be_large && live.size().is_ok_and(|size| size >= LARGE)
+        };
+        if self.live.as_ref().is_some_and(large) {
+            self.seal(journal, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the live file aside now if all of it was read. The next process finds the rest done.
+    pub(crate) fn set_aside_what_was_read(
+        &mut self,
+        journal: &mut Journal,
+        watch: &mut Watch,
+    ) -> Result<(), ReceiveError> {
+        if self.seal_due().is_some() && self.is_read_to_its_end() {
+            self.seal(journal, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the live file aside. Returns `false` if that must wait.
+    fn seal(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
+        let Some(mut live) = self.live.take() else {
+            return Ok(true);
+        };
+        let aside = self.team.layout.segment(&self.owner, live.number);
+        match self.rename_under_lock(&live, &aside, watch) {
+            Ok(true) => {}
+            other => {
+                self.live = Some(live);
+                return other;
+            }
+        }
+        live.set_aside = Some(Instant::now());
+        let number = live.number;
+        self.aside.insert(number, live);
+        // Whatever came between the last look and the rename is read before the new file.
+        self.looked_aside = None;
+        self.record_seal(number, journal)?;
+        Ok(true)
+    }
+
+    fn rename_under_lock(
+        &mut self,
+        live: &Segment,
+        aside: &Path,
+        watch: &mut Watch,
+    ) -> Result<bool, ReceiveError> {
+        let lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT);
+        let Ok(_lock) = lock else {
+            return Ok(false);
+        };
+        let path = self.inbox.as_path();
+        let size = live.size().context("look at the inbox", path)?;
+        let same = std::fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == live.id);
+        // Somebody is in the middle of a line: its second half would go into another file.
+        if !same || !files::append::ends_with_newline(&live.file, size).context("read", path)? {
+            return Ok(false);
+        }
+        // Our own rename must not wake us.
+        watch.forget(path);
+        self.armed = None;
+        rename_to_free_name(path, aside).context("set aside the inbox", path)?;
+        // An empty inbox is kinder to people than none, and there is something to watch. If it
+        // cannot be created now, the next sender does.
+        drop(files::options().write(true).create_new(true).open(path));
+        // Under the lock, so that senders find a file that lasts; and before the record that says
+        // the number is used up.
+        atomic::sync_parent(path, self.team.options.durability)?;
+        Ok(true)
+    }
+
+    /// Deletes files that were set aside and are done with. Returns when to try the others.
+    fn delete_what_is_done(
+        &mut self,
+        journal: &mut Journal,
+        watch: &mut Watch,
+    ) -> Result<Option<Instant>, ReceiveError> {
+        let grace = self.team.options.segment_grace;
+        let mut next = None;
+        let numbers: Vec<u64> = self.aside.keys().copied().collect();
+        for number in numbers {
+            let Some(segment) = self.aside.get(&number) else {
+                continue;
+            };
+            let due = segment.set_aside.map_or_else(Instant::now, |at| at + grace);
+            if due > Instant::now() {
+                next = earliest(next, due);
+                continue;
+            }
+            let path = self.team.layout.segment(&self.owner, number);
+            // First nobody may be able to write any more, then the size is final.
+            let done = has_no_writer(&segment.file)
+                && segment.size().context("look at", &path)? == segment.end;
+            if !done {
+                next = earliest(next, Instant::now() + grace.max(RETRY));
+                continue;
+            }
+            watch.forget(&path);
+            if segment.has_name {
+                // Without a record, and after a power cut without a synced one, the number of a file
+                // that is gone would be given to another.
+                self.record_owed_seal(journal)?;
+                if let Err(error) = journal.sync() {
+                    // After a failed sync only writing the record again makes it safe.
+                    self.recorded_seal = 0;
+                    return Err(error.into());
+                }
+                delete(&path)?;
+                // A file that came back after its position was forgotten would be read again.
+                atomic::sync_parent(&path, self.team.options.durability)?;
+            }
+            self.aside.remove(&number);
+            self.state.forget(number);
+        }
+        Ok(next)
+    }
+
+    /// Creates the inbox, in the way senders do.
+    fn create_empty(&self) -> Result<(), ReceiveError> {
+        let path = self.inbox.as_path();
+        let _lock = match FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT) {
+            // Whoever holds it may be about to create the inbox.
+            Err(LockError::Busy { .. }) => return Ok(()),
+            lock => lock?,
+        };
+        match files::options().write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => {
+                result.context("create the inbox", path)?;
+                Ok(atomic::sync_parent(path, self.team.options.durability)?)
+            }
+        }
+    }
+
+    /// Asks for notifications about the live file and those set aside. Returns whether anything
+    /// was asked for that was not before: then another look is needed.
+    fn arm(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
+        // Whoever only asks whether there is mail does not notice that the file is another one.
+        self.follow_the_name(journal)?;
+        if self.live.is_none() {
+            self.create_empty()?;
+            self.follow_the_name(journal)?;
+        }
+        let mut changed = false;
+        let live = self.live.as_ref().map(|live| live.id);
+        if live != self.armed {
+            watch.forget(&self.inbox);
+            watch.ask(&self.inbox);
+            self.armed = live;
+            changed = true;
+        }
+        for (number, segment) in &mut self.aside {
+            if segment.has_name && !segment.asked {
+                watch.ask(&self.team.layout.segment(&self.owner, *number));
+                segment.asked = true;
+                changed = true;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+fn earliest(known: Option<Instant>, other: Instant) -> Option<Instant> {
+    Some(known.map_or(other, |known| known.min(other)))
+}
+
+/// Renames, and never replaces: a file of that name would be mail.
+fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot do this in one step.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !to.exists() => {
+            std::fs::rename(from, to)
+        }
+        result => Ok(result?),
+    }
+}
+
+fn delete(path: &Path) -> Result<(), PathError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result.context("delete", path),
+    }
+}

@@ -1,0 +1,272 @@
+//! The journal of a member: appended by its one process, torn tails cut, recovered from its end.
+//!
+//! Appending a record is the only commit point there is: mail counts as delivered when the
+//! record that holds it is in the journal, and the same record says how far the inbox was read.
+
+use crate::Durability;
+use crate::error::{Context, PathError};
+use crate::files::{self, sync_dir};
+use crate::mail::state::MailState;
+use crate::members::lock::MemberGuard;
+use crate::team_dir::TeamDir;
+use protocol::{JournalLine, JournalRecord, OpenRecord};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// How far the journal grows at least before the state of the mail is written into it again. A
+/// restart reads about this much, however long the journal is.
+const CHECKPOINT_EVERY: u64 = 256 << 10;
+/// How many times its own size the journal grows before the next checkpoint, so that checkpoints
+/// stay a small part of it.
+const CHECKPOINT_SHARE: u64 = 8;
+/// How much of the end is read first when looking for the last checkpoint.
+const FIRST_LOOK: u64 = 512 << 10;
+/// How every line that holds a checkpoint begins.
+const CHECKPOINT: &[u8] = br#"{"kind":"checkpoint""#;
+
+/// The journal of the member this process is.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    durability: Durability,
+    /// Everything before this byte is committed.
+    end: u64,
+    /// Where the next checkpoint is due.
+    next_checkpoint: u64,
+    /// Whether bytes behind `end` may be left over from a failed append.
+    dirty: bool,
+}
+
+/// What the end of a journal says about the member's mail.
+pub(crate) struct Recovered {
+    pub(crate) state: MailState,
+    pub(crate) end: u64,
+    /// Where the last checkpoint begins, and where it ends.
+    checkpoint: (u64, u64),
+}
+
+impl Journal {
+    /// Opens the journal of the member this process is, and cuts off what a killed predecessor
+    /// left unfinished.
+    pub fn open(team: &TeamDir, guard: &MemberGuard) -> Result<(Self, MailState), PathError> {
+        let path = team.layout.transcript(guard.owner());
+        let is_new = !path.exists();
+        let mut options = files::options();
+        options.read(true).append(true).create(true);
+        let file = options.open(&path).context("open the journal", &path)?;
+        let recovered = recover(&file).context("read the journal", &path)?;
+        let mut journal = Self {
+            file,
+            durability: team.options.durability,
+            end: recovered.end,
+            next_checkpoint: next_checkpoint(recovered.checkpoint),
+            dirty: true,
+            path,
+        };
+        if is_new && journal.durability == Durability::PowerCut {
+            sync_dir(&team.layout.member_dir(guard.owner()))?;
+            sync_dir(&team.layout.members_dir())?;
+        }
+        journal.append_unsynced(&JournalRecord::Open(OpenRecord {
+            member: guard.owner().clone(),
+            incarnation: guard.incarnation(),
+            time: crate::clock::now(),
+        }))?;
+        Ok((journal, recovered.state))
+    }
+
+    /// Appends a record of any kind: an object with a `kind` of its own, on one line.
+    ///
+    /// When this returns `Ok` the record is committed; otherwise the journal is as it was.
+    pub fn append(&mut self, record: &impl serde::Serialize) -> Result<(), PathError> {
+        let before = self.end;
+        self.append_unsynced(record)?;
+        if self.durability == Durability::PowerCut
+            && let Err(error) = self.file.sync_data()
+        {
+            // After a failed sync the system may take the lost bytes for safe. Only writing
+            // them again helps, so the record is taken back.
+            self.end = before;
+            self.dirty = true;
+            return Err(PathError::new("sync the journal", &self.path, error));
+        }
+        Ok(())
+    }
+
+    /// Appends a record that may be lost in a power cut, together with all that follow it.
+    pub fn append_unsynced(&mut self, record: &impl serde::Serialize) -> Result<(), PathError> {
+        let mut line = serde_json::to_vec(record)
+            .map_err(io::Error::from)
+            .context("encode a record for", &self.path)?;
+        line.push(b'\n');
+        self.clean().context("mend the journal", &self.path)?;
+        // One writer and no readers that act on it: what a failed write leaves may be cut off.
+        self.dirty = true;
+        let written = self.file.write_all(&line);
+        written.context("append to the journal", &self.path)?;
+        self.dirty = false;
+        self.end += line.len() as u64;
+        Ok(())
+    }
+
+    /// Makes everything appended so far survive a power cut.
+    pub(crate) fn sync(&self) -> Result<(), PathError> {
+        if self.durability == Durability::PowerCut {
+            let synced = self.file.sync_data();
+            synced.context("sync the journal", &self.path)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the state of the mail into the journal when it has grown enough.
+    pub(crate) fn checkpoint_if_due(&mut self, state: &MailState) -> Result<(), PathError> {
+        if self.end < self.next_checkpoint {
+            return Ok(());
+        }
+        let start = self.end;
+        self.append_unsynced(&JournalRecord::Checkpoint(state.to_checkpoint()))?;
+        self.next_checkpoint = next_checkpoint((start, self.end));
+        Ok(())
+    }
+
+    fn clean(&mut self) -> io::Result<()> {
+        if self.dirty && self.file.metadata()?.len() != self.end {
+            self.file.set_len(self.end)?;
+        }
+        Ok(())
+    }
+}
+
+impl TeamDir {
+    /// Calls `visit` with each line of a member's journal, oldest first.
+    pub fn read_journal(
+        &self,
+        owner: &protocol::Recipient,
+        mut visit: impl FnMut(&[u8], JournalLine),
+    ) -> Result<(), PathError> {
+        let path = self.layout.transcript(owner);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            result => result.context("read the journal", &path)?,
+        };
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line);
+            // A last line without its newline is not a record yet.
+            if read.context("read the journal", &path)? == 0 || line.pop() != Some(b'\n') {
+                return Ok(());
+            }
+            visit(&line, JournalLine::decode(&line));
+        }
+    }
+
+    /// What a member's journal says about its mail, without being that member.
+    pub(crate) fn recover_mail_state(
+        &self,
+        owner: &protocol::Recipient,
+    ) -> Result<MailState, PathError> {
+        let path = self.layout.transcript(owner);
+        match File::open(&path) {
+            Ok(file) => Ok(recover(&file).context("read the journal", &path)?.state),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(MailState::default()),
+            Err(error) => Err(PathError::new("read the journal", &path, error)),
+        }
+    }
+}
+
+/// Reads the journal backwards to its last checkpoint, and applies what follows it.
+fn recover(file: &File) -> io::Result<Recovered> {
+    let end = committed_end(file)?;
+    let mut look = FIRST_LOOK;
+    loop {
+        let from = end.saturating_sub(look);
+        let tail = read_range(file, from, end)?;
+        let start = last_checkpoint(&tail, from == 0);
+        if let Some(start) = start.or((from == 0).then_some(0)) {
+            let mut state = MailState::default();
+            let records = tail.get(start..).unwrap_or_default();
+            for line in records.split(|byte| *byte == b'\n') {
+                if let JournalLine::Known(record) = JournalLine::decode(line) {
+                    state.apply(&record);
+                }
+            }
+            let first = records.iter().position(|byte| *byte == b'\n');
+            let start = from + start as u64;
+            let checkpoint = (start, start + first.map_or(0, |at| at as u64));
+            return Ok(Recovered {
+                state,
+                end,
+                checkpoint,
+            });
+        }
+        look *= 4;
+    }
+}
+
+fn next_checkpoint((start, end): (u64, u64)) -> u64 {
+    start + CHECKPOINT_EVERY.max(CHECKPOINT_SHARE * (end - start))
+}
+
+/// Where the last line that holds a checkpoint begins. Only whole lines count: the first line of
+/// a look into the middle of the file may be a part of one.
+fn last_checkpoint(tail: &[u8], from_start: bool) -> Option<usize> {
+    let mut line_end = tail.len();
+    while line_end > 0 {
+        let before = tail.get(..line_end - 1).unwrap_or_default();
+        let line_start = before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map(|at| at + 1);
+        let (start, whole) = match line_start {
+            Some(start) => (start, true),
+            None => (0, from_start),
+        };
+        let line = tail.get(start..line_end)?;
+        // One that was torn, and closed with a newline, is none.
+        let is_checkpoint = || {
+            let record = JournalLine::decode(line);
+            matches!(record, JournalLine::Known(JournalRecord::Checkpoint(_)))
+        };
+        if whole && line.starts_with(CHECKPOINT) && is_checkpoint() {
+            return Some(start);
+        }
+        line_end = start;
+    }
+    None
+}
+
+/// The end of the last whole line.
+fn committed_end(file: &File) -> io::Result<u64> {
+    let mut end = file.metadata()?.len();
+    while end > 0 {
+        let from = end.saturating_sub(1 << 16);
+        let chunk = read_range(file, from, end)?;
+        if let Some(at) = chunk.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(from + at as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(0)
+}
+
+fn read_range(file: &File, from: u64, end: u64) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(end - from).map_err(io::Error::other)?;
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, from)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+impl Journal {
+    /// As on a full disk: every append fails until it is mended again.
+    pub(crate) fn set_broken(&mut self, broken: bool) {
+        let mut options = files::options();
+        options.read(true).append(!broken);
+        self.file = options.open(&self.path).unwrap();
+    }
+}

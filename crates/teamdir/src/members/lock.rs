@@ -1,0 +1,251 @@
+//! The member lock: who is alive, and that no member runs twice.
+//!
+//! A process holds `members/<name>/lock` for its life. The kernel frees it the moment the
+//! process is gone, whatever killed it, so the lock is the only witness of life. The text in the
+//! file is for people, and for finding the process to signal.
+
+use crate::error::{Context, PathError};
+use crate::files::{self, create_dir};
+use crate::locks::{FileLock, LockError, is_at};
+use crate::members::live_file::{self, LiveFile};
+use crate::roster::RosterError;
+use crate::team_dir::TeamDir;
+use protocol::{AgentName, Holder, Incarnation, LiveState, MemberStatus, Recipient};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a taken lock is tried again: whoever looks whether a member lives takes the lock for
+/// a moment too.
+const PROBE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// The right to act as a member: exactly one process has it. Dropping it gives it up.
+#[derive(Debug)]
+pub struct MemberGuard {
+    owner: Recipient,
+    incarnation: Incarnation,
+    _lock: File,
+    live: Mutex<LiveFile>,
+}
+
+/// The right to start, end or reap a member's process. Dropping it gives it up.
+#[derive(Debug)]
+pub struct StartLock {
+    _lock: FileLock,
+}
+
+/// Whether a member lives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Liveness {
+    /// A process holds the member's lock.
+    Alive(Option<Holder>),
+    /// No process does. The text of the last holder may remain.
+    Gone(Option<Holder>),
+}
+
+/// Why a process did not become the member.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The roster does not have the member.
+    #[error("there is no member called {0} in the roster")]
+    NotAMember(AgentName),
+    /// Another process is the member.
+    #[error("{owner} already runs{}", holder_words(holder))]
+    Held {
+        /// The member.
+        owner: Recipient,
+        /// The process that is it.
+        holder: Option<Box<Holder>>,
+    },
+    /// The lock could not be used.
+    #[error(transparent)]
+    File(#[from] PathError),
+    /// The roster could not be read or changed.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+}
+
+fn holder_words(holder: &Option<Box<Holder>>) -> String {
+    holder
+        .as_ref()
+        .map(|holder| format!(" as process {} on {}", holder.pid, holder.host))
+        .unwrap_or_default()
+}
+
+impl MemberGuard {
+    /// Who this process is.
+    pub const fn owner(&self) -> &Recipient {
+        &self.owner
+    }
+
+    /// Which life of the member this is.
+    pub const fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+}
+
+impl TeamDir {
+    /// Makes this process the member `owner`, in its next incarnation.
+    pub fn join(&self, owner: &Recipient) -> Result<MemberGuard, JoinError> {
+        let owner = self.roster_spelling(owner)?;
+        create_dir(&self.layout.member_dir(&owner))?;
+        let path = self.layout.member_lock(&owner);
+        let mut lock = self.hold(&owner, &path)?;
+        let incarnation = self.next_incarnation(&owner)?;
+        let holder = MemberGuard::describe_self(incarnation);
+        write_holder(&mut lock, &holder).context("write", &path)?;
+        Ok(MemberGuard {
+            owner,
+            incarnation,
+            _lock: lock,
+            live: Mutex::default(),
+        })
+    }
+
+    /// Takes the place of a member whose process is gone, for as long as the guard lives, without
+    /// beginning a new life of it. Nobody can start the member meanwhile.
+    pub fn lock_dead_member(&self, owner: &Recipient) -> Result<MemberGuard, JoinError> {
+        let owner = self.roster_spelling(owner)?;
+        create_dir(&self.layout.member_dir(&owner))?;
+        let lock = self.hold(&owner, &self.layout.member_lock(&owner))?;
+        let roster = self.roster()?;
+        let incarnation = match &owner {
+            Recipient::Lead => roster.lead_incarnation,
+            Recipient::Member(name) => roster
+                .member(name)
+                .map(|member| member.incarnation)
+                .unwrap_or_default(),
+        };
+        Ok(MemberGuard {
+            owner,
+            incarnation,
+            _lock: lock,
+            live: Mutex::default(),
+        })
+    }
+
+    /// Takes the lock for starting, ending or reaping a member's process, waiting at most `wait`
+    /// for whoever has it.
+    pub fn lock_start(&self, name: &AgentName, wait: Duration) -> Result<StartLock, LockError> {
+        let lock = FileLock::acquire(&self.layout.start_lock(name), wait)?;
+        Ok(StartLock { _lock: lock })
+    }
+
+    /// Whether a member lives, by its lock.
+    pub fn liveness(&self, owner: &Recipient) -> Result<Liveness, PathError> {
+        let path = self.layout.member_lock(owner);
+        let mut file = match files::options().read(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Liveness::Gone(None));
+            }
+            Err(error) => return Err(PathError::new("open the lock", &path, error)),
+        };
+        let alive = match file.try_lock_shared() {
+            Ok(()) => {
+                // At once: whoever becomes the member now must not wait while we read.
+                file.unlock().context("unlock", &path)?;
+                false
+            }
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(error)) => return Err(PathError::new("lock", &path, error)),
+        };
+        let holder = read_holder(&mut file);
+        Ok(if alive {
+            Liveness::Alive(holder)
+        } else {
+            Liveness::Gone(holder)
+        })
+    }
+
+    /// Says what this member is doing now. Not synced: it means nothing after a power cut.
+    pub fn write_live_state(
+        &self,
+        guard: &MemberGuard,
+        state: &LiveState,
+    ) -> Result<(), PathError> {
+        let path = self.layout.live_state(&guard.owner);
+        let bytes = serde_json::to_vec(state).expect("text keys and finite numbers encode");
+        let mut live = guard.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.show(&path, &bytes)
+    }
+
+    /// What a member last said it is doing. A file that does not parse says nothing.
+    pub fn live_state(&self, owner: &Recipient) -> Result<Option<LiveState>, PathError> {
+        let path = self.layout.live_state(owner);
+        let bytes = live_file::read(&path).context("read", &path)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    fn roster_spelling(&self, owner: &Recipient) -> Result<Recipient, JoinError> {
+        let Recipient::Member(name) = owner else {
+            return Ok(Recipient::Lead);
+        };
+        let roster = self.roster()?;
+        let member = roster.member(name);
+        member
+            .map(|member| Recipient::Member(member.name.clone()))
+            .ok_or_else(|| JoinError::NotAMember(name.clone()))
+    }
+
+    fn hold(&self, owner: &Recipient, path: &Path) -> Result<File, JoinError> {
+        let started = Instant::now();
+        loop {
+            let mut options = files::options();
+            options.read(true).write(true).create(true);
+            let mut lock = options.open(path).context("open the lock", path)?;
+            match lock.try_lock() {
+                Ok(()) if is_at(&lock, path)? => return Ok(lock),
+                // Deleted under our hands: the next one is another file.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if started.elapsed() > PROBE_PATIENCE => {
+                    let holder = read_holder(&mut lock).map(Box::new);
+                    let owner = owner.clone();
+                    return Err(JoinError::Held { owner, holder });
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(100)),
+                Err(TryLockError::Error(error)) => {
+                    return Err(PathError::new("lock", path, error).into());
+                }
+            }
+        }
+    }
+
+    /// Counts the new life in the roster.
+    fn next_incarnation(&self, owner: &Recipient) -> Result<Incarnation, JoinError> {
+        self.update_roster(|roster| {
+            let incarnation = match owner {
+                Recipient::Lead => &mut roster.lead_incarnation,
+                Recipient::Member(name) => match roster.member_mut(name) {
+                    Some(member) => {
+                        // In the same step, or a life that is killed right away would pass for one
+                        // that ended in good order.
+                        if member.status == MemberStatus::Shutdown {
+                            member.status = MemberStatus::Working;
+                        }
+                        &mut member.incarnation
+                    }
+                    None => return Err(JoinError::NotAMember(name.clone())),
+                },
+            };
+            *incarnation = incarnation.next();
+            Ok(*incarnation)
+        })
+    }
+}
+
+/// Writes the text of a lock file. Only the holder of the lock does.
+fn write_holder(lock: &mut File, holder: &Holder) -> io::Result<()> {
+    let mut text = serde_json::to_vec(holder).map_err(io::Error::from)?;
+    text.push(b'\n');
+    lock.set_len(0)?;
+    lock.write_all(&text)
+}
+
+fn read_holder(lock: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}

@@ -1,0 +1,150 @@
+//! Lines that were begun and never ended: what a killed writer left at the end of a file that many
+//! append to, or a person who forgot the newline. The next line that is appended closes it; until
+//! then nobody reads it.
+
+use crate::error::{Context, PathError};
+use crate::files;
+use crate::files::append::{AppendError, close_tail, ends_with_newline};
+use crate::locks::has_no_writer;
+use crate::repair::stale_files::age;
+use crate::team_dir::TeamDir;
+use protocol::Recipient;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the system does not tell whether somebody writes, nobody does who has been silent so long.
+const SILENT_FOR: Duration = Duration::from_secs(60);
+
+/// A file that ends in the middle of a line, with nobody there to end it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedLine {
+    /// The file.
+    pub path: PathBuf,
+    /// Which of the files it is.
+    pub place: LogFile,
+}
+
+/// A file that many append to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogFile {
+    /// An inbox.
+    Inbox(Recipient),
+    /// The event log.
+    Events,
+    /// The dead letters.
+    DeadLetters,
+}
+
+impl TeamDir {
+    /// The files that end in the middle of a line.
+    pub fn unfinished_lines(&self) -> Result<Vec<UnfinishedLine>, PathError> {
+        let mut places = vec![LogFile::Events, LogFile::DeadLetters];
+        places.extend(self.inboxes()?.into_iter().map(LogFile::Inbox));
+        let mut found = Vec::new();
+        for place in places {
+            let path = self.path_of(&place);
+            if is_open(&path)? {
+                found.push(UnfinishedLine { path, place });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Ends the line, so that it is read. Returns whether it still had to be.
+    pub fn finish_line(&self, line: &UnfinishedLine) -> Result<bool, AppendError> {
+        let lock = match &line.place {
+            LogFile::Inbox(owner) => self.layout.inbox_lock(owner),
+            LogFile::Events => self.layout.events_lock(),
+            LogFile::DeadLetters => self.layout.dead_letters_lock(),
+        };
+        close_tail(&self.path_of(&line.place), &lock, self.options.lock_wait)
+    }
+
+    fn path_of(&self, place: &LogFile) -> PathBuf {
+        match place {
+            LogFile::Inbox(owner) => self.layout.inbox(owner),
+            LogFile::Events => self.layout.events(),
+            LogFile::DeadLetters => self.layout.dead_letters(),
+        }
+    }
+
+    /// Everybody who has an inbox file.
+    fn inboxes(&self) -> Result<Vec<Recipient>, PathError> {
+        let folder = self.layout.inbox_dir();
+        let mut owners: Vec<Recipient> = Vec::new();
+        for entry in std::fs::read_dir(&folder).context("list", &folder)? {
+            let name = entry.context("list", &folder)?.file_name();
+            let name = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
+            owners.extend(name.and_then(|name| name.parse::<Recipient>().ok()));
+        }
+        owners.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        Ok(owners)
+    }
+}
+
+fn is_open(path: &Path) -> Result<bool, PathError> {
+    let file = match files::options().read(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened.context("open", path)?,
+    };
+    let metadata = file.metadata().context("look at", path)?;
+    if metadata.len() == 0 || ends_with_newline(&file, metadata.len()).context("read", path)? {
+        return Ok(false);
+    }
+    // Somebody may be in the middle of it.
+    Ok(has_no_writer(&file) || age(&metadata) >= SILENT_FOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use protocol::EventKind;
+    use std::io::Write;
+
+    #[test]
+    fn a_line_without_an_end_is_found_and_closed_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let team = TeamDir::create(dir.path(), "t", Options::default()).unwrap();
+        assert_eq!(team.unfinished_lines().unwrap(), []);
+        let inbox = team.layout().inbox(&Recipient::Lead);
+        let mut options = std::fs::File::options();
+        let mut writer = options.create(true).append(true).open(&inbox).unwrap();
+        writer.write_all(b"{\"content\":\"no end\"}").unwrap();
+        // Its writer may still be in the middle of it.
+        assert_eq!(team.unfinished_lines().unwrap(), []);
+        drop(writer);
+        let found = team.unfinished_lines().unwrap();
+        let place = LogFile::Inbox(Recipient::Lead);
+        assert_eq!(
+            found.iter().map(|line| &line.place).collect::<Vec<_>>(),
+            [&place]
+        );
+        let line = found.first().unwrap();
+        assert!(team.finish_line(line).unwrap());
+        assert!(!team.finish_line(line).unwrap());
+        assert_eq!(team.unfinished_lines().unwrap(), []);
+        let count = team.unread_mail(&Recipient::Lead, |_, _| {}).unwrap();
+        assert_eq!(count, 1);
+    }
+
+    #[test]
+    fn the_logs_are_looked_at_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let team = TeamDir::create(dir.path(), "t", Options::default()).unwrap();
+        std::fs::write(team.layout().events(), "{\"time\":1,\"ev").unwrap();
+        std::fs::write(team.layout().dead_letters(), "{").unwrap();
+        assert_eq!(team.unfinished_lines().unwrap().len(), 2);
+        team.log_event(EventKind::Polling {
+            member: Recipient::Lead,
+            reason: String::new(),
+        })
+        .unwrap();
+        let found = team.unfinished_lines().unwrap();
+        assert_eq!(
+            found.first().map(|line| &line.place),
+            Some(&LogFile::DeadLetters)
+        );
+    }
+}
