@@ -8,6 +8,7 @@ use crate::runtime::MemberRuntime;
 use agent::{Event, Host, Log, LogError, Message, Prompt, Record, Sources};
 use llm::{ToolUse, Turn, Usage, WaitReason};
 use protocol::{EventKind, Phase, Recipient, WaitingFor};
+use rules::ToolEffect;
 use std::time::{Duration, Instant};
 use tools::Effect;
 
@@ -132,13 +133,18 @@ impl<H: Hooks> Host for RuntimeHost<H> {
         prompt
     }
 
-    fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> Result<(), String> {
+    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<(), String> {
         let Recipient::Member(name) = self.runtime.owner() else {
             return Ok(());
         };
+        let effect = match effect {
+            Some(Effect::Mutate) => ToolEffect::Mutating,
+            // Without an effect there is no such tool, and the registry says so.
+            Some(Effect::Read | Effect::State) | None => ToolEffect::Harmless,
+        };
         let plan = self.runtime.plan();
         let gate = gate(self.runtime.team(), name, plan.as_ref());
-        let allowed = gate.may_run(&tool_use.name);
+        let allowed = gate.may_run(&tool_use.name, effect);
         allowed.map_err(|refusal| refusal.to_string())
     }
 

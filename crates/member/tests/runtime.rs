@@ -62,6 +62,25 @@ impl Tool for ReadInbox {
     }
 }
 
+/// A tool that changes things, of which no list knows.
+struct Paint;
+
+impl Tool for Paint {
+    const NAME: &'static str = "paint";
+    const DESCRIPTION: &'static str = "Paints a wall.";
+    const EFFECT: tools::Effect = tools::Effect::Mutate;
+    type Args = BTreeMap<String, String>;
+
+    async fn call(
+        &self,
+        _: BTreeMap<String, String>,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        std::fs::write(context.workspace.root().join("wall"), "blue").unwrap();
+        Ok(ToolOutput::ok("painted"))
+    }
+}
+
 struct Plain;
 
 impl Hooks for Plain {
@@ -96,6 +115,7 @@ impl Session {
         };
         let mut registry = Registry::default();
         registry.add(ReadInbox(runtime.clone())).unwrap();
+        registry.add(Paint).unwrap();
         let workspace = Workspace::open(temp.workspace(), []).unwrap();
         let output = OutputFolder::new(temp.team().layout().member_outputs(&alice()));
         let agent = Agent::new(
@@ -354,4 +374,40 @@ fn what_several_records_of_a_killed_life_did_not_tell_the_next_one_tells_once() 
         drop(MemberRuntime::open(team, &alice(), false).unwrap());
         assert_eq!(deliveries(team), 3);
     }
+}
+
+#[tokio::test]
+async fn a_tool_waits_for_the_plan_because_it_says_that_it_changes_things() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    temp.team()
+        .update_roster(|roster| {
+            for member in &mut roster.members {
+                member.require_plan = Some(true);
+            }
+            Ok::<_, teamdir::RosterError>(())
+        })
+        .unwrap();
+    let script = r#"{"alice":[{"calls":[{"name":"paint"}]},{"say":"no"},{"calls":[{"name":"paint"}]},{"say":"yes"}]}"#;
+    let mut session = Session::begin(&temp, script);
+    let wall = temp.workspace().join("wall");
+    tell(temp.team(), "paint the wall");
+    session.turn().await;
+    assert!(!wall.exists());
+    let refused = session.asked().pop().unwrap();
+    assert!(
+        refused.contains("paint was not run: you need an approved plan"),
+        "{refused}"
+    );
+
+    let name = protocol::AgentName::new("alice").unwrap();
+    let request = team::submit_plan(temp.team(), &name, session.runtime.incarnation(), "Paint.");
+    let request = request.unwrap();
+    let plan = member::OwnPlan {
+        request_id: request.id.clone(),
+        plan_hash: rules::plan_hash("Paint."),
+    };
+    session.runtime.keep_plan(plan).unwrap();
+    team::decide_plan(temp.team(), &team::Actor::user(), &request.id, true, "").unwrap();
+    session.turn().await;
+    assert!(wall.exists(), "{:?}", session.asked());
 }

@@ -40,9 +40,7 @@ pub use board::{
 };
 pub use delivery::{Delivery, Recovered, judge};
 pub use member::{Facts, MemberState, member_state};
-pub use plan::{
-    DecideRefusal, Decision, GateRefusal, MUTATING_TOOLS, PlanGate, RebuildFrom, plan_hash,
-};
+pub use plan::{GateRefusal, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash};
 pub use request::{
     Addressee, Author, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal,
     OpenShutdownRefusal, Opening, Response, Verdict, WhyIgnored, abandoned, answer, due, expire,

@@ -85,3 +85,6 @@ pub fn lead_tools(
     add_task_tools(&mut registry, context)?;
     Ok(registry)
 }
+
+#[cfg(test)]
+mod tests;

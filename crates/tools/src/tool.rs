@@ -9,6 +9,24 @@ use crate::context::ToolContext;
 
 /// Something a model may ask to have done. The arguments are parsed, and errors and panics turned
 /// into text, by the [`Registry`](crate::Registry).
+///
+/// Every tool declares its [`Effect`]. There is no default, so a tool without one does not compile:
+///
+/// ```compile_fail,E0046
+/// use tools::{Tool, ToolContext, ToolError, ToolOutput};
+///
+/// struct Paint;
+///
+/// impl Tool for Paint {
+///     const NAME: &'static str = "paint";
+///     const DESCRIPTION: &'static str = "Paints a wall.";
+///     type Args = std::collections::BTreeMap<String, String>;
+///
+///     async fn call(&self, _: Self::Args, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+///         Ok(ToolOutput::ok("painted"))
+///     }
+/// }
+/// ```
 pub trait Tool: Send + Sync + 'static {
     /// The name under which the model calls it.
     const NAME: &'static str;

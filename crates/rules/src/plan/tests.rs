@@ -1,8 +1,8 @@
 //! The plan gate, rule by rule.
 
 use super::*;
-use crate::request::{Opening, open_plan};
-use protocol::{Answer, Timestamp};
+use crate::request::{ExpireReason, Opening, expire, open_plan};
+use protocol::{AgentName, Answer, Incarnation, Recipient, Timestamp};
 
 fn id(text: &str) -> RequestId {
     RequestId::new(text).unwrap()
@@ -12,37 +12,50 @@ fn alice() -> AgentName {
     AgentName::new("alice").unwrap()
 }
 
-/// A plan of alice, made in `incarnation` at second `at`.
-fn request(name: &str, incarnation: u64, at: i64) -> Request {
+/// A pending plan of alice.
+fn request(name: &str, plan: &str) -> Request {
     let opening = Opening {
         id: id(name),
         from: alice().into(),
-        from_incarnation: Some(Incarnation(incarnation)),
+        from_incarnation: Some(Incarnation(1)),
         to: Recipient::Lead,
         to_incarnation: None,
-        now: Timestamp::from_secs(at),
+        now: Timestamp::from_secs(10),
     };
-    open_plan(opening, None, &format!("plan {name}")).unwrap()
+    open_plan(opening, None, plan).unwrap()
 }
 
-fn approved_by(by: Party, request: Request) -> Request {
-    let answer = Answer {
+fn answer(by: Party, feedback: &str) -> Answer {
+    Answer {
         by,
         at: Timestamp::from_secs(99),
-        words: String::new(),
-    };
+        words: feedback.to_owned(),
+    }
+}
+
+fn approved(by: Party, request: Request) -> Request {
     Request {
-        state: RequestState::Approved(answer),
+        state: RequestState::Approved(answer(by, "")),
         ..request
     }
 }
 
-fn rebuild(requests: &[Request]) -> PlanGate {
-    PlanGate::rebuild(&RebuildFrom {
-        member: &alice(),
-        incarnation: Incarnation(2),
-        required: true,
-        requests,
+/// The gate of alice, who submitted `text` under the id `name` last.
+fn gate(name: &str, text: &str, file: PlanFile<'_>) -> PlanGate {
+    PlanGate::new(&PlanFacts {
+        required: Some(true),
+        submitted: Some(SubmittedPlan {
+            request_id: &id(name),
+            plan_hash: &plan_hash(text),
+            file,
+        }),
+    })
+}
+
+fn without_plan(required: Option<bool>) -> PlanGate {
+    PlanGate::new(&PlanFacts {
+        required,
+        submitted: None,
     })
 }
 
@@ -56,86 +69,129 @@ fn the_hash_is_sha256_in_hex() {
 
 #[test]
 fn a_gate_opens_only_with_the_matching_decision() {
-    let mut gate = PlanGate::new(true);
-    assert!(gate.may_run("bash").is_err());
-    gate.submit(id("one"), plan_hash("x"));
-    let decision = |name, text, approve| Decision {
-        request_id: id(name),
-        plan_hash: plan_hash(text),
-        approve,
-        feedback: "too risky".to_owned(),
+    assert!(
+        without_plan(Some(true))
+            .may_run("bash", ToolEffect::Mutating)
+            .is_err()
+    );
+    let pending = request("one", "x");
+    let file = approved(Party::Lead, pending.clone());
+    assert_eq!(
+        gate("one", "x", PlanFile::Found(&pending)),
+        PlanGate::Pending {
+            request_id: id("one")
+        }
+    );
+    // The file of another plan, and the approval of another text.
+    assert_eq!(gate("two", "x", PlanFile::Found(&file)), PlanGate::Required);
+    assert_eq!(gate("one", "y", PlanFile::Found(&file)), PlanGate::Required);
+    let rejected = Request {
+        state: RequestState::Rejected(answer(Party::Lead, "too risky")),
+        ..pending
     };
-    for wrong in [decision("two", "x", true), decision("one", "y", true)] {
-        let before = gate.clone();
-        assert!(gate.decide(&wrong).is_err());
-        assert_eq!(gate, before);
-    }
-    gate.decide(&decision("one", "x", false)).unwrap();
-    let refusal = gate.may_run("edit_file").unwrap_err().to_string();
+    let gate_of_rejected = gate("one", "x", PlanFile::Found(&rejected));
+    let refusal = gate_of_rejected.may_run("edit_file", ToolEffect::Mutating);
+    let refusal = refusal.unwrap_err().to_string();
     assert!(
         refusal.contains("too risky") && refusal.contains("plan_approval"),
         "{refusal}"
     );
-    gate.submit(id("two"), plan_hash("z"));
-    gate.decide(&decision("two", "z", true)).unwrap();
-    assert_eq!(gate.may_run("bash"), Ok(()));
-    assert!(gate.decide(&decision("two", "z", false)).is_err());
+    let open = gate("one", "x", PlanFile::Found(&file));
+    assert_eq!(
+        open,
+        PlanGate::Approved {
+            request_id: id("one")
+        }
+    );
+    assert_eq!(open.may_run("bash", ToolEffect::Mutating), Ok(()));
 }
 
 #[test]
-fn only_mutating_tools_are_held_back() {
-    let gate = PlanGate::new(true);
-    for tool in ["read_file", "send_message", "plan_approval", "idle"] {
-        assert_eq!(gate.may_run(tool), Ok(()));
+fn the_effect_of_a_tool_decides_and_not_its_name() {
+    let closed = without_plan(Some(true));
+    for tool in ["read_file", "send_message", "bash"] {
+        assert_eq!(closed.may_run(tool, ToolEffect::Harmless), Ok(()));
     }
-    for tool in MUTATING_TOOLS {
-        let refusal = gate.may_run(tool).unwrap_err().to_string();
+    for tool in ["bash", "a_tool_of_tomorrow", "read_file"] {
+        let refusal = closed.may_run(tool, ToolEffect::Mutating);
+        let refusal = refusal.unwrap_err().to_string();
         assert!(refusal.starts_with(tool), "{refusal}");
         assert!(refusal.contains("call plan_approval"), "{refusal}");
-        assert_eq!(PlanGate::new(false).may_run(tool), Ok(()));
+        let free = without_plan(Some(false));
+        assert_eq!(free.may_run(tool, ToolEffect::Mutating), Ok(()));
     }
 }
 
 #[test]
-fn a_member_that_needs_no_plan_stays_free() {
-    let mut gate = PlanGate::new(false);
-    gate.submit(id("one"), plan_hash("x"));
+fn a_member_that_needs_no_plan_may_submit_one_and_stays_free() {
+    let pending = request("one", "x");
+    let gate = PlanGate::new(&PlanFacts {
+        required: Some(false),
+        submitted: Some(SubmittedPlan {
+            request_id: &pending.id,
+            plan_hash: &plan_hash("x"),
+            file: PlanFile::Found(&pending),
+        }),
+    });
     assert_eq!(gate, PlanGate::NotRequired);
 }
 
 #[test]
-fn a_plan_that_expired_closes_the_gate() {
-    let mut gate = PlanGate::new(true);
-    gate.submit(id("one"), plan_hash("x"));
-    gate.expire(&id("other"));
-    assert!(matches!(gate, PlanGate::Pending { .. }));
-    gate.expire(&id("one"));
-    assert_eq!(gate, PlanGate::Required);
+fn a_member_that_cannot_read_the_roster_needs_a_plan() {
+    assert_eq!(without_plan(None), PlanGate::Required);
 }
 
 #[test]
-fn an_approval_of_an_earlier_life_stays_until_the_next_plan() {
-    let first = approved_by(Party::User, request("one", 1, 10));
-    let second = request("two", 2, 20);
-    let gate = rebuild(std::slice::from_ref(&first));
-    assert!(matches!(gate, PlanGate::Approved { .. }));
-    let gate = rebuild(&[second, first]);
-    assert!(matches!(gate, PlanGate::Pending { request_id, .. } if request_id == id("two")));
+fn a_plan_that_expired_or_is_gone_closes_the_gate() {
+    let pending = request("one", "x");
+    let expired = expire(&pending, ExpireReason::Superseded, Timestamp::from_secs(11)).unwrap();
+    assert_eq!(
+        gate("one", "x", PlanFile::Found(&expired)),
+        PlanGate::Required
+    );
+    assert_eq!(gate("one", "x", PlanFile::Missing), PlanGate::Required);
+    // One that cannot be read now may still be decided.
+    let unreadable = gate("one", "x", PlanFile::Unreadable);
+    assert_eq!(
+        unreadable,
+        PlanGate::Pending {
+            request_id: id("one")
+        }
+    );
 }
 
 #[test]
 fn approvals_that_do_not_fit_open_nothing() {
-    let of_bob = Request {
-        from: Party::Member(AgentName::new("bob").unwrap()),
-        ..approved_by(Party::Lead, request("one", 1, 10))
-    };
-    let by_itself = approved_by(alice().into(), request("one", 1, 10));
-    let later_life = approved_by(Party::Lead, request("one", 3, 10));
-    let mut edited = approved_by(Party::Lead, request("one", 1, 10));
+    let by_itself = approved(alice().into(), request("one", "x"));
+    let by_the_program = approved(Party::System, request("one", "x"));
+    let mut edited = approved(Party::Lead, request("one", "x"));
     if let Subject::Plan { plan, .. } = &mut edited.subject {
         plan.push_str(" and rm -rf");
     }
-    for request in [of_bob, by_itself, later_life, edited] {
-        assert_eq!(rebuild(&[request]), PlanGate::Required);
+    let mut edited_with_its_hash = approved(Party::Lead, request("one", "x and rm -rf"));
+    edited_with_its_hash.created_at = Timestamp::from_secs(10);
+    let no_plan = Request {
+        subject: Subject::Shutdown {
+            reason: String::new(),
+            force: false,
+        },
+        ..approved(Party::Lead, request("one", "x"))
+    };
+    for request in [
+        by_itself,
+        by_the_program,
+        edited,
+        edited_with_its_hash,
+        no_plan,
+    ] {
+        assert_eq!(
+            gate("one", "x", PlanFile::Found(&request)),
+            PlanGate::Required
+        );
     }
+    let by_user = approved(Party::User, request("one", "x"));
+    assert!(matches!(
+        gate("one", "x", PlanFile::Found(&by_user)),
+        PlanGate::Approved { .. }
+    ));
 }
