@@ -8,22 +8,24 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// One JSON value as text, byte for byte as it was received.
+/// One JSON value as text on one line, otherwise byte for byte as it was received.
 ///
 /// What a model produced must go back to it unchanged, key order and spacing
-/// included, or the provider's prompt cache misses. Two values are equal if
-/// their texts are.
+/// included, or the provider's prompt cache misses. Only a text that is spread
+/// over several lines is changed: it loses the white space between its tokens,
+/// before it is used or stored for the first time. Two values are equal if their
+/// texts are.
 ///
 /// It must be read directly by `serde_json`. Inside an internally tagged,
 /// untagged or flattened type serde loses the text, and reading fails.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
     /// Takes a text that must be exactly one JSON value.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
-        RawValue::from_string(text.into()).map(Self)
+        RawValue::from_string(text.into()).map(Self::from)
     }
 
     /// The text.
@@ -50,8 +52,38 @@ impl From<Value> for RawJson {
 
 impl From<&RawValue> for RawJson {
     fn from(value: &RawValue) -> Self {
-        Self(value.to_owned())
+        Self::from(value.to_owned())
     }
+}
+
+impl From<Box<RawValue>> for RawJson {
+    fn from(value: Box<RawValue>) -> Self {
+        if !value.get().contains(['\n', '\r']) {
+            return Self(value);
+        }
+        let text = compact(value.get());
+        Self(RawValue::from_string(text).expect("white space between tokens means nothing"))
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// Removes the white space between the tokens of a JSON text.
+fn compact(text: &str) -> String {
+    let (mut in_string, mut is_escaped) = (false, false);
+    let keep = |char: &char| {
+        let is_space = !in_string && matches!(char, ' ' | '\t' | '\n' | '\r');
+        if *char == '"' && !is_escaped {
+            in_string = !in_string;
+        }
+        is_escaped = in_string && !is_escaped && *char == '\\';
+        !is_space
+    };
+    text.chars().filter(keep).collect()
 }
 
 impl PartialEq for RawJson {
@@ -322,5 +354,16 @@ mod tests {
         let raw: RawJson = serde_json::from_str(text).unwrap();
         assert_eq!(raw.get(), text);
         assert_eq!(serde_json::to_string(&raw).unwrap(), text);
+    }
+
+    #[test]
+    fn raw_json_is_on_one_line_however_it_came() {
+        let text = "{\r\n  \"b \\\" \\\\\": 1.00,\n\t\"a\": [ \"x\\n y\" ]\n}";
+        let expected = r#"{"b \" \\":1.00,"a":["x\n y"]}"#;
+        let read: RawJson = serde_json::from_str(text).unwrap();
+        let borrowed: &RawValue = serde_json::from_str(text).unwrap();
+        for raw in [read, RawJson::parse(text).unwrap(), RawJson::from(borrowed)] {
+            assert_eq!(raw.get(), expected);
+        }
     }
 }

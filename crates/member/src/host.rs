@@ -7,7 +7,7 @@ use crate::recovered::add;
 use crate::runtime::MemberRuntime;
 use agent::{Event, Host, Log, LogError, Message, Prompt, Record, Sources};
 use llm::{ToolUse, Turn, Usage, WaitReason};
-use protocol::{EventKind, Phase, Recipient, WaitingFor};
+use protocol::{EventKind, JsonLine, Phase, Recipient, WaitingFor};
 use rules::ToolEffect;
 use std::time::{Duration, Instant};
 use tools::Effect;
@@ -88,13 +88,12 @@ impl<H: Hooks> Log for RuntimeHost<H> {
     }
 
     fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError> {
-        let mut bytes = Vec::new();
-        for turn in turns {
-            serde_json::to_writer(&mut bytes, turn).map_err(LogError::new)?;
-            bytes.push(b'\n');
-        }
+        let lines = turns.iter().map(JsonLine::encode);
+        let lines = lines
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(LogError::new)?;
         let inner = self.runtime.lock();
-        let kept = inner.team.archive(inner.session.guard(), &bytes);
+        let kept = inner.team.archive(inner.session.guard(), &lines);
         let path = kept.map_err(LogError::new)?;
         let shown = path.strip_prefix(inner.team.workspace()).unwrap_or(&path);
         Ok(shown.display().to_string())

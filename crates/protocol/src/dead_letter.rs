@@ -22,3 +22,11 @@ record! {
         opt raw_hex: String => "raw_hex",
     }
 }
+
+impl DeadLetter {
+    /// The line that goes into the file.
+    pub fn to_line(&self) -> crate::JsonLine {
+        crate::JsonLine::encode(self)
+            .expect("a dead letter is an object of text and finite numbers")
+    }
+}

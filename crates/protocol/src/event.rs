@@ -223,12 +223,9 @@ pub enum EventLine {
 }
 
 impl Event {
-    /// The one line that goes into the log, newline included.
-    pub fn to_line(&self) -> Vec<u8> {
-        let mut line =
-            serde_json::to_vec(self).expect("text keys and finite numbers always encode");
-        line.push(b'\n');
-        line
+    /// The line that goes into the log.
+    pub fn to_line(&self) -> crate::JsonLine {
+        crate::JsonLine::encode(self).expect("an event is an object of text and finite numbers")
     }
 }
 

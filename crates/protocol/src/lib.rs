@@ -26,6 +26,7 @@ mod event;
 pub mod exit;
 mod id;
 mod journal;
+mod json_line;
 mod limits;
 mod line;
 mod live;
@@ -47,6 +48,7 @@ pub use journal::{
     Checkpoint, JournalLine, JournalRecord, MailEntry, MailRecord, OpenRecord, Quarantined,
     SealRecord, SegmentPosition, SenderWindow,
 };
+pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};
 pub use line::{Line, Unknown, decode_line, salvage};
 pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};

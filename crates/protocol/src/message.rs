@@ -191,12 +191,9 @@ impl Message {
         }
     }
 
-    /// The one line that goes into an inbox, newline included.
-    pub fn to_line(&self) -> Vec<u8> {
-        let mut line =
-            serde_json::to_vec(self).expect("text keys and finite numbers always encode");
-        line.push(b'\n');
-        line
+    /// The line that goes into an inbox.
+    pub fn to_line(&self) -> crate::JsonLine {
+        crate::JsonLine::encode(self).expect("a message is an object of text and finite numbers")
     }
 }
 

@@ -10,12 +10,12 @@ pub(crate) mod pending;
 use crate::Durability;
 use crate::clock::now;
 use crate::error::{Context, PathError};
-use crate::files::append::{AppendError, Target, append_line};
+use crate::files::append::{AppendError, Target, append_lines};
 use crate::files::{self, FileId};
 use crate::layout::Layout;
 use crate::locks::FileLock;
 use crate::team_dir::TeamDir;
-use protocol::{Event, EventKind};
+use protocol::{Event, EventKind, JsonLine};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -35,20 +35,20 @@ impl TeamDir {
         if events.is_empty() {
             return Ok(());
         }
-        let line: Vec<u8> = events.iter().flat_map(Event::to_line).collect();
+        let lines: Vec<JsonLine> = events.iter().map(Event::to_line).collect();
         let target = |limit| Target {
             path: self.layout.events(),
             lock: self.layout.events_lock(),
             lock_wait: self.options.lock_wait,
             durability: Durability::ProcessDeath,
             limit,
-            line: &line,
+            lines: &lines,
         };
-        match append_line(&target(Some(self.options.events_limit))) {
+        match append_lines(&target(Some(self.options.events_limit))) {
             Err(AppendError::Full { .. }) => {
                 // A log that cannot be set aside grows on: better too long than incomplete.
                 let _ = self.set_events_aside();
-                append_line(&target(None))
+                append_lines(&target(None))
             }
             result => result,
         }

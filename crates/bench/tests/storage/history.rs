@@ -22,7 +22,7 @@ fn message(number: u64) -> Message {
 fn pile_up(team: &TestTeam, numbers: std::ops::Range<u64>) {
     let mut bytes = Vec::new();
     for number in numbers {
-        bytes.extend(message(number).to_line());
+        bytes.extend_from_slice(&message(number).to_line());
     }
     let path = team.team.layout().inbox(&team.alice);
     let mut options = std::fs::OpenOptions::new();

@@ -142,7 +142,7 @@ proptest! {
         byte in any::<u8>(),
         cut in any::<bool>(),
     ) {
-        let mut line = message.to_line();
+        let mut line = message.to_line().to_vec();
         let at = at.index(line.len());
         line[at] = byte;
         line.truncate(if cut { at } else { line.len() });

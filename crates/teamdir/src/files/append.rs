@@ -1,4 +1,4 @@
-//! Appending one line to a file that many processes append to.
+//! Appends lines to a file that many processes append to.
 //!
 //! The line goes in with one `write`, which the kernel never interleaves with another. It can
 //! still be cut short: by a full disk, or by a kill in its middle. A full disk is met by
@@ -11,8 +11,10 @@ use crate::error::{Context, PathError};
 use crate::files;
 use crate::files::atomic;
 use crate::locks::{FileLock, LockError};
+use protocol::JsonLine;
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::process::{Resource, getrlimit};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::FileExt;
@@ -31,7 +33,8 @@ pub(crate) struct Target<'a> {
     pub(crate) durability: Durability,
     /// The size from which on nothing more is accepted.
     pub(crate) limit: Option<u64>,
-    pub(crate) line: &'a [u8],
+    /// Written together or not at all.
+    pub(crate) lines: &'a [JsonLine],
 }
 
 /// Why a line was not appended. The file is as it was.
@@ -53,9 +56,9 @@ pub enum AppendError {
     },
 }
 
-/// Appends the line. When this returns `Ok` the line is there to stay, as far as `durability`
+/// Appends the lines. When this returns `Ok` they are there to stay, as far as `durability`
 /// promises.
-pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
+pub(crate) fn append_lines(target: &Target<'_>) -> Result<(), AppendError> {
     let path = target.path.as_path();
     let lock = FileLock::acquire_to_append(&target.lock, target.lock_wait)?;
     let mut file = open_or_create(path, target.durability)?;
@@ -65,15 +68,16 @@ pub(crate) fn append_line(target: &Target<'_>) -> Result<(), AppendError> {
         return Err(AppendError::Full { path, size });
     }
     let open_tail = size > 0 && !ends_with_newline(&file, size).context("read", path)?;
-    let joined;
-    let bytes = if open_tail {
-        joined = [b"\n", target.line].concat();
-        joined.as_slice()
-    } else {
-        target.line
+    let bytes = match target.lines {
+        [line] if !open_tail => Cow::Borrowed(&**line),
+        lines => {
+            let start = if open_tail { b"\n".as_slice() } else { b"" };
+            let parts = std::iter::once(start).chain(lines.iter().map(|line| &**line));
+            Cow::Owned(parts.flatten().copied().collect::<Vec<u8>>())
+        }
     };
     reserve(&file, size, bytes.len() as u64).context("append to", path)?;
-    write_once(&mut file, bytes).context("append to", path)?;
+    write_once(&mut file, &bytes).context("append to", path)?;
     // Outside the lock, so that several senders share one commit of the file system's journal.
     drop(lock);
     if target.durability == Durability::PowerCut {

@@ -2,6 +2,7 @@
 
 use crate::error::{Context, PathError};
 use crate::files;
+use protocol::JsonLine;
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
 use std::io;
@@ -108,10 +109,10 @@ impl FileLock {
     }
 
     /// Adds a note.
-    pub(crate) fn note(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn note(&self, line: &JsonLine) -> io::Result<()> {
         let at = self.noted.get();
-        self.file.write_all_at(bytes, at)?;
-        self.noted.set(at + bytes.len() as u64);
+        self.file.write_all_at(line, at)?;
+        self.noted.set(at + line.len() as u64);
         Ok(())
     }
 

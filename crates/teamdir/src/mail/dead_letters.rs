@@ -2,9 +2,9 @@
 
 use crate::error::PathError;
 use crate::files;
-use crate::files::append::{AppendError, Target, append_line};
+use crate::files::append::{AppendError, Target, append_lines};
 use crate::team_dir::TeamDir;
-use protocol::DeadLetter;
+use protocol::{DeadLetter, JsonLine};
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -26,29 +26,24 @@ impl TeamDir {
         if letters.is_empty() {
             return Ok(Vec::new());
         }
-        let encode = |letter: &DeadLetter| {
-            let mut line = serde_json::to_vec(letter).expect("text keys and finite numbers encode");
-            line.push(b'\n');
-            line
-        };
-        let lines: Vec<Vec<u8>> = letters.iter().map(encode).collect();
+        let lines: Vec<JsonLine> = letters.iter().map(DeadLetter::to_line).collect();
         let size: u64 = lines.iter().map(|line| line.len() as u64).sum();
         // An earlier try has left about as much, and others may have written since.
         let buried = self.last_buried(size + DEAD_LETTER_TAIL)?;
-        let new = letters.iter().zip(&lines);
+        let new = letters.iter().zip(lines);
         let (new, lines): (Vec<_>, Vec<_>) = new
             .filter(|(letter, _)| !buried.contains(&letter.id))
             .unzip();
         if new.is_empty() {
             return Ok(new);
         }
-        append_line(&Target {
+        append_lines(&Target {
             path: self.layout.dead_letters(),
             lock: self.layout.dead_letters_lock(),
             lock_wait: self.options.lock_wait,
             durability: self.options.durability,
             limit: None,
-            line: &lines.into_iter().flatten().copied().collect::<Vec<u8>>(),
+            lines: &lines,
         })?;
         Ok(new)
     }

@@ -1,7 +1,7 @@
 //! Sending: one message into one inbox.
 
 use crate::clock::now;
-use crate::files::append::{AppendError, Target, append_line};
+use crate::files::append::{AppendError, Target, append_lines};
 use crate::roster::RosterError;
 use crate::team_dir::TeamDir;
 use protocol::{AgentName, MAX_LINE_BYTES, Message, MessageId, Recipient};
@@ -76,13 +76,13 @@ impl TeamDir {
         if line.len() > MAX_LINE_BYTES {
             return Err(SendError::TooLong { size: line.len() });
         }
-        append_line(&Target {
+        append_lines(&Target {
             path: self.layout.inbox(&to),
             lock: self.layout.inbox_lock(&to),
             lock_wait: self.options.lock_wait,
             durability: self.options.durability,
             limit: Some(self.options.inbox_limit),
-            line: &line,
+            lines: std::slice::from_ref(&line),
         })?;
         Ok(Sent { id, to })
     }

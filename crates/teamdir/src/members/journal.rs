@@ -9,7 +9,7 @@ use crate::files::{self, sync_dir};
 use crate::mail::state::MailState;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
-use protocol::{JournalLine, JournalRecord, OpenRecord};
+use protocol::{JournalLine, JournalRecord, JsonLine, OpenRecord};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
@@ -98,10 +98,9 @@ impl Journal {
 
     /// Appends a record that may be lost in a power cut, together with all that follow it.
     pub fn append_unsynced(&mut self, record: &impl serde::Serialize) -> Result<(), PathError> {
-        let mut line = serde_json::to_vec(record)
-            .map_err(io::Error::from)
+        let line = JsonLine::encode(record)
+            .map_err(io::Error::other)
             .context("encode a record for", &self.path)?;
-        line.push(b'\n');
         self.clean().context("mend the journal", &self.path)?;
         // One writer and no readers that act on it: what a failed write leaves may be cut off.
         self.dirty = true;

@@ -5,7 +5,7 @@ use crate::error::{Context, PathError};
 use crate::files::{self, create_dir, sync_dir};
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
-use protocol::Recipient;
+use protocol::{JsonLine, Recipient};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ impl TeamDir {
     }
 
     /// Keeps a whole conversation in a file of its own, and returns where.
-    pub fn archive(&self, guard: &MemberGuard, bytes: &[u8]) -> Result<PathBuf, PathError> {
+    pub fn archive(&self, guard: &MemberGuard, turns: &[JsonLine]) -> Result<PathBuf, PathError> {
         let folder = self.layout.member_archives(guard.owner());
         create_dir(&folder)?;
         let incarnation = guard.incarnation();
@@ -37,7 +37,8 @@ impl TeamDir {
                 }
                 opened => opened.context("create", &path)?,
             };
-            let kept = file.write_all(bytes).context("write", &path);
+            let bytes: Vec<u8> = turns.iter().flat_map(|turn| turn.iter().copied()).collect();
+            let kept = file.write_all(&bytes).context("write", &path);
             if let Err(error) = kept {
                 // Half a conversation would pass for a whole one.
                 let _ = std::fs::remove_file(&path);
