@@ -1,11 +1,10 @@
 //! The tour by itself.
 
-use crate::readme::{programs, with_variable};
-use crate::support::LIMIT;
-use std::io::{Read, Write};
+use crate::harness::{LIMIT, Terminal, with_variable};
+use crate::readme::programs;
 use std::process::Command;
 use tempfile::TempDir;
-use test_support::{AtTerminal, wait_until};
+use test_support::wait_until;
 
 /// The demonstration with a folder of its own for what is temporary.
 fn demo(place: &TempDir) -> Command {
@@ -55,25 +54,13 @@ fn the_demonstration_runs_to_its_end() {
 #[test]
 fn an_interrupted_demonstration_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
-    let mut terminal = AtTerminal::start(demo(&place), 30, 100).unwrap();
-    let mut said = Vec::new();
-    // Two teammates run by then, and the tour makes a pause.
-    while !String::from_utf8_lossy(&said).contains("Lead: not running") {
-        let mut bytes = [0; 4096];
-        let count = terminal.person.read(&mut bytes).unwrap();
-        said.extend_from_slice(&bytes[..count]);
-    }
-    terminal.person.write_all(b"\x03").unwrap();
-    let mut code = None;
-    wait_until("the end of the demonstration", LIMIT, || {
-        code = terminal
-            .child
-            .try_wait()
-            .unwrap()
-            .map(|status| status.code());
-        code.is_some()
+    let mut terminal = Terminal::start(demo(&place), 30, 100);
+    // Two teammates run by then, and the tour pauses.
+    wait_until("two teammates", LIMIT, || {
+        terminal.output().contains("Lead: not running")
     });
-    assert_eq!(code.flatten(), Some(130));
+    terminal.type_keys("\x03");
+    assert_eq!(terminal.end().code(), Some(130));
     assert_nothing_left(&place);
 }
 

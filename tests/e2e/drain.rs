@@ -1,6 +1,6 @@
 //! `inbox --drain` under `kill -9`: a letter that counts as shown was shown.
 
-use crate::support::{Workspace, who};
+use crate::harness::{Workspace, recipient};
 use protocol::{JournalLine, JournalRecord};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -23,22 +23,24 @@ struct Journal {
 
 fn journal(workspace: &Workspace) -> Journal {
     let mut journal = Journal::default();
-    let read = workspace.team().read_journal(&who("alice"), |bytes, line| {
-        let record: Value = serde_json::from_slice(bytes).unwrap();
-        if let JournalLine::Known(JournalRecord::Mail(mail)) = line {
-            for entry in mail.mail {
-                let message: Value = serde_json::from_str(entry.line.get()).unwrap();
-                let content = message["content"].as_str().unwrap();
-                journal.letters.push(content.to_owned());
+    let read = workspace
+        .team()
+        .read_journal(&recipient("alice"), |bytes, line| {
+            let record: Value = serde_json::from_slice(bytes).unwrap();
+            if let JournalLine::Known(JournalRecord::Mail(mail)) = line {
+                for entry in mail.mail {
+                    let message: Value = serde_json::from_str(entry.line.get()).unwrap();
+                    let content = message["content"].as_str().unwrap();
+                    journal.letters.push(content.to_owned());
+                }
+            } else if record["kind"] == "user" {
+                for message in record["messages"].as_array().unwrap() {
+                    let id = message["id"].as_str().unwrap();
+                    let number = id.strip_prefix("mail:").unwrap().parse().unwrap();
+                    assert!(journal.shown.insert(number), "{id} is marked twice");
+                }
             }
-        } else if record["kind"] == "user" {
-            for message in record["messages"].as_array().unwrap() {
-                let id = message["id"].as_str().unwrap();
-                let number = id.strip_prefix("mail:").unwrap().parse().unwrap();
-                assert!(journal.shown.insert(number), "{id} is marked twice");
-            }
-        }
-    });
+        });
     read.unwrap();
     journal
 }
@@ -47,7 +49,7 @@ fn journal(workspace: &Workspace) -> Journal {
 fn a_person_who_drains_and_is_killed_loses_no_letter() {
     const ROUNDS: usize = 25;
     const PER_ROUND: usize = 3;
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let mut rng = Rng::new(11);
     let mut printed = BTreeSet::new();
     let mut sent = Vec::new();
@@ -55,7 +57,7 @@ fn a_person_who_drains_and_is_killed_loses_no_letter() {
         for number in 0..PER_ROUND {
             let text = format!("letter {}", round * PER_ROUND + number);
             let me = team::Actor::user();
-            team::tell(workspace.team(), &me, who("alice"), &text).unwrap();
+            team::tell(workspace.team(), &me, recipient("alice"), &text).unwrap();
             sent.push(text);
         }
         let mut drain = start(&workspace);

@@ -1,36 +1,36 @@
 //! `logs` and `events`: looking back, and following.
 
-use crate::support::{LIMIT, Workspace};
+use crate::harness::{LIMIT, Workspace};
 use protocol::exit;
 use serde_json::{Value, json};
 use std::io::Write;
 
 #[test]
 fn the_end_of_logs_is_shown_with_names_where_there_are_several() {
-    let workspace = Workspace::new(&["alice", "bo"]);
-    workspace.log("alice", "one\ntwo\nthree");
-    workspace.log("bo", "hello\n");
-    let last = workspace.lead(&["logs", "alice", "-n", "2"]);
+    let workspace = Workspace::with_members(&["alice", "bo"]);
+    workspace.append_log("alice", "one\ntwo\nthree");
+    workspace.append_log("bo", "hello\n");
+    let last = workspace.run(&["logs", "alice", "-n", "2"]);
     assert_eq!(last.has_code(exit::DONE).out, "two\nthree\n");
-    let both = workspace.lead(&["logs", "alice", "BO", "alice", "-n", "1"]);
+    let both = workspace.run(&["logs", "alice", "BO", "alice", "-n", "1"]);
     assert_eq!(
         both.has_code(exit::DONE).out,
         "alice | three\nbo    | hello\n"
     );
-    let objects = workspace.lead(&["logs", "bo", "--json"]).json();
+    let objects = workspace.run(&["logs", "bo", "--json"]).json();
     assert_eq!(objects, json!({"member": "bo", "line": "hello"}));
-    let none = workspace.lead(&["logs", "lead"]);
+    let none = workspace.run(&["logs", "lead"]);
     assert_eq!(none.has_code(exit::DONE).out, "");
     assert!(none.err.contains("lead has no log yet"), "{none:?}");
 }
 
 #[test]
 fn a_log_is_followed_from_before_it_is_there_and_through_its_replacement() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let mut logs = workspace.start(&["logs", "alice", "--follow"]);
-    workspace.log("alice", "first\nhal");
+    workspace.append_log("alice", "first\nhal");
     assert_eq!(logs.line(LIMIT), "first");
-    workspace.log("alice", "f a line\n");
+    workspace.append_log("alice", "f a line\n");
     assert_eq!(logs.line(LIMIT), "half a line");
     let path = workspace.log_path("alice");
     let new = path.with_extension("new");
@@ -38,7 +38,7 @@ fn a_log_is_followed_from_before_it_is_there_and_through_its_replacement() {
     std::fs::rename(&new, &path).unwrap();
     assert_eq!(logs.line(LIMIT), "replaced");
     std::fs::remove_file(&path).unwrap();
-    workspace.log("alice", "begun again\n");
+    workspace.append_log("alice", "begun again\n");
     assert_eq!(logs.line(LIMIT), "begun again");
     assert_eq!(logs.try_wait(), None);
 }
@@ -66,24 +66,24 @@ fn lines(text: &str) -> Vec<&str> {
 
 #[test]
 fn events_are_printed_as_they_were_written_and_picked_by_time_and_member() {
-    let workspace = Workspace::new(&["alice", "bob"]);
-    let nothing = workspace.lead(&["events"]);
+    let workspace = Workspace::with_members(&["alice", "bob"]);
+    let nothing = workspace.run(&["events"]);
     assert_eq!(nothing.has_code(exit::DONE).out, "");
     append(&workspace, &format!("{}\n{{torn\n\n", EVENTS.join("\n")));
-    let all = workspace.lead(&["events"]);
+    let all = workspace.run(&["events"]);
     assert_eq!(lines(&all.has_code(exit::DONE).out), EVENTS);
     assert_eq!(all.err, "passed over 1 broken lines of the event log\n");
-    let alice = workspace.lead(&["events", "--member", "Alice"]);
+    let alice = workspace.run(&["events", "--member", "Alice"]);
     assert_eq!(lines(&alice.out), [EVENTS[0], EVENTS[2], EVENTS[3]]);
-    let late = workspace.lead(&["events", "--since", "1763251203.5", "--json"]);
+    let late = workspace.run(&["events", "--since", "1763251203.5", "--json"]);
     assert_eq!(lines(&late.out), [EVENTS[3], EVENTS[4]]);
-    let both = workspace.lead(&["events", "--since", "1763251203", "--member", "alice"]);
+    let both = workspace.run(&["events", "--since", "1763251203", "--member", "alice"]);
     assert_eq!(lines(&both.out), [EVENTS[3]]);
-    let recent = workspace.lead(&["events", "--since", "1h"]);
+    let recent = workspace.run(&["events", "--since", "1h"]);
     assert_eq!(recent.out, "");
     // What the program itself notes is an event of now.
-    workspace.lead(&["send", "bob", "hello"]);
-    let recent = workspace.lead(&["events", "--since", "1h", "--member", "user"]);
+    workspace.run(&["send", "bob", "hello"]);
+    let recent = workspace.run(&["events", "--since", "1h", "--member", "user"]);
     let event: Value = serde_json::from_str(&recent.out).unwrap();
     assert_eq!(
         (&event["event"], &event["to"]),
@@ -93,7 +93,7 @@ fn events_are_printed_as_they_were_written_and_picked_by_time_and_member() {
 
 #[test]
 fn events_are_followed_from_before_the_log_is_there() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let mut events = workspace.start(&["events", "-f"]);
     append(&workspace, &format!("{}\n", EVENTS[0]));
     assert_eq!(events.line(LIMIT), EVENTS[0]);

@@ -1,6 +1,6 @@
 //! `send`, `broadcast` and `inbox`.
 
-use crate::support::{Manners, Run, Workspace, be, wait_for_text, who};
+use crate::harness::{Behaviour, Run, Workspace, recipient, set_state, wait_for_text};
 use protocol::{JournalLine, JournalRecord, MemberStatus, Phase, exit};
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -9,9 +9,11 @@ use teamdir::{Liveness, MemberSession, WatchChoice};
 /// The lines of a member's journal as objects.
 fn journal(workspace: &Workspace, owner: &str) -> Vec<Value> {
     let mut records = Vec::new();
-    let read = workspace.team().read_journal(&who(owner), |bytes, _| {
-        records.push(serde_json::from_slice(bytes).unwrap());
-    });
+    let read = workspace
+        .team()
+        .read_journal(&recipient(owner), |bytes, _| {
+            records.push(serde_json::from_slice(bytes).unwrap());
+        });
     read.unwrap();
     records
 }
@@ -29,18 +31,18 @@ fn shown(workspace: &Workspace, owner: &str) -> Vec<String> {
 
 #[test]
 fn what_is_sent_is_unread_and_noted() {
-    let workspace = Workspace::new(&["alice"]);
-    let run = workspace.lead(&["send", "Alice", "hello"]);
+    let workspace = Workspace::with_members(&["alice"]);
+    let run = workspace.run(&["send", "Alice", "hello"]);
     assert_eq!(run.has_code(exit::DONE).out, "Sent message to alice\n");
     assert!(
         run.err.contains("team-lead restart alice"),
         "it is told that alice does not run: {run:?}"
     );
     let sent = workspace
-        .lead(&["--json", "send", "lead", "for the lead"])
+        .run(&["--json", "send", "lead", "for the lead"])
         .json();
     assert_eq!(sent["to"], "lead");
-    let inbox = workspace.lead(&["inbox", "--json"]).json();
+    let inbox = workspace.run(&["inbox", "--json"]).json();
     let [message] = inbox["messages"].as_array().unwrap().as_slice() else {
         panic!("{inbox}");
     };
@@ -49,7 +51,7 @@ fn what_is_sent_is_unread_and_noted() {
     assert_eq!(message["content"], "for the lead");
     // Looking takes nothing.
     for _ in 0..2 {
-        let run = workspace.lead(&["inbox", "alice"]);
+        let run = workspace.run(&["inbox", "alice"]);
         assert_eq!(run.has_code(exit::DONE).out, "user (message): hello\n");
     }
     let events = std::fs::read_to_string(workspace.team().layout().events()).unwrap();
@@ -58,18 +60,18 @@ fn what_is_sent_is_unread_and_noted() {
 
 #[test]
 fn text_can_come_from_standard_input_or_begin_with_a_dash() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let text = "two\nlines, \"quoted\"\n";
     workspace
-        .lead_with_input(&["send", "alice", "-"], text)
+        .run_with_input(&["send", "alice", "-"], text)
         .has_code(exit::DONE);
     workspace
-        .lead(&["send", "alice", "- a list"])
+        .run(&["send", "alice", "- a list"])
         .has_code(exit::DONE);
     workspace
-        .lead_with_input(&["send", "alice", "-"], "\n")
+        .run_with_input(&["send", "alice", "-"], "\n")
         .has_code(exit::USAGE);
-    let inbox = workspace.lead(&["inbox", "alice", "--json"]).json();
+    let inbox = workspace.run(&["inbox", "alice", "--json"]).json();
     let contents: Vec<_> = inbox["messages"].as_array().unwrap().iter().collect();
     let contents: Vec<_> = contents.iter().map(|message| &message["content"]).collect();
     assert_eq!(contents, [text, "- a list"]);
@@ -77,24 +79,25 @@ fn text_can_come_from_standard_input_or_begin_with_a_dash() {
 
 #[test]
 fn a_broadcast_reaches_everybody_who_has_not_been_shut_down() {
-    let workspace = Workspace::new(&["alice", "bob", "carol"]);
-    let nobody = workspace.lead(&["broadcast", "hello"]);
+    let workspace = Workspace::with_members(&["alice", "bob", "carol"]);
+    let nobody = workspace.run(&["broadcast", "hello"]);
     assert_eq!(
         nobody.has_code(exit::DONE).out,
         "Broadcast to 0 teammates\n"
     );
     assert!(nobody.err.contains("team-lead status"), "{nobody:?}");
     let posts = ["alice", "bob"].map(|name| {
-        let session = MemberSession::open(workspace.team(), &who(name), WatchChoice::Poll).unwrap();
-        be(workspace.team(), &session, Phase::Idle, MemberStatus::Idle);
-        session
+        let post =
+            MemberSession::open(workspace.team(), &recipient(name), WatchChoice::Poll).unwrap();
+        set_state(workspace.team(), &post, Phase::Idle, MemberStatus::Idle);
+        post
     });
     drop(posts);
-    let run = workspace.lead(&["broadcast", "hello"]);
+    let run = workspace.run(&["broadcast", "hello"]);
     assert_eq!(run.has_code(exit::DONE).out, "Broadcast to 2 teammates\n");
-    let object = workspace.lead(&["broadcast", "again", "--json"]).json();
+    let object = workspace.run(&["broadcast", "again", "--json"]).json();
     assert_eq!(object, json!({"to": ["alice", "bob"]}));
-    let inbox = workspace.lead(&["inbox", "bob"]);
+    let inbox = workspace.run(&["inbox", "bob"]);
     assert_eq!(
         inbox.out,
         "user (broadcast): hello\nuser (broadcast): again\n"
@@ -103,21 +106,21 @@ fn a_broadcast_reaches_everybody_who_has_not_been_shut_down() {
 
 #[test]
 fn draining_takes_what_is_unread_and_marks_exactly_that() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     // Two letters were taken by a life that never came to show them.
-    workspace.lead(&["send", "alice", "one"]);
-    workspace.lead(&["send", "alice", "two"]);
-    let mut session =
-        MemberSession::open(workspace.team(), &who("alice"), WatchChoice::Poll).unwrap();
-    assert_eq!(session.try_next().unwrap().unwrap().mail.len(), 2);
-    drop(session);
-    workspace.lead(&["send", "alice", "three"]);
-    let inbox = workspace.team().layout().inbox(&who("alice"));
+    workspace.run(&["send", "alice", "one"]);
+    workspace.run(&["send", "alice", "two"]);
+    let mut post =
+        MemberSession::open(workspace.team(), &recipient("alice"), WatchChoice::Poll).unwrap();
+    assert_eq!(post.try_next().unwrap().unwrap().mail.len(), 2);
+    drop(post);
+    workspace.run(&["send", "alice", "three"]);
+    let inbox = workspace.team().layout().inbox(&recipient("alice"));
     let by_hand = std::fs::File::options().append(true).open(&inbox);
     std::io::Write::write_all(&mut by_hand.unwrap(), b"plain words\n{torn\n").unwrap();
 
-    let before = workspace.lead(&["inbox", "alice", "--json"]).json();
-    let drained = workspace.lead(&["inbox", "alice", "--drain", "--json"]);
+    let before = workspace.run(&["inbox", "alice", "--json"]).json();
+    let drained = workspace.run(&["inbox", "alice", "--drain", "--json"]);
     assert!(drained.err.contains("1 broken"), "{drained:?}");
     let drained = drained.json();
     let messages = drained["messages"].as_array().unwrap();
@@ -126,13 +129,13 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
     assert_eq!(messages[1], "plain words");
 
     assert_eq!(shown(&workspace, "alice"), ["mail:3", "mail:4"]);
-    let again = workspace.lead(&["inbox", "alice", "--drain"]);
+    let again = workspace.run(&["inbox", "alice", "--drain"]);
     assert_eq!(
         again.has_code(exit::DONE).out,
         "No unread mail for alice.\n"
     );
-    workspace.lead(&["send", "alice", "five"]);
-    let five = workspace.lead(&["inbox", "alice", "--drain"]);
+    workspace.run(&["send", "alice", "five"]);
+    let five = workspace.run(&["inbox", "alice", "--drain"]);
     assert_eq!(five.has_code(exit::DONE).out, "user (message): five\n");
     assert_eq!(shown(&workspace, "alice"), ["mail:3", "mail:4", "mail:5"]);
     let roster = workspace.team().roster().unwrap();
@@ -141,28 +144,28 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
 
 #[test]
 fn nobody_drains_the_inbox_of_a_member_that_lives() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut alice = workspace.member("alice", Manners::Silent);
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Silent);
     let pid = alice.id().to_string();
-    let run = workspace.lead(&["inbox", "alice", "--drain"]);
+    let run = workspace.run(&["inbox", "alice", "--drain"]);
     run.complains(exit::FAILED, &pid, "team-lead inbox alice");
-    let refused = workspace.lead(&["--json", "inbox", "alice", "--drain"]);
+    let refused = workspace.run(&["--json", "inbox", "alice", "--drain"]);
     refused.json_error(exit::FAILED, "refused");
-    workspace.lead(&["inbox", "alice"]).has_code(exit::DONE);
+    workspace.run(&["inbox", "alice"]).has_code(exit::DONE);
     alice.kill9();
     workspace
-        .lead(&["inbox", "alice", "--drain"])
+        .run(&["inbox", "alice", "--drain"])
         .has_code(exit::DONE);
 }
 
 #[test]
 fn of_two_who_drain_at_once_one_gets_each_letter() {
     const LETTERS: usize = 40;
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     for number in 0..LETTERS {
         let text = format!("letter {number}");
         let me = team::Actor::user();
-        team::tell(workspace.team(), &me, who("alice"), &text).unwrap();
+        team::tell(workspace.team(), &me, recipient("alice"), &text).unwrap();
     }
     let start = || {
         let mut command = workspace.command(&["inbox", "alice", "--drain", "--json"]);
@@ -172,7 +175,7 @@ fn of_two_who_drain_at_once_one_gets_each_letter() {
     let (one, two) = (start(), start());
     let mut printed = Vec::new();
     for child in [one, two] {
-        let run = Run::of(child.wait_with_output().unwrap());
+        let run = Run::ended(child.wait_with_output().unwrap());
         // Whoever comes second is refused, or finds nothing.
         if run.code == i32::from(exit::FAILED) {
             run.json_error(exit::FAILED, "refused");
@@ -188,46 +191,48 @@ fn of_two_who_drain_at_once_one_gets_each_letter() {
 
 #[test]
 fn draining_an_empty_inbox_leaves_no_trace() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let before = workspace.listing();
     workspace
-        .lead(&["inbox", "alice", "--drain"])
+        .run(&["inbox", "alice", "--drain"])
         .has_code(exit::DONE);
     assert_eq!(workspace.listing(), before);
-    let liveness = workspace.team().liveness(&who("alice")).unwrap();
+    let liveness = workspace.team().liveness(&recipient("alice")).unwrap();
     assert_eq!(liveness, Liveness::Gone(None));
 }
 
 #[test]
 fn what_nobody_could_read_is_not_marked_as_shown() {
-    let workspace = Workspace::new(&["alice"]);
-    workspace.lead(&["send", "alice", &"long ".repeat(20_000)]);
+    let workspace = Workspace::with_members(&["alice"]);
+    workspace.run(&["send", "alice", &"long ".repeat(20_000)]);
     let mut command = workspace.command(&["inbox", "alice", "--drain"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     child.wait().unwrap();
     assert_eq!(shown(&workspace, "alice"), [""; 0]);
     let mut letters = 0;
-    let read = workspace.team().read_journal(&who("alice"), |_, line| {
-        if let JournalLine::Known(JournalRecord::Mail(record)) = line {
-            letters += record.mail.len();
-        }
-    });
+    let read = workspace
+        .team()
+        .read_journal(&recipient("alice"), |_, line| {
+            if let JournalLine::Known(JournalRecord::Mail(record)) = line {
+                letters += record.mail.len();
+            }
+        });
     read.unwrap();
     assert_eq!(letters, 1, "it waits in the journal for alice's next life");
 }
 
 #[test]
 fn an_answer_counts_also_if_a_person_takes_it_from_the_leads_inbox() {
-    let workspace = Workspace::new(&["alice"]);
-    let _alice = workspace.member("alice", Manners::Refuses);
-    let asked = workspace.lead(&["shutdown", "alice", "--json"]).json();
-    let inbox = workspace.team().layout().inbox(&who("lead"));
+    let workspace = Workspace::with_members(&["alice"]);
+    let _alice = workspace.play_member("alice", Behaviour::Refuses);
+    let asked = workspace.run(&["shutdown", "alice", "--json"]).json();
+    let inbox = workspace.team().layout().inbox(&recipient("lead"));
     wait_for_text(&inbox, "shutdown_response");
-    let drained = workspace.lead(&["inbox", "--drain"]);
+    let drained = workspace.run(&["inbox", "--drain"]);
     let id = asked["request_id"].as_str().unwrap();
     let line = format!("alice (shutdown_response {id}): the parser is half done\n");
     assert_eq!(drained.has_code(exit::DONE).out, line);
-    let request = workspace.lead(&["requests", id, "--json"]).json();
+    let request = workspace.run(&["requests", id, "--json"]).json();
     assert_eq!(request["requests"][0]["status"], "rejected");
 }

@@ -1,17 +1,23 @@
-//! The two programs as a person uses them, and the folder as other programs see it.
+//! The two programs as people and other programs use them: real processes, real files, and a server
+//! that plays the models. [`harness`] is the one way to run anything.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod board;
+mod budgets;
 mod demo;
 mod drain;
 mod fixture;
+mod harness;
+mod lead;
 mod logs;
 mod mail;
 mod python_member;
 mod readme;
 mod requests;
 mod shutdown;
-mod support;
+mod teammates;
 mod tour;
 mod usage;
 mod wait;
+mod watch;

@@ -1,6 +1,6 @@
 //! A member in another language, written from the specification, beside members in Rust.
 
-use crate::support::{Workspace, wait_for_text};
+use crate::harness::{LIMIT, Workspace, recipient, wait_for_text};
 use protocol::{
     AgentName, Body, Incarnation, JournalLine, JournalRecord, Line, Member, MemberStatus, Message,
     MessageId, Party, Recipient, Request, RequestStatus, Sender, exit,
@@ -16,7 +16,6 @@ use teamdir::{
 };
 use test_support::{Rng, TempTeam, Worker, skip_with_a_word, wait_until};
 
-const LIMIT: Duration = Duration::from_secs(60);
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/member.py");
 const MINIMAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/minimal.py");
 
@@ -60,7 +59,7 @@ impl Team {
     }
 
     fn post(&self, owner: &str) -> MemberSession {
-        MemberSession::open(&self.team, &who(owner), WatchChoice::Auto).unwrap()
+        MemberSession::open(&self.team, &recipient(owner), WatchChoice::Auto).unwrap()
     }
 
     /// Sends one message and returns the id that its echo will have.
@@ -68,7 +67,7 @@ impl Team {
         let content = format!("message {number} from {from}: {{\"é\"}}\n");
         let mut message = Message::new(Body::Message { content });
         message.from = Some(Sender::new(from));
-        message.to = Some(who(to));
+        message.to = Some(recipient(to));
         message.id = Some(MessageId::new(&format!("{from}-{number}")).unwrap());
         let sent = self.team.send(message).unwrap();
         format!("{}/echo", sent.id)
@@ -93,7 +92,7 @@ impl Team {
                 }
             }
         };
-        self.team.read_journal(&who(owner), count).unwrap();
+        self.team.read_journal(&recipient(owner), count).unwrap();
         counts
     }
 
@@ -103,7 +102,7 @@ impl Team {
             id: new_request_id(),
             from: Party::Lead,
             from_incarnation: None,
-            to: who("pat"),
+            to: recipient("pat"),
             to_incarnation: Some(incarnation),
             now: now(),
         };
@@ -116,20 +115,16 @@ impl Team {
         });
         message.id = Some(MessageId::new(&format!("{}/ask", request.id)).unwrap());
         message.from = Some(Sender::Party(Party::Lead));
-        message.to = Some(who("pat"));
+        message.to = Some(recipient("pat"));
         message.to_incarnation = Some(incarnation);
         self.team.send(message).unwrap();
         request
     }
 }
 
-fn who(name: &str) -> Recipient {
-    name.parse().unwrap()
-}
-
 /// The next messages of a post. Panics if there are none within the limit.
-fn receive(session: &mut MemberSession) -> Vec<Message> {
-    let delivery = session.next(Some(Instant::now() + LIMIT)).unwrap();
+fn receive(post: &mut MemberSession) -> Vec<Message> {
+    let delivery = post.next(Some(Instant::now() + LIMIT)).unwrap();
     let delivery = delivery.expect("no mail within the limit");
     assert!(delivery.bad.is_empty(), "{:?}", delivery.bad);
     let messages = delivery.mail.into_iter().map(|mail| match mail.line {
@@ -145,7 +140,7 @@ fn a_second_process_for_the_same_name_is_refused() {
         return;
     };
     let mut pat = team.start_pat();
-    match MemberSession::open(&team.team, &who("pat"), WatchChoice::Auto) {
+    match MemberSession::open(&team.team, &recipient("pat"), WatchChoice::Auto) {
         Err(SessionError::Join(JoinError::Held { holder, .. })) => {
             let holder = holder.expect("the lock says who holds it");
             assert_eq!(holder.pid, pat.id());
@@ -155,8 +150,8 @@ fn a_second_process_for_the_same_name_is_refused() {
         other => panic!("{other:?}"),
     }
     assert_eq!(pat.kill9().code(), None);
-    let session = team.post("pat");
-    assert_eq!(session.guard().incarnation(), Incarnation(2));
+    let post = team.post("pat");
+    assert_eq!(post.guard().incarnation(), Incarnation(2));
     // And the other way round: Python gives way to Rust.
     let mut command = Command::new("python3");
     let program = command
@@ -275,7 +270,7 @@ fn python_answers_a_shutdown_of_this_life_and_of_no_other() {
 
     assert_eq!(pat.wait(LIMIT).code(), Some(0));
     assert_eq!(team.pat().status, MemberStatus::Shutdown);
-    let liveness = team.team.liveness(&who("pat")).unwrap();
+    let liveness = team.team.liveness(&recipient("pat")).unwrap();
     assert!(matches!(liveness, Liveness::Gone(Some(_))), "{liveness:?}");
 }
 
@@ -311,29 +306,29 @@ fn a_python_program_joins_through_spawn_and_is_supervised_like_the_rest() {
     if Team::new("a_python_program_joins_through_spawn").is_none() {
         return;
     }
-    let workspace = Workspace::new(&[]);
+    let workspace = Workspace::new();
     let program = format!("exec python3 '{PROGRAM}'");
-    let pat = workspace.spawn("pat", &["--exec", &program]);
+    workspace.spawn("pat", &["--exec", &program]);
     let echo = |content: &str| {
         let mut message = Message::new(Body::Message {
             content: content.to_owned(),
         });
         message.from = Some(Party::Lead.into());
-        message.to = Some(who("pat"));
+        message.to = Some(recipient("pat"));
         workspace.team().send(message).unwrap();
         let inbox = workspace.team().layout().inbox(&Recipient::Lead);
         wait_for_text(&inbox, &format!("\"content\": \"{content}\""));
     };
     echo("first words");
-    pat.kill9();
-    pat.wait_for_state("dead");
-    workspace.lead(&["restart", "pat"]).has_code(exit::DONE);
+    workspace.kill9("pat");
+    workspace.wait_state("pat", "dead");
+    workspace.run(&["restart", "pat"]).has_code(exit::DONE);
     echo("second words");
-    assert_eq!(pat.status()["incarnation"], 2);
-    let run = workspace.lead(&["shutdown", "pat", "--wait"]);
+    assert_eq!(workspace.shown("pat")["incarnation"], 2);
+    let run = workspace.run(&["shutdown", "pat", "--wait"]);
     let gone = "'pat' agreed and is gone\n";
     assert!(run.has_code(exit::DONE).out.ends_with(gone), "{run:?}");
-    assert_eq!(pat.status()["state"], "shutdown");
+    assert_eq!(workspace.shown("pat")["state"], "shutdown");
     // Killed before it noted that it had answered, it answers again under the same id: the lead
     // takes that for one message.
     let mut lead =

@@ -16,7 +16,7 @@ mod stage;
 pub(crate) use document::root;
 use document::{Block, documents};
 use stage::Stage;
-pub(crate) use stage::{programs, with_variable};
+pub(crate) use stage::programs;
 
 /// Types all blocks of a document, and gives the stage back for a look at what they left.
 fn play(path: &str) -> Stage {

@@ -1,6 +1,6 @@
 //! `requests`, `approve` and `reject`.
 
-use crate::support::{Run, Workspace};
+use crate::harness::{Run, Workspace};
 use protocol::{Incarnation, Request, exit};
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -18,24 +18,24 @@ fn file(workspace: &Workspace, request: &Request) -> Value {
 
 #[test]
 fn requests_are_listed_as_in_their_files_and_the_pending_ones_first() {
-    let workspace = Workspace::new(&["alice", "bob"]);
-    let none = workspace.lead(&["requests"]);
+    let workspace = Workspace::with_members(&["alice", "bob"]);
+    let none = workspace.run(&["requests"]);
     assert_eq!(none.has_code(exit::DONE).out, "No requests.\n");
     assert_eq!(
-        workspace.lead(&["requests", "--json"]).json(),
+        workspace.run(&["requests", "--json"]).json(),
         json!({"requests": []})
     );
 
     let decided = submit(&workspace, "alice", "1. Look.\n2. Leap.");
     workspace
-        .lead(&["reject", "alice", "--feedback", "Think first."])
+        .run(&["reject", "alice", "--feedback", "Think first."])
         .has_code(exit::DONE);
     let pending = submit(&workspace, "bob", "1. Read.\n2. Write.");
-    let listed = workspace.lead(&["requests", "--json"]).json();
+    let listed = workspace.run(&["requests", "--json"]).json();
     let files = json!([file(&workspace, &pending), file(&workspace, &decided)]);
     assert_eq!(listed["requests"], files);
 
-    let text = workspace.lead(&["requests"]).out;
+    let text = workspace.run(&["requests"]).out;
     let heading = format!("{} plan bob -> lead: pending, made ", pending.id);
     assert!(text.starts_with(&heading), "{text}");
     assert!(text.contains("\n    1. Read.\n    2. Write.\n"), "{text}");
@@ -51,43 +51,43 @@ fn requests_are_listed_as_in_their_files_and_the_pending_ones_first() {
     );
 
     let id = decided.id.as_str();
-    let one = workspace.lead(&["requests", id]).out;
+    let one = workspace.run(&["requests", id]).out;
     assert!(one.contains("2. Leap.") && !one.contains("bob"), "{one}");
-    let one = workspace.lead(&["requests", id, "--json"]).json();
+    let one = workspace.run(&["requests", id, "--json"]).json();
     assert_eq!(one["requests"], json!([file(&workspace, &decided)]));
 }
 
 #[test]
 fn a_plan_is_decided_by_its_id_or_its_author() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     submit(&workspace, "alice", "superseded");
     let plan = submit(&workspace, "alice", "the latest");
-    let run = workspace.lead(&["approve", "ALICE", "--feedback", "Go ahead."]);
+    let run = workspace.run(&["approve", "ALICE", "--feedback", "Go ahead."]);
     assert_eq!(run.has_code(exit::DONE).out, "Plan approved for 'alice'\n");
     let id = plan.id.as_str();
     // The same decision again only tells the author again.
-    let again = workspace.lead(&["approve", id, "--json"]).json();
+    let again = workspace.run(&["approve", id, "--json"]).json();
     let expected = json!({"request_id": id, "to": "alice", "status": "approved"});
     assert_eq!(again, expected);
     let stored = file(&workspace, &plan);
     assert_eq!(stored["resolved_by"], "user");
     assert_eq!(stored["resolution"], "Go ahead.");
-    let inbox = workspace.lead(&["inbox", "alice", "--json"]).json();
+    let inbox = workspace.run(&["inbox", "alice", "--json"]).json();
     let answer = &inbox["messages"][0];
     assert_eq!(answer["type"], "plan_approval_response");
     assert_eq!(answer["approve"], true);
     assert_eq!(answer["feedback"], "Go ahead.");
 
-    let other = workspace.lead(&["reject", id, "--feedback", "no"]);
+    let other = workspace.run(&["reject", id, "--feedback", "no"]);
     let next = format!("team-lead requests {id}");
     other.complains(exit::FAILED, "already approved", &next);
-    let other = workspace.lead(&["reject", id, "--feedback", "no", "--json"]);
+    let other = workspace.run(&["reject", id, "--feedback", "no", "--json"]);
     other.json_error(exit::FAILED, "refused");
 }
 
 #[test]
 fn of_two_decisions_at_once_one_counts() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     for round in 0..5 {
         let plan = submit(&workspace, "alice", &format!("plan {round}"));
         let id = plan.id.as_str();
@@ -98,7 +98,7 @@ fn of_two_decisions_at_once_one_counts() {
         };
         let approve = start(&["approve", id]);
         let reject = start(&["reject", id, "--feedback", "no"]);
-        let runs = [approve, reject].map(|run| Run::of(run.wait_with_output().unwrap()));
+        let runs = [approve, reject].map(|run| Run::ended(run.wait_with_output().unwrap()));
         let (yes, no) = (runs[0].code, runs[1].code);
         let expected = match file(&workspace, &plan)["status"].as_str().unwrap() {
             "approved" => (0, i32::from(exit::FAILED)),
@@ -106,7 +106,7 @@ fn of_two_decisions_at_once_one_counts() {
             other => panic!("{other}: {runs:?}"),
         };
         assert_eq!((yes, no), expected, "{runs:?}");
-        let inbox = workspace.lead(&["inbox", "alice", "--json"]).json();
+        let inbox = workspace.run(&["inbox", "alice", "--json"]).json();
         let answers = inbox["messages"].as_array().unwrap().len();
         assert_eq!(answers, round + 1, "the author is told once of each");
     }
@@ -114,18 +114,18 @@ fn of_two_decisions_at_once_one_counts() {
 
 #[test]
 fn what_is_not_there_or_no_plan_is_not_decided() {
-    let workspace = Workspace::new(&["alice"]);
-    let unknown = workspace.lead(&["approve", "1a2b3c4d"]);
+    let workspace = Workspace::with_members(&["alice"]);
+    let unknown = workspace.run(&["approve", "1a2b3c4d"]);
     unknown.complains(
         exit::NOT_FOUND,
         "no request and no member",
         "team-lead requests",
     );
-    let unknown = workspace.lead(&["approve", "../config", "--json"]);
+    let unknown = workspace.run(&["approve", "../config", "--json"]);
     unknown.json_error(exit::NOT_FOUND, "unknown_request");
-    let nothing = workspace.lead(&["approve", "alice"]);
+    let nothing = workspace.run(&["approve", "alice"]);
     nothing.complains(exit::NOT_FOUND, "no plan of alice", "team-lead requests");
-    let unknown = workspace.lead(&["requests", "1a2b3c4d"]);
+    let unknown = workspace.run(&["requests", "1a2b3c4d"]);
     unknown.complains(
         exit::NOT_FOUND,
         "there is no request 1a2b3c4d",
@@ -135,19 +135,19 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
     let wish = team::ShutdownWish {
         to: "alice".parse().unwrap(),
         reason: String::new(),
-        timeout: crate::support::LIMIT,
+        timeout: crate::harness::LIMIT,
         force: false,
     };
     let me = team::Actor::user();
     let shutdown = team::ask_shutdown(workspace.team(), &me, &wish, Incarnation(1)).unwrap();
-    let run = workspace.lead(&["approve", shutdown.id.as_str()]);
+    let run = workspace.run(&["approve", shutdown.id.as_str()]);
     let next = format!("team-lead requests {}", shutdown.id);
     run.complains(exit::FAILED, "is no plan", &next);
 }
 
 #[test]
 fn a_broken_file_hides_no_request_and_ignored_answers_are_shown() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let plan = submit(&workspace, "alice", "Look.");
     let folder = workspace.team().layout().requests_dir();
     std::fs::write(folder.join("broken.json"), "{").unwrap();
@@ -160,12 +160,12 @@ fn a_broken_file_hides_no_request_and_ignored_answers_are_shown() {
         panic!("{line}");
     };
     team::take_answer(workspace.team(), &message).unwrap();
-    let run = workspace.lead(&["requests"]);
+    let run = workspace.run(&["requests"]);
     run.has_code(exit::DONE);
     assert!(
         run.out.contains("without effect: bob said yes: "),
         "{run:?}"
     );
     assert!(run.err.contains("broken.json"), "{run:?}");
-    assert_eq!(workspace.lead(&["-q", "requests"]).err, "");
+    assert_eq!(workspace.run(&["-q", "requests"]).err, "");
 }

@@ -1,13 +1,14 @@
 //! `shutdown`: asked, agreed, refused, unanswered, forced, interrupted.
 
-use crate::support::{LIMIT, Manners, Run, Workspace, interrupt, wait_for_text, who};
+use crate::harness::{Behaviour, LIMIT, Run, Workspace, recipient, wait_for_text};
+use nix::sys::signal::Signal;
 use protocol::{MemberStatus, exit};
 use serde_json::{Value, json};
 use std::process::Stdio;
 use test_support::wait_until;
 
 fn requests(workspace: &Workspace) -> Vec<Value> {
-    let found = workspace.lead(&["requests", "--json"]).json();
+    let found = workspace.run(&["requests", "--json"]).json();
     found["requests"].as_array().unwrap().clone()
 }
 
@@ -22,9 +23,9 @@ fn roster_status(workspace: &Workspace, name: &str) -> MemberStatus {
 
 #[test]
 fn a_member_that_agrees_is_gone() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut alice = workspace.member("alice", Manners::Agrees);
-    let run = workspace.lead(&["shutdown", "Alice", "--wait", "--reason", "All is done."]);
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Agrees);
+    let run = workspace.run(&["shutdown", "Alice", "--wait", "--reason", "All is done."]);
     let [first, second] = run.has_code(exit::DONE).out.lines().collect::<Vec<_>>()[..] else {
         panic!("{run:?}");
     };
@@ -45,9 +46,9 @@ fn a_member_that_agrees_is_gone() {
 
 #[test]
 fn without_waiting_the_request_is_all_that_is_told() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut alice = workspace.member("alice", Manners::Agrees);
-    let asked = workspace.lead(&["shutdown", "alice", "--json"]).json();
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Agrees);
+    let asked = workspace.run(&["shutdown", "alice", "--json"]).json();
     assert_eq!(
         (&asked["to"], &asked["status"]),
         (&json!("alice"), &json!("pending"))
@@ -61,10 +62,10 @@ fn without_waiting_the_request_is_all_that_is_told() {
 
 #[test]
 fn a_refusal_is_told_with_its_reason() {
-    let workspace = Workspace::new(&["alice", "bob"]);
-    let mut alice = workspace.member("alice", Manners::Refuses);
-    let mut bob = workspace.member("bob", Manners::Agrees);
-    let run = workspace.lead(&["shutdown", "--all", "--wait"]);
+    let workspace = Workspace::with_members(&["alice", "bob"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Refuses);
+    let mut bob = workspace.play_member("bob", Behaviour::Agrees);
+    let run = workspace.run(&["shutdown", "--all", "--wait"]);
     run.has_code(exit::FAILED);
     let refusal = "'alice' refused: the parser is half done\n";
     assert!(run.out.contains(refusal), "{run:?}");
@@ -77,7 +78,7 @@ fn a_refusal_is_told_with_its_reason() {
     assert!(bob.wait(LIMIT).success());
     assert_eq!(alice.try_wait(), None);
 
-    let run = workspace.lead(&["shutdown", "alice", "--wait", "--json"]);
+    let run = workspace.run(&["shutdown", "alice", "--wait", "--json"]);
     run.json_error(exit::FAILED, "still_running");
     let object: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(object["to"], "alice");
@@ -88,9 +89,9 @@ fn a_refusal_is_told_with_its_reason() {
 
 #[test]
 fn silence_is_a_time_out() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut alice = workspace.member("alice", Manners::Silent);
-    let run = workspace.lead(&["shutdown", "alice", "--wait", "--timeout", "0.2"]);
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Silent);
+    let run = workspace.run(&["shutdown", "alice", "--wait", "--timeout", "0.2"]);
     run.has_code(exit::TIMED_OUT);
     assert!(run.out.contains("'alice' gave no answer"), "{run:?}");
     assert_eq!(requests(&workspace)[0]["status"], "expired");
@@ -99,13 +100,13 @@ fn silence_is_a_time_out() {
 
 #[test]
 fn force_ends_those_that_do_not_go_by_themselves() {
-    let workspace = Workspace::new(&["alice", "bob", "carol"]);
+    let workspace = Workspace::with_members(&["alice", "bob", "carol"]);
     let mut members = [
-        workspace.member("alice", Manners::Silent),
-        workspace.member("bob", Manners::Stubborn),
-        workspace.member("carol", Manners::Refuses),
+        workspace.play_member("alice", Behaviour::Silent),
+        workspace.play_member("bob", Behaviour::Stubborn),
+        workspace.play_member("carol", Behaviour::Refuses),
     ];
-    let run = workspace.lead(&["shutdown", "--all", "--force", "--timeout", "0.2"]);
+    let run = workspace.run(&["shutdown", "--all", "--force", "--timeout", "0.2"]);
     run.has_code(exit::DONE);
     for line in [
         "'alice' was ended by SIGTERM\n",
@@ -124,17 +125,17 @@ fn force_ends_those_that_do_not_go_by_themselves() {
 
 #[test]
 fn a_member_that_does_not_run_is_told_and_is_no_failure() {
-    let workspace = Workspace::new(&["alice", "bob"]);
-    workspace.member("bob", Manners::Silent).kill9();
-    let run = workspace.lead(&["shutdown", "--all", "--wait"]);
+    let workspace = Workspace::with_members(&["alice", "bob"]);
+    workspace.play_member("bob", Behaviour::Silent).kill9();
+    let run = workspace.run(&["shutdown", "--all", "--wait"]);
     assert_eq!(
         run.has_code(exit::DONE).out,
         "'alice' is already shut down\n'bob' does not run: it is dead\n"
     );
     // The death was dealt with on the way.
-    let inbox = workspace.team().layout().inbox(&who("lead"));
+    let inbox = workspace.team().layout().inbox(&recipient("lead"));
     wait_for_text(&inbox, "notice");
-    let run = workspace.lead(&["shutdown", "bob", "--json"]).json();
+    let run = workspace.run(&["shutdown", "bob", "--json"]).json();
     let expected =
         json!({"request_id": null, "to": "bob", "status": "not_running", "state": "dead"});
     assert_eq!(run, expected);
@@ -143,9 +144,9 @@ fn a_member_that_does_not_run_is_told_and_is_no_failure() {
 
 #[test]
 fn a_typo_in_the_last_name_asks_nobody() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut alice = workspace.member("alice", Manners::Agrees);
-    let run = workspace.lead(&["shutdown", "alice", "alcie", "--force"]);
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Agrees);
+    let run = workspace.run(&["shutdown", "alice", "alcie", "--force"]);
     run.complains(exit::NOT_FOUND, "alcie", "team-lead status");
     assert_eq!(requests(&workspace), Vec::<Value>::new());
     assert_eq!(alice.try_wait(), None);
@@ -153,12 +154,12 @@ fn a_typo_in_the_last_name_asks_nobody() {
 
 #[test]
 fn ctrl_c_ends_the_waiting_and_the_request_stays() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut alice = workspace.member("alice", Manners::Silent);
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Silent);
     let mut waiting = workspace.start(&["shutdown", "alice", "--force"]);
     let line = waiting.line(LIMIT);
     assert!(line.starts_with("Shutdown request "), "{line}");
-    interrupt(&waiting);
+    waiting.signal(Signal::SIGINT);
     let code = waiting.wait(LIMIT).code();
     assert_eq!(code, Some(i32::from(exit::INTERRUPTED)));
     assert_eq!(requests(&workspace)[0]["status"], "pending");
@@ -167,8 +168,8 @@ fn ctrl_c_ends_the_waiting_and_the_request_stays() {
 
 #[test]
 fn members_are_ended_also_if_nobody_reads_along() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut alice = workspace.member("alice", Manners::Silent);
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut alice = workspace.play_member("alice", Behaviour::Silent);
     let mut command = workspace.command(&["shutdown", "alice", "--force", "--timeout", "0.2"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -179,19 +180,19 @@ fn members_are_ended_also_if_nobody_reads_along() {
 
 #[test]
 fn inv_16_a_shutdown_meant_for_one_life_never_touches_the_next() {
-    let workspace = Workspace::new(&["alice"]);
-    let mut first = workspace.member("alice", Manners::Silent);
+    let workspace = Workspace::with_members(&["alice"]);
+    let mut first = workspace.play_member("alice", Behaviour::Silent);
     let mut forced = workspace.start(&["shutdown", "alice", "--force", "--timeout", "3"]);
     assert!(forced.line(LIMIT).starts_with("Shutdown request "));
     first.kill9();
-    let mut second = workspace.member("alice", Manners::Agrees);
+    let mut second = workspace.play_member("alice", Behaviour::Agrees);
     // The one that was asked is gone, and that is all that was wanted.
     assert_eq!(forced.wait(LIMIT).code(), Some(0));
     let request = &requests(&workspace)[0];
     assert_eq!(request["to_incarnation"], 1);
     assert_eq!(request["status"], "expired");
     assert_eq!(second.try_wait(), None);
-    let run: Run = workspace.lead(&["shutdown", "alice", "--wait"]);
+    let run: Run = workspace.run(&["shutdown", "alice", "--wait"]);
     run.has_code(exit::DONE);
     assert!(second.wait(LIMIT).success());
 }

@@ -1,6 +1,7 @@
 //! The command line itself: help, wrong use, names that nobody bears.
 
-use crate::support::{LIMIT, Run, Workspace, command, interrupt};
+use crate::harness::{LIMIT, Run, Workspace};
+use nix::sys::signal::Signal;
 use protocol::exit;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -31,11 +32,11 @@ const NEED_A_TEAM: &[&[&str]] = &[
 
 #[test]
 fn without_a_verb_the_help_is_shown_and_the_exit_code_says_that_nothing_was_done() {
-    let workspace = Workspace::new(&[]);
-    let run = workspace.lead(&[]);
+    let workspace = Workspace::new();
+    let run = workspace.run(&[]);
     run.has_code(exit::USAGE);
     assert!(run.err.contains("Usage: team-lead"), "{run:?}");
-    let help = workspace.lead(&["--help"]);
+    let help = workspace.run(&["--help"]);
     help.has_code(exit::DONE);
     for (code, meaning) in exit::ALL {
         let line = format!("{code:>3}  {meaning}");
@@ -53,8 +54,8 @@ fn verbs(help: &str) -> Vec<&str> {
 
 #[test]
 fn every_verb_has_help_with_an_example() {
-    let workspace = Workspace::new(&[]);
-    let whole = workspace.lead(&["--help"]);
+    let workspace = Workspace::new();
+    let whole = workspace.run(&["--help"]);
     let verbs = verbs(&whole.out);
     for words in NEED_A_TEAM {
         assert!(
@@ -64,7 +65,7 @@ fn every_verb_has_help_with_an_example() {
         );
     }
     for verb in verbs {
-        let help = workspace.lead(&[verb, "--help"]);
+        let help = workspace.run(&[verb, "--help"]);
         help.has_code(exit::DONE);
         assert!(help.out.contains("Example"), "{verb}: {}", help.out);
         assert!(help.out.contains(&format!("team-lead {verb}")), "{verb}");
@@ -73,22 +74,22 @@ fn every_verb_has_help_with_an_example() {
 
 #[test]
 fn a_verb_that_needs_a_team_says_so_and_creates_none() {
-    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::empty();
     for words in NEED_A_TEAM {
-        let run = Run::of(command(dir.path(), words).output().unwrap());
+        let run = workspace.run(words);
         run.complains(exit::NOT_FOUND, "no team folder", "team-lead spawn");
         let mut words = words.to_vec();
         words.insert(0, "--json");
-        let run = Run::of(command(dir.path(), &words).output().unwrap());
+        let run = workspace.run(&words);
         run.json_error(exit::NOT_FOUND, "no_team");
     }
-    let created = std::fs::read_dir(dir.path()).unwrap().count();
+    let created = std::fs::read_dir(workspace.path()).unwrap().count();
     assert_eq!(created, 0, "a typo created something");
 }
 
 #[test]
 fn wrong_use_is_told_in_the_form_that_was_asked_for() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let before = workspace.listing();
     for words in [
         &["sned", "alice", "hello"][..],
@@ -109,7 +110,7 @@ fn wrong_use_is_told_in_the_form_that_was_asked_for() {
         &["-q", "-v", "status"],
         &["-C", "no/such/folder", "status"],
     ] {
-        let run = workspace.lead(words);
+        let run = workspace.run(words);
         run.has_code(exit::USAGE);
         assert!(
             run.err.starts_with("error: ") && run.out.is_empty(),
@@ -117,17 +118,17 @@ fn wrong_use_is_told_in_the_form_that_was_asked_for() {
         );
         let mut words = words.to_vec();
         words.insert(0, "--json");
-        workspace.lead(&words).json_error(exit::USAGE, "usage");
+        workspace.run(&words).json_error(exit::USAGE, "usage");
     }
     let mut odd = workspace.command(&["status"]);
-    let run = Run::of(odd.env("TEAM_FSYNC", "maybe").output().unwrap());
+    let run = Run::of(odd.env("TEAM_FSYNC", "maybe"));
     run.complains(exit::USAGE, "TEAM_FSYNC", "team-lead --help");
     assert_eq!(workspace.listing(), before, "wrong use changed something");
 }
 
 #[test]
 fn a_name_that_nobody_bears_is_an_error_that_lists_the_names_and_creates_nothing() {
-    let workspace = Workspace::new(&["alice", "bob"]);
+    let workspace = Workspace::with_members(&["alice", "bob"]);
     let before = workspace.listing();
     for words in [
         &["send", "alcie", "hello"][..],
@@ -140,13 +141,13 @@ fn a_name_that_nobody_bears_is_an_error_that_lists_the_names_and_creates_nothing
         &["kill", "alcie"],
         &["restart", "alcie"],
     ] {
-        let run = workspace.lead(words);
+        let run = workspace.run(words);
         let names = "the members are alice, bob";
         run.complains(exit::NOT_FOUND, names, "team-lead status");
         assert!(run.err.contains("alcie"), "{run:?}");
         let mut words = words.to_vec();
         words.push("--json");
-        let error = workspace.lead(&words);
+        let error = workspace.run(&words);
         error.json_error(exit::NOT_FOUND, "unknown_member");
     }
     assert_eq!(workspace.listing(), before, "a typo changed something");
@@ -154,12 +155,12 @@ fn a_name_that_nobody_bears_is_an_error_that_lists_the_names_and_creates_nothing
 
 #[test]
 fn the_folder_is_found_from_below() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let deep = workspace.path().join("a/b");
     std::fs::create_dir_all(&deep).unwrap();
     for run in [
-        workspace.lead(&["-C", "a/b", "inbox", "ALICE"]),
-        Run::of(command(&deep, &["inbox", "ALICE"]).output().unwrap()),
+        workspace.run(&["-C", "a/b", "inbox", "ALICE"]),
+        Run::of(&mut workspace.command_in(&deep, &["inbox", "ALICE"])),
     ] {
         assert_eq!(run.has_code(exit::DONE).out, "No unread mail for alice.\n");
     }
@@ -169,29 +170,29 @@ fn the_folder_is_found_from_below() {
 
 #[test]
 fn output_for_people_and_machines_has_no_colours_where_they_are_not_wanted() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let hostile = "red \u{1b}[31malert\u{7}";
     workspace
-        .lead(&["send", "alice", hostile])
+        .run(&["send", "alice", hostile])
         .has_code(exit::DONE);
     for words in [&["--help"][..], &["sned"], &["inbox", "alice"]] {
         let mut command = workspace.command(words);
-        let run = Run::of(command.env("NO_COLOR", "1").output().unwrap());
+        let run = Run::of(command.env("NO_COLOR", "1"));
         let text = run.out + &run.err;
         assert!(!text.is_empty() && !text.contains('\u{1b}'), "{text:?}");
     }
-    let inbox = workspace.lead(&["inbox", "alice", "--json"]).json();
+    let inbox = workspace.run(&["inbox", "alice", "--json"]).json();
     assert_eq!(inbox["messages"][0]["content"], hostile);
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    let workspace = Workspace::new(&["alice"]);
+    let workspace = Workspace::with_members(&["alice"]);
     let event = r#"{"time":1763251200.25,"event":"sneeze","member":"alice"}"#;
     // More than a pipe takes, so that the program meets the closed end.
     let many = format!("{event}\n").repeat(20_000);
     std::fs::write(workspace.team().layout().events(), &many).unwrap();
-    workspace.log("alice", &many);
+    workspace.append_log("alice", &many);
     for words in [&["events"][..], &["logs", "alice", "-n", "20000"]] {
         let mut command = workspace.command(words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -201,7 +202,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         out.read_line(&mut first).unwrap();
         assert_eq!(first.trim_end(), event);
         drop(out);
-        let run = Run::of(child.wait_with_output().unwrap());
+        let run = Run::ended(child.wait_with_output().unwrap());
         assert_eq!(run.has_code(exit::DONE).err, "");
     }
     // An error that nobody reads is still told by the exit code.
@@ -214,43 +215,43 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[test]
 fn shells_and_readers_get_a_description() {
-    let workspace = Workspace::new(&[]);
+    let workspace = Workspace::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let run = workspace.lead(&["completions", shell]);
+        let run = workspace.run(&["completions", shell]);
         assert!(
             run.has_code(exit::DONE).out.contains("broadcast"),
             "{shell}"
         );
     }
-    let page = workspace.lead(&["man"]);
+    let page = workspace.run(&["man"]);
     assert!(page.has_code(exit::DONE).out.contains(".TH team-lead"));
     let folder = workspace.path().join("pages");
     let words = ["man", folder.to_str().unwrap()];
-    assert_eq!(workspace.lead(&words).code, i32::from(exit::FAILED));
+    assert_eq!(workspace.run(&words).code, i32::from(exit::FAILED));
     std::fs::create_dir(&folder).unwrap();
-    workspace.lead(&words).has_code(exit::DONE);
+    workspace.run(&words).has_code(exit::DONE);
     assert!(folder.join("team-lead-shutdown.1").exists());
-    assert!(!workspace.lead(&["--help"]).out.contains("\n  man "));
+    assert!(!workspace.run(&["--help"]).out.contains("\n  man "));
 }
 
 #[test]
 fn a_quiet_command_prints_no_confirmation() {
-    let workspace = Workspace::new(&["alice"]);
-    let run = workspace.lead(&["-q", "send", "alice", "hello"]);
+    let workspace = Workspace::with_members(&["alice"]);
+    let run = workspace.run(&["-q", "send", "alice", "hello"]);
     assert_eq!(
         (run.has_code(exit::DONE).out.as_str(), run.err.as_str()),
         ("", "")
     );
-    let inbox = workspace.lead(&["-q", "inbox", "alice"]);
+    let inbox = workspace.run(&["-q", "inbox", "alice"]);
     assert_eq!(inbox.out, "user (message): hello\n", "data is data");
 }
 
 #[test]
 fn ctrl_c_ends_a_stream_with_its_own_exit_code() {
-    let workspace = Workspace::new(&["alice"]);
-    workspace.log("alice", "hello\n");
+    let workspace = Workspace::with_members(&["alice"]);
+    workspace.append_log("alice", "hello\n");
     let mut logs = workspace.start(&["logs", "alice", "-f"]);
     assert_eq!(logs.line(LIMIT), "hello");
-    interrupt(&logs);
+    logs.signal(Signal::SIGINT);
     assert_eq!(logs.wait(LIMIT).code(), Some(i32::from(exit::INTERRUPTED)));
 }

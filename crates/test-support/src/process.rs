@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ pub struct Worker {
     lines: Vec<String>,
     /// How many of `lines` have been handed out.
     taken: usize,
+    /// All that was read, before it was cut into lines.
+    output: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Worker {
@@ -37,10 +40,12 @@ impl Worker {
         let mut child = cmd.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take();
         let (sender, incoming) = mpsc::channel();
+        let output = Arc::default();
         if let Some(stdout) = child.stdout.take() {
+            let output = Arc::clone(&output);
             // The thread ends with the output. It is not joined, because a
             // grandchild may hold the pipe open for longer than the test.
-            thread::spawn(move || read_lines(stdout, &sender));
+            thread::spawn(move || read_lines(stdout, &sender, &output));
         }
         Ok(Self {
             child,
@@ -48,6 +53,7 @@ impl Worker {
             incoming,
             lines: Vec::new(),
             taken: 0,
+            output,
         })
     }
 
@@ -92,6 +98,13 @@ impl Worker {
     pub fn lines_so_far(&mut self) -> &[String] {
         self.lines.extend(self.incoming.try_iter());
         &self.lines
+    }
+
+    /// All output so far as it was written; bytes that are not UTF-8 are
+    /// replaced. Hands out no lines.
+    pub fn output(&self) -> String {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&output).into_owned()
     }
 
     /// Writes one line to the standard input of the process. It fails with
@@ -174,10 +187,13 @@ impl Drop for Worker {
     }
 }
 
-fn read_lines(stdout: ChildStdout, sender: &mpsc::Sender<String>) {
+fn read_lines(stdout: ChildStdout, sender: &mpsc::Sender<String>, output: &Mutex<Vec<u8>>) {
     let mut reader = BufReader::new(stdout);
     let mut bytes = Vec::new();
     while matches!(reader.read_until(b'\n', &mut bytes), Ok(count) if count > 0) {
+        let mut whole = output.lock().unwrap_or_else(PoisonError::into_inner);
+        whole.extend_from_slice(&bytes);
+        drop(whole);
         if bytes.last() == Some(&b'\n') {
             bytes.pop();
         }

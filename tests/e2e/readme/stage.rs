@@ -9,16 +9,13 @@
 //! - **Scripts** that run for long are only asked for their help; `super::super::demo` runs the
 //!   demonstration.
 
+use crate::harness::{LIMIT, Terminal, with_variable};
 use crate::readme::document::root;
-use crate::support::LIMIT;
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use test_support::AtTerminal;
 use test_support::llm_server::{LlmServer, ServerReply};
 use test_support::wait_until;
 
@@ -46,7 +43,7 @@ pub(crate) struct Stage {
     server: LlmServer,
     said: String,
     folders: BTreeSet<PathBuf>,
-    open: Vec<(String, AtTerminal)>,
+    open: Vec<(String, Terminal)>,
 }
 
 impl Stage {
@@ -197,33 +194,18 @@ impl Stage {
 
     /// Starts a command at a terminal of its own, and waits until it shows something.
     fn start(&mut self, line: &str) {
-        let terminal = AtTerminal::start(self.shell(&format!("set +x; {line}")), 24, 80).unwrap();
-        let mut screen = terminal.person.try_clone().unwrap();
-        let shown = Arc::new(Mutex::new(0));
-        let count = Arc::clone(&shown);
-        // The thread ends with the terminal.
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(read @ 1..) = screen.read(&mut bytes) {
-                *count.lock().unwrap() += read;
-            }
-        });
+        let shell = self.shell(&format!("set +x; {line}"));
+        let terminal = Terminal::start(shell, 24, 80);
+        wait_until(line, LIMIT, || !terminal.output().is_empty());
         self.open.push((line.to_owned(), terminal));
-        wait_until(line, LIMIT, || *shown.lock().unwrap() > 0);
     }
 
     /// Leaves the terminals, ends all teams, and makes sure that no process is left.
     pub(crate) fn close(&mut self) {
         for (line, mut terminal) in self.open.drain(..) {
-            let keys: &[u8] = if line.contains(" -f") {
-                b"\x03"
-            } else {
-                b"q\r"
-            };
-            // One that has ended cannot be typed to.
-            let _ = terminal.person.write_all(keys);
-            let ended = || terminal.child.try_wait().unwrap().is_some();
-            wait_until(&format!("the end of {line}"), LIMIT, ended);
+            let is_stream = line.contains(" -f");
+            terminal.type_keys(if is_stream { "\x03" } else { "q\r" });
+            terminal.end();
         }
         for folder in std::mem::take(&mut self.folders) {
             if folder.join(".team").exists() {
@@ -242,10 +224,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        for (_, terminal) in &mut self.open {
-            let _ = terminal.child.kill();
-            let _ = terminal.child.wait();
-        }
+        self.open.clear();
         for folder in &self.folders {
             let kill =
                 "for name in .team/members/[a-z]*/; do team-lead kill $(basename $name); done";
@@ -266,23 +245,4 @@ fn stays_open(line: &str) -> bool {
 fn program(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-}
-
-/// The processes in whose environment this stands.
-pub(crate) fn with_variable(assignment: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        // Those that have ended meanwhile, and those of others, cannot be read.
-        let Ok(variables) = std::fs::read(entry.path().join("environ")) else {
-            continue;
-        };
-        if variables
-            .split(|byte| *byte == 0)
-            .any(|line| line == assignment.as_bytes())
-        {
-            let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            found.push(String::from_utf8_lossy(&command).replace('\0', " "));
-        }
-    }
-    found
 }

@@ -76,7 +76,7 @@ fn a_missing_program_and_a_model_without_a_key_are_named() {
         let mut stage = stage(kind);
         let found = left(&stage);
         assert_eq!(kinds(std::slice::from_ref(&found)), [kind]);
-        // Both come with what to type; `tests/watch` types it.
+        // Both come with what to type; `tests/e2e/watch` types it.
         assert!(!found.fix.is_empty());
         let Stage { surroundings, .. } = Stage::healthy();
         stage.surroundings = surroundings;

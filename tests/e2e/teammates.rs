@@ -1,0 +1,15 @@
+//! Teams of real processes: members that think with a server that plays their models, with a
+//! script, or offline; killed, stopped, refused and asked to end in every state.
+
+mod crash;
+mod failures;
+mod foreign;
+mod full;
+mod hands;
+mod plan;
+mod shutdown;
+mod stop;
+mod swarm;
+mod sweep;
+mod talk;
+mod tasks;

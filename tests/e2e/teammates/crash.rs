@@ -1,0 +1,377 @@
+//! SIGKILL in every state, and what the next life finds.
+
+use crate::harness::{LIMIT, Run, Workspace, call, recipient, say, signal};
+use nix::sys::signal::Signal;
+use protocol::{Phase, RequestKind, WaitingFor};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use test_support::llm_server::{Gate, ServerReply};
+use test_support::wait_until;
+
+/// Checks that the lead was told of the death of one life, once.
+#[track_caller]
+fn check_told(workspace: &Workspace, name: &str, incarnation: u64) {
+    assert_eq!(workspace.state(name), "dead");
+    let id = format!("death/{name}/{incarnation}");
+    let told = workspace
+        .notices()
+        .into_iter()
+        .filter(|(found, _)| *found == id);
+    assert_eq!(told.count(), 1, "{:?}", workspace.notices());
+}
+
+#[test]
+fn killed_while_idle() {
+    let workspace = Workspace::new();
+    workspace.script("alice", [say("The word is heliotrope.")]);
+    workspace.spawn("alice", &["--prompt", "Think of a word."]);
+    workspace.wait_reports("alice", 1);
+    workspace.kill9("alice");
+    workspace.ok(&["send", "alice", "Which word?"]);
+    check_told(&workspace, "alice", 1);
+    check_told(&workspace, "alice", 1);
+    assert_eq!(workspace.shown("alice")["unread"], 1);
+    workspace.script("alice", [say("Heliotrope.")]);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 2)[1], "Heliotrope.");
+    assert_eq!(workspace.incarnation("alice"), 2);
+    for text in ["Think of a word.", "The word is heliotrope.", "Which word?"] {
+        assert_eq!(workspace.count_in_last_request("alice", text), 1, "{text}");
+    }
+    workspace.end();
+}
+
+#[test]
+fn killed_in_a_model_call() {
+    let workspace = Workspace::new();
+    let gate = Gate::new();
+    workspace.script(
+        "alice",
+        [
+            call("task_list", json!({})),
+            say("Never heard.").gate(2, &gate),
+        ],
+    );
+    workspace.spawn("alice", &["--prompt", "Look at the board."]);
+    gate.wait_until_reached(LIMIT);
+    workspace.ok(&["send", "alice", "And hurry."]);
+    workspace.kill9("alice");
+    check_told(&workspace, "alice", 1);
+    workspace.script("alice", [say("No tasks.")]);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 1), ["No tasks."]);
+    // The finished tool call stands, and is not made again.
+    assert_eq!(workspace.server.requests("alice").len(), 3);
+    assert_eq!(
+        workspace.count_in_last_request("alice", "Look at the board."),
+        1
+    );
+    assert_eq!(workspace.count_in_last_request("alice", "And hurry."), 1);
+    assert_eq!(workspace.count_in_last_request("alice", "tool_result"), 1);
+    assert_eq!(
+        workspace.count_in_last_request("alice", "outcome unknown"),
+        0
+    );
+    workspace.end();
+}
+
+#[test]
+fn killed_in_a_tool() {
+    let workspace = Workspace::new();
+    let first = "echo done >> counted; echo finished-well";
+    let second = "echo begun >> counted; touch started; sleep 6000 & sleep 6000";
+    workspace.script(
+        "alice",
+        [ServerReply::calls([
+            ("bash", json!({"command": first})),
+            ("bash", json!({"command": second, "timeout": 7000})),
+            ("bash", json!({"command": "echo never >> counted"})),
+        ])],
+    );
+    workspace.spawn("alice", &["--prompt", "Run three commands."]);
+    let started = workspace.path().join("started");
+    wait_until("the second command", LIMIT, || started.exists());
+    workspace.ok(&["send", "alice", "How is it?"]);
+    workspace.kill9("alice");
+    check_told(&workspace, "alice", 1);
+    // Its commands end with it.
+    workspace.check_gone();
+    workspace.script("alice", [say("One of them ran.")]);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 1), ["One of them ran."]);
+    let text = workspace.server.last_request("alice").last_text();
+    assert_eq!(text.matches("finished-well").count(), 1, "{text}");
+    assert_eq!(
+        text.matches("interrupted, outcome unknown").count(),
+        1,
+        "{text}"
+    );
+    assert_eq!(
+        text.matches("interrupted before it was started").count(),
+        1,
+        "{text}"
+    );
+    assert_eq!(text.matches("How is it?").count(), 1, "{text}");
+    let counted = fs::read_to_string(workspace.path().join("counted")).unwrap();
+    assert_eq!(counted, "done\nbegun\n");
+    workspace.end();
+}
+
+#[test]
+fn killed_while_a_plan_waits() {
+    let workspace = Workspace::new();
+    workspace.script(
+        "alice",
+        [
+            call("plan_approval", json!({"plan": "Write."})),
+            say("I wait."),
+        ],
+    );
+    workspace.spawn("alice", &["--require-plan", "--prompt", "Write a file."]);
+    workspace.wait_phase("alice", Phase::Waiting);
+    let request = workspace.pending(RequestKind::Plan);
+    workspace.kill9("alice");
+    check_told(&workspace, "alice", 1);
+    workspace.restart("alice");
+    workspace.wait_phase("alice", Phase::Waiting);
+    assert_eq!(workspace.server.requests("alice").len(), 2);
+    let write = json!({"path": "a.txt", "content": "x"});
+    workspace.script(
+        "alice",
+        [call("write_file", write.clone()), say("Written.")],
+    );
+    workspace.decide("alice", &["approve", request.id.as_str()]);
+    assert_eq!(workspace.wait_reports("alice", 1), ["Written."]);
+    assert!(workspace.path().join("a.txt").exists());
+
+    // The approval outlives the life that got it.
+    workspace.kill9("alice");
+    let write = json!({"path": "b.txt", "content": "x"});
+    workspace.script("alice", [call("write_file", write), say("Again.")]);
+    workspace.ok(&["send", "alice", "Write another."]);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 2)[1], "Again.");
+    assert!(workspace.path().join("b.txt").exists());
+    workspace.end();
+}
+
+#[test]
+fn decided_while_it_was_dead() {
+    let workspace = Workspace::new();
+    workspace.script(
+        "alice",
+        [
+            call("plan_approval", json!({"plan": "Write."})),
+            say("I wait."),
+        ],
+    );
+    workspace.spawn("alice", &["--require-plan", "--prompt", "Write a file."]);
+    workspace.wait_phase("alice", Phase::Waiting);
+    let request = workspace.pending(RequestKind::Plan);
+    workspace.kill9("alice");
+    workspace.ok(&["approve", request.id.as_str()]);
+    let write = json!({"path": "a.txt", "content": "x"});
+    workspace.script("alice", [call("write_file", write), say("Written.")]);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 1), ["Written."]);
+    assert!(workspace.path().join("a.txt").exists());
+    workspace.end();
+}
+
+#[test]
+fn killed_between_the_reply_and_the_report() {
+    let workspace = Workspace::new();
+    workspace.spawn("alice", &[]);
+    workspace.script("alice", [say("The last words.")]);
+    // Nobody can write to the lead meanwhile.
+    let lock = workspace
+        .team()
+        .layout()
+        .inbox_lock(&protocol::Recipient::Lead);
+    let lock = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(lock)
+        .unwrap();
+    lock.lock().unwrap();
+    workspace.ok(&["send", "alice", "Speak."]);
+    wait_until("the reply in the journal", LIMIT, || {
+        workspace.journal("alice").contains("The last words.")
+    });
+    let process = workspace.process("alice");
+    signal(process.holder().pid, Signal::SIGKILL);
+    wait_until("its end", LIMIT, || process.is_gone());
+    assert!(workspace.reports("alice").is_empty());
+    drop(lock);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 1), ["The last words."]);
+    assert_eq!(workspace.server.requests("alice").len(), 1);
+    // And never again.
+    workspace.kill9("alice");
+    workspace.restart("alice");
+    workspace.wait_phase("alice", Phase::Idle);
+    assert_eq!(workspace.reports("alice").len(), 1);
+    workspace.end();
+}
+
+#[test]
+fn killed_with_a_command_in_the_background() {
+    let workspace = Workspace::new();
+    let command = json!({"command": "touch started; sleep 6000"});
+    workspace.script("alice", [call("background_run", command), say("It runs.")]);
+    workspace.spawn("alice", &["--prompt", "Start something."]);
+    wait_until("alice to wait for it", LIMIT, || {
+        let live = workspace.live("alice").unwrap();
+        live.waiting_for == Some(WaitingFor::Background)
+    });
+    let started = workspace.path().join("started");
+    wait_until("the command", LIMIT, || started.exists());
+    // The turn has its report, or the next one has.
+    let before = workspace.reports("alice").len();
+    workspace.kill9("alice");
+    workspace.check_gone();
+    workspace.script("alice", [say("It is gone.")]);
+    workspace.restart("alice");
+    assert_eq!(
+        workspace.wait_reports("alice", before + 1)[before],
+        "It is gone."
+    );
+    let text = workspace.server.last_request("alice").last_text();
+    assert!(
+        text.contains("it ended with the process that ran it"),
+        "{text}"
+    );
+
+    // What became of it is told once, in whatever life.
+    workspace.kill9("alice");
+    workspace.script("alice", [say("Nothing runs.")]);
+    workspace.ok(&["send", "alice", "What runs?"]);
+    workspace.restart("alice");
+    let reports = workspace.wait_reports("alice", before + 2);
+    assert_eq!(reports[before + 1], "Nothing runs.");
+    assert_eq!(
+        workspace.count_in_last_request("alice", "it ended with the process that ran it"),
+        1
+    );
+    workspace.end();
+}
+
+#[test]
+fn the_end_of_a_background_command_wakes_its_member() {
+    let workspace = Workspace::new();
+    let command = json!({"command": "until [ -e go ]; do sleep 0.02; done; echo well-done"});
+    workspace.script("alice", [call("background_run", command), say("It runs.")]);
+    workspace.spawn("alice", &["--prompt", "Start something."]);
+    wait_until("alice to wait for it", LIMIT, || {
+        let live = workspace.live("alice").unwrap();
+        live.waiting_for == Some(WaitingFor::Background)
+    });
+    let before = workspace.reports("alice").len();
+    workspace.script("alice", [say("It is done.")]);
+    fs::write(workspace.path().join("go"), "").unwrap();
+    assert_eq!(
+        workspace.wait_reports("alice", before + 1)[before],
+        "It is done."
+    );
+    let text = workspace.server.last_request("alice").last_text();
+    assert_eq!(text.matches("well-done").count(), 1, "{text}");
+    workspace.end();
+}
+
+/// A program in the place of `teammate` that does this.
+fn wrapper(workspace: &Workspace, text: &str) -> String {
+    let path = workspace.path().join("wrapper.sh");
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn killed_while_starting() {
+    let workspace = Workspace::new();
+    let dies = wrapper(&workspace, "kill -s KILL $$");
+    let mut command = workspace.spawn_command("alice", "coder", &["--prompt", "Live."]);
+    let run = Run::of(command.env("TEAMMATE_BIN", &dies));
+    assert_ne!(run.code, 0, "{run:?}");
+    // Nothing is left of a member that never was.
+    let roster = workspace.team().roster().unwrap();
+    assert!(roster.members.is_empty(), "{roster:?}");
+    assert!(!workspace.path().join(".team/members/alice").exists());
+    workspace.check_gone();
+
+    // A member that was keeps everything.
+    workspace.script("alice", [say("I live.")]);
+    workspace.spawn("alice", &["--prompt", "Live."]);
+    workspace.wait_reports("alice", 1);
+    workspace.kill9("alice");
+    workspace.ok(&["send", "alice", "Do you live?"]);
+    let mut command = workspace.spawn_command("alice", "coder", &["--prompt", "Rise."]);
+    let run = Run::of(command.env("TEAMMATE_BIN", &dies));
+    assert_ne!(run.code, 0, "{run:?}");
+    assert_eq!(workspace.shown("alice")["unread"], 1);
+    workspace.script("alice", [say("I do.")]);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 2)[1], "I do.");
+    assert_eq!(workspace.count_in_last_request("alice", "Do you live?"), 1);
+    assert_eq!(workspace.count_in_last_request("alice", "Rise."), 0);
+    assert_eq!(workspace.inbox(&recipient("alice")).len(), 0);
+    workspace.end();
+}
+
+#[test]
+fn a_namesake_spawned_many_times_at_once_gives_one_process() {
+    let workspace = Workspace::new();
+    workspace.server.always("alice", say("Here."));
+    let children: Vec<_> = (0..6)
+        .map(|_| {
+            workspace
+                .spawn_command("alice", "coder", &[])
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let codes: Vec<_> = children
+        .into_iter()
+        .map(|mut child| child.wait().unwrap().code())
+        .collect();
+    assert!(codes.contains(&Some(0)), "{codes:?}");
+    assert_eq!(workspace.incarnation("alice"), 1);
+    let members = workspace.processes();
+    let members = members.iter().filter(|(_, line)| line.contains("teammate"));
+    assert_eq!(members.count(), 1);
+    assert_eq!(workspace.state("alice"), "idle");
+    workspace.end();
+}
+
+#[test]
+fn killed_before_the_prompt_was_said_and_spawned_with_another() {
+    let workspace = Workspace::new();
+    let gate = Gate::new();
+    workspace.script("alice", [say("Too late.").gate_head(&gate)]);
+    workspace.spawn("alice", &["--prompt", "Do the first thing."]);
+    gate.wait_until_reached(LIMIT);
+    workspace.kill9("alice");
+    // As a kill a moment earlier leaves it: before the record that says so.
+    let path = workspace.team().layout().transcript(&recipient("alice"));
+    let journal = fs::read_to_string(&path).unwrap();
+    let before = journal.lines().filter(|line| !line.contains("prompt:"));
+    let before: String = before.map(|line| format!("{line}\n")).collect();
+    assert_ne!(journal, before);
+    fs::write(&path, before).unwrap();
+    workspace.script("alice", [say("Both are done.")]);
+    workspace.spawn("alice", &["--prompt", "Do the second thing."]);
+    assert_eq!(workspace.wait_reports("alice", 1), ["Both are done."]);
+    workspace.kill9("alice");
+    workspace.script("alice", [say("Done.")]);
+    workspace.spawn("alice", &["--prompt", "Do the third thing."]);
+    assert_eq!(workspace.wait_reports("alice", 2)[1], "Done.");
+    for thing in ["first thing", "second thing", "third thing"] {
+        assert_eq!(
+            workspace.count_in_last_request("alice", thing),
+            1,
+            "{thing}"
+        );
+    }
+    workspace.end();
+}

@@ -1,0 +1,5 @@
+//! Seeing what goes on and what is wrong, with the real programs.
+
+mod doctor;
+mod replay;
+mod screen;
