@@ -66,7 +66,7 @@ impl Workspace {
         workspace.create_team();
         let added = workspace.team().update_roster(|roster| {
             for (name, role) in members {
-                roster.members.push(Member::new(agent(name), *role));
+                roster.members.push(Member::new(agent(name), role));
             }
             Ok::<_, RosterError>(())
         });

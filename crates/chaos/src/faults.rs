@@ -45,7 +45,7 @@ impl<'a> Striker<'a> {
         while let Some((_, blow)) = self.plan.next_if(|(time, _)| *time <= now) {
             self.strike(blow);
         }
-        self.plan.unread_mail().is_some()
+        self.plan.peek().is_some()
     }
 
     /// Ends everything: nobody stands still, the disk has room, the server answers.

@@ -126,8 +126,8 @@ impl Terminal {
 }
 
 fn last_line(screen: &str) -> Option<&str> {
-    let lines = screen.lines().map(str::trim_end);
-    lines.filter(|line| !line.is_empty()).next_back()
+    let mut lines = screen.lines().map(str::trim_end);
+    lines.rfind(|line| !line.is_empty())
 }
 
 impl Drop for Terminal {
