@@ -273,6 +273,7 @@ const RULES: &[Rule] = &[
 
 /// What any crate's tests may use.
 const DEV_EXTERNAL: &[&str] = &[
+    "nix",
     "proptest",
     "rustix",
     "serde",
