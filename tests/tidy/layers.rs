@@ -53,6 +53,19 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "sandbox",
+        ours: &[],
+        external: &[
+            "landlock",
+            "libc",
+            "nix",
+            "seccompiler",
+            "serde",
+            "thiserror",
+        ],
+        dev_ours: &[],
+    },
+    Rule {
         package: "tools",
         ours: &["command"],
         external: &[

@@ -1,0 +1,174 @@
+//! What happens between fork and exec. Everything here is system calls on memory that was prepared
+//! before the fork: no allocation, no lock, no panic.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::stat::Mode;
+use nix::unistd::{ForkResult, fork, pipe2, setsid};
+use seccompiler::BpfProgram;
+
+use crate::error::{Step, encode};
+use crate::mounts::{Mount, build};
+use crate::rules::Rules;
+use crate::syscalls::{
+    close_from, drop_capabilities, landlock_allow, landlock_restrict, loopback_up, reference,
+};
+use crate::watch;
+
+/// Everything the child needs, prepared by the parent.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) namespaces: Option<Namespaces>,
+    pub(crate) limits: Vec<(Resource, u64)>,
+    pub(crate) rules: Option<Rules>,
+    pub(crate) filters: Vec<BpfProgram>,
+    /// Its end means that the caller is gone.
+    pub(crate) lifeline: OwnedFd,
+    /// Takes the step that failed.
+    pub(crate) report: OwnedFd,
+}
+
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    pub(crate) flags: CloneFlags,
+    pub(crate) user_map: Vec<u8>,
+    pub(crate) group_map: Vec<u8>,
+    pub(crate) mounts: Vec<Mount>,
+    pub(crate) folder: CString,
+}
+
+/// Enters the sandbox. Returns only in the process that goes on to execute the command.
+pub(crate) fn enter(plan: &Plan) -> io::Result<()> {
+    match &plan.namespaces {
+        Some(namespaces) => leave_outer(plan, namespaces),
+        None => {
+            harden(plan, false)?;
+            plan.check(Step::Processes, close_from(libc::STDERR_FILENO + 1, true))
+        }
+    }
+}
+
+impl Plan {
+    fn check<T>(&self, step: Step, result: nix::Result<T>) -> io::Result<T> {
+        result.map_err(|errno| self.failed(step, 0, errno))
+    }
+
+    fn failed(&self, step: Step, mount: u16, errno: Errno) -> io::Error {
+        // If nobody reads it, the number of the error is still passed on.
+        let _ = nix::unistd::write(&self.report, &encode(step, mount));
+        errno.into()
+    }
+}
+
+/// Creates the namespaces. This process stays outside as the one that the caller knows.
+fn leave_outer(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
+    plan.check(Step::Namespaces, unshare(namespaces.flags))?;
+    plan.check(Step::Identity, map_user(namespaces))?;
+    let (status, to_status) = plan.check(Step::Processes, pipe2(OFlag::O_CLOEXEC))?;
+    let signals = plan.check(Step::Processes, watch::block_signals())?;
+    // SAFETY: this process has one thread, and both sides keep to what is allowed after a fork.
+    match plan.check(Step::Processes, unsafe { fork() })? {
+        ForkResult::Parent { child } => {
+            drop(to_status);
+            watch::outer(child.as_raw(), plan.lifeline.as_fd(), status.as_fd())
+        }
+        ForkResult::Child => {
+            drop(status);
+            become_init(plan, namespaces, &to_status, &signals)
+        }
+    }
+}
+
+/// The user keeps its own number. Nobody else exists inside.
+fn map_user(namespaces: &Namespaces) -> nix::Result<()> {
+    write_file(c"/proc/self/setgroups", b"deny")?;
+    write_file(c"/proc/self/uid_map", &namespaces.user_map)?;
+    write_file(c"/proc/self/gid_map", &namespaces.group_map)
+}
+
+fn write_file(path: &std::ffi::CStr, content: &[u8]) -> nix::Result<()> {
+    let file = open(path, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let written = File::from(file).write(content);
+    written
+        .map(drop)
+        .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
+}
+
+/// Runs in the first process of the pid namespace: builds the tree, gives all rights up, and starts
+/// the command.
+fn become_init(
+    plan: &Plan,
+    namespaces: &Namespaces,
+    status: &OwnedFd,
+    signals: &SigSet,
+) -> io::Result<()> {
+    plan.check(Step::Processes, prctl::set_pdeathsig(Signal::SIGKILL))?;
+    // The outer process may have died before the line above took effect.
+    if watch::is_abandoned(status.as_fd()) {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    // Signals for the caller's group go to the outer process alone, which passes them on once.
+    plan.check(Step::Processes, setsid())?;
+    if namespaces.flags.contains(CloneFlags::CLONE_NEWNET) {
+        plan.check(Step::Loopback, loopback_up())?;
+    }
+    build(&namespaces.mounts, &namespaces.folder)
+        .map_err(|(step, mount, errno)| plan.failed(step, mount, errno))?;
+    plan.check(Step::Processes, prctl::set_dumpable(false))?;
+    harden(plan, true)?;
+    // SAFETY: as above.
+    match plan.check(Step::Processes, unsafe { fork() })? {
+        ForkResult::Parent { child } => watch::init(child.as_raw(), status.as_fd()),
+        ForkResult::Child => {
+            plan.check(Step::Processes, setsid())?;
+            let mask = sigprocmask(SigmaskHow::SIG_SETMASK, Some(signals), None);
+            plan.check(Step::Processes, mask)?;
+            plan.check(Step::Processes, close_from(libc::STDERR_FILENO + 1, true))
+        }
+    }
+}
+
+/// Gives up everything that the command must not have. None of it can be undone.
+fn harden(plan: &Plan, own_tree: bool) -> io::Result<()> {
+    for (resource, most) in &plan.limits {
+        plan.check(Step::Limits, setrlimit(*resource, *most, *most))?;
+    }
+    plan.check(Step::Capabilities, prctl::set_no_new_privs())?;
+    plan.check(Step::Capabilities, drop_capabilities())?;
+    if let Some(rules) = &plan.rules {
+        if own_tree {
+            plan.check(Step::Landlock, allow_own_places(rules))?;
+        }
+        plan.check(Step::Landlock, landlock_restrict(rules.rules.as_fd()))?;
+    }
+    for filter in &plan.filters {
+        let applied = seccompiler::apply_filter(filter);
+        plan.check(Step::Seccomp, applied.map_err(|_| Errno::last()))?;
+    }
+    Ok(())
+}
+
+/// Rules for what did not exist before this process made it.
+fn allow_own_places(rules: &Rules) -> nix::Result<()> {
+    let places = [
+        (c"/", rules.reading),
+        (c"/tmp", rules.writing),
+        (c"/var/tmp", rules.writing),
+        (c"/dev", rules.writing),
+    ];
+    for (path, access) in places {
+        let place = reference(None, path)?;
+        landlock_allow(rules.rules.as_fd(), place.as_fd(), access)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! What a command may see, change and use.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The description of a sandbox. Nothing is visible or writable that is not listed here, apart from
+/// `/proc` (its own processes only), a minimal `/dev` and a private `/tmp`.
+///
+/// All paths are absolute. A listed path that does not exist is ignored, except `folder` and the
+/// writable ones. Where two lists speak of nested paths, the longer path decides.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The working folder. It must lie in a readable or writable path.
+    pub folder: PathBuf,
+    /// Visible, with everything below, and not writable.
+    pub readable: Vec<PathBuf>,
+    /// Visible and writable, with everything below.
+    pub writable: Vec<PathBuf>,
+    /// Inside a writable path, but neither writable nor removable.
+    pub read_only: Vec<PathBuf>,
+    /// Inside a readable or writable path, but empty: their content cannot be read or changed.
+    pub hidden: Vec<PathBuf>,
+    /// Files and folders that are created, if they are missing, before the command starts. A mount
+    /// can only protect a name that exists. Each should be listed in `read_only` as well.
+    pub placeholders: Vec<Placeholder>,
+    /// Names that do not exist and that the command must not leave behind. No layer can refuse
+    /// them; [`Session::created`](crate::Session::created) finds them afterwards.
+    pub unwanted: Vec<PathBuf>,
+    pub network: Network,
+    /// The whole environment of the command.
+    pub environment: Vec<(OsString, OsString)>,
+    pub limits: Limits,
+}
+
+/// A file or folder that is created so that it can be protected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placeholder {
+    pub path: PathBuf,
+    pub content: Content,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Folder,
+    File(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// No network but a loopback interface of its own.
+    Off,
+    /// The network of the machine, its loopback interface included.
+    On,
+}
+
+/// Resource limits. `None` leaves the caller's limit as it is. Core dumps are always off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads of the command together. Only in force with namespaces of its own,
+    /// because the kernel counts all processes of the user otherwise, and never for root.
+    pub processes: Option<u64>,
+    pub open_files: Option<u64>,
+    /// The length of one file in bytes.
+    pub file_bytes: Option<u64>,
+    /// The address space of one process in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The size of the private `/tmp` in bytes. Only in force with namespaces of its own.
+    pub tmp_bytes: Option<u64>,
+}

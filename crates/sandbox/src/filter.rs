@@ -1,0 +1,254 @@
+//! The system calls that a command may not make.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Calls that no ordinary work needs, and that reach around the other layers or into parts of the
+/// kernel where most holes were found.
+const REFUSED: &[i64] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setns,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+/// Calls whose arguments lie in memory, where a filter cannot see them. Programs fall back to older
+/// calls when these do not exist.
+const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_openat2];
+
+/// Flags of `clone` and `unshare` that create namespaces.
+const NAMESPACES: [i32; 8] = [
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    NEWTIME,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+];
+/// For `unshare`; in `clone` the bit is part of a signal number that no program uses.
+const NEWTIME: i32 = 0x80;
+
+/// The set-user-id and set-group-id bits of a mode.
+const SET_ID: [u32; 2] = [0o4000, 0o2000];
+
+/// Which sockets may be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sockets {
+    /// IPv4 and IPv6.
+    pub(crate) internet: bool,
+    /// Local sockets that have a name. Pairs without a name are always allowed.
+    pub(crate) local: bool,
+}
+
+/// The programs to install, all of them.
+pub(crate) fn programs(sockets: Sockets) -> Result<Vec<BpfProgram>, BackendError> {
+    let mut programs = vec![
+        compile(refused(sockets)?, libc::EPERM)?,
+        compile(calls(UNKNOWN), libc::ENOSYS)?,
+    ];
+    if cfg!(target_arch = "x86_64") {
+        programs.push(refuse_x32());
+    }
+    Ok(programs)
+}
+
+fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
+    let errno = SeccompAction::Errno(errno.cast_unsigned());
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()
+}
+
+fn calls(numbers: &[i64]) -> Rules {
+    numbers.iter().map(|number| (*number, Vec::new())).collect()
+}
+
+fn refused(sockets: Sockets) -> Result<Rules, BackendError> {
+    let mut rules = calls(REFUSED);
+    rules.insert(
+        libc::SYS_clone,
+        any_flag(0, NAMESPACES.into_iter().filter(|flag| *flag != NEWTIME))?,
+    );
+    rules.insert(libc::SYS_unshare, any_flag(0, NAMESPACES)?);
+    // Both put characters into the input of a terminal.
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX];
+    let typing = typing.map(|request| SeccompRule::new(vec![equal(1, request)?]));
+    rules.insert(
+        libc::SYS_ioctl,
+        typing.into_iter().collect::<Result<_, _>>()?,
+    );
+    rules.insert(libc::SYS_socket, refused_sockets(sockets)?);
+    modes(&mut rules)?;
+    Ok(rules)
+}
+
+/// Everything but the allowed families; of netlink only the protocol that lists interfaces.
+fn refused_sockets(sockets: Sockets) -> Result<Vec<SeccompRule>, BackendError> {
+    let mut allowed = vec![libc::AF_NETLINK];
+    if sockets.internet {
+        allowed.extend([libc::AF_INET, libc::AF_INET6]);
+    }
+    if sockets.local {
+        allowed.push(libc::AF_UNIX);
+    }
+    let others = allowed.iter().map(|family| {
+        let family = u64::from(family.cast_unsigned());
+        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
+    });
+    let others = SeccompRule::new(others.collect::<Result<_, _>>()?)?;
+    let route = u64::from(libc::NETLINK_ROUTE.cast_unsigned());
+    let other_netlink = SeccompRule::new(vec![
+        equal(0, libc::AF_NETLINK.cast_unsigned().into())?,
+        SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, route)?,
+    ])?;
+    Ok(vec![others, other_netlink])
+}
+
+/// No call may leave a set-id file behind: outside of the sandbox it would be the user's.
+fn modes(rules: &mut Rules) -> Result<(), BackendError> {
+    let create = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+    #[cfg(target_arch = "x86_64")]
+    {
+        rules.insert(libc::SYS_chmod, any_flag(1, SET_ID)?);
+        rules.insert(libc::SYS_creat, any_flag(1, SET_ID)?);
+        rules.insert(libc::SYS_mknod, any_flag(1, SET_ID)?);
+        rules.insert(libc::SYS_open, creating(1, create, 2)?);
+    }
+    rules.insert(libc::SYS_fchmod, any_flag(1, SET_ID)?);
+    rules.insert(libc::SYS_fchmodat, any_flag(2, SET_ID)?);
+    rules.insert(libc::SYS_fchmodat2, any_flag(2, SET_ID)?);
+    rules.insert(libc::SYS_mknodat, any_flag(2, SET_ID)?);
+    rules.insert(libc::SYS_openat, creating(2, create, 3)?);
+    Ok(())
+}
+
+/// A mode only counts together with a flag that creates a file.
+fn creating(flags: u8, create: [i32; 2], mode: u8) -> Result<Vec<SeccompRule>, BackendError> {
+    let mut rules = Vec::new();
+    for create in create {
+        for bit in SET_ID {
+            let both = vec![has(flags, create.cast_unsigned())?, has(mode, bit)?];
+            rules.push(SeccompRule::new(both)?);
+        }
+    }
+    Ok(rules)
+}
+
+fn any_flag<T: Flag>(
+    argument: u8,
+    flags: impl IntoIterator<Item = T>,
+) -> Result<Vec<SeccompRule>, BackendError> {
+    let rules = flags
+        .into_iter()
+        .map(|flag| SeccompRule::new(vec![has(argument, flag.bits())?]));
+    rules.collect()
+}
+
+/// A flag of the C interface, declared signed or unsigned.
+trait Flag {
+    fn bits(self) -> u32;
+}
+
+impl Flag for u32 {
+    fn bits(self) -> u32 {
+        self
+    }
+}
+
+impl Flag for i32 {
+    fn bits(self) -> u32 {
+        self.cast_unsigned()
+    }
+}
+
+fn has(argument: u8, bit: u32) -> Result<SeccompCondition, BackendError> {
+    let bit = u64::from(bit);
+    SeccompCondition::new(
+        argument,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(bit),
+        bit,
+    )
+}
+
+fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+/// The second set of call numbers of x86-64, which the filters above do not see.
+fn refuse_x32() -> BpfProgram {
+    const FIRST: u32 = 0x4000_0000;
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    let instruction = |code, jt, k| sock_filter { code, jt, jf: 0, k };
+    vec![
+        instruction(LOAD_NUMBER, 0, 0),
+        instruction(JUMP_IF_AT_LEAST, 1, FIRST),
+        instruction(RETURN, 0, ALLOW),
+        instruction(RETURN, 0, ERRNO | libc::ENOSYS.cast_unsigned()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_programs_compile_for_every_choice_of_sockets() {
+        for internet in [false, true] {
+            for local in [false, true] {
+                let programs = programs(Sockets { internet, local }).unwrap();
+                assert!(programs.iter().all(|program| !program.is_empty()));
+                // The kernel takes no longer ones.
+                assert!(programs.iter().all(|program| program.len() < 4096));
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! From a description to the list of mounts.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::description::Description;
+use crate::error::PrepareError;
+use crate::mounts::{DEVICE, FROZEN, Mount, VISIBLE};
+
+/// Device nodes that are visible. Everything else in `/dev` is made anew or missing.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// Names in `/dev` that are links everywhere.
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+const DEFAULT_TMP_BYTES: u64 = 2 << 30;
+const SHARED_MEMORY_BYTES: u64 = 1 << 30;
+
+/// What is at a path of the new tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    Readable {
+        identity: (u64, u64),
+        folder: bool,
+    },
+    Writable {
+        identity: (u64, u64),
+    },
+    /// Writable, but a mount of its own because something below it is protected.
+    Pinned,
+    Protected,
+    Hidden {
+        folder: bool,
+    },
+    Memory {
+        bytes: u64,
+    },
+    Devices,
+    Processes,
+    Link(PathBuf),
+}
+
+impl Entry {
+    /// Whether mount points below it have to be created, because nothing of the machine is there.
+    const fn is_memory(&self) -> bool {
+        match self {
+            Self::Memory { .. } | Self::Devices => true,
+            Self::Readable { .. }
+            | Self::Writable { .. }
+            | Self::Pinned
+            | Self::Protected
+            | Self::Hidden { .. }
+            | Self::Processes
+            | Self::Link(_) => false,
+        }
+    }
+}
+
+/// The tree as it is planned.
+#[derive(Debug, Default)]
+struct Tree {
+    entries: BTreeMap<PathBuf, Entry>,
+}
+
+/// The mounts for a description, in the order in which they have to be made.
+pub(crate) fn mounts(wanted: &Description) -> Result<Vec<Mount>, PrepareError> {
+    let mut tree = Tree::default();
+    let bytes = wanted.limits.tmp_bytes.unwrap_or(DEFAULT_TMP_BYTES);
+    tree.add("/tmp", Entry::Memory { bytes });
+    tree.add("/var/tmp", Entry::Memory { bytes });
+    tree.add("/dev", Entry::Devices);
+    tree.add("/proc", Entry::Processes);
+    for path in &wanted.readable {
+        tree.add_readable(path)?;
+    }
+    for path in &wanted.writable {
+        tree.add_writable(path)?;
+    }
+    for path in &wanted.hidden {
+        tree.add_hidden(path)?;
+    }
+    for path in &wanted.read_only {
+        tree.add_protected(path)?;
+    }
+    tree.emit()
+}
+
+impl Tree {
+    fn add(&mut self, path: impl Into<PathBuf>, entry: Entry) {
+        self.entries.insert(path.into(), entry);
+    }
+
+    /// The nearest entry above a path.
+    fn ground(&self, path: &Path) -> Option<(&Path, &Entry)> {
+        let mut above = path.ancestors().skip(1);
+        above.find_map(|path| {
+            let (path, entry) = self.entries.get_key_value(path)?;
+            Some((path.as_path(), entry))
+        })
+    }
+
+    fn add_readable(&mut self, path: &Path) -> Result<(), PrepareError> {
+        let Some(real) = self.resolve(path)? else {
+            return Ok(());
+        };
+        let metadata = lstat(&real)?;
+        let entry = Entry::Readable {
+            identity: (metadata.dev(), metadata.ino()),
+            folder: metadata.is_dir(),
+        };
+        // A list may name a folder and something below it: one mount is enough for both.
+        if !matches!(self.ground(&real), Some((_, Entry::Readable { .. }))) {
+            self.entries.entry(real).or_insert(entry);
+        }
+        Ok(())
+    }
+
+    fn add_writable(&mut self, path: &Path) -> Result<(), PrepareError> {
+        let missing = || PrepareError::path(path, io::ErrorKind::NotFound.into());
+        let real = self.resolve(path)?.ok_or_else(missing)?;
+        if real.parent().is_none() {
+            return Err(PrepareError::Root(real));
+        }
+        let metadata = lstat(&real)?;
+        if nix::unistd::geteuid().is_root() && metadata.uid() != 0 {
+            return Err(PrepareError::ForeignOwner {
+                path: real,
+                owner: metadata.uid(),
+            });
+        }
+        let identity = (metadata.dev(), metadata.ino());
+        self.add(real, Entry::Writable { identity });
+        Ok(())
+    }
+
+    /// The path without links. A link on the way is made in the new tree as well, so that the path
+    /// works there too.
+    fn resolve(&mut self, path: &Path) -> Result<Option<PathBuf>, PrepareError> {
+        let real = match fs::canonicalize(path) {
+            Ok(real) => real,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(PrepareError::path(path, error)),
+        };
+        if real != path {
+            let to = match fs::read_link(path) {
+                Ok(to) => to,
+                Err(_) => real.clone(),
+            };
+            self.add(path, Entry::Link(to));
+        }
+        Ok(Some(real))
+    }
+
+    fn add_hidden(&mut self, path: &Path) -> Result<(), PrepareError> {
+        let Some(folder) = existing(path)? else {
+            return Ok(());
+        };
+        let is_shown = match self.ground(path) {
+            Some((_, Entry::Readable { .. } | Entry::Writable { .. } | Entry::Pinned)) => true,
+            Some(_) | None => false,
+        };
+        if is_shown || self.entries.contains_key(path) {
+            self.pin_above(path);
+            self.add(path, Entry::Hidden { folder });
+        }
+        Ok(())
+    }
+
+    fn add_protected(&mut self, path: &Path) -> Result<(), PrepareError> {
+        if existing(path)?.is_none() || self.entries.contains_key(path) {
+            return Ok(());
+        }
+        if let Some((_, Entry::Writable { .. } | Entry::Pinned)) = self.ground(path) {
+            self.pin_above(path);
+            self.add(path, Entry::Protected);
+        }
+        Ok(())
+    }
+
+    /// Keeps the folders between a writable path and something in it from being renamed.
+    fn pin_above(&mut self, path: &Path) {
+        let Some((top, Entry::Writable { .. } | Entry::Pinned)) = self.ground(path) else {
+            return;
+        };
+        let top = top.to_owned();
+        let between = path.ancestors().skip(1).take_while(|above| *above != top);
+        for above in between.map(Path::to_owned).collect::<Vec<_>>() {
+            self.add(above, Entry::Pinned);
+        }
+    }
+
+    fn emit(&self) -> Result<Vec<Mount>, PrepareError> {
+        let mut mounts = Vec::new();
+        for (path, entry) in &self.entries {
+            let ground = self.ground(path);
+            let in_memory = ground.is_none_or(|(_, entry)| entry.is_memory());
+            if in_memory {
+                let top = ground.map_or(Path::new("/"), |(path, _)| path);
+                let between = path.ancestors().skip(1).take_while(|above| *above != top);
+                let mut between: Vec<&Path> = between.collect();
+                between.reverse();
+                for above in between {
+                    mounts.push(Mount::Folder(relative(above)?));
+                }
+            }
+            self.emit_entry(&mut mounts, path, entry, in_memory)?;
+        }
+        Ok(mounts)
+    }
+
+    fn emit_entry(
+        &self,
+        mounts: &mut Vec<Mount>,
+        path: &Path,
+        entry: &Entry,
+        in_memory: bool,
+    ) -> Result<(), PrepareError> {
+        let target = relative(path)?;
+        let is_folder = !matches!(entry, Entry::Readable { folder: false, .. });
+        if in_memory && !matches!(entry, Entry::Link(_)) {
+            mounts.push(match is_folder {
+                true => Mount::Folder(target.clone()),
+                false => Mount::File(target.clone()),
+            });
+        }
+        let tree = |identity, attributes| -> Result<Mount, PrepareError> {
+            Ok(Mount::Tree {
+                source: text(path)?,
+                identity,
+                target: target.clone(),
+                attributes,
+            })
+        };
+        match entry {
+            Entry::Readable { identity, .. } => mounts.push(tree(*identity, FROZEN)?),
+            Entry::Writable { identity } => mounts.push(tree(*identity, VISIBLE)?),
+            Entry::Pinned => mounts.push(Mount::Again {
+                target,
+                attributes: VISIBLE,
+            }),
+            Entry::Protected => mounts.push(Mount::Again {
+                target,
+                attributes: FROZEN,
+            }),
+            Entry::Hidden { .. } => mounts.push(Mount::Cover(target)),
+            Entry::Memory { bytes } => mounts.push(memory(target, *bytes)?),
+            Entry::Devices => devices(mounts)?,
+            Entry::Processes => mounts.push(Mount::Processes(target)),
+            // Where the machine's own tree is shown, so is its link.
+            Entry::Link(to) if in_memory => mounts.push(Mount::Link {
+                target,
+                to: text(to)?,
+            }),
+            Entry::Link(_) => {}
+        }
+        Ok(())
+    }
+}
+
+fn devices(mounts: &mut Vec<Mount>) -> Result<(), PrepareError> {
+    let dev = Path::new("/dev");
+    mounts.push(memory(relative(dev)?, 1 << 16)?);
+    for name in DEVICES {
+        let path = dev.join(name);
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        let target = relative(&path)?;
+        mounts.push(Mount::File(target.clone()));
+        mounts.push(Mount::Tree {
+            source: text(&path)?,
+            identity: (metadata.dev(), metadata.ino()),
+            target,
+            attributes: DEVICE,
+        });
+    }
+    for (name, to) in DEVICE_LINKS {
+        mounts.push(Mount::Link {
+            target: relative(&dev.join(name))?,
+            to: text(Path::new(to))?,
+        });
+    }
+    let shared = relative(&dev.join("shm"))?;
+    mounts.push(Mount::Folder(shared.clone()));
+    mounts.push(memory(shared, SHARED_MEMORY_BYTES)?);
+    let terminals = relative(&dev.join("pts"))?;
+    mounts.push(Mount::Folder(terminals.clone()));
+    mounts.push(Mount::Terminals(terminals));
+    Ok(())
+}
+
+fn memory(target: CString, bytes: u64) -> Result<Mount, PrepareError> {
+    let options = format!("mode=1777,size={bytes}");
+    Ok(Mount::Memory {
+        target,
+        options: CString::new(options).map_err(io::Error::from)?,
+    })
+}
+
+/// Whether a path exists, and whether it is a folder. A link is itself, whatever it leads to.
+fn existing(path: &Path) -> Result<Option<bool>, PrepareError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.is_dir())),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(PrepareError::path(path, error)),
+    }
+}
+
+/// Whether there is nothing at a path, as far as this user can know.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied
+    )
+}
+
+fn lstat(path: &Path) -> Result<fs::Metadata, PrepareError> {
+    fs::symlink_metadata(path).map_err(|error| PrepareError::path(path, error))
+}
+
+/// A path as the kernel takes it.
+pub(crate) fn text(path: &Path) -> Result<CString, PrepareError> {
+    let text = CString::new(path.as_os_str().as_bytes());
+    text.map_err(|error| PrepareError::path(path, error.into()))
+}
+
+/// The same below the new root.
+fn relative(path: &Path) -> Result<CString, PrepareError> {
+    text(path.strip_prefix("/").unwrap_or(path))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// A file system of names.
+fn listing(paths: &[&str]) -> impl Fn(&Path) -> Vec<OsString> + use<> {
+    let mut all = BTreeSet::new();
+    for path in paths {
+        all.extend(Path::new(path).ancestors().map(Path::to_owned));
+    }
+    move |folder: &Path| {
+        let inside = all.iter().filter(|path| path.parent() == Some(folder));
+        let names = inside.filter_map(|path| path.file_name());
+        names.map(OsStr::to_owned).collect()
+    }
+}
+
+fn place(workspace: &'static str) -> Place<'static> {
+    Place {
+        workspace: Path::new(workspace),
+        home: Some(Path::new("/home/u")),
+        control: &["control.toml"],
+        secrets: &[],
+        writable: true,
+        network: Network::Off,
+    }
+}
+
+const MACHINE: &[&str] = &[
+    "/usr/bin",
+    "/etc/shadow",
+    "/etc/resolv.conf",
+    "/home/u/.cargo/credentials.toml",
+    "/home/u/.ssh/id_ed25519",
+    "/home/u/work/.git/HEAD",
+    "/home/u/work/.git/config",
+    "/home/u/work/.env",
+    "/home/u/work/.env.local",
+    "/home/u/work/.env.example",
+    "/home/u/work/.environment",
+    "/home/u/work/.vscode/settings.json",
+    "/home/u/work/control.toml",
+    "/home/u/work/src/main.rs",
+];
+
+fn has(paths: &[PathBuf], path: &str) -> bool {
+    paths.iter().any(|found| found == Path::new(path))
+}
+
+#[test]
+fn the_system_and_tools_are_readable_and_nothing_else() {
+    let found = description(&place("/home/u/work"), listing(MACHINE), []);
+    let expected = ["/etc", "/usr", "/home/u/.cargo"].map(PathBuf::from);
+    assert_eq!(found.readable, expected);
+    assert_eq!(found.writable, [PathBuf::from("/home/u/work")]);
+    assert_eq!(found.folder, Path::new("/home/u/work"));
+}
+
+#[test]
+fn secrets_are_hidden_where_they_exist() {
+    let found = description(&place("/home/u/work"), listing(MACHINE), []);
+    for path in [
+        "/etc/shadow",
+        "/home/u/.ssh",
+        "/home/u/.cargo/credentials.toml",
+        "/home/u/work/.env",
+        "/home/u/work/.env.local",
+    ] {
+        assert!(has(&found.hidden, path), "{path} is not hidden");
+    }
+    assert!(!has(&found.hidden, "/home/u/work/.environment"));
+    assert!(!has(&found.hidden, "/etc/ssl/private"), "it does not exist");
+}
+
+#[test]
+fn control_files_are_protected_or_unwanted() {
+    let found = description(&place("/home/u/work"), listing(MACHINE), []);
+    for path in [
+        ".git/hooks",
+        ".git/config",
+        ".git/commondir",
+        ".vscode",
+        ".env.example",
+        "control.toml",
+    ] {
+        let path = format!("/home/u/work/{path}");
+        assert!(has(&found.read_only, &path), "{path} is not protected");
+    }
+    for path in [".mcp.json", ".envrc", ".claude"] {
+        let path = format!("/home/u/work/{path}");
+        assert!(has(&found.unwanted, &path), "{path} is not unwanted");
+    }
+    assert_eq!(found.placeholders.len(), 3);
+}
+
+#[test]
+fn a_folder_without_a_repository_must_not_become_one_of_the_commands_making() {
+    let found = description(&place("/srv/data"), listing(&["/srv/data/a.txt"]), []);
+    assert!(has(&found.unwanted, "/srv/data/.git"));
+    assert_eq!(found.placeholders, []);
+}
+
+#[test]
+fn a_linked_repository_keeps_its_link() {
+    let found = description(&place("/srv/tree"), listing(&["/srv/tree/.git"]), []);
+    assert!(has(&found.read_only, "/srv/tree/.git"));
+}
+
+#[test]
+fn a_read_only_workspace_has_nothing_writable_and_gets_no_placeholders() {
+    let mut place = place("/home/u/work");
+    place.writable = false;
+    let found = description(&place, listing(MACHINE), []);
+    assert!(found.writable.is_empty());
+    assert_eq!((found.placeholders, found.unwanted), (vec![], vec![]));
+    assert!(has(&found.readable, "/home/u/work"));
+    assert!(has(&found.hidden, "/home/u/work/.env"));
+}
+
+#[test]
+fn with_the_network_names_can_be_resolved() {
+    let mut place = place("/home/u/work");
+    place.network = Network::On;
+    let found = description(&place, listing(MACHINE), []);
+    assert!(has(&found.readable, "/etc/resolv.conf"));
+}
+
+#[test]
+fn only_harmless_variables_pass() {
+    let variables = [
+        ("PATH", "/bin"),
+        ("LC_ALL", "C"),
+        ("ANTHROPIC_API_KEY", "k"),
+        ("SSH_AUTH_SOCK", "/run/agent"),
+        ("LD_PRELOAD", "x.so"),
+        ("TMPDIR", "/elsewhere"),
+    ];
+    let variables = variables.map(|(name, value)| (name.into(), value.into()));
+    let found = description(&place("/srv"), listing(&[]), variables);
+    let names: Vec<_> = found
+        .environment
+        .iter()
+        .map(|(name, value)| (name.to_str(), value.to_str()))
+        .collect();
+    let expected = [("PATH", "/bin"), ("LC_ALL", "C"), ("TMPDIR", "/tmp")];
+    assert_eq!(
+        names,
+        expected.map(|(name, value)| (Some(name), Some(value)))
+    );
+}
