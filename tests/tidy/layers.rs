@@ -98,11 +98,14 @@ const RULES: &[Rule] = &[
         ours: &["protocol"],
         external: &[
             "libc",
+            "nix",
+            "notify",
             "rustix",
             "serde",
             "serde_json",
             "tempfile",
             "thiserror",
+            "tokio",
             "uuid",
         ],
         dev_ours: &["test-support"],
@@ -128,7 +131,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "processes",
         ours: &["rules", "team", "protocol", "command", "teamdir"],
-        external: &["rustix", "serde_json", "thiserror"],
+        external: &["rustix", "serde_json", "thiserror", "tokio"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -182,7 +185,7 @@ const RULES: &[Rule] = &[
             "team-tools",
             "tools",
         ],
-        external: &["rustix", "thiserror", "tokio", "tokio-util"],
+        external: &["thiserror", "tokio", "tokio-util"],
         dev_ours: &["test-support"],
     },
     Rule {

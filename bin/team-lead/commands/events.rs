@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::out::print;
 use crate::span::Since;
 use filter::Filter;
-use teamdir::{EventReader, TeamDir, Watch, WatchChoice};
+use teamdir::{EventReader, TeamDir, WatchChoice, Watcher};
 
 /// Print what happened in the team, one JSON object a line.
 #[derive(clap::Args)]
@@ -67,15 +67,15 @@ fn follow(
 ) -> Result<(), Failure> {
     let folder = team.layout().root();
     let events = team.layout().events();
-    let mut watch = Watch::new(folder, WatchChoice::Auto);
+    let mut watcher = Watcher::new(folder, WatchChoice::Auto);
     loop {
         // Asking comes before looking, so that nothing falls between. The folder tells of a log
         // that comes, is set aside or is replaced.
-        watch.ask_folder(folder);
-        watch.ask(&events);
+        watcher.watch_folder(folder);
+        watcher.watch_file(&events);
         print_new(&mut log, &mut filter)?;
         tell_broken(args, &mut filter);
-        watch.wait(None);
+        watcher.wait(None);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::tail::Tail;
 use crate::{interrupt, names};
 use protocol::Recipient;
 use serde_json::json;
-use teamdir::{TeamDir, Watch, WatchChoice};
+use teamdir::{TeamDir, WatchChoice, Watcher};
 
 /// Show the end of what members wrote to their logs.
 #[derive(clap::Args)]
@@ -90,17 +90,17 @@ fn form(args: &Args, sources: &[Source]) -> Form {
 
 fn follow(team: &TeamDir, sources: &mut [Source], form: Form) -> Result<(), Failure> {
     let members = team.layout().members_dir();
-    let mut watch = Watch::new(&members, WatchChoice::Auto);
+    let mut watcher = Watcher::new(&members, WatchChoice::Auto);
     loop {
         // Asking comes before looking, so that nothing falls between. The folders tell of a log
         // that comes or is replaced, and of a member's folder that comes.
-        watch.ask_folder(&members);
+        watcher.watch_folder(&members);
         for source in sources.iter_mut() {
-            watch.ask_folder(&team.layout().member_dir(&source.owner));
-            watch.ask(source.tail.path());
+            watcher.watch_folder(&team.layout().member_dir(&source.owner));
+            watcher.watch_file(source.tail.path());
             source.show(form)?;
         }
-        watch.wait(None);
+        watcher.wait(None);
     }
 }
 

@@ -113,14 +113,14 @@ fn instances(process: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamdir::{Watch, WatchChoice, WatchMode};
+    use teamdir::{WatchChoice, WatchMode, Watcher};
 
     #[test]
     fn a_watch_of_ours_is_counted() {
         let process = PathBuf::from("/proc/self");
         let before = instances(&process);
-        let watch = Watch::new(Path::new("/"), WatchChoice::Auto);
-        if watch.mode() == WatchMode::Notified {
+        let watcher = Watcher::new(Path::new("/"), WatchChoice::Auto);
+        if watcher.mode() == WatchMode::Notified {
             assert!(instances(&process) > before);
         }
         let inotify = Inotify {

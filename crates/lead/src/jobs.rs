@@ -3,12 +3,10 @@
 use crate::inspect::{Calm, Inspection, calm, inspect};
 use crate::leave;
 use crate::machine::Manner;
-use crate::watch::readable;
 use processes::{Cause, ProcessHandle, Programs, follow_shutdown, give_up, restart};
 use protocol::{AgentName, Incarnation, Request, RequestId};
 use rules::ShutdownLimits;
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -91,12 +89,7 @@ impl Jobs {
     pub(crate) fn watch(&self, process: ProcessHandle) {
         let reports = self.reports.clone();
         tokio::spawn(async move {
-            // The descriptor of a process becomes readable once, at its end.
-            let process = process.as_fd().try_clone_to_owned();
-            match process.and_then(readable) {
-                Ok(process) => drop(process.readable().await),
-                Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
-            }
+            process.ended().await;
             let _ = reports.send(Report::Gone);
         });
     }

@@ -10,9 +10,9 @@ use crate::machine::{Action, End, Event, LeadMachine, Manner};
 use crate::mail_handler::wakes;
 use crate::restarts::Restarts;
 use crate::show::show;
+use crate::signals::Signals;
 use crate::turn::Seat;
 use crate::typed::Typed;
-use crate::watch::{Signals, Watch};
 use agent::Message;
 use member::MemberRuntime;
 use protocol::{AgentName, Incarnation, Phase, RequestId};
@@ -39,7 +39,6 @@ pub(crate) struct Lead {
     pub(crate) speaker: Speaker,
     pub(crate) jobs: Jobs,
     pub(crate) reports: UnboundedReceiver<Report>,
-    pub(crate) watch: Watch,
     /// How long members have to answer when the lead leaves.
     pub(crate) patience: Duration,
     /// When the run has to be over.
@@ -62,6 +61,8 @@ pub(crate) struct State {
     tasks: (usize, usize),
     inspection: Inspecting,
     roster_rev: Option<u64>,
+    /// When the mail is checked even if no file has changed.
+    mail_wake_at: Option<Instant>,
     next_roster: Option<Instant>,
     next_inspection: Option<Instant>,
     /// When a turn that was cancelled is left.
@@ -115,11 +116,7 @@ impl Lead {
                     open = typed.is_some();
                     self.typed(typed);
                 }
-                () = self.watch.news() => {
-                    if self.runtime.has_news() {
-                        self.inspect_soon();
-                    }
-                }
+                () = self.runtime.changed() => self.inspect_soon(),
                 () = self.background.finished(), if free => {
                     self.state.background_told = true;
                     self.tell(Event::BackgroundDone);
@@ -241,19 +238,19 @@ impl Lead {
             }
             match self.runtime.settle() {
                 Ok(settled) => {
-                    self.watch.wake_at = settled.wake_at;
+                    self.state.mail_wake_at = settled.wake_at;
                     if !settled.look_again {
                         return;
                     }
                 }
                 Err(error) => {
-                    self.watch.wake_at = Some(Instant::now() + ROSTER_EVERY);
+                    self.state.mail_wake_at = Some(Instant::now() + ROSTER_EVERY);
                     self.problem(format!("The lead's mail cannot be looked at: {error}"));
                     return;
                 }
             }
         }
-        self.watch.wake_at = Some(Instant::now());
+        self.state.mail_wake_at = Some(Instant::now());
     }
 
     fn tell_of_mail(&mut self) {
@@ -270,7 +267,6 @@ impl Lead {
     fn look_at_roster(&mut self, at: Instant) {
         if self.state.next_roster.is_none_or(|due| due <= at) {
             self.state.next_roster = Some(at + ROSTER_EVERY);
-            self.watch.check(&self.runtime);
             let rev = self.runtime.team().roster().ok().map(|roster| roster.rev);
             if rev != self.state.roster_rev {
                 self.state.roster_rev = rev;
@@ -291,7 +287,7 @@ impl Lead {
             self.state.abandon_at,
             self.state.next_roster,
             self.state.next_inspection,
-            self.watch.wake_at.filter(|_| self.seat.is_free()),
+            self.state.mail_wake_at.filter(|_| self.seat.is_free()),
             restart.filter(|_| !self.incarnation.is_leaving()),
         ];
         let soonest = times.into_iter().flatten().min();

@@ -33,9 +33,9 @@ mod prompt;
 mod restarts;
 mod run;
 mod show;
+mod signals;
 mod turn;
 mod typed;
-mod watch;
 
 pub use console::{Surroundings, Talk};
 pub use model::{ModelError, variables};

@@ -7,8 +7,8 @@ use crate::lead::{Finish, Lead, State};
 use crate::machine::{LeadMachine, Plan};
 use crate::mail_handler::LeadMailHandler;
 use crate::model::{self, Chosen, ModelError};
+use crate::signals::Signals;
 use crate::turn::{Seat, Worker};
-use crate::watch::{Signals, Watch};
 use agent::Limits;
 use agent::{Agent, Settings};
 use config::ConfigError;
@@ -211,7 +211,6 @@ impl Parts<'_> {
             speaker,
             jobs,
             reports,
-            watch: Watch::default(),
             patience: self.options.leave_timeout,
             deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             state: State::default(),

@@ -11,13 +11,12 @@ use protocol::{
     AgentName, EventKind, Incarnation, MemberStatus, Party, Phase, Recipient, TaskId, WaitingFor,
 };
 use serde_json::Value;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use team::Actor;
 use teamdir::{
-    MemberSession, PathError, ReceiveError, RosterError, SessionError, Settled, TeamDir,
-    WatchChoice, WatchMode,
+    Changes, FolderWatch, MemberSession, PathError, ReceiveError, RosterError, SessionError,
+    Settled, TeamDir, WatchChoice, WatchMode,
 };
 
 /// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
@@ -43,6 +42,8 @@ pub struct MemberRuntime {
     team: TeamDir,
     owner: Recipient,
     incarnation: Incarnation,
+    changes: Changes,
+    folder: Arc<FolderWatch>,
     pub(crate) inner: Arc<Mutex<Inner>>,
 }
 
@@ -56,6 +57,8 @@ impl MemberRuntime {
         let mut session = MemberSession::open(team, owner, WatchChoice::Auto)?;
         // The model's reply is synced before anything comes of it, and the mail along with it.
         session.sync_later();
+        let changes = session.changes();
+        let folder = FolderWatch::new(team, session.guard().owner(), WatchChoice::Auto);
         let (owner, incarnation) = (
             session.guard().owner().clone(),
             session.guard().incarnation(),
@@ -88,6 +91,8 @@ impl MemberRuntime {
             team: team.clone(),
             owner,
             incarnation,
+            changes,
+            folder: Arc::new(folder),
             inner: Arc::new(Mutex::new(inner)),
         };
         Ok((runtime, memory))
@@ -316,16 +321,20 @@ impl MemberRuntime {
         Ok(settled)
     }
 
-    /// Whether there was news of the files since the last time.
-    pub fn has_news(&self) -> bool {
-        self.lock().session.has_news()
+    /// Returns when a watched file or folder has changed since the last time.
+    pub async fn changed(&self) {
+        self.changes.changed().await;
     }
 
-    /// Something that becomes readable when there is news; `None` where files have to be looked at.
-    pub fn descriptor(&self) -> Option<OwnedFd> {
-        let inner = self.lock();
-        let descriptor = inner.session.descriptor()?;
-        descriptor.try_clone_to_owned().ok()
+    /// Returns when the team folder was removed, moved away or replaced: whatever is written from
+    /// then on would go to another team, or nowhere.
+    pub async fn team_gone(&self) {
+        self.folder.gone().await;
+    }
+
+    /// Whether the team folder was removed, moved away or replaced.
+    pub fn is_team_gone(&self) -> bool {
+        self.folder.is_gone()
     }
 
     /// Asks for news of the board too.
@@ -341,7 +350,7 @@ impl MemberRuntime {
         if wanted {
             inner.session.watch_folder(&folder);
         } else {
-            inner.session.forget_folder(&folder);
+            inner.session.unwatch_folder(&folder);
         }
     }
 

@@ -14,6 +14,8 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 use teamdir::{Liveness, PathError, TeamDir, is_running};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// How long a process that has just taken its lock may take to write who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -112,6 +114,27 @@ impl ProcessHandle {
     /// Waits for the end of the process, at most this long. Returns whether it has ended.
     pub fn wait(&self, limit: Duration) -> bool {
         wait_for_end(self.process.as_fd(), limit)
+    }
+
+    /// Returns when the process has ended. Can be dropped at any time.
+    pub async fn ended(&self) {
+        match self.readable() {
+            Ok(readable) => drop(readable.readable().await),
+            // The event loop cannot take one more descriptor.
+            Err(_) => {
+                while !self.is_gone() {
+                    tokio::time::sleep(teamdir::POLL_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    fn readable(&self) -> io::Result<AsyncFd<OwnedFd>> {
+        let process = self.process.try_clone()?;
+        // SAFETY: an `OwnedFd` is open and stays the same until it is dropped, which it is with the
+        // value made from it.
+        let registered = unsafe { AsyncFd::register_with_interest(process, Interest::READABLE) };
+        Ok(registered?)
     }
 
     /// Sends a signal to this process and to no other. Nothing happens if it has ended.

@@ -112,7 +112,7 @@ struct Part {
 impl EventReader {
     /// Calls `visit` with each whole line that was not read before. The line has no newline.
     ///
-    /// To wait for more, ask a [`Watch`](crate::Watch) about [`Layout::events`] and the folder it is
+    /// To wait for more, ask a [`Watcher`](crate::Watcher) about [`Layout::events`] and the folder it is
     /// in before calling this, and sleep after.
     pub fn read(&mut self, mut visit: impl FnMut(&[u8])) -> Result<(), PathError> {
         loop {

@@ -47,7 +47,9 @@ pub use roster::RosterError;
 pub use mail::{
     Delivery, MailState, Mailbox, ReceiveError, Received, SendError, Sent, Settled, new_message_id,
 };
-pub use watch::{MAX_SLEEP, POLL_INTERVAL, PollReason, Watch, WatchChoice, WatchMode};
+pub use watch::{
+    Changes, FolderWatch, MAX_SLEEP, POLL_INTERVAL, PollReason, WatchChoice, WatchMode, Watcher,
+};
 
 pub use board::{LockedBoard, TaskError};
 pub use events::EventReader;

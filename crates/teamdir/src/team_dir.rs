@@ -3,11 +3,12 @@
 use crate::board::TaskCache;
 use crate::error::PathError;
 use crate::files::atomic;
-use crate::files::create_dir;
+use crate::files::{FileId, create_dir};
 use crate::layout::{FOLDER, Layout};
 use crate::roster::{RosterCache, RosterError};
 use protocol::{Roster, TeamName};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,6 +67,24 @@ pub struct TeamDir {
     pub(crate) options: Options,
     pub(crate) cache: Arc<RosterCache>,
     pub(crate) tasks: Arc<TaskCache>,
+    /// The folder that was opened, to tell it from another that bears its name later.
+    identity: Option<FolderId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FolderId {
+    device: u64,
+    id: FileId,
+}
+
+impl FolderId {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        Ok(Self {
+            device: metadata.dev(),
+            id: FileId::of(&metadata),
+        })
+    }
 }
 
 /// Why a team folder could not be created or opened.
@@ -116,6 +135,7 @@ impl TeamDir {
             return Err(OpenError::NotFound(workspace.to_path_buf()));
         }
         let team = Self {
+            identity: FolderId::of(layout.root()).ok(),
             layout,
             options,
             cache: Arc::default(),
@@ -146,6 +166,14 @@ impl TeamDir {
         match workspace {
             Some(workspace) => Self::open(workspace, options),
             None => Err(OpenError::NotFound(start.to_path_buf())),
+        }
+    }
+
+    /// Whether the folder that was opened was removed or moved away, or another bears its name now.
+    pub fn is_gone(&self) -> bool {
+        match FolderId::of(self.layout.root()) {
+            Ok(found) => self.identity.is_some_and(|opened| opened != found),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
         }
     }
 

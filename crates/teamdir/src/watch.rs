@@ -1,59 +1,60 @@
-//! Being woken when a file changes.
+//! Waking up when a file changes.
 //!
-//! A hint says "look again", never what happened: hints may come twice, late, or for nothing.
-//! Whoever waits asks for notifications first, looks a last time, and only then sleeps.
+//! A [`Watcher`] says "check again", never what happened: notifications may come twice, late, or
+//! without a reason. Whoever waits asks for notifications first, checks once more, and only then
+//! sleeps.
 //!
-//! Single files are watched rather than folders: mail for one member then costs the others
-//! nothing at all, and a reader's own opening of files is not reported back to it. The system's
-//! inotify is used directly. The `notify` crate was measured beside it: it asks for events that
-//! mean nothing here (every opening and closing), which wakes its thread three times for a
-//! message, and hands each over to the waiting thread; together that was about a third of the time
-//! from sending a message to its being shown.
+//! Single files are watched rather than folders wherever possible: mail for one member then costs
+//! the others nothing. The `notify` crate asks the system for changes only, so that a file that is
+//! merely opened, read or closed wakes nobody. Where the system has no notifications to offer, the
+//! files are polled.
 
+mod changes;
+mod folder;
 mod polling;
+mod remote;
 
-use polling::Looks;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
-use rustix::fs::statfs;
-use rustix::io::Errno;
+pub use changes::Changes;
+pub use folder::FolderWatch;
+
+use crate::files::FileId;
+use notify::event::{EventKind, ModifyKind};
+use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
+use polling::{PolledFiles, Poller};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a waiter sleeps at most. Notifications are reliable where they work; this is the net
-/// below them, and wide enough to cost nothing.
+/// How long a waiter sleeps at most. Notifications are reliable where they work; this bounds the
+/// damage where they are not, at a cost that cannot be measured.
 pub const MAX_SLEEP: Duration = Duration::from_secs(60);
-/// How often files are looked at where the system does not tell.
+/// How often files are polled where there are no notifications.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How to learn about changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WatchChoice {
-    /// By notification where that works, otherwise by looking.
+    /// By notification where that works, otherwise by polling.
     #[default]
     Auto,
-    /// By looking.
     Poll,
 }
 
 /// How changes are learned about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The system tells.
     Notified,
-    /// The files are looked at every [`POLL_INTERVAL`].
+    /// The files are polled every [`POLL_INTERVAL`].
     Polling(PollReason),
 }
 
 /// Why notifications are not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PollReason {
-    /// It was asked for.
-    Asked,
+    /// The caller chose polling.
+    Chosen,
     /// The folder lies on a file system that does not report what other machines do.
     Remote(&'static str),
     /// The user has no notification instance or watch left.
@@ -62,137 +63,139 @@ pub enum PollReason {
     Refused(String),
 }
 
-/// Hints about a set of files.
+/// Watches a set of files and folders.
 #[derive(Debug)]
-pub struct Watch {
-    source: Source,
+pub struct Watcher {
+    backend: Backend,
+    changes: Changes,
+    /// Whether somebody waits by [`Changes`], and not by [`Watcher::wait`].
+    is_shared: bool,
 }
 
 #[derive(Debug)]
-enum Source {
-    Notified {
-        instance: OwnedFd,
-        asked: BTreeMap<PathBuf, i32>,
+enum Backend {
+    Notify {
+        watcher: RecommendedWatcher,
+        watched: Watched,
     },
-    Polling {
+    Poll {
         reason: PollReason,
-        files: Looks,
+        files: Arc<Mutex<PolledFiles>>,
+        poller: Option<Poller>,
     },
 }
 
-impl Watch {
-    /// A watch on files in `folder`.
+/// The files that notifications were asked for, each with the file it was then. Shared with the
+/// thread that receives notifications, which takes out the paths that name another file now.
+#[derive(Debug, Clone, Default)]
+struct Watched(Arc<Mutex<BTreeMap<PathBuf, Option<FileId>>>>);
+
+impl Watcher {
+    /// A watcher of files in `folder`.
     pub fn new(folder: &Path, choice: WatchChoice) -> Self {
-        let reason = match choice {
-            WatchChoice::Poll => Some(PollReason::Asked),
-            WatchChoice::Auto => remote_file_system(folder).map(PollReason::Remote),
+        let changes = Changes::default();
+        let backend = match poll_reason(folder, choice) {
+            Some(reason) => Backend::poll(reason, PolledFiles::default()),
+            None => notify_backend(&changes)
+                .unwrap_or_else(|reason| Backend::poll(reason, PolledFiles::default())),
         };
-        let source = match reason {
-            Some(reason) => Source::polling(reason),
-            None => match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
-                Ok(instance) => Source::Notified {
-                    instance,
-                    asked: BTreeMap::new(),
-                },
-                Err(error) => Source::polling(refusal(error)),
-            },
-        };
-        Self { source }
+        Self {
+            backend,
+            changes,
+            is_shared: false,
+        }
     }
 
     /// How changes are learned about. Worth telling a person once if it is by polling.
     pub fn mode(&self) -> WatchMode {
-        match &self.source {
-            Source::Notified { .. } => WatchMode::Notified,
-            Source::Polling { reason, .. } => WatchMode::Polling(reason.clone()),
+        match &self.backend {
+            Backend::Notify { .. } => WatchMode::Notified,
+            Backend::Poll { reason, .. } => WatchMode::Polling(reason.clone()),
         }
     }
 
-    /// What becomes readable when there is a hint, for an event loop; `None` where files have to
-    /// be looked at. Call [`Watch::check`] then.
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        match &self.source {
-            Source::Notified { instance, .. } => Some(instance.as_fd()),
-            Source::Polling { .. } => None,
-        }
+    /// A handle for an event loop to wait on, and to take what [`Watcher::check`] would take.
+    pub fn changes(&mut self) -> Changes {
+        self.is_shared = true;
+        self.start_poller();
+        self.changes.clone()
     }
 
-    /// Asks for hints about the file at `path`. A file that is not there gives none.
-    pub fn ask(&mut self, path: &Path) {
-        let events = WatchFlags::MODIFY
-            | WatchFlags::ATTRIB
-            | WatchFlags::MOVE_SELF
-            | WatchFlags::DELETE_SELF;
-        self.ask_for(path, events);
+    /// Watches the file at `path`. Does nothing if there is none.
+    pub fn watch_file(&mut self, path: &Path) {
+        self.watch(path);
     }
 
-    /// Asks for hints about a folder: files that come into it, are replaced or go.
-    pub fn ask_folder(&mut self, path: &Path) {
-        self.ask_for(
-            path,
-            WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::DELETE,
-        );
+    /// Watches a folder for files that are created in it, replaced or removed.
+    pub fn watch_folder(&mut self, path: &Path) {
+        self.watch(path);
     }
 
-    fn ask_for(&mut self, path: &Path, events: WatchFlags) {
-        let refused = match &mut self.source {
-            Source::Polling { files, .. } => return files.add(path),
-            Source::Notified { instance, asked } => {
-                match inotify::add_watch(&*instance, path, events) {
-                    Ok(watch) => {
-                        asked.insert(path.to_path_buf(), watch);
-                        return;
+    fn watch(&mut self, path: &Path) {
+        let refused = match &mut self.backend {
+            Backend::Poll { files, .. } => return lock(files).add(path),
+            Backend::Notify { watcher, watched } => {
+                // Taken before the watch begins: if the file is replaced in between, the next call
+                // finds a difference.
+                let id = std::fs::symlink_metadata(path);
+                let Ok(id) = id.map(|found| FileId::of(&found)) else {
+                    return;
+                };
+                if watched.holds(path, id) {
+                    return;
+                }
+                // The path may still stand for a file that has been renamed since.
+                let _ = watcher.unwatch(path);
+                watched.insert(path, id);
+                match watcher.watch(path, RecursiveMode::NonRecursive) {
+                    Ok(()) => return,
+                    Err(error) => {
+                        watched.remove(path);
+                        match refusal(&error) {
+                            // The check that follows finds out what has become of it.
+                            None => return,
+                            Some(reason) => reason,
+                        }
                     }
-                    // The look that follows finds out what has become of it.
-                    Err(Errno::NOENT) => return,
-                    Err(error) => refusal(error),
                 }
             }
         };
         self.fall_back(refused, path);
     }
 
-    /// Asks for no more hints about the file at `path`.
-    pub fn forget(&mut self, path: &Path) {
-        match &mut self.source {
-            Source::Polling { files, .. } => files.remove(path),
-            Source::Notified { instance, asked } => {
-                if let Some(watch) = asked.remove(path) {
-                    // It is gone already if the file is.
-                    let _ = inotify::remove_watch(&*instance, watch);
-                }
+    /// Watches the file or folder at `path` no longer.
+    pub fn unwatch(&mut self, path: &Path) {
+        match &mut self.backend {
+            Backend::Poll { files, .. } => lock(files).remove(path),
+            Backend::Notify { watcher, watched } => {
+                watched.remove(path);
+                // The system has dropped the watch already if the file is gone.
+                let _ = watcher.unwatch(path);
             }
         }
     }
 
-    /// Whether there has been a hint since the last time. Does not wait.
+    /// Whether anything has changed since the last time. Does not wait.
     pub fn check(&mut self) -> bool {
-        match &mut self.source {
-            Source::Polling { files, .. } => files.changed(),
-            Source::Notified { instance, .. } => drain(instance),
+        match &self.backend {
+            Backend::Notify { .. } => self.changes.take(),
+            Backend::Poll { files, .. } => lock(files).have_changed() | self.changes.take(),
         }
     }
 
-    /// Sleeps until a hint comes, until `wake_at`, or for [`MAX_SLEEP`] at most. Returns whether a
-    /// hint came.
+    /// Sleeps until something changes, until `wake_at`, or for [`MAX_SLEEP`] at most. Returns whether
+    /// something changed.
     pub fn wait(&mut self, wake_at: Option<Instant>) -> bool {
-        let net = Instant::now() + MAX_SLEEP;
-        let wake_at = wake_at.map_or(net, |at| at.min(net));
+        let limit = Instant::now() + MAX_SLEEP;
+        let wake_at = wake_at.map_or(limit, |at| at.min(limit));
+        if let Backend::Notify { .. } = self.backend {
+            return self.changes.wait(wake_at);
+        }
         loop {
-            let rest = wake_at.saturating_duration_since(Instant::now());
-            match &mut self.source {
-                Source::Polling { files, .. } => {
-                    std::thread::sleep(rest.min(POLL_INTERVAL));
-                    if files.changed() {
-                        return true;
-                    }
-                }
-                Source::Notified { instance, .. } => {
-                    sleep_on(instance, rest);
-                    if drain(instance) {
-                        return true;
-                    }
-                }
+            let left = wake_at.saturating_duration_since(Instant::now());
+            std::thread::sleep(left.min(POLL_INTERVAL));
+            if self.check() {
+                return true;
             }
             if Instant::now() >= wake_at {
                 return false;
@@ -200,83 +203,138 @@ impl Watch {
         }
     }
 
-    /// Goes on by looking, with all the files that were asked for.
+    /// Goes on by polling, with all files that are watched.
     fn fall_back(&mut self, reason: PollReason, newest: &Path) {
-        let mut files = Looks::default();
-        if let Source::Notified { asked, .. } = &self.source {
-            asked.keys().for_each(|path| files.add(path));
+        let mut files = PolledFiles::default();
+        if let Backend::Notify { watched, .. } = &self.backend {
+            lock(&watched.0).keys().for_each(|path| files.add(path));
         }
         files.add(newest);
-        self.source = Source::Polling { reason, files };
+        self.backend = Backend::poll(reason, files);
+        self.start_poller();
     }
-}
 
-impl Source {
-    fn polling(reason: PollReason) -> Self {
-        let files = Looks::default();
-        Self::Polling { reason, files }
-    }
-}
-
-fn sleep_on(instance: &OwnedFd, limit: Duration) {
-    let timeout = Timespec::try_from(limit).ok();
-    // An interruption is a wake-up like any other: the caller looks at the clock.
-    let _ = poll(
-        &mut [PollFd::new(instance, PollFlags::IN)],
-        timeout.as_ref(),
-    );
-}
-
-/// Takes the events that are there. Returns whether one of them can mean something: our own
-/// forgetting of a file is reported too.
-fn drain(instance: &OwnedFd) -> bool {
-    let mut space = [MaybeUninit::uninit(); 1024];
-    let mut reader = Reader::new(instance, &mut space);
-    let mut hint = false;
-    loop {
-        match reader.next() {
-            Ok(event) => hint |= event.events() != ReadFlags::IGNORED,
-            Err(Errno::INTR) => {}
-            Err(_) => return hint,
-        }
-        // What does not fit is found by the next wait, which does not sleep then.
-        if reader.is_buffer_empty() {
-            return hint;
+    /// Whoever waits by [`Changes`] does not poll, so a thread does.
+    fn start_poller(&mut self) {
+        if let Backend::Poll { files, poller, .. } = &mut self.backend
+            && self.is_shared
+            && poller.is_none()
+        {
+            let (files, changes) = (Arc::clone(files), self.changes.clone());
+            *poller = Some(Poller::start(POLL_INTERVAL, move || {
+                if lock(&files).have_changed() {
+                    changes.raise();
+                }
+            }));
         }
     }
 }
 
-/// The name of a file system that other machines write to unseen by this one.
-fn remote_file_system(folder: &Path) -> Option<&'static str> {
-    const REMOTE: [(u32, &str); 9] = [
-        (0x6969, "NFS"),
-        (0x517b, "SMB"),
-        (0xff53_4d42, "CIFS"),
-        (0xfe53_4d42, "SMB2"),
-        (0x0102_1997, "9p"),
-        (0x6573_5546, "FUSE"),
-        (0x00c3_6400, "Ceph"),
-        (0x5346_414f, "AFS"),
-        (0x786f_4256, "vboxsf"),
-    ];
-    let kind = statfs(folder).ok()?.f_type;
-    // The field is signed on some systems; the low 32 bits are the magic number everywhere.
-    let magic = u32::try_from(i128::from(kind) & 0xffff_ffff).ok()?;
-    let known = REMOTE.iter().find(|(known, _)| *known == magic);
-    known.map(|(_, name)| *name)
+impl Backend {
+    fn poll(reason: PollReason, files: PolledFiles) -> Self {
+        Self::Poll {
+            reason,
+            files: Arc::new(Mutex::new(files)),
+            poller: None,
+        }
+    }
 }
 
-fn refusal(error: Errno) -> PollReason {
-    match error {
-        Errno::MFILE | Errno::NFILE | Errno::NOSPC => PollReason::Limit,
-        _ => PollReason::Refused(error.to_string()),
+impl Watched {
+    fn holds(&self, path: &Path, id: FileId) -> bool {
+        lock(&self.0).get(path) == Some(&Some(id))
     }
+
+    fn insert(&self, path: &Path, id: FileId) {
+        lock(&self.0).insert(path.to_path_buf(), Some(id));
+    }
+
+    fn remove(&self, path: &Path) {
+        lock(&self.0).remove(path);
+    }
+
+    /// Whether an event means a change of something that is watched. A watch on a folder reports
+    /// writes to all files in it, too.
+    fn is_concerned(&self, event: &notify::Event) -> bool {
+        let mut watched = lock(&self.0);
+        match event.kind {
+            EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)) => {
+                event.paths.iter().any(|path| watched.contains_key(path))
+            }
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => {
+                // The path may name another file from now on, which has to be watched anew. It stays
+                // in the list for the case that all files are polled later.
+                for path in &event.paths {
+                    if let Some(id) = watched.get_mut(path) {
+                        *id = None;
+                    }
+                }
+                true
+            }
+            EventKind::Any
+            | EventKind::Access(_)
+            | EventKind::Create(_)
+            | EventKind::Modify(ModifyKind::Any | ModifyKind::Other)
+            | EventKind::Other => true,
+        }
+    }
+}
+
+fn notify_backend(changes: &Changes) -> Result<Backend, PollReason> {
+    let watched = Watched::default();
+    let (shared, raised) = (watched.clone(), changes.clone());
+    let handler = move |event: notify::Result<notify::Event>| {
+        if event.map_or(true, |event| shared.is_concerned(&event)) {
+            raised.raise();
+        }
+    };
+    let config = Config::default().with_event_kinds(EventKindMask::CORE);
+    match RecommendedWatcher::new(handler, config) {
+        Ok(watcher) => Ok(Backend::Notify { watcher, watched }),
+        Err(error) => Err(refusal(&error).unwrap_or(PollReason::Refused(error.to_string()))),
+    }
+}
+
+fn poll_reason(folder: &Path, choice: WatchChoice) -> Option<PollReason> {
+    match choice {
+        WatchChoice::Poll => Some(PollReason::Chosen),
+        WatchChoice::Auto => remote::file_system(folder).map(PollReason::Remote),
+    }
+}
+
+/// Why the system does not notify; `None` if the file does not exist.
+fn refusal(error: &notify::Error) -> Option<PollReason> {
+    match &error.kind {
+        notify::ErrorKind::PathNotFound => None,
+        notify::ErrorKind::MaxFilesWatch => Some(PollReason::Limit),
+        notify::ErrorKind::Io(cause) => match cause.kind() {
+            std::io::ErrorKind::NotFound => None,
+            _ if is_limit(cause) => Some(PollReason::Limit),
+            _ => Some(PollReason::Refused(cause.to_string())),
+        },
+        notify::ErrorKind::Generic(_)
+        | notify::ErrorKind::WatchNotFound
+        | notify::ErrorKind::InvalidConfig(_) => Some(PollReason::Refused(error.to_string())),
+    }
+}
+
+fn is_limit(error: &std::io::Error) -> bool {
+    use nix::errno::Errno;
+    let limits = [Errno::EMFILE, Errno::ENFILE, Errno::ENOSPC];
+    error
+        .raw_os_error()
+        .is_some_and(|code| limits.contains(&Errno::from_raw(code)))
+}
+
+/// Nothing that is done under these locks leaves a half-done state.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Display for PollReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asked => f.write_str("polling was asked for"),
+            Self::Chosen => f.write_str("polling was chosen"),
             Self::Remote(name) => write!(
                 f,
                 "the folder lies on {name}, which does not report changes made elsewhere"
@@ -289,3 +347,6 @@ impl fmt::Display for PollReason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,17 @@
-//! Sleeping until there is something to do.
+//! Waiting until there is something to do.
 
 use member::MemberRuntime;
+use processes::ProcessHandle;
 use protocol::{Party, Recipient};
-use rustix::event::epoll;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::{Duration, Instant};
-use teamdir::POLL_INTERVAL;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use teamdir::MAX_SLEEP;
 
-/// How long a sleep lasts at most. Notifications are reliable where they work; this is the net
-/// below them.
-const NET: Duration = Duration::from_secs(120);
-
-/// Sleeps until a file of this member changes, one of the processes in `others` ends, or `until`.
+/// Waits until a file of this member changes, one of the processes in `others` ends, or `until`.
 pub(crate) async fn rest(
     runtime: &MemberRuntime,
-    others: &[processes::ProcessHandle],
+    others: &[ProcessHandle],
     until: Option<Instant>,
 ) {
     let settled = match runtime.settle() {
@@ -28,64 +22,40 @@ pub(crate) async fn rest(
             Some(Instant::now() + Duration::from_secs(1))
         }
     };
-    let net = Instant::now() + NET;
+    let limit = Instant::now() + MAX_SLEEP;
     let until = [settled, until]
         .into_iter()
         .flatten()
-        .fold(net, Instant::min);
-    match gather(runtime, others) {
-        Ok(news) => sleep_on(runtime, &news, until).await,
-        // No descriptor to wait for: the files have to be looked at.
-        Err(_) => look_again(runtime, others, until).await,
-    }
-}
-
-async fn sleep_on(runtime: &MemberRuntime, news: &AsyncFd<OwnedFd>, until: Instant) {
+        .fold(limit, Instant::min);
     tokio::select! {
-        _ = news.readable() => {
-            runtime.has_news();
-        }
+        () = runtime.changed() => {}
+        () = one_ended(others) => {}
         () = tokio::time::sleep_until(until.into()) => {}
     }
 }
 
-async fn look_again(runtime: &MemberRuntime, others: &[processes::ProcessHandle], until: Instant) {
-    loop {
-        let now = Instant::now();
-        if now >= until {
-            return;
+/// Returns when one of the processes has ended.
+async fn one_ended(processes: &[ProcessHandle]) {
+    let mut ends: Vec<_> = processes
+        .iter()
+        .map(|process| Box::pin(process.ended()))
+        .collect();
+    poll_fn(|context| {
+        let is_over = ends
+            .iter_mut()
+            .any(|end| end.as_mut().poll(context).is_ready());
+        match is_over {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
-        tokio::time::sleep_until((now + POLL_INTERVAL).min(until).into()).await;
-        if runtime.has_news() || others.iter().any(processes::ProcessHandle::is_gone) {
-            return;
-        }
-    }
-}
-
-/// One descriptor that is readable as soon as one of many is.
-fn gather(
-    runtime: &MemberRuntime,
-    others: &[processes::ProcessHandle],
-) -> io::Result<AsyncFd<OwnedFd>> {
-    let files = runtime
-        .descriptor()
-        .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
-    let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    let data = epoll::EventData::new_u64(0);
-    epoll::add(&all, &files, data, epoll::EventFlags::IN)?;
-    for other in others {
-        epoll::add(&all, other.as_fd(), data, epoll::EventFlags::IN)?;
-    }
-    // SAFETY: the value owns the descriptor it stands for and never gives it away, so it is the same
-    // open file for as long as it is registered.
-    let registered = unsafe { AsyncFd::register_with_interest(all, Interest::READABLE) };
-    Ok(registered?)
+    })
+    .await;
 }
 
 /// The owners of tasks in progress, other than this member.
 pub(crate) struct Owners {
     /// Those that live: their end would free a task that somebody else could take.
-    pub(crate) alive: Vec<processes::ProcessHandle>,
+    pub(crate) alive: Vec<ProcessHandle>,
     /// Whether one of them is gone and still has its task.
     pub(crate) is_one_gone: bool,
 }
@@ -108,7 +78,7 @@ pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
         if !in_progress || owner == *runtime.owner() || known.contains(&owner) {
             continue;
         }
-        match processes::ProcessHandle::of(runtime.team(), &owner) {
+        match ProcessHandle::of(runtime.team(), &owner) {
             Ok(Some(process)) => owners.alive.push(process),
             Ok(None) => owners.is_one_gone = true,
             // It lives, and cannot be watched: the net finds out.

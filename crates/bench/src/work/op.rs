@@ -9,7 +9,7 @@ use protocol::{
 use rules::{ClaimLimit, ClaimRefusal, CompleteRefusal, NewTask};
 use std::time::{Duration, Instant};
 use team::{Actor, BoardError, Worker};
-use teamdir::{MemberSession, RequestError, RosterError, TeamDir, Watch, WatchChoice, now};
+use teamdir::{MemberSession, RequestError, RosterError, TeamDir, WatchChoice, Watcher, now};
 use test_support::faults::{mark_begin, mark_end};
 
 /// Does one thing between two marks.
@@ -126,11 +126,11 @@ fn with_post(team: &TeamDir, owner: &Recipient, op: &Op) -> anyhow::Result<()> {
     let guard = team.join(owner)?;
     let (mut journal, state) = teamdir::Journal::open(team, &guard)?;
     let mut mailbox = teamdir::Mailbox::open(team, &guard, state, &mut journal)?;
-    let mut watch = Watch::new(&team.layout().inbox_dir(), WatchChoice::Poll);
+    let mut watcher = Watcher::new(&team.layout().inbox_dir(), WatchChoice::Poll);
     while mailbox.receive(&mut journal)?.is_some() {}
     let give_up = Instant::now() + Duration::from_secs(5);
     marked(op, || {
-        while mailbox.settle(&mut journal, &mut watch)?.look_again {
+        while mailbox.settle(&mut journal, &mut watcher)?.look_again {
             if Instant::now() > give_up {
                 bail!("the mailbox does not settle");
             }

@@ -5,9 +5,8 @@ use crate::mail::mailbox::{Delivery, Mailbox, ReceiveError, Settled};
 use crate::members::journal::Journal;
 use crate::members::lock::{JoinError, MemberGuard};
 use crate::team_dir::TeamDir;
-use crate::watch::{Watch, WatchChoice, WatchMode};
+use crate::watch::{Changes, WatchChoice, WatchMode, Watcher};
 use protocol::Recipient;
-use rustix::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Instant;
 
@@ -16,7 +15,7 @@ use std::time::Instant;
 pub struct MemberSession {
     mailbox: Mailbox,
     journal: Journal,
-    watch: Watch,
+    watcher: Watcher,
     // Last, so that the lock is given up after everything it protects.
     guard: MemberGuard,
 }
@@ -53,11 +52,11 @@ impl MemberSession {
     fn take(team: &TeamDir, guard: MemberGuard, choice: WatchChoice) -> Result<Self, SessionError> {
         let (mut journal, state) = Journal::open(team, &guard)?;
         let mailbox = Mailbox::open(team, &guard, state, &mut journal)?;
-        let watch = Watch::new(&team.layout.inbox_dir(), choice);
+        let watcher = Watcher::new(&team.layout.inbox_dir(), choice);
         Ok(Self {
             mailbox,
             journal,
-            watch,
+            watcher,
             guard,
         })
     }
@@ -75,8 +74,8 @@ impl MemberSession {
         let delivery = self.mailbox.receive(&mut self.journal)?;
         if delivery.is_some() {
             // What was committed must be handed out; setting aside can fail again later.
-            let (journal, watch) = (&mut self.journal, &mut self.watch);
-            let _ = self.mailbox.seal_if_large(journal, watch);
+            let (journal, watcher) = (&mut self.journal, &mut self.watcher);
+            let _ = self.mailbox.seal_if_large(journal, watcher);
         }
         Ok(delivery)
     }
@@ -87,7 +86,7 @@ impl MemberSession {
             if let Some(delivery) = self.try_next()? {
                 return Ok(Some(delivery));
             }
-            let settled = self.mailbox.settle(&mut self.journal, &mut self.watch)?;
+            let settled = self.mailbox.settle(&mut self.journal, &mut self.watcher)?;
             if settled.look_again {
                 continue;
             }
@@ -95,7 +94,7 @@ impl MemberSession {
                 return Ok(None);
             }
             let wake_at = settled.wake_at.into_iter().chain(deadline).min();
-            self.watch.wait(wake_at);
+            self.watcher.wait(wake_at);
         }
     }
 
@@ -103,7 +102,7 @@ impl MemberSession {
     /// for notifications. An event loop calls this when there is no mail, and waits after it: until
     /// the descriptor is readable, or until the time that this says, and then looks for mail again.
     pub fn settle(&mut self) -> Result<Settled, ReceiveError> {
-        self.mailbox.settle(&mut self.journal, &mut self.watch)
+        self.mailbox.settle(&mut self.journal, &mut self.watcher)
     }
 
     /// Whether there seems to be mail that was not taken. Changes nothing; blank lines count too.
@@ -111,25 +110,18 @@ impl MemberSession {
         self.mailbox.has_unread()
     }
 
-    /// What becomes readable when there is news, for an event loop; `None` where the files have to
-    /// be looked at.
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.watch.descriptor()
+    /// A handle for an event loop: raised when a watched file or folder has changed.
+    pub fn changes(&mut self) -> Changes {
+        self.watcher.changes()
     }
 
-    /// Whether there was news since the last time. Does not wait.
-    pub fn has_news(&mut self) -> bool {
-        self.watch.check()
-    }
-
-    /// Asks for news of a folder too: of files that come into it, are replaced or go.
+    /// Watches a folder too, for files that are created in it, replaced or removed.
     pub fn watch_folder(&mut self, folder: &Path) {
-        self.watch.ask_folder(folder);
+        self.watcher.watch_folder(folder);
     }
 
-    /// Asks for no more news of a folder.
-    pub fn forget_folder(&mut self, folder: &Path) {
-        self.watch.forget(folder);
+    pub fn unwatch_folder(&mut self, folder: &Path) {
+        self.watcher.unwatch(folder);
     }
 
     /// Gives up the post in good order: the inbox shows unread mail only.
@@ -140,7 +132,7 @@ impl MemberSession {
     /// Lets the inbox show unread mail only, at once.
     pub fn set_aside(&mut self) -> Result<(), ReceiveError> {
         self.mailbox
-            .set_aside_what_was_read(&mut self.journal, &mut self.watch)
+            .set_aside_what_was_read(&mut self.journal, &mut self.watcher)
     }
 
     /// Who this process is.
@@ -155,7 +147,7 @@ impl MemberSession {
 
     /// How this process learns of mail.
     pub fn watch_mode(&self) -> WatchMode {
-        self.watch.mode()
+        self.watcher.mode()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Everything that can wake the view, and what there is to read then.
 
+use super::WatchError;
 use super::commands::Commands;
 use super::signals::Signals;
 use super::tail::Tail;
@@ -14,9 +15,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::io::{self, stdin};
+use std::io::{self, Read, Write, stdin};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
-use teamdir::{EventReader, MAX_SLEEP, POLL_INTERVAL, PathError, TeamDir, Watch, WatchChoice};
+use teamdir::{EventReader, MAX_SLEEP, PathError, TeamDir, WatchChoice, Watcher};
 
 /// How much of the history is shown at first.
 const HISTORY: u64 = 64 << 10;
@@ -56,7 +58,9 @@ struct Followed {
 }
 
 pub(super) struct Sources {
-    watch: Watch,
+    watcher: Watcher,
+    /// Becomes readable when a watched file has changed.
+    wake: UnixStream,
     events: EventReader,
     followed: Option<Followed>,
     /// The processes of the members, each of a certain life. `None` for one that cannot be watched.
@@ -68,11 +72,14 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new(team: &TeamDir) -> Result<Self, PathError> {
+    pub(super) fn new(team: &TeamDir) -> Result<Self, WatchError> {
         let mut events = team.event_reader();
         events.skip_to_last(HISTORY)?;
+        let mut watcher = Watcher::new(team.layout().root(), WatchChoice::Auto);
+        let wake = wake_on_changes(&mut watcher)?;
         Ok(Self {
-            watch: Watch::new(team.layout().root(), WatchChoice::Auto),
+            watcher,
+            wake,
             events,
             followed: None,
             processes: BTreeMap::new(),
@@ -84,18 +91,18 @@ impl Sources {
     /// Asks to be told of changes.
     pub(super) fn ask(&mut self, team: &TeamDir) {
         let layout = team.layout();
-        self.watch.ask_folder(layout.root());
-        self.watch.ask(&layout.events());
-        self.watch.ask_folder(&layout.requests_dir());
-        self.watch.ask_folder(&layout.tasks_dir());
+        self.watcher.watch_folder(layout.root());
+        self.watcher.watch_file(&layout.events());
+        self.watcher.watch_folder(&layout.requests_dir());
+        self.watcher.watch_folder(&layout.tasks_dir());
         let members = team.roster().map(|roster| roster.members.clone());
         let names = members.into_iter().flatten().map(|member| member.name);
         let owners = names.map(Recipient::Member).chain([Recipient::Lead]);
         for owner in owners {
-            self.watch.ask_folder(&layout.member_dir(&owner));
+            self.watcher.watch_folder(&layout.member_dir(&owner));
         }
         if let Some(followed) = &self.followed {
-            self.watch.ask(followed.tail.path());
+            self.watcher.watch_file(followed.tail.path());
         }
         self.looked = Instant::now();
         self.hinted = false;
@@ -123,7 +130,7 @@ impl Sources {
     /// Follows the conversation or the log of a member from its last lines on.
     pub(super) fn follow(&mut self, team: &TeamDir, member: Option<&AgentName>, pane: Pane) {
         if let Some(followed) = self.followed.take() {
-            self.watch.forget(followed.tail.path());
+            self.watcher.unwatch(followed.tail.path());
         }
         let owner = member.map(|name| Recipient::Member(name.clone()));
         self.followed = owner.map(|owner| match pane {
@@ -137,7 +144,7 @@ impl Sources {
             },
         });
         if let Some(followed) = &self.followed {
-            self.watch.ask(followed.tail.path());
+            self.watcher.watch_file(followed.tail.path());
         }
     }
 
@@ -159,10 +166,9 @@ impl Sources {
     /// Sleeps until something happens.
     pub(super) fn wait(&mut self, signals: &Signals, commands: &Commands) -> io::Result<Wake> {
         let since = self.looked.elapsed();
-        let limit = match (self.hinted, self.watch.descriptor()) {
-            (true, _) => PAUSE.saturating_sub(since),
-            (false, None) => POLL_INTERVAL,
-            (false, Some(_)) => TICK,
+        let limit = match self.hinted {
+            true => PAUSE.saturating_sub(since),
+            false => TICK,
         };
         let keys = stdin();
         let mut fds = vec![
@@ -176,8 +182,9 @@ impl Sources {
         fds.extend(processes);
         let ends = fds.len();
         // Once it has hinted it would wake us at once until the files are looked at.
-        let files = self.watch.descriptor().filter(|_| !self.hinted);
-        fds.extend(files.map(|files| PollFd::from_borrowed_fd(files, PollFlags::IN)));
+        if !self.hinted {
+            fds.push(PollFd::new(&self.wake, PollFlags::IN));
+        }
         match poll(&mut fds, Timespec::try_from(limit).ok().as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -210,11 +217,23 @@ impl Sources {
                 *process = None;
             }
         }
-        self.hinted |= self.watch.check();
+        let mut bytes = [0; 64];
+        while let Ok(1..) = (&self.wake).read(&mut bytes) {}
+        self.hinted |= self.watcher.check();
         let since = self.looked.elapsed();
         wake.files = (self.hinted && since >= PAUSE) || since >= MAX_SLEEP;
         wake
     }
+}
+
+/// A socket that becomes readable when a watched file changes.
+fn wake_on_changes(watcher: &mut Watcher) -> io::Result<UnixStream> {
+    let (wake, waker) = UnixStream::pair()?;
+    wake.set_nonblocking(true)?;
+    waker.set_nonblocking(true)?;
+    // A socket that is full will wake its reader anyway.
+    watcher.changes().call(move || drop((&waker).write(&[1])));
+    Ok(wake)
 }
 
 impl Followed {

@@ -9,7 +9,7 @@ use crate::locks::has_no_writer;
 use crate::locks::{FileLock, LockError};
 use crate::mail::segment::Segment;
 use crate::members::journal::Journal;
-use crate::watch::Watch;
+use crate::watch::Watcher;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use std::io;
@@ -44,19 +44,19 @@ impl Mailbox {
     pub fn settle(
         &mut self,
         journal: &mut Journal,
-        watch: &mut Watch,
+        watcher: &mut Watcher,
     ) -> Result<Settled, ReceiveError> {
-        let mut wake_at = self.delete_what_is_done(journal, watch)?;
+        let mut wake_at = self.delete_what_is_done(journal, watcher)?;
         match self.seal_due() {
             Some(due) if due > Instant::now() => wake_at = earliest(wake_at, due),
-            Some(_) if self.is_read_to_its_end() && !self.seal(journal, watch)? => {
+            Some(_) if self.is_read_to_its_end() && !self.seal(journal, watcher)? => {
                 wake_at = earliest(wake_at, Instant::now() + RETRY);
             }
             Some(_) | None => {}
         }
         // The agent's own records make the journal grow too. One that fails is tried again.
         let _ = journal.checkpoint_if_due(&self.state);
-        let look_again = self.arm(journal, watch)?;
+        let look_again = self.arm(journal, watcher)?;
         if self.live.is_none() {
             // There is nothing that could wake us.
             wake_at = earliest(wake_at, Instant::now() + RETRY);
@@ -99,13 +99,13 @@ impl Mailbox {
     pub fn seal_if_large(
         &mut self,
         journal: &mut Journal,
-        watch: &mut Watch,
+        watcher: &mut Watcher,
     ) -> Result<(), ReceiveError> {
         let large = |live: &Segment| {
             live.end >= LARGE || live.may_be_large && live.size().is_ok_and(|size| size >= LARGE)
         };
         if self.live.as_ref().is_some_and(large) {
-            self.seal(journal, watch)?;
+            self.seal(journal, watcher)?;
         }
         Ok(())
     }
@@ -114,21 +114,21 @@ impl Mailbox {
     pub(crate) fn set_aside_what_was_read(
         &mut self,
         journal: &mut Journal,
-        watch: &mut Watch,
+        watcher: &mut Watcher,
     ) -> Result<(), ReceiveError> {
         if self.seal_due().is_some() && self.is_read_to_its_end() {
-            self.seal(journal, watch)?;
+            self.seal(journal, watcher)?;
         }
         Ok(())
     }
 
     /// Sets the live file aside. Returns `false` if that must wait.
-    fn seal(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
+    fn seal(&mut self, journal: &mut Journal, watcher: &mut Watcher) -> Result<bool, ReceiveError> {
         let Some(mut live) = self.live.take() else {
             return Ok(true);
         };
         let aside = self.team.layout.segment(&self.owner, live.number);
-        match self.rename_under_lock(&live, &aside, watch) {
+        match self.rename_under_lock(&live, &aside, watcher) {
             Ok(true) => {}
             other => {
                 self.live = Some(live);
@@ -148,7 +148,7 @@ impl Mailbox {
         &mut self,
         live: &Segment,
         aside: &Path,
-        watch: &mut Watch,
+        watcher: &mut Watcher,
     ) -> Result<bool, ReceiveError> {
         let lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT);
         let Ok(_lock) = lock else {
@@ -162,7 +162,7 @@ impl Mailbox {
             return Ok(false);
         }
         // Our own rename must not wake us.
-        watch.forget(path);
+        watcher.unwatch(path);
         self.armed = None;
         rename_to_free_name(path, aside).context("set aside the inbox", path)?;
         // An empty inbox is kinder to people than none, and there is something to watch. If it
@@ -178,7 +178,7 @@ impl Mailbox {
     fn delete_what_is_done(
         &mut self,
         journal: &mut Journal,
-        watch: &mut Watch,
+        watcher: &mut Watcher,
     ) -> Result<Option<Instant>, ReceiveError> {
         let grace = self.team.options.segment_grace;
         let mut next = None;
@@ -200,7 +200,7 @@ impl Mailbox {
                 next = earliest(next, Instant::now() + grace.max(RETRY));
                 continue;
             }
-            watch.forget(&path);
+            watcher.unwatch(&path);
             if segment.has_name {
                 // Without a record, and after a power cut without a synced one, the number of a file
                 // that is gone would be given to another.
@@ -239,7 +239,7 @@ impl Mailbox {
 
     /// Asks for notifications about the live file and those set aside. Returns whether anything
     /// was asked for that was not before: then another look is needed.
-    fn arm(&mut self, journal: &mut Journal, watch: &mut Watch) -> Result<bool, ReceiveError> {
+    fn arm(&mut self, journal: &mut Journal, watcher: &mut Watcher) -> Result<bool, ReceiveError> {
         // Whoever only asks whether there is mail does not notice that the file is another one.
         self.follow_the_name(journal)?;
         if self.live.is_none() {
@@ -249,14 +249,14 @@ impl Mailbox {
         let mut changed = false;
         let live = self.live.as_ref().map(|live| live.id);
         if live != self.armed {
-            watch.forget(&self.inbox);
-            watch.ask(&self.inbox);
+            watcher.unwatch(&self.inbox);
+            watcher.watch_file(&self.inbox);
             self.armed = live;
             changed = true;
         }
         for (number, segment) in &mut self.aside {
             if segment.has_name && !segment.asked {
-                watch.ask(&self.team.layout.segment(&self.owner, *number));
+                watcher.watch_file(&self.team.layout.segment(&self.owner, *number));
                 segment.asked = true;
                 changed = true;
             }

@@ -2,7 +2,7 @@
 
 mod regressions;
 
-use crate::{Journal, Mailbox, MemberSession, Options, SendError, TeamDir, Watch, WatchChoice};
+use crate::{Journal, Mailbox, MemberSession, Options, SendError, TeamDir, WatchChoice, Watcher};
 use protocol::{AgentName, Body, Line, Member, Message, MessageId, Recipient};
 use std::io::Write;
 use std::path::PathBuf;
@@ -259,7 +259,7 @@ fn a_file_set_aside_is_not_deleted_before_its_last_line_was_read() {
     let (mut journal, state) = Journal::open(&fixture.team, &guard).unwrap();
     let mut mailbox = Mailbox::open(&fixture.team, &guard, state, &mut journal).unwrap();
     let folder = fixture.team.layout().inbox_dir();
-    let mut watch = Watch::new(&folder, WatchChoice::Poll);
+    let mut watch = Watcher::new(&folder, WatchChoice::Poll);
     fixture.echo("first\n");
     let mut late = std::fs::File::options()
         .append(true)

@@ -1,0 +1,143 @@
+use super::*;
+use crate::{Options, TeamDir};
+use protocol::Recipient;
+use std::io::Write;
+use tokio::time::timeout;
+
+const LIMIT: Duration = Duration::from_secs(30);
+const QUIET: Duration = Duration::from_millis(300);
+
+fn append(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.create(true).append(true).open(path).unwrap();
+    file.write_all(b"line\n").unwrap();
+}
+
+/// Waits until nothing changes any more.
+fn settle(watcher: &mut Watcher) {
+    while watcher.wait(Some(Instant::now() + QUIET)) {}
+}
+
+fn soon() -> Option<Instant> {
+    Some(Instant::now() + LIMIT)
+}
+
+#[test]
+fn a_write_wakes_in_both_modes_and_reading_does_not() {
+    for choice in [WatchChoice::Auto, WatchChoice::Poll] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        append(&path);
+        let mut watcher = Watcher::new(dir.path(), choice);
+        watcher.watch_file(&path);
+        std::fs::read(&path).unwrap();
+        assert!(!watcher.wait(Some(Instant::now() + QUIET)), "{choice:?}");
+        append(&path);
+        assert!(watcher.wait(soon()), "{choice:?}");
+        settle(&mut watcher);
+        watcher.unwatch(&path);
+        append(&path);
+        assert!(!watcher.wait(Some(Instant::now() + QUIET)), "{choice:?}");
+    }
+}
+
+#[test]
+fn a_path_that_names_another_file_is_watched_anew() {
+    for choice in [WatchChoice::Auto, WatchChoice::Poll] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, moved) = (dir.path().join("f"), dir.path().join("g"));
+        append(&path);
+        let mut watcher = Watcher::new(dir.path(), choice);
+        watcher.watch_file(&path);
+        std::fs::rename(&path, &moved).unwrap();
+        assert!(watcher.wait(soon()), "{choice:?}");
+        append(&path);
+        watcher.watch_file(&path);
+        settle(&mut watcher);
+        append(&path);
+        assert!(watcher.wait(soon()), "{choice:?}: the new file");
+        settle(&mut watcher);
+        // The old file is somebody else's now.
+        append(&moved);
+        std::fs::remove_file(&moved).unwrap();
+        settle(&mut watcher);
+        append(&path);
+        assert!(watcher.wait(soon()), "{choice:?}: after the old one went");
+        settle(&mut watcher);
+        // Away and back again: the same file under the same name.
+        std::fs::rename(&path, &moved).unwrap();
+        std::fs::rename(&moved, &path).unwrap();
+        watcher.watch_file(&path);
+        settle(&mut watcher);
+        watcher.watch_file(&path);
+        append(&path);
+        assert!(watcher.wait(soon()), "{choice:?}: away and back");
+    }
+}
+
+#[test]
+fn a_folder_reports_names_and_not_what_is_written_to_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (dir.path().join("f"), dir.path().join("g"));
+    append(&old);
+    let mut watcher = Watcher::new(dir.path(), WatchChoice::Auto);
+    watcher.watch_folder(dir.path());
+    if watcher.mode() == WatchMode::Notified {
+        append(&old);
+        assert!(!watcher.wait(Some(Instant::now() + QUIET)));
+    }
+    append(&new);
+    assert!(watcher.wait(soon()), "created");
+    settle(&mut watcher);
+    std::fs::rename(&new, &old).unwrap();
+    assert!(watcher.wait(soon()), "replaced");
+    settle(&mut watcher);
+    std::fs::remove_file(&old).unwrap();
+    assert!(watcher.wait(soon()), "removed");
+}
+
+#[tokio::test]
+async fn a_change_wakes_a_task_also_if_it_came_before_the_wait() {
+    for choice in [WatchChoice::Auto, WatchChoice::Poll] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        append(&path);
+        let mut watcher = Watcher::new(dir.path(), choice);
+        let changes = watcher.changes();
+        watcher.watch_file(&path);
+        append(&path);
+        timeout(LIMIT, changes.changed()).await.unwrap();
+        while timeout(QUIET, changes.changed()).await.is_ok() {}
+        let waiting = async { timeout(LIMIT, changes.changed()).await.unwrap() };
+        let writing = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            append(&path);
+        };
+        tokio::join!(waiting, writing);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_folder_is_noticed_in_both_modes() {
+    for choice in [WatchChoice::Auto, WatchChoice::Poll] {
+        for how in ["removed", "moved", "replaced"] {
+            let dir = tempfile::tempdir().unwrap();
+            let team = TeamDir::create(dir.path(), "t", Options::default()).unwrap();
+            let _guard = team.join(&Recipient::Lead).unwrap();
+            let folder = FolderWatch::new(&team, &Recipient::Lead, choice);
+            let quiet = timeout(Duration::from_millis(700), folder.gone()).await;
+            assert!(quiet.is_err(), "{choice:?} {how}: nothing happened yet");
+            let (root, other) = (team.layout().root(), dir.path().join("other"));
+            match how {
+                "removed" => std::fs::remove_dir_all(root).unwrap(),
+                "moved" => std::fs::rename(root, other).unwrap(),
+                _ => {
+                    std::fs::rename(root, other).unwrap();
+                    TeamDir::create(dir.path(), "t", Options::default()).unwrap();
+                }
+            }
+            let noticed = timeout(Duration::from_secs(5), folder.gone()).await;
+            assert!(noticed.is_ok(), "{choice:?} {how}");
+        }
+    }
+}
