@@ -145,8 +145,9 @@ impl Watcher {
                     return;
                 }
                 // The path may still stand for a file that has been renamed since.
-                let _ = watcher.unwatch(path);
-                watched.insert(path, id);
+                if watched.insert(path, id) {
+                    let _ = watcher.unwatch(path);
+                }
                 match watcher.watch(path, RecursiveMode::NonRecursive) {
                     Ok(()) => return,
                     Err(error) => {
@@ -168,9 +169,10 @@ impl Watcher {
         match &mut self.backend {
             Backend::Poll { files, .. } => lock(files).remove(path),
             Backend::Notify { watcher, watched } => {
-                watched.remove(path);
                 // The system has dropped the watch already if the file is gone.
-                let _ = watcher.unwatch(path);
+                if watched.remove(path) {
+                    let _ = watcher.unwatch(path);
+                }
             }
         }
     }
@@ -245,12 +247,14 @@ impl Watched {
         lock(&self.0).get(path) == Some(&Some(id))
     }
 
-    fn insert(&self, path: &Path, id: FileId) {
-        lock(&self.0).insert(path.to_path_buf(), Some(id));
+    /// Returns whether the path was there before.
+    fn insert(&self, path: &Path, id: FileId) -> bool {
+        lock(&self.0).insert(path.to_path_buf(), Some(id)).is_some()
     }
 
-    fn remove(&self, path: &Path) {
-        lock(&self.0).remove(path);
+    /// Returns whether the path was there.
+    fn remove(&self, path: &Path) -> bool {
+        lock(&self.0).remove(path).is_some()
     }
 
     /// Whether an event means a change of something that is watched. A watch on a folder reports

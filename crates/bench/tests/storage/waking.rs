@@ -82,10 +82,11 @@ fn a_readers_own_actions_do_not_wake_it() {
         .count()
             == 0
     });
-    // The message itself, the time to set the file aside, the time to delete it, and a few more
-    // for a busy machine: a reader that wakes itself would show hundreds.
+    // The message itself, the time to set the file aside, the time to delete it, each in the reader
+    // and in the thread that watches for it (11 together), and a few more for a busy machine: a
+    // reader that wakes itself would show hundreds.
     let woken = after - before;
-    assert!(woken < 10, "woken {woken} times for one message");
+    assert!(woken < 20, "woken {woken} times for one message");
 }
 
 #[test]

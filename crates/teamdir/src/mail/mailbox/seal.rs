@@ -249,7 +249,6 @@ impl Mailbox {
         let mut changed = false;
         let live = self.live.as_ref().map(|live| live.id);
         if live != self.armed {
-            watcher.unwatch(&self.inbox);
             watcher.watch_file(&self.inbox);
             self.armed = live;
             changed = true;
