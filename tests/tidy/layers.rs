@@ -242,6 +242,8 @@ const RULES: &[Rule] = &[
             "test-support",
         ],
         external: &[
+            "anstyle",
+            "anstyle-svg",
             "anyhow",
             "clap",
             "libc",
