@@ -125,7 +125,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "config",
         ours: &["protocol", "budget", "teamdir"],
-        external: &["thiserror", "toml"],
+        external: &["serde", "strsim", "thiserror", "toml"],
         dev_ours: &["test-support"],
     },
     Rule {

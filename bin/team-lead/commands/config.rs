@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, wish: &ConfigVerb) -> Result<(), Failure> {
         let settings: Vec<Value> = settings.collect();
         return print(&json!({ "settings": settings }).to_string());
     }
-    let width = |get: fn(&config::Shown) -> &str| {
+    let width = |get: fn(&config::ShownSetting) -> &str| {
         let widths = shown.iter().map(|shown| get(shown).chars().count());
         widths.max().unwrap_or(0)
     };

@@ -3,7 +3,7 @@
 use crate::cli::{Args, open_or_create, workspace};
 use crate::commands::config::{load, settle};
 use crate::failure::{Failure, Kind};
-use config::MemberPlan;
+use config::MemberEntry;
 use processes::{MemberSpec, Programs, SpawnError, Spawned};
 use protocol::{AgentName, Recipient};
 use serde_json::{Value, json};
@@ -62,10 +62,10 @@ pub(crate) fn run(args: &Args, _: &Up) -> Result<(), Failure> {
     failed.map_or(Ok(()), Err)
 }
 
-fn bring(team: &TeamDir, plan: &MemberPlan, programs: &Programs) -> Result<Brought, Failure> {
+fn bring(team: &TeamDir, plan: &MemberEntry, programs: &Programs) -> Result<Brought, Failure> {
     let known = team.roster()?.member(&plan.name).cloned();
     let name = known.as_ref().map_or(&plan.name, |member| &member.name);
-    budget::adopt(team, Some(&Recipient::Member(name.clone())), &plan.budget)?;
+    budget::adopt(team, Some(&Recipient::Member(name.clone())), &plan.budget())?;
     let brought = |result| Brought {
         name: name.clone(),
         role: plan.role.clone(),

@@ -20,7 +20,7 @@ fn a_mistake_in_a_file_is_named_and_creates_nothing() {
     for args in [&["up"][..], &["spawn", "alice", "coder"], &["run", "hi"]] {
         let run = workspace.run(args);
         assert_eq!(run.code, i32::from(exit::USAGE), "{args:?}: {run:?}");
-        let words = "team.toml:3: unknown key `max_tokns` in [budget]; did you mean `max_tokens`?";
+        let words = "team.toml:3: `budget`: unknown key `max_tokns`; did you mean `max_tokens`?";
         assert!(run.err.contains(words), "{args:?}: {run:?}");
     }
     assert!(!workspace.path().join(FOLDER).exists());
