@@ -85,7 +85,7 @@ fn up_starts_who_is_listed_and_does_nothing_the_second_time() {
     assert_eq!(result(&workspace.json(&["up"])), ["started", "started"]);
     assert_eq!(
         result(&workspace.json(&["up"])),
-        ["already there", "already there"]
+        ["already running", "already running"]
     );
     let roster = workspace.team().roster().unwrap();
     let members = roster.members.iter();
@@ -105,7 +105,7 @@ fn up_starts_who_is_listed_and_does_nothing_the_second_time() {
     workspace.ok(&["shutdown", "bob", "--wait", "--timeout", "100"]);
     assert_eq!(
         result(&workspace.json(&["up"])),
-        ["already there", "came back"]
+        ["already running", "restarted"]
     );
 }
 
