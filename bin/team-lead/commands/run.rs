@@ -7,7 +7,7 @@ use crate::duration;
 use crate::failure::{Failure, Kind};
 use crate::output::print;
 use anyhow::Context;
-use lead::{Ended, RunError, RunOptions, Surroundings, Talk};
+use lead::{ConsoleOptions, Ended, RunError, RunOptions, Verbosity};
 use serde_json::json;
 use std::io::Read;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         max_rounds: command.max_rounds,
         window: command.window,
         leave_timeout: command.leave_timeout,
-        surroundings: surroundings(args),
+        console_options: console_options(args),
         prompt,
     };
     // Checked before the team folder is created: an error here must create nothing.
@@ -129,12 +129,16 @@ impl Run {
     }
 }
 
-fn surroundings(args: &Args) -> Surroundings {
-    Surroundings {
+fn console_options(args: &Args) -> ConsoleOptions {
+    ConsoleOptions {
         no_color: std::env::var("NO_COLOR").ok(),
         term: std::env::var("TERM").ok(),
         history: history(),
-        talk: if args.quiet { Talk::Quiet } else { Talk::Usual },
+        verbosity: if args.quiet {
+            Verbosity::Quiet
+        } else {
+            Verbosity::Normal
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the program does with the lead's mail before the model sees it.
 
-use crate::console::{Said, Speaker};
-use crate::leave::is_farewell;
+use crate::console::{ConsoleWriter, Output};
+use crate::shut_down::is_farewell;
 use member::{MailHandler, MailItem, Treatment};
 use protocol::{Body, Line, Message, Sender};
 use team::Answered;
@@ -14,7 +14,7 @@ const URGENT: [&str; 4] = ["death/", "gave-up/", "failed/", "dead/"];
 /// Shows the lead's mail to the person, and judges answers.
 pub(crate) struct LeadMailHandler {
     pub(crate) team: TeamDir,
-    pub(crate) speaker: Speaker,
+    pub(crate) writer: ConsoleWriter,
 }
 
 impl MailHandler for LeadMailHandler {
@@ -86,7 +86,7 @@ impl LeadMailHandler {
                 false => format!("refuses to shut down ({request_id}): {reason}"),
             },
             Body::Notice { content } => {
-                self.speaker.notice(content);
+                self.writer.notice(content);
                 return;
             }
             Body::ShutdownRequest { .. } | Body::PlanApprovalResponse { .. } => {
@@ -94,7 +94,7 @@ impl LeadMailHandler {
             }
         };
         let text = text.trim_end_matches(": ");
-        self.speaker.say(&Said::Member { name, text });
+        self.writer.write(&Output::Member { name, text });
     }
 }
 

@@ -175,6 +175,7 @@ impl Teammate {
                 self.is_terminating = true;
                 Event::TerminationRequested
             }
+            () = self.runtime.team_gone() => Event::FolderRemoved,
             outcome = self.agent.ended(), if is_busy => self.turn_ended(outcome),
             () = self.model_waits.notified(), if is_busy => Event::ModelUnavailable,
             () = self.background.finished(), if self.machine.watches_background() => {
@@ -186,7 +187,7 @@ impl Teammate {
     }
 
     fn check(&self) -> Event {
-        if self.runtime.is_folder_removed() {
+        if self.runtime.is_team_gone() {
             Event::FolderRemoved
         } else if self.runtime.is_replaced() {
             Event::Replaced
