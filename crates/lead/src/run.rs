@@ -125,7 +125,9 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     executor.shutdown_timeout(LAST_JOBS);
     let ended = finish.map(|finish| close(&console, finish, options.return_answer));
     console.close();
-    let _ = runtime.close();
+    if !runtime.is_team_gone() {
+        let _ = runtime.close();
+    }
     ended
 }
 

@@ -358,7 +358,10 @@ fn a_lead_whose_folder_is_gone_ends_at_once() {
         typed.map(|line| stage.typed(line));
         let actions = stage.tell(Event::FolderRemoved);
         assert!(
-            matches!(actions[..], [Action::PrintError(_), Action::Exit(exit::FAILED)]),
+            matches!(
+                actions[..],
+                [Action::PrintError(_), Action::Exit(exit::FAILED)]
+            ),
             "{actions:?}"
         );
         assert_eq!(stage.tell(Event::Interrupted), []);
