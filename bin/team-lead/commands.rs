@@ -1,4 +1,4 @@
-//! The commands, one module each.
+//! The verbs of the command line, one module each.
 
 pub(crate) mod budget;
 pub(crate) mod clean;

@@ -1,8 +1,8 @@
-//! The error of a command: an exit code, a kind for programs, and a hint for people.
+//! Errors at the edge: an exit code, a kind for programs, and a hint for people.
 
 mod sources;
 
-use crate::output::print_stderr;
+use crate::out::say;
 use protocol::exit;
 use serde_json::json;
 use std::process::ExitCode;
@@ -15,34 +15,45 @@ pub(crate) struct Failure {
     hint: Option<String>,
 }
 
-/// The kind of a failure. Its name in JSON and its exit code are stable.
+/// What kind of failure it is: a word for programs, and an exit code. Both are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(dead_code, reason = "the list is complete; no command uses all of it")]
+#[expect(
+    dead_code,
+    reason = "the table is whole; not every verb fails in every way"
+)]
 pub(crate) enum Kind {
+    /// Something went wrong.
     Failed,
-    /// The rules or a member refused it.
+    /// The rules or a member say no.
     Refused,
-    /// A member is still running that should have ended.
+    /// A member still runs that should not.
     StillRunning,
+    /// The command line is wrong.
     Usage,
+    /// There is no team folder.
     NoTeam,
+    /// There is no such member.
     UnknownMember,
+    /// There is no such request.
     UnknownRequest,
+    /// There is no such task.
     UnknownTask,
+    /// A deadline passed first.
     TimedOut,
-    /// The team has finished, but a teammate or a task failed.
+    /// All is finished, but a teammate or a task failed.
     TeamFailed,
+    /// A budget was reached.
     Budget,
-    /// Another process holds the lock.
+    /// Another process holds the place.
     Held,
-    /// The user pressed Ctrl-C.
+    /// The person at the terminal has had enough.
     Interrupted,
-    /// The reader of the output closed the pipe, which is not an error.
-    OutputClosed,
+    /// Whoever read our output has seen enough, which is no failure at all.
+    ReaderGone,
 }
 
 impl Kind {
-    const fn name(self) -> &'static str {
+    const fn word(self) -> &'static str {
         match self {
             Self::Failed => "failed",
             Self::Refused => "refused",
@@ -57,7 +68,7 @@ impl Kind {
             Self::Budget => "budget",
             Self::Held => "held",
             Self::Interrupted => "interrupted",
-            Self::OutputClosed => "output_closed",
+            Self::ReaderGone => "reader_gone",
         }
     }
 
@@ -73,12 +84,13 @@ impl Kind {
             Self::Budget => exit::BUDGET,
             Self::Held => exit::HELD,
             Self::Interrupted => exit::INTERRUPTED,
-            Self::OutputClosed => exit::DONE,
+            Self::ReaderGone => exit::DONE,
         }
     }
 }
 
 impl Failure {
+    /// A failure without a hint.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
@@ -88,17 +100,18 @@ impl Failure {
         }
     }
 
-    /// Adds the command to type next.
+    /// The same with the command to type next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
+    /// What kind of failure it is.
     pub(crate) const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// An unexpected failure. The hint is the command that diagnoses the team.
+    /// Something went wrong of which nothing better is known than who might find out.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, message).hint("team-lead doctor")
     }
@@ -111,23 +124,23 @@ impl Failure {
         Self::new(Kind::UnknownMember, message).hint("team-lead status")
     }
 
-    /// Prints the failure to standard error, and returns its exit code.
+    /// Says what went wrong on standard error, and returns the exit code for it.
     pub(crate) fn report(self, as_json: bool) -> ExitCode {
         let Self {
             kind,
             message,
             hint,
         } = self;
-        if kind == Kind::OutputClosed {
+        if kind == Kind::ReaderGone {
             return ExitCode::from(kind.code());
         }
         if as_json {
-            let error = json!({"error": {"kind": kind.name(), "message": message, "hint": hint}});
-            print_stderr(&error.to_string());
+            let error = json!({"error": {"kind": kind.word(), "message": message, "hint": hint}});
+            say(&error.to_string());
         } else {
-            print_stderr(&format!("error: {message}"));
+            say(&format!("error: {message}"));
             if let Some(hint) = hint {
-                print_stderr(&format!("next: {hint}"));
+                say(&format!("next: {hint}"));
             }
         }
         ExitCode::from(kind.code())

@@ -1,4 +1,4 @@
-//! Resolves typed names to members of the team.
+//! From a typed name to somebody of the team.
 
 use crate::failure::Failure;
 use protocol::{AgentName, Recipient, Roster};

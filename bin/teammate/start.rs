@@ -1,4 +1,4 @@
-//! Runs the member from arguments and environment.
+//! From arguments and environment to a life.
 
 use crate::cli::{Args, Switch};
 use agent::Limits;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .build()
         .context("cannot start")?;
     let ended = runtime.block_on(teammate::run(options));
-    // Threads that still run must not delay the exit.
+    // What still runs on other threads must not hold up the end.
     runtime.shutdown_background();
     ended?;
     Ok(())
@@ -52,13 +52,13 @@ fn open(args: &Args) -> anyhow::Result<TeamDir> {
         None => TeamDir::open(&dir, options)?,
     };
     if args.role.is_some() || args.model.is_some() {
-        register(&team, args)?;
+        enlist(&team, args)?;
     }
     Ok(team)
 }
 
-/// Adds the member to the roster, or changes its model.
-fn register(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
+/// Makes the member known, or changes what was said.
+fn enlist(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
     team.update_roster(|roster| {
         if roster.member(&args.name).is_none()
             && let Some(role) = &args.role

@@ -125,7 +125,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "config",
         ours: &["protocol", "budget", "teamdir"],
-        external: &["serde", "strsim", "thiserror", "toml"],
+        external: &["thiserror", "toml"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -242,8 +242,6 @@ const RULES: &[Rule] = &[
             "test-support",
         ],
         external: &[
-            "anstyle",
-            "anstyle-svg",
             "anyhow",
             "clap",
             "libc",

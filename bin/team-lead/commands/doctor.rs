@@ -1,22 +1,20 @@
-//! `doctor`: reports problems of the team, and fixes them.
+//! `doctor`: what is wrong with the team, what it means, and the cure.
 
 mod facts;
 
 use crate::cli::{Args, options, start};
 use crate::failure::Failure;
-use crate::output::{print, sanitize};
-use doctor::{
-    Finding, FixReport, Fixed, examine, examine_unreadable_roster, fix_all, fix_unreadable_roster,
-};
+use crate::out::{plain, print};
+use doctor::{Checked, Cured, Finding, examine, examine_door, mend, open_door};
 use facts::Facts;
 use protocol::exit;
 use serde_json::{Value, json};
 use teamdir::{OpenError, TeamDir};
 
-/// The number of permissions that can block access to the roster: a folder, and the file in it.
-const MAX_OBSTACLES: usize = 2;
+/// How many things can keep us out at once: a folder, and a file in it.
+const DOORS: usize = 2;
 
-/// Report problems of the team and how to fix them.
+/// Say what is wrong with the team and how to mend it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,39 +22,38 @@ Examples:
   team-lead doctor --fix
   team-lead doctor --json | jq -r '.findings[].kind'
 
-It finds dead members that no process has reaped, tasks and requests that nobody can finish, locks
-without a known holder, processes of this team without a member, undeliverable mail, torn and damaged
-files, temporary files of killed processes, files of other users, times in the future, exhausted
+Looked for: deaths that nobody has dealt with, tasks and requests that nobody can finish, locks that
+nobody answers for, processes of this team without a member, mail that could not be delivered, torn
+and damaged files, temporary files of killed processes, files of other users, times in the future,
 inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown.
 
-Without --fix nothing is changed. With --fix nothing is destroyed: what has to be moved away is kept in
-.team/trash, in a folder named by the time. The exit code is 0 if there is no problem or all are fixed,
-and 1 if any is left.
+Without --fix nothing is changed. With it nothing is destroyed: what is in the way is kept in
+.team/trash, in a folder that bears the time. It ends with 0 if nothing is wrong or everything was mended, and
+with 1 if something is left.
 
-With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"fixable\"}],
-\"fixed\": [the same with \"done\" and \"error\"], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
+With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"curable\"}],
+\"cured\": [the same with \"done\" and \"error\"], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
 pub(crate) struct Doctor {
-    /// Fix what can be fixed without a decision of a person.
+    /// Mend what can be mended without asking a person.
     #[arg(long)]
     fix: bool,
 }
 
-/// Returns the exit code.
-pub(crate) fn run(args: &Args, command: &Doctor) -> Result<u8, Failure> {
-    let mut fixed = Vec::new();
+/// Looks, and mends if that is asked for. Returns the exit code.
+pub(crate) fn run(args: &Args, wish: &Doctor) -> Result<u8, Failure> {
+    let mut opened = Vec::new();
     loop {
         match TeamDir::find(&start(args)?, options()?) {
-            Ok(team) => return check(&team, args, command, fixed),
+            Ok(team) => return check(&team, args, wish, opened),
             Err(OpenError::Roster(error)) => {
-                let Some(finding) = examine_unreadable_roster(&error) else {
+                let Some(finding) = examine_door(&error) else {
                     return Err(OpenError::Roster(error).into());
                 };
-                // Once for each obstacle.
-                let attempt = fix_unreadable_roster(&finding)
-                    .filter(|_| command.fix && fixed.len() < MAX_OBSTACLES);
-                match attempt {
-                    Some(attempt) if attempt.outcome.is_ok() => fixed.push(attempt),
-                    Some(_) | None => return report_unreadable(args, &finding),
+                // Once for each lock on the way, of which there are few.
+                let cured = open_door(&finding).filter(|_| wish.fix && opened.len() < DOORS);
+                match cured {
+                    Some(cured) if cured.outcome.is_ok() => opened.push(cured),
+                    Some(_) | None => return closed(args, &finding),
                 }
             }
             Err(error) => return Err(error.into()),
@@ -64,11 +61,11 @@ pub(crate) fn run(args: &Args, command: &Doctor) -> Result<u8, Failure> {
     }
 }
 
-/// Reports why the team cannot be opened.
-fn report_unreadable(args: &Args, finding: &Finding) -> Result<u8, Failure> {
+/// Says why the team cannot be opened.
+fn closed(args: &Args, finding: &Finding) -> Result<u8, Failure> {
     let left = std::slice::from_ref(finding);
     if args.json {
-        let found = json!({"findings": [finding_as_json(finding)], "fixed": []});
+        let found = json!({"findings": [finding_as_json(finding)], "cured": []});
         print(&found.to_string())?;
     } else {
         print(&lines_of(left).join("\n"))?;
@@ -76,26 +73,21 @@ fn report_unreadable(args: &Args, finding: &Finding) -> Result<u8, Failure> {
     Ok(exit::FAILED)
 }
 
-fn check(
-    team: &TeamDir,
-    args: &Args,
-    command: &Doctor,
-    mut fixed: Vec<Fixed>,
-) -> Result<u8, Failure> {
-    let report = match command.fix {
-        true => fix_all(team, || Facts::gather(team).environment),
-        false => FixReport {
-            fixed: Vec::new(),
-            left: examine(team, &Facts::gather(team).environment),
+fn check(team: &TeamDir, args: &Args, wish: &Doctor, mut cured: Vec<Cured>) -> Result<u8, Failure> {
+    let checked = match wish.fix {
+        true => mend(team, || Facts::gather(team).surroundings),
+        false => Checked {
+            cured: Vec::new(),
+            left: examine(team, &Facts::gather(team).surroundings),
         },
     };
     let facts = Facts::gather(team);
-    let left = report.left;
-    fixed.extend(report.fixed);
+    let left = checked.left;
+    cured.extend(checked.cured);
     if args.json {
-        print(&as_json(&facts, &fixed, &left).to_string())?;
+        print(&as_json(&facts, &cured, &left).to_string())?;
     } else {
-        print(&as_text(&facts, &fixed, &left))?;
+        print(&as_text(&facts, &cured, &left))?;
     }
     Ok(match left.is_empty() {
         true => exit::DONE,
@@ -103,41 +95,41 @@ fn check(
     })
 }
 
-fn as_json(facts: &Facts, fixed: &[Fixed], left: &[Finding]) -> Value {
+fn as_json(facts: &Facts, cured: &[Cured], left: &[Finding]) -> Value {
     let left: Vec<Value> = left.iter().map(finding_as_json).collect();
-    let fixed: Vec<Value> = fixed
+    let cured: Vec<Value> = cured
         .iter()
-        .map(|fixed| {
-            let mut object = finding_as_json(&fixed.finding);
-            object["done"] = json!(fixed.outcome.as_ref().ok());
-            object["error"] = json!(fixed.outcome.as_ref().err());
+        .map(|cured| {
+            let mut object = finding_as_json(&cured.finding);
+            object["done"] = json!(cured.outcome.as_ref().ok());
+            object["error"] = json!(cured.outcome.as_ref().err());
             object
         })
         .collect();
     let mut object = facts.as_json();
     object["findings"] = Value::Array(left);
-    object["fixed"] = Value::Array(fixed);
+    object["cured"] = Value::Array(cured);
     object
 }
 
 fn finding_as_json(finding: &Finding) -> Value {
     json!({
-        "kind": finding.kind.name(),
+        "kind": finding.kind.word(),
         "about": finding.about,
         "problem": finding.problem,
         "meaning": finding.meaning,
-        "fix": finding.command,
-        "fixable": finding.fix.is_some(),
+        "fix": finding.fix,
+        "curable": finding.cure.is_some(),
     })
 }
 
-fn as_text(facts: &Facts, fixed: &[Fixed], left: &[Finding]) -> String {
+fn as_text(facts: &Facts, cured: &[Cured], left: &[Finding]) -> String {
     let mut lines = facts.as_text();
-    lines.extend(fixed.iter().map(|fixed| {
-        let problem = sanitize(&fixed.finding.problem);
-        match &fixed.outcome {
-            Ok(done) => format!("Fixed: {problem}: {}", sanitize(done)),
-            Err(error) => format!("Not fixed: {problem}: {}", sanitize(error)),
+    lines.extend(cured.iter().map(|cured| {
+        let problem = plain(&cured.finding.problem);
+        match &cured.outcome {
+            Ok(done) => format!("Repaired: {problem}: {}", plain(done)),
+            Err(error) => format!("Not mended: {problem}: {}", plain(error)),
         }
     }));
     lines.extend(lines_of(left));
@@ -146,14 +138,14 @@ fn as_text(facts: &Facts, fixed: &[Fixed], left: &[Finding]) -> String {
 
 fn lines_of(left: &[Finding]) -> Vec<String> {
     let mut lines = vec![match left.len() {
-        0 => "No problems found.".to_owned(),
-        1 => "1 problem:".to_owned(),
-        count => format!("{count} problems:"),
+        0 => "Nothing is wrong.".to_owned(),
+        1 => "1 thing is wrong:".to_owned(),
+        count => format!("{count} things are wrong:"),
     }];
     for (at, finding) in left.iter().enumerate() {
-        lines.push(format!("{:>3}. {}", at + 1, sanitize(&finding.problem)));
-        lines.push(format!("     {}", sanitize(&finding.meaning)));
-        lines.push(format!("     Fix: {}", sanitize(&finding.command)));
+        lines.push(format!("{:>3}. {}", at + 1, plain(&finding.problem)));
+        lines.push(format!("     {}", plain(&finding.meaning)));
+        lines.push(format!("     Fix: {}", plain(&finding.fix)));
     }
     lines
 }

@@ -1,12 +1,12 @@
-//! `shutdown`: asks members to end, and optionally waits until they have.
+//! `shutdown`: asking members to end, and seeing them end.
 
 mod outcome;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use crate::output::sanitize;
-use crate::{duration, interrupt, names};
-use outcome::{End, Ending, verdict};
+use crate::out::plain;
+use crate::{interrupt, names, span};
+use outcome::{Course, Ending, verdict};
 use processes::{FollowError, MemberView};
 use protocol::{AgentName, Request};
 use rules::ShutdownLimits;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use team::{Actor, ShutdownWish};
 use teamdir::TeamDir;
 
-/// Ask members to end: each finishes its work, saves and exits, or refuses with a reason.
+/// Ask members to end: they finish what is in hand, save, and exit, or say why not.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,30 +24,30 @@ Examples:
   team-lead shutdown alice bob --wait
   team-lead shutdown --all --force --timeout 20
 
-Without --wait this returns once the requests are sent; `team-lead requests` shows the answers.
-With --wait: exit code 0 when all have ended, 1 when one refused or still runs, 4 when one did not
-answer in time. Ctrl-C stops waiting; the requests remain.
+Without --wait this returns when the members are asked; see what came of it with
+`team-lead requests`. With --wait: exit code 0 when all are gone, 1 when one refused or still
+runs, 4 when one gave no answer in time. Ctrl-C ends the waiting; the requests stay.
 
-With --json: one {\"request_id\", \"to\", \"status\"} per line for each member; with --wait it is
-printed when the member's shutdown is over, with \"outcome\" and \"gone\". A member that is not running
+With --json: one {\"request_id\", \"to\", \"status\"} a line for each member; with --wait it comes
+when the member's shutdown is over and has \"outcome\" and \"gone\" too. A member that does not run
 has the \"request_id\" null and the \"status\" not_running.")]
 pub(crate) struct Shutdown {
-    /// The members to ask.
+    /// Whom to ask.
     #[arg(value_name = "NAME", required_unless_present = "all")]
     names: Vec<String>,
-    /// Ask all members.
+    /// Ask everybody.
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Wait until each member has ended, has refused, or has let its time pass.
+    /// Wait until each is gone, has refused, or has let its time pass.
     #[arg(long)]
     wait: bool,
-    /// How long each member has to answer, in seconds or as in 5m.
-    #[arg(long, value_name = "S", default_value = "60", value_parser = duration::parse)]
+    /// How long each has to answer, in seconds or as in 5m.
+    #[arg(long, value_name = "S", default_value = "60", value_parser = span::span)]
     timeout: Duration,
-    /// End members that still run then: SIGTERM, and 5 s later SIGKILL. Implies --wait.
+    /// End those that are not gone by then: SIGTERM, and 5 s later SIGKILL. Waits.
     #[arg(long)]
     force: bool,
-    /// The reason, which the members see.
+    /// Why, in words that the members see.
     #[arg(
         long,
         value_name = "TEXT",
@@ -57,26 +57,26 @@ pub(crate) struct Shutdown {
     reason: String,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<(), Failure> {
-    // All names are resolved first, so that a typo in the last one sends no request.
-    let names = selected(team, command)?;
+pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Shutdown) -> Result<(), Failure> {
+    // Every name is looked up before anybody is asked: a typo in the last asks nobody.
+    let names = whom(team, wish)?;
     processes::repair(team);
-    let waits = command.wait || command.force;
+    let waits = wish.wait || wish.force;
     let pressed = if waits {
-        Some(interrupt::flag_on_ctrl_c()?)
+        Some(interrupt::once_gracefully()?)
     } else {
         None
     };
     let mut requests = Vec::new();
     let mut failed = None;
     for name in names {
-        match ask(team, command, &name) {
+        match ask(team, wish, &name) {
             Ok(Asked::Sent(request)) => {
-                report_sent(args, &name, &request, waits)?;
+                tell_sent(args, &name, &request, waits)?;
                 requests.push((name, request));
             }
-            Ok(Asked::NotRunning(view)) => report_not_running(args, &view)?,
-            // The other members are asked nevertheless.
+            Ok(Asked::NotRunning(view)) => tell_absent(args, &view)?,
+            // The others are asked all the same: half a shutdown is not what anybody wants.
             Err(error) => failed = failed.or(Some(error)),
         }
     }
@@ -90,14 +90,14 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<(),
     }
 }
 
-/// The selected members, each once.
-fn selected(team: &TeamDir, command: &Shutdown) -> Result<Vec<AgentName>, Failure> {
+/// The members that are meant, each once.
+fn whom(team: &TeamDir, wish: &Shutdown) -> Result<Vec<AgentName>, Failure> {
     let roster = team.roster()?;
-    if command.all {
+    if wish.all {
         return Ok(roster.members.iter().map(|m| m.name.clone()).collect());
     }
     let mut names = Vec::new();
-    for typed in &command.names {
+    for typed in &wish.names {
         let name = names::member(&roster, typed)?;
         if !names.contains(&name) {
             names.push(name);
@@ -111,8 +111,8 @@ enum Asked {
     NotRunning(Box<MemberView>),
 }
 
-/// Asks the incarnation of a member that runs now.
-fn ask(team: &TeamDir, command: &Shutdown, name: &AgentName) -> Result<Asked, Failure> {
+/// Asks the life of a member that runs now, and no other.
+fn ask(team: &TeamDir, wish: &Shutdown, name: &AgentName) -> Result<Asked, Failure> {
     let view = processes::view(team, name)?;
     if !view.state.is_alive() {
         return Ok(Asked::NotRunning(Box::new(view)));
@@ -120,22 +120,17 @@ fn ask(team: &TeamDir, command: &Shutdown, name: &AgentName) -> Result<Asked, Fa
     let incarnation = view.holder.as_ref().map(|holder| holder.incarnation);
     let wish = ShutdownWish {
         to: name.clone(),
-        reason: command.reason.clone(),
-        timeout: command.timeout,
-        force: command.force,
+        reason: wish.reason.clone(),
+        timeout: wish.timeout,
+        force: wish.force,
     };
     let incarnation = incarnation.unwrap_or(view.member.incarnation);
     let request = team::ask_shutdown(team, &Actor::user(), &wish, incarnation)?;
     Ok(Asked::Sent(Box::new(request)))
 }
 
-fn report_sent(
-    args: &Args,
-    name: &AgentName,
-    request: &Request,
-    waits: bool,
-) -> Result<(), Failure> {
-    // With --wait and --json one object is printed, at the end.
+fn tell_sent(args: &Args, name: &AgentName, request: &Request, waits: bool) -> Result<(), Failure> {
+    // Programs that wait get one object, at the end.
     if waits && args.json {
         return Ok(());
     }
@@ -147,14 +142,14 @@ fn report_sent(
             status.as_str()
         ),
     );
-    ignore_closed_output(sent)
+    unless_reader_is_gone(sent)
 }
 
-fn report_not_running(args: &Args, view: &MemberView) -> Result<(), Failure> {
+fn tell_absent(args: &Args, view: &MemberView) -> Result<(), Failure> {
     let name = &view.member.name;
-    let text = match view.state {
+    let words = match view.state {
         rules::MemberState::Shutdown => format!("'{name}' is already shut down"),
-        _ => format!("'{name}' is not running: it is {}", view.state),
+        _ => format!("'{name}' does not run: it is {}", view.state),
     };
     let object = json!({
         "request_id": null,
@@ -162,18 +157,18 @@ fn report_not_running(args: &Args, view: &MemberView) -> Result<(), Failure> {
         "status": "not_running",
         "state": view.state.word(),
     });
-    ignore_closed_output(args.confirm(&object, &text))
+    unless_reader_is_gone(args.confirm(&object, &words))
 }
 
-/// Ignores a closed output: the members are shut down nevertheless.
-fn ignore_closed_output(printed: Result<(), Failure>) -> Result<(), Failure> {
+/// Nobody reads along any more, and the members are to be ended all the same.
+fn unless_reader_is_gone(printed: Result<(), Failure>) -> Result<(), Failure> {
     match printed {
-        Err(failure) if failure.kind() == Kind::OutputClosed => Ok(()),
+        Err(failure) if failure.kind() == Kind::ReaderGone => Ok(()),
         result => result,
     }
 }
 
-/// Follows all shutdowns concurrently, and reports each one when it is over.
+/// Follows all shutdowns at the same time, and tells how each ended when it does.
 fn follow_all(
     team: &TeamDir,
     args: &Args,
@@ -195,7 +190,7 @@ fn follow_all(
         endings.collect::<Result<Vec<Ending>, Failure>>()
     })?;
     if stop() {
-        let message = "interrupted while waiting; the requests remain";
+        let message = "interrupted while waiting; the requests stay";
         return Err(Failure::new(Kind::Interrupted, message).hint("team-lead requests"));
     }
     Ok(endings)
@@ -209,26 +204,26 @@ fn follow(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Ending, Failure> {
     let limits = ShutdownLimits::default();
-    let end = match processes::follow_shutdown(team, request.clone(), limits, &stop) {
-        Ok(outcome) => End::Over(outcome),
-        Err(FollowError::Stopped) => End::Interrupted,
+    let course = match processes::follow_shutdown(team, request.clone(), limits, &stop) {
+        Ok(outcome) => Course::Over(outcome),
+        Err(FollowError::Stopped) => Course::Interrupted,
         Err(error) => return Err(error.into()),
     };
     let ending = Ending {
         name: name.clone(),
-        end,
+        course,
     };
-    report_ending(team, args, request, &ending)?;
+    tell_ending(team, args, request, &ending)?;
     Ok(ending)
 }
 
-fn report_ending(
+fn tell_ending(
     team: &TeamDir,
     args: &Args,
     request: &Request,
     ending: &Ending,
 ) -> Result<(), Failure> {
-    let End::Over(outcome) = &ending.end else {
+    let Course::Over(outcome) = &ending.course else {
         return Ok(());
     };
     let name = &ending.name;
@@ -238,9 +233,9 @@ fn report_ending(
         "request_id": request.id,
         "to": name,
         "status": status,
-        "outcome": outcome::name(outcome),
+        "outcome": outcome::word(outcome),
         "gone": outcome.is_gone(),
     });
-    let text = sanitize(&format!("'{name}' {outcome}"));
-    ignore_closed_output(args.confirm(&object, &text))
+    let words = plain(&format!("'{name}' {outcome}"));
+    unless_reader_is_gone(args.confirm(&object, &words))
 }

@@ -1,8 +1,8 @@
-//! Benchmarks, long runs and the processes of storage tests. Never installed.
+//! Processes for the tests of the team folder, and its benchmarks. Never installed.
 //!
-//! `bench measure` runs the benchmarks, `bench soak` checks what grows in a long run, and `bench chaos`
-//! injects faults into a whole team. `bench record` makes the pictures of the README. `bench work ...` is
-//! one process of a storage test: a writer, a reader, a claimer.
+//! `bench work ...` is one process of a test: a writer, a reader, a claimer. `bench measure` measures, `lab
+//! chart` draws what was measured, `bench soak` looks what grows in a long run. `bench record` makes the
+//! pictures of the README, and `bench chaos` strikes a whole team.
 
 mod chaos;
 mod measure;
@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(about = "Benchmarks, long runs, and processes for the tests of the team folder")]
+#[command(about = "Processes for the tests of the team folder, and its benchmarks")]
 struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -28,9 +28,14 @@ enum Verb {
     Measure(measure::Args),
     /// Records a command at a terminal as a picture.
     Record(record::Args),
-    /// Lets a team work under steady mail, and checks what grows.
+    /// Lets a team work under steady mail, and looks what grows.
     Soak(soak::Args),
-    /// Injects every kind of fault into a team at work, and prints the ledger, which must balance.
+    /// Draws the chart of a report that `bench measure --json` has written.
+    Chart {
+        /// The report.
+        report: std::path::PathBuf,
+    },
+    /// Strikes a whole team at work in every way, and prints the ledger, which must balance.
     Chaos(chaos::Args),
 }
 
@@ -41,6 +46,7 @@ fn main() -> ExitCode {
         Verb::Measure(args) => measure::run(&args),
         Verb::Record(args) => record::run(&args),
         Verb::Soak(args) => soak::run(&args),
+        Verb::Chart { report } => measure::chart(&report),
         Verb::Chaos(args) => chaos::run(&args),
     };
     match outcome {

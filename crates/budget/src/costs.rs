@@ -1,32 +1,38 @@
-//! Spending by member, model or task.
+//! Who spent what.
 
 use crate::account::Sum;
 use protocol::{Booking, Budget};
 
-/// How spending is grouped.
+/// By what the spending is told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
+    /// Who spent.
     Member,
+    /// The model.
     Model,
-    /// The task that the member was working on.
+    /// The task in hand.
     Task,
 }
 
+/// All that was spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Costs {
-    /// One line for each member, model or task, sorted.
+    /// One line for each member, model or task, in their order.
     pub lines: Vec<Line>,
+    /// Everything together.
     pub total: Sum,
 }
 
+/// What was spent for one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The member, the model or the number of the task; `None` for no task.
     pub key: Option<String>,
+    /// What.
     pub sum: Sum,
 }
 
-/// Sums up the bookings.
+/// Sums up what was booked.
 pub fn costs(budget: &Budget, by: By) -> Costs {
     let mut rows: Vec<&Booking> = budget.booked.iter().collect();
     match by {

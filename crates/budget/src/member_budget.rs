@@ -1,6 +1,6 @@
-//! The budget as one agent uses it: reserves slots, books usage, notifies the lead.
+//! One agent's dealings with the team's budget on disk.
 
-use crate::account::{self, BudgetSpent, all_reached, reached, release, reserve};
+use crate::account::{Spent, all_reached, book, reached, release, reserve};
 use crate::price::{Prices, normal_name};
 use llm::Usage;
 use protocol::{Booking, Budget, EventKind, Extra, Incarnation, Recipient, Reservation};
@@ -8,52 +8,54 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use teamdir::{Liveness, TeamDir, TeamFileError, now};
 
-/// Returns the current prices.
+/// Says what models cost, as of now.
 pub type PriceSource = Arc<dyn Fn() -> Prices + Send + Sync>;
 
-/// The budget of one incarnation of a member or of the lead.
+/// Spends for one life of a member or of the lead.
 pub struct MemberBudget {
     team: TeamDir,
     owner: Recipient,
     incarnation: Incarnation,
     prices: PriceSource,
-    /// Changes that could not be written yet.
-    unwritten: Mutex<Unwritten>,
-    /// The id of the last notice to the lead.
-    last_notice: Mutex<Option<String>>,
+    /// What could not be written yet.
+    owed: Mutex<Owed>,
+    /// The last notice that was sent.
+    told: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Unwritten {
+struct Owed {
     rows: Vec<Booking>,
-    released_slots: Vec<u64>,
+    slots: Vec<u64>,
 }
 
 /// Whether a call may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
-    /// There are no limits.
-    Unlimited,
-    /// The reserved slot.
+pub enum Answer {
+    /// Nothing is limited.
+    Free,
+    /// This slot is reserved for it.
     Granted(u64),
-    Spent(BudgetSpent),
-    /// The maximum number of concurrent calls is reached.
-    AllBusy,
+    /// There is no budget for it.
+    Spent(Spent),
+    /// So many ask at the same time, which are as many as may.
+    Crowded(u64),
 }
 
-/// A finished call.
+/// A call that is over.
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
     pub(crate) model: &'a str,
     pub(crate) slot: Option<u64>,
     pub(crate) usage: Usage,
-    /// The working time: the call and the tools before it.
+    /// How long the agent was at work for it.
     pub(crate) took: Duration,
-    /// Whether the request was sent.
-    pub(crate) was_sent: bool,
+    /// Whether anything was asked.
+    pub(crate) was_asked: bool,
 }
 
 impl MemberBudget {
+    /// The purse of this life.
     pub fn new(
         team: &TeamDir,
         owner: &Recipient,
@@ -65,69 +67,69 @@ impl MemberBudget {
             owner: owner.clone(),
             incarnation,
             prices,
-            unwritten: Mutex::default(),
-            last_notice: Mutex::default(),
+            owed: Mutex::default(),
+            told: Mutex::default(),
         }
     }
 
-    /// Reserves a slot for a call of `model`, if the limits allow it.
-    pub fn admit(&self, model: &str) -> Result<Admission, TeamFileError> {
+    /// Asks for leave to call a model, and reserves a slot if there is.
+    pub fn ask(&self, model: &str) -> Result<Answer, TeamFileError> {
         let working = self.team.limits()?.working;
         if working.is_none() && !self.team.budget()?.is_limited() {
-            let has_unwritten = {
-                let unwritten = lock(&self.unwritten);
-                !unwritten.rows.is_empty() || !unwritten.released_slots.is_empty()
+            let is_owing = {
+                let owed = lock(&self.owed);
+                !owed.rows.is_empty() || !owed.slots.is_empty()
             };
-            // Without limits a booking that still cannot be written delays nothing.
-            if has_unwritten {
+            // Nothing is limited, so a booking that still cannot be written holds nobody up.
+            if is_owing {
                 let _ = self.change(|_| ());
             }
-            return Ok(Admission::Unlimited);
+            return Ok(Answer::Free);
         }
         let is_priced = (self.prices)().of(model).is_some();
         let unpriced = (!is_priced).then(|| normal_name(model));
         self.change(|budget| {
-            budget.reserved.retain(|call| self.is_running(call));
+            budget.reserved.retain(|call| self.incarnations(call));
             let in_flight = budget.reserved.len() as u64;
-            if working.is_some_and(|max| in_flight >= max) {
-                return Admission::AllBusy;
+            if working.is_some_and(|most| in_flight >= most) {
+                return Answer::Crowded(in_flight);
             }
             match reached(budget, &self.owner, unpriced) {
-                Some(spent) => Admission::Spent(spent),
-                None => Admission::Granted(reserve(budget, self.reservation())),
+                Some(spent) => Answer::Spent(spent),
+                None => Answer::Granted(reserve(budget, self.reservation())),
             }
         })
     }
 
-    /// Books the usage of a call and releases its slot. What cannot be written now is written with the
-    /// next change, before the next call of this process begins.
-    pub(crate) fn book(&self, call: &Call<'_>) {
-        let row = call.was_sent.then(|| self.row(call));
+    /// Gives the slot of a call back and books what it used. What cannot be written now is written
+    /// with the next change, and before the next call of this process begins.
+    pub(crate) fn settle(&self, call: &Call<'_>) {
+        let row = call.was_asked.then(|| self.row(call));
         {
-            let mut unwritten = lock(&self.unwritten);
-            unwritten.rows.extend(row);
-            unwritten.released_slots.extend(call.slot);
-            if unwritten.rows.is_empty() && unwritten.released_slots.is_empty() {
+            let mut owed = lock(&self.owed);
+            owed.rows.extend(row);
+            owed.slots.extend(call.slot);
+            if owed.rows.is_empty() && owed.slots.is_empty() {
                 return;
             }
         }
         let _ = self.change(|_| ());
     }
 
-    /// Notifies the lead that a budget is spent, once for each revision of its limits.
-    pub(crate) fn notify_lead(&self, spent: &BudgetSpent) {
+    /// Tells the lead that a budget is spent, once for each change of its limits.
+    pub(crate) fn announce(&self, spent: &Spent) {
         let id = spent.notice_id();
-        let mut last_notice = lock(&self.last_notice);
-        if last_notice.as_ref() == Some(&id) {
+        let mut told = lock(&self.told);
+        if told.as_ref() == Some(&id) {
             return;
         }
         let whose = spent.member.as_ref();
         let Ok(budget) = self.team.budget() else {
             return;
         };
-        let known = budget.allowance(whose).and_then(|known| known.notified_rev);
+        let known = budget.allowance(whose).and_then(|known| known.told);
         if known != Some(spent.rev) {
-            // Several members may send it at once: the same text under the same id is one notice.
+            // Several may do this at once: the same words under the same id are one notice.
             let sent = team::notice(&self.team, Recipient::Lead, &id, &spent.notice());
             if sent.is_err() {
                 return;
@@ -140,27 +142,27 @@ impl MemberBudget {
             let _ = self.change(|budget| {
                 let allowance = budget.allowance_mut(whose);
                 if allowance.rev == spent.rev {
-                    allowance.notified_rev = Some(spent.rev);
+                    allowance.told = Some(spent.rev);
                 }
             });
         }
-        *last_notice = Some(id);
+        *told = Some(id);
     }
 
-    /// Changes the budget, and writes the unwritten changes along with it.
+    /// Changes the budget, and writes what is owed along with it.
     fn change<T>(&self, change: impl FnOnce(&mut Budget) -> T) -> Result<T, TeamFileError> {
-        let mut unwritten = lock(&self.unwritten);
+        let mut owed = lock(&self.owed);
         let changed = self.team.update_budget(|budget| {
-            for row in &unwritten.rows {
-                account::book(budget, row);
+            for row in &owed.rows {
+                book(budget, row);
             }
-            for slot in &unwritten.released_slots {
+            for slot in &owed.slots {
                 release(budget, *slot);
             }
             Ok::<_, TeamFileError>(change(budget))
         });
         if changed.is_ok() {
-            *unwritten = Unwritten::default();
+            *owed = Owed::default();
         }
         changed
     }
@@ -175,8 +177,8 @@ impl MemberBudget {
         }
     }
 
-    /// Whether the process that reserved a slot still runs. True if that cannot be determined.
-    fn is_running(&self, call: &Reservation) -> bool {
+    /// Whether the process that reserved a slot still runs. In doubt it does.
+    fn incarnations(&self, call: &Reservation) -> bool {
         if call.member == self.owner {
             return call.incarnation == self.incarnation;
         }
@@ -206,12 +208,13 @@ impl MemberBudget {
     }
 }
 
-/// The spent budgets of a team: its own first, then those of members. Calls may still be in flight.
-pub fn spent(team: &TeamDir) -> Result<Vec<BudgetSpent>, TeamFileError> {
+/// The budgets of a team that are spent: the team's first, then those of members. A call that is on
+/// its way may still come back.
+pub fn spent(team: &TeamDir) -> Result<Vec<Spent>, TeamFileError> {
     Ok(all_reached(&team.budget()?))
 }
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No panic under these locks leaves an inconsistent state.
+    // Nothing that is done under these locks leaves a half-done state.
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

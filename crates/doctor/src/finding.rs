@@ -1,33 +1,35 @@
-//! One problem.
+//! One thing that is wrong.
 
-use crate::stray_processes::Stray;
+use crate::processes::Stray;
 use protocol::Recipient;
 use std::path::PathBuf;
 use teamdir::{StaleFile, UnfinishedLine};
 
-/// A problem, for people and for programs.
+/// Something that is wrong, for people and for programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// What kind of thing it is.
     pub kind: Kind,
     /// The member, file or process it is about.
     pub about: String,
+    /// What was found.
     pub problem: String,
-    /// What the problem means for the team.
+    /// What that means.
     pub meaning: String,
-    /// The command to type.
-    pub command: String,
-    /// The automatic fix, if there is one.
-    pub fix: Option<Fix>,
+    /// What to type.
+    pub fix: String,
+    /// What the program can do about it by itself.
+    pub cure: Option<Cure>,
 }
 
-/// The kinds of problems. Their names are stable.
+/// The kinds of things that can be wrong. Their words are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// A member died and no process has reaped it.
+    /// A member died and nobody has dealt with it.
     UnreapedDeath,
     /// A task is in progress and nobody works on it.
     OrphanClaim,
-    /// A request waits for an answer that can no longer come.
+    /// A request waits for an answer that cannot come any more.
     OverdueRequest,
     /// A lock is held by a process that is not the member.
     HeldLock,
@@ -35,19 +37,19 @@ pub enum Kind {
     DeadLetters,
     /// A file ends in the middle of a line.
     UnfinishedLine,
-    /// A journal has lines that are not records.
+    /// A journal has lines that are no records.
     DamagedJournal,
-    /// A file cannot be parsed.
+    /// A file cannot be understood.
     DamagedFile,
     /// A killed writer left a temporary file.
     TemporaryFile,
-    /// A file cannot be read or written.
+    /// A file of ours cannot be read or written.
     NoAccess,
     /// A file belongs to another user.
     ForeignOwner,
-    /// A process of this team belongs to no member.
+    /// A process of this team belongs to no member of it.
     StrayProcess,
-    /// The user is running out of inotify instances.
+    /// The system is about to run out of notifications.
     Inotify,
     /// Something is dated in the future.
     Clock,
@@ -57,44 +59,48 @@ pub enum Kind {
     NoModel,
 }
 
-/// An automatic fix.
+/// What the program can do by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fix {
-    /// The repair that every command does.
+pub enum Cure {
+    /// What everybody does who looks at a team.
     Repair,
-    /// Remove a file that is no longer needed.
-    RemoveFile(StaleFile),
-    /// Append the missing newline.
-    CloseLine(UnfinishedLine),
-    /// Grant the owner access.
-    GrantAccess(PathBuf),
-    EndProcess(Stray),
-    /// End processes of this team that hold the lock of a member without being the member.
-    ReleaseLock(Recipient),
-    /// Move the dead letters to the trash.
+    /// Removing what nobody needs.
+    Remove(StaleFile),
+    /// Ending a line.
+    Close(UnfinishedLine),
+    /// Giving ourselves the right to read and write what is ours.
+    Allow(PathBuf),
+    /// Ending a process.
+    End(Stray),
+    /// Ending the processes of this team that hold the lock of a member without being it.
+    Release(Recipient),
+    /// Putting the dead letters into the trash.
     DeadLetters,
-    /// Repair the file of a task, or move it to the trash.
+    /// Mending a task's file, or putting it into the trash.
     Task(PathBuf),
-    /// Move the file of a request to the trash.
+    /// Putting a request's file into the trash.
     Request(PathBuf),
-    /// Remove lines that are not records from a journal.
+    /// Taking out of a journal what is no record.
     Journal(Recipient),
-    /// Move a folder to the trash that is where a file is expected.
+    /// Putting a folder into the trash that stands where a file should be.
     Folder(PathBuf),
-    /// Give a file to the user who owns the team folder. Only root can.
-    Chown {
+    /// Giving a file to the user whose team it is. Only root can.
+    Give {
+        /// The file.
         path: PathBuf,
+        /// The user.
         uid: u32,
     },
-    /// Replace a file of another user by a copy.
+    /// Putting a copy of ours in the place of another user's file.
     TakeOver(PathBuf),
-    /// Raise the limit of inotify instances until the system restarts.
-    RaiseInotifyLimit(PathBuf),
-    /// Set times in the future to now.
+    /// Allowing more notification instances until the next start of the system.
+    Raise(PathBuf),
+    /// Dating what is dated in the future as of now.
     Redate,
 }
 
 impl Kind {
+    /// All kinds.
     pub const ALL: [Self; 16] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
@@ -114,15 +120,15 @@ impl Kind {
         Self::NoModel,
     ];
 
-    /// The name in JSON.
-    pub const fn name(self) -> &'static str {
+    /// The word for programs.
+    pub const fn word(self) -> &'static str {
         match self {
             Self::UnreapedDeath => "unreaped_death",
             Self::OrphanClaim => "orphan_claim",
             Self::OverdueRequest => "overdue_request",
             Self::HeldLock => "held_lock",
             Self::DeadLetters => "dead_letters",
-            Self::UnfinishedLine => "unfinished_line",
+            Self::UnfinishedLine => "open_line",
             Self::DamagedJournal => "damaged_journal",
             Self::DamagedFile => "damaged_file",
             Self::TemporaryFile => "temporary_file",
@@ -137,38 +143,38 @@ impl Kind {
     }
 }
 
-/// The command that applies automatic fixes.
-pub(crate) const FIX_COMMAND: &str = "team-lead doctor --fix";
+/// What to type where the program has a cure.
+pub(crate) const FIX: &str = "team-lead doctor --fix";
 
 impl Finding {
-    /// A finding that a person has to fix, with `command`.
-    pub(crate) fn manual(
+    /// A finding that only a person can do something about, by typing `fix`.
+    pub(crate) fn for_a_person(
         kind: Kind,
         about: impl Into<String>,
         problem: impl Into<String>,
         meaning: &str,
-        command: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
         Self {
             kind,
             about: about.into(),
             problem: problem.into(),
             meaning: meaning.to_owned(),
-            command: command.into(),
-            fix: None,
+            fix: fix.into(),
+            cure: None,
         }
     }
 
-    /// A finding with an automatic fix.
-    pub(crate) fn automatic(
+    /// A finding with a cure.
+    pub(crate) fn with_cure(
         kind: Kind,
         about: impl Into<String>,
         problem: impl Into<String>,
         meaning: &str,
-        fix: Fix,
+        cure: Cure,
     ) -> Self {
-        let fix = Some(fix);
-        let finding = Self::manual(kind, about, problem, meaning, FIX_COMMAND);
-        Self { fix, ..finding }
+        let cure = Some(cure);
+        let finding = Self::for_a_person(kind, about, problem, meaning, FIX);
+        Self { cure, ..finding }
     }
 }

@@ -1,7 +1,7 @@
-//! What the lead adds to the runtime as its agent's host.
+//! What the lead's agent does differently from a teammate's.
 
-use crate::console::{ConsoleWriter, Output};
-use crate::jobs::JobResult;
+use crate::console::{Said, Speaker};
+use crate::jobs::Report;
 use crate::prompt;
 use agent::{Event, Prompt};
 use llm::WaitReason;
@@ -10,27 +10,38 @@ use team_tools::Seat;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::UnboundedSender;
 
+/// The lead's side of a desk's host.
 pub(crate) struct LeadHooks {
     team: TeamDir,
     system: String,
-    writer: ConsoleWriter,
-    results: UnboundedSender<JobResult>,
+    speaker: Speaker,
+    reports: UnboundedSender<Report>,
     /// All text of the turn so far.
-    text: String,
+    said: String,
 }
 
 impl LeadHooks {
-    pub(crate) fn new(
-        team: TeamDir,
-        writer: ConsoleWriter,
-        results: UnboundedSender<JobResult>,
-    ) -> Self {
+    pub(crate) fn new(team: TeamDir, speaker: Speaker, reports: UnboundedSender<Report>) -> Self {
         Self {
             system: prompt::system(&team),
             team,
-            writer,
-            results,
-            text: String::new(),
+            speaker,
+            reports,
+            said: String::new(),
+        }
+    }
+
+    /// Forgets what was said in the turn before.
+    pub(crate) fn begin_turn(&mut self) {
+        self.said.clear();
+    }
+
+    /// Shows the last line of a turn if the program added it: the model never said it.
+    pub(crate) fn end_turn(&mut self, text: &str) {
+        if let Some(last) = text.trim().lines().last()
+            && !self.said.contains(last)
+        {
+            self.speaker.notice(last);
         }
     }
 }
@@ -43,38 +54,25 @@ impl Hooks for LeadHooks {
         }
     }
 
-    fn turn_started(&mut self) {
-        self.text.clear();
-    }
-
-    /// Shows the last line of the turn if the program added it: the model's own text was shown.
-    fn turn_finished(&mut self, text: &str) {
-        if let Some(last) = text.trim().lines().last()
-            && !self.text.contains(last)
-        {
-            self.writer.notice(last);
-        }
-    }
-
-    fn event(&mut self, event: &Event) {
+    fn see(&mut self, event: &Event) {
         match event {
             Event::Text(text) => {
-                self.text.push_str(text);
-                self.writer.write(&Output::Text(text));
+                self.said.push_str(text);
+                self.speaker.say(&Said::Text(text));
             }
             Event::Thinking(_) | Event::ToolStarted { .. } | Event::Compacted { .. } => {}
             Event::Waiting(waiting) => {
-                self.writer.write(&Output::Discard);
-                self.writer.notice(&waiting.to_string());
+                self.speaker.say(&Said::Void);
+                self.speaker.notice(&waiting.to_string());
                 if waiting.reason == WaitReason::Budget {
-                    let _ = self.results.send(JobResult::BudgetSpent);
+                    let _ = self.reports.send(Report::BudgetSpent);
                 }
             }
-            Event::Replied { .. } => self.writer.write(&Output::BlockEnd),
+            Event::Replied { .. } => self.speaker.say(&Said::BlockEnd),
             Event::ToolFinished { name, text, .. } => {
-                self.writer.write(&Output::Tool { name, output: text });
+                self.speaker.say(&Said::Tool { name, output: text });
             }
-            Event::Compacting => self.writer.notice("Making the conversation shorter."),
+            Event::Compacting => self.speaker.notice("Making the conversation shorter."),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Work that waits for files, locks and processes, on threads of its own. Each job sends a result.
+//! Work that waits for files, locks and processes: on threads of its own, with a report at the end.
 
-use crate::inspect::{Inspection, Observation, inspect, observe};
-use crate::machine::ShutdownMode;
-use crate::shut_down;
+use crate::inspect::{Calm, Inspection, calm, inspect};
+use crate::leave;
+use crate::machine::Manner;
 use processes::{Cause, ProcessHandle, Programs, follow_shutdown, give_up, restart};
 use protocol::{AgentName, Incarnation, Request, RequestId};
 use rules::ShutdownLimits;
@@ -21,25 +21,26 @@ const LIMITS: ShutdownLimits = ShutdownLimits {
     kill: Duration::from_secs(5),
 };
 
-/// The result of a job.
-pub(crate) enum JobResult {
-    /// A watched process has ended.
-    ProcessEnded,
+/// What a job found or did.
+pub(crate) enum Report {
+    /// The process of this life is gone.
+    Gone,
     Inspected(Box<Inspection>),
-    TeamObserved(Observation),
-    /// An attempt to restart a member has ended.
+    Looked(Calm),
+    /// An attempt to bring a member back is over.
     Restarted {
         name: AgentName,
+        /// What went wrong.
         problem: Option<String>,
     },
-    /// This shutdown has ended, or needs nobody to follow it.
+    /// Nobody has to follow this shutdown any more.
     Followed(RequestId),
     /// The team was shut down.
-    TeamEnded {
-        mode: ShutdownMode,
-        notices: Vec<String>,
+    Left {
+        manner: Manner,
+        words: Vec<String>,
     },
-    /// The budget does not allow more calls of the lead's model.
+    /// The lead's model may not be asked any more.
     BudgetSpent,
     Problem(String),
 }
@@ -49,8 +50,8 @@ pub(crate) struct Jobs {
     team: TeamDir,
     me: Actor,
     programs: Programs,
-    results: UnboundedSender<JobResult>,
-    /// Set when jobs that follow something are to end.
+    reports: UnboundedSender<Report>,
+    /// Set when nothing is to be followed any more.
     stop: Arc<AtomicBool>,
 }
 
@@ -59,69 +60,68 @@ impl Jobs {
         team: TeamDir,
         me: Actor,
         programs: Programs,
-    ) -> (Self, UnboundedReceiver<JobResult>) {
-        let (results, received) = unbounded_channel();
+    ) -> (Self, UnboundedReceiver<Report>) {
+        let (reports, received) = unbounded_channel();
         let jobs = Self {
             team,
             me,
             programs,
-            results,
+            reports,
             stop: Arc::default(),
         };
         (jobs, received)
     }
 
-    /// Where results are sent.
-    pub(crate) fn results(&self) -> UnboundedSender<JobResult> {
-        self.results.clone()
+    /// Where reports go.
+    pub(crate) fn reports(&self) -> UnboundedSender<Report> {
+        self.reports.clone()
     }
 
-    fn start(&self, work: impl FnOnce(&TeamDir) -> JobResult + Send + 'static) {
-        let (team, results) = (self.team.clone(), self.results.clone());
+    fn start(&self, work: impl FnOnce(&TeamDir) -> Report + Send + 'static) {
+        let (team, reports) = (self.team.clone(), self.reports.clone());
         spawn_blocking(move || {
-            // At the end of the process nobody needs the result.
-            let _ = results.send(work(&team));
+            // Nobody listens at the end of the process, and nobody needs to.
+            let _ = reports.send(work(&team));
         });
     }
 
     /// Waits for the end of a process.
     pub(crate) fn watch(&self, process: ProcessHandle) {
-        let results = self.results.clone();
+        let reports = self.reports.clone();
         tokio::spawn(async move {
             process.ended().await;
-            let _ = results.send(JobResult::ProcessEnded);
+            let _ = reports.send(Report::Gone);
         });
     }
 
-    /// Inspects the team and repairs what can be repaired.
+    /// Looks at the team and sets right what can be.
     pub(crate) fn inspect(&self, watched: BTreeMap<AgentName, Incarnation>) {
-        self.start(move |team| JobResult::Inspected(Box::new(inspect(team, &watched))));
+        self.start(move |team| Report::Inspected(Box::new(inspect(team, &watched))));
     }
 
-    /// Checks, after a delay, whether the team is idle.
-    pub(crate) fn observe_team(&self, after: Duration) {
-        let (team, results) = (self.team.clone(), self.results.clone());
+    /// Looks, after a pause, whether the team is at rest.
+    pub(crate) fn look(&self, after: Duration) {
+        let (team, reports) = (self.team.clone(), self.reports.clone());
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            let observed = spawn_blocking(move || observe(&team)).await;
-            let observed = observed.unwrap_or(Observation::Busy);
-            let _ = results.send(JobResult::TeamObserved(observed));
+            let looked = spawn_blocking(move || calm(&team)).await;
+            let _ = reports.send(Report::Looked(looked.unwrap_or(Calm::No)));
         });
     }
 
-    /// Restarts a member, as its policy says.
+    /// Brings a member back, as its policy says.
     pub(crate) fn restart(&self, name: AgentName) {
         let programs = self.programs.clone();
         self.start(move |team| {
             let problem = restart(team, &name, &programs, Cause::Policy).err();
-            JobResult::Restarted {
+            Report::Restarted {
                 problem: problem.map(|error| format!("{name} was not restarted: {error}")),
                 name,
             }
         });
     }
 
-    /// Records that a member's restart policy gives up.
+    /// Notes that a member's policy has had enough.
     pub(crate) fn give_up(&self, lost: crate::restarts::GivenUp) {
         self.start(move |team| {
             let noted = give_up(
@@ -132,8 +132,8 @@ impl Jobs {
                 &lost.command,
             );
             match noted {
-                Ok(()) => JobResult::ProcessEnded,
-                Err(error) => JobResult::Problem(error.to_string()),
+                Ok(()) => Report::Gone,
+                Err(error) => Report::Problem(error.to_string()),
             }
         });
     }
@@ -144,32 +144,32 @@ impl Jobs {
         self.start(move |team| {
             let id = request.id.clone();
             let stop = || stop.load(Ordering::Relaxed);
-            // The outcome is in the request's file.
+            // What came of it is in the request's file.
             let _ = follow_shutdown(team, request, LIMITS, &stop);
-            JobResult::Followed(id)
+            Report::Followed(id)
         });
     }
 
-    /// Shuts the team down. An immediate shutdown ends a graceful one.
-    pub(crate) fn shut_down(&self, mode: ShutdownMode, timeout: Duration) {
+    /// Shuts the team down. A hurried shutdown ends a graceful one.
+    pub(crate) fn leave(&self, manner: Manner, patience: Duration) {
         let me = self.me.clone();
-        if mode == ShutdownMode::Immediate {
+        if manner == Manner::Now {
             self.stop.store(true, Ordering::Relaxed);
         }
         let stop = Arc::clone(&self.stop);
         self.start(move |team| {
-            let notices = match mode {
-                ShutdownMode::Graceful => {
+            let words = match manner {
+                Manner::Gracefully => {
                     let stop = || stop.load(Ordering::Relaxed);
-                    shut_down::gracefully(team, &me, timeout, &stop)
+                    leave::gracefully(team, &me, patience, &stop)
                 }
-                ShutdownMode::Immediate => shut_down::immediately(team, &me),
+                Manner::Now => leave::now(team, &me),
             };
-            JobResult::TeamEnded { mode, notices }
+            Report::Left { manner, words }
         });
     }
 
-    /// Ends the jobs that follow something.
+    /// Lets go of everything that is followed.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }

@@ -1,23 +1,25 @@
-//! The exit code of `shutdown --wait`.
+//! What the ends of shutdowns add up to.
 
 use crate::failure::{Failure, Kind};
 use protocol::AgentName;
 use rules::ShutdownOutcome;
 
-/// How waiting for one member ended.
+/// How the waiting for one member ended.
 pub(super) struct Ending {
     pub(super) name: AgentName,
-    pub(super) end: End,
+    pub(super) course: Course,
 }
 
-/// Why following a shutdown ended.
-pub(super) enum End {
+/// How far a shutdown was followed.
+pub(super) enum Course {
+    /// To its end.
     Over(ShutdownOutcome),
+    /// Until Ctrl-C.
     Interrupted,
 }
 
-/// The name of an outcome in JSON.
-pub(super) const fn name(outcome: &ShutdownOutcome) -> &'static str {
+/// The one word for an outcome, for programs.
+pub(super) const fn word(outcome: &ShutdownOutcome) -> &'static str {
     match outcome {
         ShutdownOutcome::Left => "left",
         ShutdownOutcome::Ended => "ended",
@@ -31,13 +33,13 @@ pub(super) const fn name(outcome: &ShutdownOutcome) -> &'static str {
     }
 }
 
-/// Success if all have ended. A refusal takes precedence over a missing answer.
+/// Success if all are gone. A no weighs more than silence.
 pub(super) fn verdict(endings: Vec<Ending>) -> Result<(), Failure> {
     let all = endings.len();
     let mut kind = Kind::TimedOut;
     let mut left = Vec::new();
-    for Ending { name, end } in endings {
-        let End::Over(outcome) = end else {
+    for Ending { name, course } in endings {
+        let Course::Over(outcome) = course else {
             continue;
         };
         match outcome {
@@ -69,12 +71,12 @@ mod tests {
     fn ending(name: &str, outcome: ShutdownOutcome) -> Ending {
         Ending {
             name: name.parse().unwrap(),
-            end: End::Over(outcome),
+            course: Course::Over(outcome),
         }
     }
 
     #[test]
-    fn a_refusal_takes_precedence_over_a_missing_answer() {
+    fn a_refusal_weighs_more_than_silence() {
         let refused = ShutdownOutcome::Vetoed {
             reason: String::new(),
         };

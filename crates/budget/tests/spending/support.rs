@@ -1,4 +1,4 @@
-//! Agents that only call their models.
+//! Agents that do nothing but ask their models.
 
 use budget::{BudgetedModel, MemberBudget, PriceSource, Prices};
 use llm::{
@@ -28,7 +28,7 @@ pub(crate) fn who(name: &str) -> Recipient {
     name.parse().unwrap()
 }
 
-/// An agent that runs as long as this value exists.
+/// An agent that lives as long as this value.
 pub(crate) struct Asker {
     pub(crate) model: BudgetedModel,
     pub(crate) cancel: CancellationToken,
@@ -59,25 +59,22 @@ impl Asker {
         }
     }
 
-    /// Calls the model once.
+    /// Asks once.
     pub(crate) async fn ask(&self) -> Result<Reply, ModelError> {
         let request = question();
-        let mut record = |event| {
+        let mut see = |event| {
             if let Event::Waiting(waiting) = event {
                 self.waits.lock().unwrap().push(waiting.reason);
             }
         };
-        let reply = self
-            .model
-            .complete(&request, &mut record, &self.cancel)
-            .await;
+        let reply = self.model.complete(&request, &mut see, &self.cancel).await;
         if reply.is_ok() {
             self.answers.fetch_add(1, Ordering::SeqCst);
         }
         reply
     }
 
-    /// Calls the model repeatedly until it is cancelled.
+    /// Asks again and again, until it is cancelled.
     pub(crate) fn ask_on(&self) {
         run(async {
             loop {
@@ -146,14 +143,14 @@ pub(crate) fn notices(team: &TeamDir) -> BTreeSet<String> {
     ids.collect()
 }
 
-/// Reserves a slot for a call of another process.
+/// Enters a call that somebody else has on its way.
 pub(crate) fn reserve(team: &TeamDir, name: &str, incarnation: Incarnation) {
     let change = |budget: &mut protocol::Budget| {
         budget.last_slot += 1;
         budget.reserved.push(protocol::Reservation {
             slot: budget.last_slot,
             member: who(name),
-            incarnation,
+            incarnation: incarnation,
             since: teamdir::now(),
             extra: protocol::Extra::new(),
         });

@@ -1,83 +1,103 @@
-//! What goes into the lead's state machine, and what comes out of it.
+//! What goes into the lead's life and what comes out of it.
 
 use crate::console::Mode;
 use crate::typed::{Command, Typed};
-use member::TurnOutcome;
 use std::time::Duration;
 
+/// How a lead is meant to live.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
+pub(crate) struct Plan {
+    /// Where it is used from.
     pub(crate) mode: Mode,
-    /// Whether the team goes on when the lead leaves.
+    /// Whether the team stays when it leaves.
     pub(crate) keep: bool,
 }
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// [`super::LeadMachine::wake_at`] has come.
+    /// The time has come that was asked for.
     Tick,
     /// The person typed a line.
     Typed(Typed),
-    /// No more lines come.
+    /// The person will type no more.
     InputEnded,
     /// Ctrl-C, or a signal that asks for the end.
     Interrupted,
-    /// The timeout of the whole run is reached.
-    TimedOut,
+    /// The time for the whole run has passed.
+    TimeIsUp,
     /// Mail waits for the model.
     Mail {
-        /// The number of the newest message that should start a turn; 0 if there is none.
+        /// The number of the newest letter that the model should see soon; 0 if there is none.
         newest: u64,
     },
-    /// The last open task was completed; there are this many tasks.
+    /// All tasks of the board, so many, have become done.
     TasksDone(usize),
-    /// A background command of the lead has ended.
-    BackgroundFinished,
-    /// The turn or compaction has ended.
-    TurnEnded(TurnOutcome),
-    /// The budget does not allow more calls of the lead's model.
+    /// A background command of the lead is over.
+    BackgroundDone,
+    /// The turn or compaction is over.
+    TurnEnded(End),
+    /// The lead's model may not be asked any more: the budget is spent.
     BudgetSpent,
-    /// The answer to [`Action::ObserveTeam`].
-    TeamObserved(TeamActivity),
-    /// The answer to [`Action::ShutDown`].
-    TeamEnded,
-    /// The team folder is gone, or another one is in its place.
-    FolderRemoved,
+    /// The look at the team that was asked for is done.
+    Looked(Rest),
+    /// The team was shut down, as was asked for.
+    TeamGone,
 }
 
-/// What the team is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TeamActivity {
-    /// A member works, or will work without further input.
-    Busy,
-    Idle {
-        /// Whether a member failed or stayed dead.
-        has_failures: bool,
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The model is done.
+    Finished {
+        /// Its last words.
+        text: String,
     },
-    /// Members have work left, and the budget does not allow it.
-    OutOfBudget,
+    /// It could not come to an end.
+    Failed {
+        /// Why, in words for a person.
+        words: String,
+    },
+    /// It was interrupted.
+    Interrupted,
+}
+
+/// What a look at the team found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Somebody works or will.
+    Busy,
+    /// Nothing will happen any more by itself.
+    Done {
+        /// Whether somebody failed or stayed dead.
+        trouble: bool,
+    },
+    /// Those who have something to do may not: the budget is spent.
+    Broke,
 }
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Start a turn with this input of the person or the program.
-    StartTurn(Vec<String>),
+    /// Let the model work, with these words from the person or the program.
+    Turn(Vec<String>),
     /// Make the conversation shorter.
     Compact,
-    /// Cancel the running turn or compaction.
+    /// End the turn or compaction that runs.
     CancelTurn,
+    /// Show what a command asks for.
     Show(Command),
-    /// Print a notice.
-    Print(String),
-    PrintError(String),
-    /// Check, after this delay, whether the team is idle, and answer with [`Event::TeamObserved`].
-    ObserveTeam {
+    /// Say something to the person.
+    Say(String),
+    /// Say what went wrong.
+    Complain(String),
+    /// Look whether the team is at rest, after a pause.
+    LookForRest {
+        /// The pause.
         after: Duration,
     },
-    /// Shut the team down, and answer with [`Event::TeamEnded`].
-    ShutDown(ShutdownMode),
+    /// Shut the team down.
+    ShutDown(Manner),
     /// Print the final answer.
     Answer(String),
     /// End with this exit code.
@@ -86,56 +106,56 @@ pub(crate) enum Action {
 
 /// How a team is shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ShutdownMode {
-    /// With shutdown requests; members that do not leave in time are ended with signals.
-    Graceful,
-    /// With signals.
-    Immediate,
+pub(crate) enum Manner {
+    /// By asking; those who do not go are ended.
+    Gracefully,
+    /// By signals.
+    Now,
 }
 
-/// What was typed and not done yet.
+/// What was typed and waits to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Queued {
+pub(super) enum Wish {
     Query(String),
     Compact,
     Show(Command),
     Leave,
 }
 
-/// LeaveReason the lead leaves.
+/// Why the lead leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LeaveReason {
+pub(super) enum Why {
     /// Everything is done.
     Done {
-        has_failures: bool,
+        trouble: bool,
     },
-    /// The person asked for it.
+    /// The person said so.
     Person,
     Interrupt,
     Time,
     Budget,
-    /// The only turn of a one-shot run failed.
+    /// The only turn there is failed.
     Failed,
 }
 
-/// The state of a lead that leaves.
+/// How far the leaving is.
 #[derive(Debug, Clone)]
 pub(super) struct Leaving {
-    pub(super) reason: LeaveReason,
+    pub(super) why: Why,
     /// The team's shutdown was asked for.
     pub(super) asked: bool,
-    /// The team has ended.
-    pub(super) team_ended: bool,
-    /// A second interrupt came.
+    /// The team is gone.
+    pub(super) gone: bool,
+    /// The person is in a hurry.
     pub(super) hurried: bool,
 }
 
 impl Leaving {
-    pub(super) const fn new(reason: LeaveReason) -> Self {
+    pub(super) const fn new(why: Why) -> Self {
         Self {
-            reason,
+            why,
             asked: false,
-            team_ended: false,
+            gone: false,
             hurried: false,
         }
     }

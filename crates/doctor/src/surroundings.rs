@@ -1,4 +1,4 @@
-//! What the checks need to know of the machine.
+//! What a checkup has to know of the machine.
 
 use processes::Programs;
 use protocol::Timestamp;
@@ -7,50 +7,55 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use teamdir::now;
 
-/// The setting that limits the inotify instances of each user.
+/// Where the system keeps how many instances each user may have.
 const SETTING: &str = "/proc/sys/fs/inotify/max_user_instances";
 
-/// The machine and the user.
+/// The machine and the user, as far as they matter to a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Environment {
+pub struct Surroundings {
+    /// The present time.
     pub now: Timestamp,
-    /// The user of this process.
+    /// Who we are.
     pub uid: u32,
-    /// The path of the `teammate` program, or why there is none.
-    pub teammate: Result<PathBuf, Problem>,
-    /// The use of inotify instances, if it can be determined.
+    /// Where the program of a teammate is, or why there is none.
+    pub teammate: Result<PathBuf, Complaint>,
+    /// What the system has left of notifications, if it says.
     pub inotify: Option<Inotify>,
-    /// Why chosen models cannot be used.
-    pub model_problems: Vec<Problem>,
+    /// Why models that are chosen cannot be used.
+    pub model_problems: Vec<Complaint>,
 }
 
-/// A problem of the environment, and the command to type.
+/// Something that is wrong with the surroundings, and what to type about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    pub text: String,
-    pub command: String,
+pub struct Complaint {
+    /// What is wrong.
+    pub problem: String,
+    /// What to type.
+    pub fix: String,
 }
 
-/// The inotify instances of this user.
+/// How much of the system's notifications this user has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inotify {
+    /// Instances that its processes have.
     pub used: u64,
+    /// Instances that it may have.
     pub limit: u64,
-    /// The file with the limit.
+    /// The file that says so to the system.
     pub setting: PathBuf,
 }
 
-impl Environment {
-    /// The environment of this process. The caller determines which models cannot be used.
-    pub fn gather(model_problems: Vec<Problem>) -> Self {
+impl Surroundings {
+    /// Those of this process. Which models cannot be used is for the caller to say.
+    pub fn gather(model_problems: Vec<Complaint>) -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let teammate = Programs::find().map(|programs| programs.teammate);
         Self {
             now: now(),
             uid,
-            teammate: teammate.map_err(|error| Problem {
-                text: error.to_string(),
-                command: error.fix().to_owned(),
+            teammate: teammate.map_err(|error| Complaint {
+                problem: error.to_string(),
+                fix: error.fix().to_owned(),
             }),
             inotify: Inotify::of(uid, Path::new(SETTING)),
             model_problems,
@@ -59,11 +64,11 @@ impl Environment {
 }
 
 impl Inotify {
-    /// The instances of a user, and the limit in `setting`.
+    /// What a user has used, and what the system's setting allows it.
     pub fn of(uid: u32, setting: &Path) -> Option<Self> {
         let limit = fs::read_to_string(setting).ok()?;
         let limit = limit.trim().parse().ok()?;
-        let used = processes().filter(|folder| belongs_to(folder, uid));
+        let used = processes().filter(|folder| is_of(folder, uid));
         let used = used.map(|folder| instances(&folder)).sum();
         let setting = setting.to_path_buf();
         Some(Self {
@@ -73,12 +78,13 @@ impl Inotify {
         })
     }
 
+    /// Instances that are left.
     pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
 }
 
-/// The `/proc` folders of all processes.
+/// The folders of all processes.
 pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| {
@@ -87,13 +93,13 @@ pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
     })
 }
 
-fn belongs_to(process: &Path, uid: u32) -> bool {
+fn is_of(process: &Path, uid: u32) -> bool {
     process
         .metadata()
         .is_ok_and(|metadata| metadata.uid() == uid)
 }
 
-/// The inotify instances of a process. Two descriptors of the same instance count twice, which is rare.
+/// How many instances a process has. Two descriptors of one count twice, which is rare.
 fn instances(process: &Path) -> u64 {
     let open = fs::read_dir(process.join("fd")).into_iter().flatten();
     let links = open
