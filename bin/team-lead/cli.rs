@@ -1,8 +1,7 @@
-//! What can be typed, and which folder it is about.
+//! The command line, and the team folder that it selects.
 //!
-//! Each verb has a module of its own with the arguments it takes (a `clap::Args`) and a function
-//! that does it. To add a verb: write that module, add a variant to [`Verb`], and a line to the
-//! `match` in `main.rs`.
+//! Each command has a module with its arguments (a `clap::Args`) and a function that runs it. To add
+//! a command: write that module, add a variant to [`Verb`], and a line to the `match` in `main.rs`.
 
 use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
@@ -17,25 +16,24 @@ use teamdir::{Durability, OpenError, Options, TeamDir};
 const EXAMPLES: &str = "\
 Examples:
   team-lead run 'Spawn alice (coder) and bob (tester). Have alice send bob a message.'
-  team-lead spawn alice coder --prompt 'Mend the parser.'
+  team-lead spawn alice coder --prompt 'Fix the parser.'
   team-lead status
   team-lead watch
-  team-lead send alice 'Please look at the tests too.'
+  team-lead send alice 'Please check the tests too.'
   team-lead logs alice -f
   team-lead shutdown --all --wait
 
 The team is the folder .team in the current folder or the nearest one above it. Data goes to
-standard output, everything else to standard error. TEAM_FSYNC=off trades safety in a power cut
-for speed; NO_COLOR is honoured.";
+standard output, everything else to standard error. TEAM_FSYNC=off is faster, but a power cut may
+then lose finished writes. NO_COLOR is honoured.";
 
-/// The heading of the options that every verb has.
-const GLOBAL: &str = "Options of every verb";
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Options of every command";
 
-/// The whole command line.
 #[derive(Parser)]
 #[command(name = "team-lead", version, about, arg_required_else_help = true)]
 pub(crate) struct Args {
-    /// Look for the team from this folder upwards instead of the current one.
+    /// Search for the team folder from this folder upwards instead of the current one.
     #[arg(
         short = 'C',
         long = "dir",
@@ -45,20 +43,19 @@ pub(crate) struct Args {
         help_heading = GLOBAL
     )]
     dir: PathBuf,
-    /// Print one JSON object instead of text; streams print one a line.
+    /// Print one JSON object instead of text; streams print one per line.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// Print nothing but data and errors.
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     pub(crate) quiet: bool,
-    /// Say more on standard error.
+    /// Print more on standard error.
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
-/// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     Run(run::Run),
@@ -90,7 +87,7 @@ pub(crate) enum Verb {
     Man(completions::Man),
 }
 
-/// The command with its whole help.
+/// The clap command with its complete help.
 pub(crate) fn command() -> clap::Command {
     let codes = protocol::exit::ALL.iter();
     let codes: String = codes
@@ -99,34 +96,34 @@ pub(crate) fn command() -> clap::Command {
     Args::command().after_help(format!("{EXAMPLES}\n\nExit codes:{codes}"))
 }
 
-/// Reads the command line. Wrong use ends the process here, in the form that was asked for.
+/// Parses the command line. Prints usage errors, as JSON if that was requested.
 pub(crate) fn parse() -> Result<Args, std::process::ExitCode> {
     let matches = match command().try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => return Err(complain(&error)),
+        Err(error) => return Err(print_usage_error(&error)),
     };
-    Args::from_arg_matches(&matches).map_err(|error| complain(&error))
+    Args::from_arg_matches(&matches).map_err(|error| print_usage_error(&error))
 }
 
-fn complain(error: &clap::Error) -> std::process::ExitCode {
-    // The command line could not be read, so whether it asks for JSON is seen in its words.
-    let as_json = std::env::args_os().any(|word| word == "--json");
+fn print_usage_error(error: &clap::Error) -> std::process::ExitCode {
+    // The arguments could not be parsed, so `--json` is searched among the raw ones.
+    let as_json = std::env::args_os().any(|arg| arg == "--json");
     if error.use_stderr() && as_json {
         let text = error.render().to_string();
         let text = text.trim().trim_start_matches("error: ");
         return Failure::usage(text).report(true);
     }
-    // Nobody is left to tell if this fails.
+    // There is no other place to report a failure of this.
     let _ = error.print();
     u8::try_from(error.exit_code()).map_or(std::process::ExitCode::FAILURE, Into::into)
 }
 
-/// The team that the command line is about.
+/// Opens the team that the command line selects.
 pub(crate) fn open(args: &Args) -> Result<TeamDir, Failure> {
     Ok(TeamDir::find(&start(args)?, options()?)?)
 }
 
-/// The folder that the team works in, or would.
+/// The workspace of the selected team, or of the one that would be created.
 pub(crate) fn workspace(args: &Args) -> Result<PathBuf, Failure> {
     let start = start(args)?;
     match TeamDir::find(&start, options()?) {
@@ -135,7 +132,7 @@ pub(crate) fn workspace(args: &Args) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The same for a verb that begins a team where there is none.
+/// Opens the selected team, or creates one if there is none.
 pub(crate) fn open_or_create(args: &Args) -> Result<TeamDir, Failure> {
     let start = start(args)?;
     match TeamDir::find(&start, options()?) {
@@ -150,11 +147,11 @@ pub(crate) fn start(args: &Args) -> Result<PathBuf, Failure> {
     if start.is_dir() {
         return Ok(start);
     }
-    let message = format!("{} is no folder", args.dir.display());
+    let message = format!("{} is not a folder", args.dir.display());
     Err(Failure::usage(message))
 }
 
-/// How the folder is used, from the environment.
+/// The options of the team folder, from the environment.
 pub(crate) fn options() -> Result<Options, Failure> {
     let durability = match std::env::var("TEAM_FSYNC").as_deref() {
         Err(_) | Ok("" | "on") => Durability::PowerCut,

@@ -1,4 +1,4 @@
-//! The verbs of the command line, one module each.
+//! The commands, one module each.
 
 pub(crate) mod budget;
 pub(crate) mod clean;

@@ -1,8 +1,8 @@
-//! Errors at the edge: an exit code, a kind for programs, and a hint for people.
+//! The error of a command: an exit code, a kind for programs, and a hint for people.
 
 mod sources;
 
-use crate::out::say;
+use crate::output::print_stderr;
 use protocol::exit;
 use serde_json::json;
 use std::process::ExitCode;
@@ -15,45 +15,34 @@ pub(crate) struct Failure {
     hint: Option<String>,
 }
 
-/// What kind of failure it is: a word for programs, and an exit code. Both are stable.
+/// The kind of a failure. Its name in JSON and its exit code are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    dead_code,
-    reason = "the table is whole; not every verb fails in every way"
-)]
+#[expect(dead_code, reason = "the list is complete; no command uses all of it")]
 pub(crate) enum Kind {
-    /// Something went wrong.
     Failed,
-    /// The rules or a member say no.
+    /// The rules or a member refused it.
     Refused,
-    /// A member still runs that should not.
+    /// A member is still running that should have ended.
     StillRunning,
-    /// The command line is wrong.
     Usage,
-    /// There is no team folder.
     NoTeam,
-    /// There is no such member.
     UnknownMember,
-    /// There is no such request.
     UnknownRequest,
-    /// There is no such task.
     UnknownTask,
-    /// A deadline passed first.
     TimedOut,
-    /// All is finished, but a teammate or a task failed.
+    /// The team has finished, but a teammate or a task failed.
     TeamFailed,
-    /// A budget was reached.
     Budget,
-    /// Another process holds the place.
+    /// Another process holds the lock.
     Held,
-    /// The person at the terminal has had enough.
+    /// The user pressed Ctrl-C.
     Interrupted,
-    /// Whoever read our output has seen enough, which is no failure at all.
-    ReaderGone,
+    /// The reader of the output closed the pipe, which is not an error.
+    OutputClosed,
 }
 
 impl Kind {
-    const fn word(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
             Self::Refused => "refused",
@@ -68,7 +57,7 @@ impl Kind {
             Self::Budget => "budget",
             Self::Held => "held",
             Self::Interrupted => "interrupted",
-            Self::ReaderGone => "reader_gone",
+            Self::OutputClosed => "output_closed",
         }
     }
 
@@ -84,13 +73,12 @@ impl Kind {
             Self::Budget => exit::BUDGET,
             Self::Held => exit::HELD,
             Self::Interrupted => exit::INTERRUPTED,
-            Self::ReaderGone => exit::DONE,
+            Self::OutputClosed => exit::DONE,
         }
     }
 }
 
 impl Failure {
-    /// A failure without a hint.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
@@ -100,18 +88,17 @@ impl Failure {
         }
     }
 
-    /// The same with the command to type next.
+    /// Adds the command to type next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What kind of failure it is.
     pub(crate) const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Something went wrong of which nothing better is known than who might find out.
+    /// An unexpected failure. The hint is the command that diagnoses the team.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, message).hint("team-lead doctor")
     }
@@ -124,23 +111,23 @@ impl Failure {
         Self::new(Kind::UnknownMember, message).hint("team-lead status")
     }
 
-    /// Says what went wrong on standard error, and returns the exit code for it.
+    /// Prints the failure to standard error, and returns its exit code.
     pub(crate) fn report(self, as_json: bool) -> ExitCode {
         let Self {
             kind,
             message,
             hint,
         } = self;
-        if kind == Kind::ReaderGone {
+        if kind == Kind::OutputClosed {
             return ExitCode::from(kind.code());
         }
         if as_json {
-            let error = json!({"error": {"kind": kind.word(), "message": message, "hint": hint}});
-            say(&error.to_string());
+            let error = json!({"error": {"kind": kind.name(), "message": message, "hint": hint}});
+            print_stderr(&error.to_string());
         } else {
-            say(&format!("error: {message}"));
+            print_stderr(&format!("error: {message}"));
             if let Some(hint) = hint {
-                say(&format!("next: {hint}"));
+                print_stderr(&format!("next: {hint}"));
             }
         }
         ExitCode::from(kind.code())

@@ -1,13 +1,13 @@
 //! `team-lead`: the operator's command line.
 
-mod caps;
+mod budget_args;
 mod cli;
 mod commands;
+mod duration;
 mod failure;
 mod interrupt;
 mod names;
-mod out;
-mod span;
+mod output;
 mod tail;
 
 use crate::commands::{
@@ -29,35 +29,35 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what was asked for. Returns the exit code.
+/// Runs a command. Returns the exit code.
 fn dispatch(args: &Args) -> Result<u8, Failure> {
     let done = match &args.verb {
-        Verb::Run(wish) => return run::run(args, wish),
-        Verb::Spawn(wish) => spawn::run(args, wish),
-        Verb::Status(wish) => status::run(&open(args)?, args, wish),
-        Verb::Send(wish) => mail::send(&open(args)?, args, wish),
-        Verb::Broadcast(wish) => mail::broadcast(&open(args)?, args, wish),
-        Verb::Inbox(wish) => mail::inbox(&open(args)?, args, wish),
-        Verb::Shutdown(wish) => shutdown::run(&open(args)?, args, wish),
-        Verb::Requests(wish) => requests::show(&open(args)?, args, wish),
-        Verb::Approve(wish) => requests::approve(&open(args)?, args, wish),
-        Verb::Reject(wish) => requests::reject(&open(args)?, args, wish),
-        Verb::Kill(wish) => process::kill(&open(args)?, args, wish),
-        Verb::Restart(wish) => process::restart(&open(args)?, args, wish),
-        Verb::Logs(wish) => logs::show(&open(args)?, args, wish),
-        Verb::Task(wish) => task::run(args, wish),
-        Verb::Wait(wish) => wait::run(&open(args)?, args, wish),
-        Verb::Events(wish) => events::show(&open(args)?, args, wish),
-        Verb::Costs(wish) => costs::run(&open(args)?, args, wish),
-        Verb::Budget(wish) => budget::run(&open(args)?, args, wish),
-        Verb::Limits(wish) => limits::run(&open(args)?, args, wish),
-        Verb::Up(wish) => up::run(args, wish),
-        Verb::Config(wish) => config::run(args, wish),
-        Verb::Watch(wish) => return watch::run(&open(args)?, args, wish),
-        Verb::Doctor(wish) => return doctor::run(args, wish),
-        Verb::Clean(wish) => clean::run(&open(args)?, args, wish),
-        Verb::Completions(wish) => completions::completions(wish),
-        Verb::Man(wish) => completions::man(wish),
+        Verb::Run(command) => return run::run(args, command),
+        Verb::Spawn(command) => spawn::run(args, command),
+        Verb::Status(command) => status::run(&open(args)?, args, command),
+        Verb::Send(command) => mail::send(&open(args)?, args, command),
+        Verb::Broadcast(command) => mail::broadcast(&open(args)?, args, command),
+        Verb::Inbox(command) => mail::inbox(&open(args)?, args, command),
+        Verb::Shutdown(command) => shutdown::run(&open(args)?, args, command),
+        Verb::Requests(command) => requests::show(&open(args)?, args, command),
+        Verb::Approve(command) => requests::approve(&open(args)?, args, command),
+        Verb::Reject(command) => requests::reject(&open(args)?, args, command),
+        Verb::Kill(command) => process::kill(&open(args)?, args, command),
+        Verb::Restart(command) => process::restart(&open(args)?, args, command),
+        Verb::Logs(command) => logs::show(&open(args)?, args, command),
+        Verb::Task(command) => task::run(args, command),
+        Verb::Wait(command) => wait::run(&open(args)?, args, command),
+        Verb::Events(command) => events::show(&open(args)?, args, command),
+        Verb::Costs(command) => costs::run(&open(args)?, args, command),
+        Verb::Budget(command) => budget::run(&open(args)?, args, command),
+        Verb::Limits(command) => limits::run(&open(args)?, args, command),
+        Verb::Up(command) => up::run(args, command),
+        Verb::Config(command) => config::run(args, command),
+        Verb::Watch(command) => return watch::run(&open(args)?, args, command),
+        Verb::Doctor(command) => return doctor::run(args, command),
+        Verb::Clean(command) => clean::run(&open(args)?, args, command),
+        Verb::Completions(command) => completions::completions(command),
+        Verb::Man(command) => completions::man(command),
     };
     done.map(|()| protocol::exit::DONE)
 }

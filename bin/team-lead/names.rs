@@ -1,4 +1,4 @@
-//! From a typed name to somebody of the team.
+//! Resolves typed names to members of the team.
 
 use crate::failure::Failure;
 use protocol::{AgentName, Recipient, Roster};

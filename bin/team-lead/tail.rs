@@ -1,4 +1,4 @@
-//! Reading a text file that others append to, replace, cut or delete.
+//! Follows a text file that others append to, replace, truncate or delete.
 
 use crate::failure::Failure;
 use anyhow::Context;
@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// How much is read at a time.
+/// The size of a read.
 const CHUNK: usize = 64 << 10;
 
-/// A file that is read line by line, from wherever it was read to last.
+/// A file that is read line by line. Each read continues where the last one ended.
 pub(crate) struct Tail {
     path: PathBuf,
     open: Option<Open>,
@@ -18,24 +18,24 @@ pub(crate) struct Tail {
 
 struct Open {
     file: File,
-    /// Everything before this byte has been read.
-    at: u64,
-    /// The beginning of a line whose end has not come yet.
-    rest: Vec<u8>,
+    /// The offset up to which the file has been read.
+    position: u64,
+    /// The start of a line that has no newline yet.
+    partial: Vec<u8>,
 }
 
 impl Tail {
-    /// The file at `path` from its start on. It need not be there yet.
+    /// Reads the file from its start. It need not exist yet.
     pub(crate) fn whole(path: PathBuf) -> Self {
         Self { path, open: None }
     }
 
-    /// The same from its last lines on, so many of them.
+    /// Reads the file from its last `count` lines.
     pub(crate) fn last_lines(path: PathBuf, count: usize) -> Result<Self, Failure> {
         let mut tail = Self::whole(path);
         let opened = Open::new(&tail.path).and_then(|open| match open {
             Some(mut open) => {
-                open.at = start_of_last(&open.file, count)?;
+                open.position = start_of_last(&open.file, count)?;
                 Ok(Some(open))
             }
             None => Ok(None),
@@ -44,20 +44,19 @@ impl Tail {
         Ok(tail)
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether there is such a file.
+    /// Whether the file existed at the last read.
     pub(crate) const fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Calls `see` with each whole line that was not read yet.
+    /// Calls `visit` with each complete line that was not read yet.
     pub(crate) fn read(
         &mut self,
-        mut see: impl FnMut(&[u8]) -> Result<(), Failure>,
+        mut visit: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         loop {
             if self.open.is_none() {
@@ -67,20 +66,20 @@ impl Tail {
             let Some(open) = &mut self.open else {
                 return Ok(());
             };
-            open.read(&context, &mut see)?;
+            open.read(&context, &mut visit)?;
             if !open.is_replaced(&self.path).context(context.clone())? {
                 return Ok(());
             }
-            // What was written between the last look and the replacement.
-            open.read(&context, &mut see)?;
+            // Lines that were written between the last read and the replacement.
+            open.read(&context, &mut visit)?;
             self.open = None;
         }
     }
 
-    /// What stands behind the last whole line. Taken as if it were one from now on.
-    pub(crate) fn take_rest(&mut self) -> Option<Vec<u8>> {
-        let rest = std::mem::take(&mut self.open.as_mut()?.rest);
-        (!rest.is_empty()).then_some(rest)
+    /// Takes the text after the last newline, as if it were a complete line.
+    pub(crate) fn take_partial(&mut self) -> Option<Vec<u8>> {
+        let partial = std::mem::take(&mut self.open.as_mut()?.partial);
+        (!partial.is_empty()).then_some(partial)
     }
 
     fn cannot_read(&self) -> String {
@@ -93,8 +92,8 @@ impl Open {
         match File::open(path) {
             Ok(file) => Ok(Some(Self {
                 file,
-                at: 0,
-                rest: Vec::new(),
+                position: 0,
+                partial: Vec::new(),
             })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -104,35 +103,35 @@ impl Open {
     fn read(
         &mut self,
         context: &str,
-        see: &mut impl FnMut(&[u8]) -> Result<(), Failure>,
+        visit: &mut impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let size = self.file.metadata().context(context.to_owned())?.len();
-        if size < self.at {
-            // Somebody emptied it: what is in it now is new.
-            self.at = 0;
-            self.rest.clear();
+        if size < self.position {
+            // The file was truncated: everything in it is new.
+            self.position = 0;
+            self.partial.clear();
         }
         let mut chunk = vec![0; CHUNK];
         loop {
-            let read = self.file.read_at(&mut chunk, self.at);
+            let read = self.file.read_at(&mut chunk, self.position);
             let count = read.context(context.to_owned())?;
             if count == 0 {
                 return Ok(());
             }
-            self.at += count as u64;
+            self.position += count as u64;
             let bytes = chunk.get(..count).unwrap_or_default();
             for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-                self.rest.extend_from_slice(part);
-                if self.rest.pop_if(|byte| *byte == b'\n').is_some() {
-                    let line = std::mem::take(&mut self.rest);
-                    see(&line)?;
+                self.partial.extend_from_slice(part);
+                if self.partial.pop_if(|byte| *byte == b'\n').is_some() {
+                    let line = std::mem::take(&mut self.partial);
+                    visit(&line)?;
                 }
             }
         }
     }
 
-    /// Whether the path names another file by now. One that is gone is read on: whoever has it
-    /// open may still write to it.
+    /// Whether the path now names a different file. A deleted file is still read: a process that has
+    /// it open may still write to it.
     fn is_replaced(&self, path: &Path) -> io::Result<bool> {
         let ours = self.file.metadata()?;
         match std::fs::metadata(path) {
@@ -143,7 +142,7 @@ impl Open {
     }
 }
 
-/// Where the last `count` lines begin. What stands behind the last newline is a line too.
+/// The offset at which the last `count` lines start. Text after the last newline is a line too.
 fn start_of_last(file: &File, count: usize) -> io::Result<u64> {
     let size = file.metadata()?.len();
     let mut end = size;
@@ -155,12 +154,12 @@ fn start_of_last(file: &File, count: usize) -> io::Result<u64> {
         let bytes = chunk.get_mut(..length).unwrap_or_default();
         file.read_exact_at(bytes, start)?;
         for (at, byte) in bytes.iter().enumerate().rev() {
-            let place = start + at as u64;
-            // The newline at the very end closes the last line and begins none.
-            if *byte == b'\n' && place + 1 < size {
+            let offset = start + at as u64;
+            // The newline at the very end does not start another line.
+            if *byte == b'\n' && offset + 1 < size {
                 newlines += 1;
                 if newlines == count {
-                    return Ok(place + 1);
+                    return Ok(offset + 1);
                 }
             }
         }
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_come_late_and_be_replaced_or_emptied() {
+    fn a_file_may_appear_late_and_be_replaced_or_truncated() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let mut tail = Tail::whole(path.clone());
@@ -203,8 +202,8 @@ mod tests {
         assert_eq!(lines(&mut tail), [""; 0]);
         fs::write(&path, "e\nf").unwrap();
         assert_eq!(lines(&mut tail), ["e"]);
-        assert_eq!(tail.take_rest(), Some(b"f".to_vec()));
-        assert_eq!(tail.take_rest(), None);
+        assert_eq!(tail.take_partial(), Some(b"f".to_vec()));
+        assert_eq!(tail.take_partial(), None);
     }
 
     #[test]

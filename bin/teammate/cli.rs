@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line.
 
 use clap::{Parser, ValueEnum};
 use protocol::AgentName;
@@ -8,30 +8,30 @@ use std::path::PathBuf;
 #[command(
     name = "teammate",
     version,
-    about = "One member of a team: a process with a model, tools, mail and a memory",
-    after_help = "Usually `team-lead spawn` starts it. Started by hand it continues a known member:\n  \
+    about = "One member of a team: a process with a model, tools, mail and a conversation",
+    after_help = "Usually `team-lead spawn` starts it. Started by hand, it continues an existing member:\n  \
         teammate --dir . --name alice\n\
-        Exit codes: 0 ended in good order; 1 failed; 2 wrong use; 3 no such team or member; \
-        7 the member runs already."
+        Exit codes: 0 ended cleanly; 1 failed; 2 wrong use; 3 no such team or member; \
+        7 the member is already running."
 )]
 pub(crate) struct Args {
     /// The workspace whose team folder is used.
     #[arg(long, default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Which member to be.
+    /// The name of the member.
     #[arg(long)]
     pub(crate) name: AgentName,
-    /// Join the team in this role, creating the folder if there is none. Without it the member
-    /// must be known.
+    /// Join the team with this role, creating the team folder if there is none. Without it the
+    /// member must exist.
     #[arg(long)]
     pub(crate) role: Option<String>,
-    /// The model to think with, such as anthropic:NAME, openai:NAME, offline or script:FILE.
+    /// The model, such as anthropic:NAME, openai:NAME, offline or script:FILE.
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// How often the model is asked in one turn at most; 0 is without limit.
+    /// Maximum number of model calls in one turn; 0 is without limit.
     #[arg(long, env = "TEAM_MAX_ROUNDS", default_value_t = 50)]
     pub(crate) max_rounds: u32,
-    /// The size of the model's window in tokens.
+    /// The size of the model's context window in tokens.
     #[arg(long, env = "TEAM_WINDOW", default_value_t = 200_000)]
     pub(crate) window: u64,
     /// Whether finished writes survive a power cut.

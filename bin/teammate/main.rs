@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(error) => {
             let (code, next) = advice(&error, &args);
-            // On a full disk the words may have no place to go; the exit code still counts.
+            // On a full disk this cannot be written; the exit code is still right.
             let _ = writeln!(std::io::stderr(), "error: {error:#}\nnext: {next}");
             ExitCode::from(code)
         }

@@ -1,4 +1,4 @@
-//! From arguments and environment to a life.
+//! Runs the member from arguments and environment.
 
 use crate::cli::{Args, Switch};
 use agent::Limits;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .build()
         .context("cannot start")?;
     let ended = runtime.block_on(teammate::run(options));
-    // What still runs on other threads must not hold up the end.
+    // Threads that still run must not delay the exit.
     runtime.shutdown_background();
     ended?;
     Ok(())
@@ -52,13 +52,13 @@ fn open(args: &Args) -> anyhow::Result<TeamDir> {
         None => TeamDir::open(&dir, options)?,
     };
     if args.role.is_some() || args.model.is_some() {
-        enlist(&team, args)?;
+        register(&team, args)?;
     }
     Ok(team)
 }
 
-/// Makes the member known, or changes what was said.
-fn enlist(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
+/// Adds the member to the roster, or changes its model.
+fn register(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
     team.update_roster(|roster| {
         if roster.member(&args.name).is_none()
             && let Some(role) = &args.role

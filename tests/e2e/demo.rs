@@ -39,7 +39,7 @@ fn the_demonstration_runs_to_its_end() {
     assert!(output.status.success(), "{said}\n{errors}");
     for words in [
         "Sent message to bob",
-        "Restarted 'alice' (life 2)",
+        "Restarted 'alice' (process ",
         "         - Write hello to a.txt",
         "write_file was not run",
         "Plan approved for 'carol'",

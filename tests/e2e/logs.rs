@@ -72,7 +72,7 @@ fn events_are_printed_as_they_were_written_and_picked_by_time_and_member() {
     append(&workspace, &format!("{}\n{{torn\n\n", EVENTS.join("\n")));
     let all = workspace.run(&["events"]);
     assert_eq!(lines(&all.has_code(exit::DONE).out), EVENTS);
-    assert_eq!(all.err, "passed over 1 broken lines of the event log\n");
+    assert_eq!(all.err, "skipped 1 damaged lines of the event log\n");
     let alice = workspace.run(&["events", "--member", "Alice"]);
     assert_eq!(lines(&alice.out), [EVENTS[0], EVENTS[2], EVENTS[3]]);
     let late = workspace.run(&["events", "--since", "1763251203.5", "--json"]);

@@ -36,7 +36,7 @@ fn what_is_sent_is_unread_and_noted() {
     assert_eq!(run.has_code(exit::DONE).out, "Sent message to alice\n");
     assert!(
         run.err.contains("team-lead restart alice"),
-        "it is told that alice does not run: {run:?}"
+        "it says that alice is not running: {run:?}"
     );
     let sent = workspace
         .run(&["--json", "send", "lead", "for the lead"])
@@ -121,7 +121,7 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
 
     let before = workspace.run(&["inbox", "alice", "--json"]).json();
     let drained = workspace.run(&["inbox", "alice", "--drain", "--json"]);
-    assert!(drained.err.contains("1 broken"), "{drained:?}");
+    assert!(drained.err.contains("1 damaged"), "{drained:?}");
     let drained = drained.json();
     let messages = drained["messages"].as_array().unwrap();
     assert_eq!(messages.len(), 2, "{drained}");

@@ -36,7 +36,7 @@ fn requests_are_listed_as_in_their_files_and_the_pending_ones_first() {
     assert_eq!(listed["requests"], files);
 
     let text = workspace.run(&["requests"]).out;
-    let heading = format!("{} plan bob -> lead: pending, made ", pending.id);
+    let heading = format!("{} plan bob -> lead: pending, created ", pending.id);
     assert!(text.starts_with(&heading), "{text}");
     assert!(text.contains("\n    1. Read.\n    2. Write.\n"), "{text}");
     let approve = format!("team-lead approve {}", pending.id);
@@ -124,7 +124,11 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
     let unknown = workspace.run(&["approve", "../config", "--json"]);
     unknown.json_error(exit::NOT_FOUND, "unknown_request");
     let nothing = workspace.run(&["approve", "alice"]);
-    nothing.complains(exit::NOT_FOUND, "no plan of alice", "team-lead requests");
+    nothing.complains(
+        exit::NOT_FOUND,
+        "alice has no pending plan",
+        "team-lead requests",
+    );
     let unknown = workspace.run(&["requests", "1a2b3c4d"]);
     unknown.complains(
         exit::NOT_FOUND,
@@ -142,11 +146,7 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
     let shutdown = team::ask_shutdown(workspace.team(), &me, &wish, Incarnation(1)).unwrap();
     let run = workspace.run(&["approve", shutdown.id.as_str()]);
     let next = format!("team-lead requests {}", shutdown.id);
-    run.complains(
-        exit::FAILED,
-        "is a shutdown request, not a plan request",
-        &next,
-    );
+    run.complains(exit::FAILED, "is no plan", &next);
 }
 
 #[test]
@@ -163,11 +163,11 @@ fn a_broken_file_hides_no_request_and_ignored_answers_are_shown() {
     let protocol::Line::Message(message) = protocol::decode_line(line.as_bytes()) else {
         panic!("{line}");
     };
-    team::record_mailed_answer(workspace.team(), &message).unwrap();
+    team::take_answer(workspace.team(), &message).unwrap();
     let run = workspace.run(&["requests"]);
     run.has_code(exit::DONE);
     assert!(
-        run.out.contains("without effect: bob said yes: "),
+        run.out.contains("ignored answer: bob approved: "),
         "{run:?}"
     );
     assert!(run.err.contains("broken.json"), "{run:?}");

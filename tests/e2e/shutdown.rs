@@ -130,7 +130,7 @@ fn a_member_that_does_not_run_is_told_and_is_no_failure() {
     let run = workspace.run(&["shutdown", "--all", "--wait"]);
     assert_eq!(
         run.has_code(exit::DONE).out,
-        "'alice' is already shut down\n'bob' does not run: it is dead\n"
+        "'alice' is already shut down\n'bob' is not running: it is dead\n"
     );
     // The death was dealt with on the way.
     let inbox = workspace.team().layout().inbox(&recipient("lead"));

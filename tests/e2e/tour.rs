@@ -58,7 +58,7 @@ fn mail_reaches_a_member_through_its_death() {
     workspace.kill9("alice");
     workspace.wait_state("alice", "dead");
     let pid = workspace.run(&["status", "--pid", "alice"]);
-    pid.complains(exit::FAILED, "'alice' does not run", "team-lead status");
+    pid.complains(exit::FAILED, "'alice' is not running", "team-lead status");
     workspace.run(&["wait"]).has_code(exit::TEAM_FAILED);
     workspace
         .run(&["send", "alice", "Write again to two.txt"])

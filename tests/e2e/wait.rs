@@ -56,11 +56,7 @@ fn a_quiet_team_with_somebody_failed_or_dead_is_told_apart() {
     set_state(workspace.team(), &alice, Phase::Idle, MemberStatus::Idle);
     workspace.play_member("bob", Behaviour::Silent).kill9();
     let run = workspace.run(&["wait"]);
-    run.complains(
-        exit::TEAM_FAILED,
-        "bob died in incarnation 1",
-        "team-lead logs bob",
-    );
+    run.complains(exit::TEAM_FAILED, "bob is dead", "team-lead logs bob");
     let run = workspace.run(&["wait", "--json"]);
     run.json_error(exit::TEAM_FAILED, "team_failed");
     let object: Value = serde_json::from_str(&run.out).unwrap();
@@ -99,7 +95,7 @@ fn tasks_that_nobody_can_do_are_not_waited_for() {
     let run = workspace.run(&["wait", "--tasks"]);
     run.complains(
         exit::TEAM_FAILED,
-        "not completed: #1, but bob died",
+        "not completed: #1, but bob is dead",
         "team-lead logs bob",
     );
 }

@@ -125,7 +125,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "config",
         ours: &["protocol", "budget", "teamdir"],
-        external: &["thiserror", "toml"],
+        external: &["serde", "strsim", "thiserror", "toml"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -242,6 +242,8 @@ const RULES: &[Rule] = &[
             "test-support",
         ],
         external: &[
+            "anstyle",
+            "anstyle-svg",
             "anyhow",
             "clap",
             "libc",

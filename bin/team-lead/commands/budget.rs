@@ -1,16 +1,16 @@
-//! `budget`: what may be spent, and changing it.
+//! `budget`: shows and changes budgets.
 
-use crate::caps::CapArgs;
+use crate::budget_args::BudgetArgs;
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::out::print;
+use crate::output::print;
 use budget::Sum;
 use protocol::{Budget as Stored, Caps, Recipient};
 use serde_json::{Value, json};
 use teamdir::{TeamDir, TeamFileError};
 
-/// Show what may be spent on models and what was, or allow more.
+/// Show the budgets and what was spent, or raise them.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,46 +18,46 @@ Examples:
   team-lead budget raise --max-tokens 2M
   team-lead budget raise --member alice --max-cost 5
 
-When a budget is spent, no call of a model begins; its members wait, and the lead is told. They go on
-within a second or so of a raise. Calls that were on their way are still paid for, so a limit of
-tokens, money or minutes may be exceeded by those; a limit of turns is never exceeded. Everything
-that was spent since the team began counts.
+When a budget is spent, no new model call begins; the members wait, and the lead is notified. They
+continue about a second after a raise. Calls in flight still count, so a limit of tokens, cost or
+minutes may be exceeded by these; a limit of turns is never exceeded. Everything that was spent since
+the team was created counts.
 
 With --json: {\"team\": {\"limits\", \"spent\", \"is_spent\"}, \"members\": {NAME: the same}}.")]
 pub(crate) struct Budget {
     #[command(subcommand)]
-    what: Option<What>,
+    action: Option<Action>,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
-    /// Show the limits and what was spent.
+enum Action {
+    /// Show limits and spending.
     Show,
-    /// Set new limits; those that are not named stay.
+    /// Set new limits; those not given stay.
     Raise(Raise),
 }
 
 #[derive(clap::Args)]
 struct Raise {
-    /// Whose budget; without it that of the whole team.
+    /// The member; without it the whole team.
     #[arg(long, value_name = "NAME")]
     member: Option<String>,
     #[command(flatten)]
-    caps: CapArgs,
+    budget: BudgetArgs,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Budget) -> Result<(), Failure> {
-    match &wish.what {
-        None | Some(What::Show) => show(team, args),
-        Some(What::Raise(raise)) => set(team, args, raise),
+pub(crate) fn run(team: &TeamDir, args: &Args, command: &Budget) -> Result<(), Failure> {
+    match &command.action {
+        None | Some(Action::Show) => show(team, args),
+        Some(Action::Raise(raise)) => set(team, args, raise),
     }
 }
 
 fn set(team: &TeamDir, args: &Args, raise: &Raise) -> Result<(), Failure> {
-    let caps = raise.caps.caps();
-    if caps.is_empty() {
+    let limits = raise.budget.limits();
+    if limits.is_empty() {
         let message =
-            "no limit was named: use --max-tokens, --max-cost, --max-turns or --max-minutes";
+            "no limit was given: use --max-tokens, --max-cost, --max-turns or --max-minutes";
         return Err(Failure::new(Kind::Usage, message).hint("team-lead budget raise --help"));
     }
     let roster = team.roster()?;
@@ -65,15 +65,15 @@ fn set(team: &TeamDir, args: &Args, raise: &Raise) -> Result<(), Failure> {
     let member = member
         .map(|typed| names::recipient(&roster, typed))
         .transpose()?;
-    let now = budget::change(team, member.as_ref(), &caps)?;
+    let now = budget::change(team, member.as_ref(), &limits)?;
     let budget = team.budget()?;
     let object = object(&budget, member.as_ref());
-    let words = format!(
+    let text = format!(
         "Budget of {}: {}",
-        whose(member.as_ref()),
-        budget::words(&now)
+        owner(member.as_ref()),
+        budget::describe(&now)
     );
-    args.confirm(&object, &words)
+    args.confirm(&object, &text)
 }
 
 fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {
@@ -94,12 +94,12 @@ fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {
             .map(|member| line(&budget, Some(member))),
     );
     for spent in budget::spent(team)? {
-        lines.push(format!("{spent}; to go on: {}", spent.remedy()));
+        lines.push(format!("{spent}; to continue: {}", spent.remedy()));
     }
     print(&lines.join("\n"))
 }
 
-fn whose(member: Option<&Recipient>) -> String {
+fn owner(member: Option<&Recipient>) -> String {
     member.map_or_else(|| "the team".to_owned(), Recipient::to_string)
 }
 
@@ -134,9 +134,9 @@ fn line(budget: &Stored, member: Option<&Recipient>) -> String {
         ));
     }
     if sum.in_flight > 0 {
-        parts.push_str(&format!("; {} on the way", sum.in_flight));
+        parts.push_str(&format!("; {} in flight", sum.in_flight));
     }
-    format!("{}: {parts}", whose(member))
+    format!("{}: {parts}", owner(member))
 }
 
 fn object(budget: &Stored, member: Option<&Recipient>) -> Value {

@@ -1,22 +1,22 @@
-//! `clean`: removing what nobody needs any more.
+//! `clean`: removes files that are no longer needed.
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::out::print;
+use crate::output::print;
 use anyhow::Context;
 use serde_json::{Value, json};
 use teamdir::{StaleFile, StaleFileKind, TeamDir};
 
-/// Remove files of the team that nobody needs any more.
+/// Remove files of the team that are no longer needed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   team-lead clean --dry-run
   team-lead clean
 
-Removed are temporary files of killed processes, inbox files that were read to their end by members
-that do not run, and logs and tool outputs of members that are not in the team any more. Unread mail,
-journals, requests, tasks and the event log are never touched.
+This removes temporary files of killed processes, fully read inbox files of members that are not
+running, and logs and tool outputs of members that are no longer in the team. Unread mail, journals,
+requests, tasks and the event log are never touched.
 
 With --json: {\"dry_run\", \"bytes\", \"removed\": [{\"path\", \"kind\", \"bytes\"}]}.")]
 pub(crate) struct Clean {
@@ -25,43 +25,45 @@ pub(crate) struct Clean {
     dry_run: bool,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Clean) -> Result<(), Failure> {
-    let found = team.stale_files().context("cannot look for leftovers")?;
+pub(crate) fn run(team: &TeamDir, args: &Args, command: &Clean) -> Result<(), Failure> {
+    let found = team
+        .stale_files()
+        .context("cannot search for leftover files")?;
     let mut removed = Vec::new();
     for leftover in found {
-        // It may be needed again since it was found.
-        if wish.dry_run || team.remove_stale_file(&leftover).context("cannot clean")? {
+        // It may have come into use since it was found.
+        if command.dry_run || team.remove_stale_file(&leftover).context("cannot clean")? {
             removed.push(leftover);
         }
     }
     let bytes: u64 = removed.iter().map(|leftover| leftover.bytes).sum();
     if args.json {
         let removed: Vec<Value> = removed.iter().map(as_json).collect();
-        let object = json!({"dry_run": wish.dry_run, "bytes": bytes, "removed": removed});
+        let object = json!({"dry_run": command.dry_run, "bytes": bytes, "removed": removed});
         return print(&object.to_string());
     }
     let mut lines: Vec<String> = removed.iter().map(as_text).collect();
     let what = match removed.len() {
         0 => "Nothing to remove".to_owned(),
-        count if wish.dry_run => format!("Would remove {count} ({bytes} bytes)"),
+        count if command.dry_run => format!("Would remove {count} ({bytes} bytes)"),
         count => format!("Removed {count} ({bytes} bytes)"),
     };
     lines.push(what);
     print(&lines.join("\n"))
 }
 
-const fn word(kind: &StaleFileKind) -> &'static str {
+const fn name(kind: &StaleFileKind) -> &'static str {
     match kind {
         StaleFileKind::Temporary => "temporary_file",
         StaleFileKind::ReadMail(_) => "read_mail",
-        StaleFileKind::Words(_) => "words_of_the_gone",
+        StaleFileKind::Words(_) => "files_of_removed_member",
     }
 }
 
 fn as_json(leftover: &StaleFile) -> Value {
     json!({
         "path": leftover.path.display().to_string(),
-        "kind": word(&leftover.kind),
+        "kind": name(&leftover.kind),
         "bytes": leftover.bytes,
     })
 }
@@ -70,8 +72,8 @@ fn as_text(leftover: &StaleFile) -> String {
     let why = match &leftover.kind {
         StaleFileKind::Temporary => "left by a killed process".to_owned(),
         StaleFileKind::ReadMail(owner) => format!("read by '{owner}'"),
-        StaleFileKind::Words(name) => format!("'{name}' is not in the team any more"),
+        StaleFileKind::Words(name) => format!("'{name}' is no longer in the team"),
     };
-    let path = crate::out::plain(&leftover.path.display().to_string());
+    let path = crate::output::sanitize(&leftover.path.display().to_string());
     format!("{path} ({} bytes): {why}", leftover.bytes)
 }

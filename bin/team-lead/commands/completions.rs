@@ -1,8 +1,8 @@
-//! `completions` and `man`: the command line described for shells and for readers.
+//! `completions` and `man`: shell completions and manual pages.
 
 use crate::cli;
 use crate::failure::Failure;
-use crate::out::print;
+use crate::output::print;
 use anyhow::Context;
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -17,27 +17,26 @@ Examples:
   team-lead completions zsh > ~/.zfunc/_team-lead
   team-lead completions fish > ~/.config/fish/completions/team-lead.fish")]
 pub(crate) struct Completions {
-    /// Which shell.
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// Print the manual page, or write the pages of all verbs into a folder.
+/// Print the manual page, or write the pages of all commands to a folder.
 #[derive(clap::Args)]
 #[command(hide = true)]
 pub(crate) struct Man {
-    /// Where to write the pages; it must exist.
+    /// The folder to write the pages to; it must exist.
     folder: Option<PathBuf>,
 }
 
-pub(crate) fn completions(wish: &Completions) -> Result<(), Failure> {
+pub(crate) fn completions(command: &Completions) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(wish.shell, &mut cli::command(), PROGRAM, &mut script);
+    clap_complete::generate(command.shell, &mut cli::command(), PROGRAM, &mut script);
     print(String::from_utf8_lossy(&script).trim_end())
 }
 
-pub(crate) fn man(wish: &Man) -> Result<(), Failure> {
-    if let Some(folder) = &wish.folder {
+pub(crate) fn man(command: &Man) -> Result<(), Failure> {
+    if let Some(folder) = &command.folder {
         let written = clap_mangen::generate_to(cli::command(), folder);
         let cannot = || format!("cannot write the manual pages to {}", folder.display());
         return Ok(written.with_context(cannot)?);

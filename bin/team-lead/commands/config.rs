@@ -1,14 +1,14 @@
-//! `config`: what is set, and where.
+//! `config`: shows the settings and their origins.
 
 use crate::cli::{Args, workspace};
 use crate::failure::{Failure, Kind};
-use crate::out::print;
+use crate::output::print;
 use config::{Config, ConfigError};
 use llm::{Variables, parse_dotenv};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Show what is set for the team, and where each value came from.
+/// Show the settings of the team and their origins.
 #[derive(clap::Args)]
 #[command(
     name = "config",
@@ -17,26 +17,26 @@ Examples:
   team-lead config show
   TEAM_MAX_TOKENS=200000 team-lead config show
 
-Values come from flags, then from variables (TEAM_MODEL, MODEL_ID, TEAM_MAX_TOKENS, TEAM_MAX_COST,
-TEAM_MAX_TURNS, TEAM_MAX_MINUTES), then from team.toml in the workspace, then from
-~/.config/team-lead/config.toml (or below XDG_CONFIG_HOME), then there are defaults. A key that nobody
-knows is an error.
+In order of precedence, values come from flags, from variables (TEAM_MODEL, MODEL_ID, TEAM_MAX_TOKENS, TEAM_MAX_COST,
+TEAM_MAX_TURNS, TEAM_MAX_MINUTES), from team.toml in the workspace, from
+~/.config/team-lead/config.toml (or below XDG_CONFIG_HOME), and from the defaults. An unknown key is
+an error.
 
 With --json: {\"settings\": [{\"key\", \"value\", \"origin\"}]}."
 )]
 pub(crate) struct ConfigVerb {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
-    /// Show every value and its origin.
+enum Action {
+    /// Show every setting and its origin.
     Show,
 }
 
-pub(crate) fn run(args: &Args, wish: &ConfigVerb) -> Result<(), Failure> {
-    let What::Show = wish.what;
+pub(crate) fn run(args: &Args, command: &ConfigVerb) -> Result<(), Failure> {
+    let Action::Show = command.action;
     let shown = load(&workspace(args)?)?.shown();
     if args.json {
         let settings = shown.iter().map(|shown| {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, wish: &ConfigVerb) -> Result<(), Failure> {
         let settings: Vec<Value> = settings.collect();
         return print(&json!({ "settings": settings }).to_string());
     }
-    let width = |get: fn(&config::Shown) -> &str| {
+    let width = |get: fn(&config::ShownSetting) -> &str| {
         let widths = shown.iter().map(|shown| get(shown).chars().count());
         widths.max().unwrap_or(0)
     };
@@ -58,20 +58,20 @@ pub(crate) fn run(args: &Args, wish: &ConfigVerb) -> Result<(), Failure> {
     print(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The configuration of a workspace, with the environment and its `.env`.
+/// Loads the configuration of a workspace, with the environment and the `.env` file.
 pub(crate) fn load(workspace: &Path) -> Result<Config, Failure> {
-    // A variable that is not text is none of those that are looked at.
-    let own = std::env::vars_os()
+    // Variables that are not valid UTF-8 are not used here.
+    let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut variables: Variables = own.collect();
+    let mut variables: Variables = environment.collect();
     if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
         variables.fill(parse_dotenv(&text));
     }
     Ok(config::load(workspace, |name| variables.get(name))?)
 }
 
-/// Makes what is set hold for the team.
-pub(crate) fn settle(team: &teamdir::TeamDir) -> Result<Config, Failure> {
+/// Loads the configuration and applies it to the team.
+pub(crate) fn load_and_apply(team: &teamdir::TeamDir) -> Result<Config, Failure> {
     let config = load(team.workspace())?;
     config::apply(team, &config)?;
     Ok(config)

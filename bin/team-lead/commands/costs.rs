@@ -1,8 +1,8 @@
-//! `costs`: who spent what.
+//! `costs`: spending by member, model or task.
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::out::print;
+use crate::output::print;
 use budget::{By, Line, Sum};
 use serde_json::{Value, json};
 use teamdir::TeamDir;
@@ -15,14 +15,14 @@ Examples:
   team-lead costs --by task
   team-lead costs --by model --json
 
-Prices are those of a built-in table, or those under [prices] in team.toml; a model that is in neither
-shows its tokens, and that its price is unknown. What was booked stays booked when prices change.
+Prices come from [prices] in team.toml, or from a built-in table. For a model that is in neither, the
+tokens are shown and the price is unknown. A change of prices does not affect earlier calls.
 
 With --json: {\"by\", \"costs\": [{\"member\", \"model\" or \"task\", \"calls\", \"tokens\", \"input\",
 \"output\", \"cache_read\", \"cache_write\", \"cost\" or null, \"unpriced_calls\", \"minutes\"}],
 \"total\": the same}.")]
 pub(crate) struct Costs {
-    /// By what to tell it apart.
+    /// How to group the costs.
     #[arg(long, value_enum, default_value_t = Key::Member)]
     by: Key,
 }
@@ -34,16 +34,16 @@ enum Key {
     Task,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Costs) -> Result<(), Failure> {
-    let (by, word) = match wish.by {
+pub(crate) fn run(team: &TeamDir, args: &Args, command: &Costs) -> Result<(), Failure> {
+    let (by, key) = match command.by {
         Key::Member => (By::Member, "member"),
         Key::Model => (By::Model, "model"),
         Key::Task => (By::Task, "task"),
     };
     let costs = budget::costs(&team.budget()?, by);
     if args.json {
-        let lines: Vec<Value> = costs.lines.iter().map(|line| object(word, line)).collect();
-        let object = json!({"by": word, "costs": lines, "total": sum_object(&costs.total)});
+        let lines: Vec<Value> = costs.lines.iter().map(|line| object(key, line)).collect();
+        let object = json!({"by": key, "costs": lines, "total": sum_object(&costs.total)});
         return print(&object.to_string());
     }
     if costs.lines.is_empty() {
@@ -51,7 +51,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Costs) -> Result<(), Failu
         return Ok(());
     }
     let mut rows = vec![[
-        word.to_uppercase(),
+        key.to_uppercase(),
         "CALLS".into(),
         "TOKENS".into(),
         "COST".into(),
@@ -101,14 +101,14 @@ fn table(rows: &[[String; 4]]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn object(word: &str, line: &Line) -> Value {
-    let key = match (word, &line.key) {
+fn object(by: &str, line: &Line) -> Value {
+    let key = match (by, &line.key) {
         ("task", Some(task)) => json!(task.parse::<u64>().ok()),
         (_, key) => json!(key),
     };
     let mut object = sum_object(&line.sum);
     if let Value::Object(fields) = &mut object {
-        fields.insert(word.to_owned(), key);
+        fields.insert(by.to_owned(), key);
     }
     object
 }

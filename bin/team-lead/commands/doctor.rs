@@ -1,20 +1,22 @@
-//! `doctor`: what is wrong with the team, what it means, and the cure.
+//! `doctor`: reports problems of the team, and fixes them.
 
 mod facts;
 
 use crate::cli::{Args, options, start};
 use crate::failure::Failure;
-use crate::out::{plain, print};
-use doctor::{Checked, Cured, Finding, examine, examine_door, mend, open_door};
+use crate::output::{print, sanitize};
+use doctor::{
+    Finding, FixReport, Fixed, examine, examine_unreadable_roster, fix_all, fix_unreadable_roster,
+};
 use facts::Facts;
 use protocol::exit;
 use serde_json::{Value, json};
 use teamdir::{OpenError, TeamDir};
 
-/// How many things can keep us out at once: a folder, and a file in it.
-const DOORS: usize = 2;
+/// The number of permissions that can block access to the roster: a folder, and the file in it.
+const MAX_OBSTACLES: usize = 2;
 
-/// Say what is wrong with the team and how to mend it.
+/// Report problems of the team and how to fix them.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,38 +24,39 @@ Examples:
   team-lead doctor --fix
   team-lead doctor --json | jq -r '.findings[].kind'
 
-Looked for: deaths that nobody has dealt with, tasks and requests that nobody can finish, locks that
-nobody answers for, processes of this team without a member, mail that could not be delivered, torn
-and damaged files, temporary files of killed processes, files of other users, times in the future,
+It finds dead members that no process has reaped, tasks and requests that nobody can finish, locks
+without a known holder, processes of this team without a member, undeliverable mail, torn and damaged
+files, temporary files of killed processes, files of other users, times in the future, exhausted
 inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown.
 
-Without --fix nothing is changed. With it nothing is destroyed: what is in the way is kept in
-.team/trash, in a folder that bears the time. It ends with 0 if nothing is wrong or everything was mended, and
-with 1 if something is left.
+Without --fix nothing is changed. With --fix nothing is destroyed: what has to be moved away is kept in
+.team/trash, in a folder named by the time. The exit code is 0 if there is no problem or all are fixed,
+and 1 if any is left.
 
-With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"curable\"}],
-\"cured\": [the same with \"done\" and \"error\"], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
+With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"fixable\"}],
+\"fixed\": [the same with \"done\" and \"error\"], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
 pub(crate) struct Doctor {
-    /// Mend what can be mended without asking a person.
+    /// Fix what can be fixed without a decision of a person.
     #[arg(long)]
     fix: bool,
 }
 
-/// Looks, and mends if that is asked for. Returns the exit code.
-pub(crate) fn run(args: &Args, wish: &Doctor) -> Result<u8, Failure> {
-    let mut opened = Vec::new();
+/// Returns the exit code.
+pub(crate) fn run(args: &Args, command: &Doctor) -> Result<u8, Failure> {
+    let mut fixed = Vec::new();
     loop {
         match TeamDir::find(&start(args)?, options()?) {
-            Ok(team) => return check(&team, args, wish, opened),
+            Ok(team) => return check(&team, args, command, fixed),
             Err(OpenError::Roster(error)) => {
-                let Some(finding) = examine_door(&error) else {
+                let Some(finding) = examine_unreadable_roster(&error) else {
                     return Err(OpenError::Roster(error).into());
                 };
-                // Once for each lock on the way, of which there are few.
-                let cured = open_door(&finding).filter(|_| wish.fix && opened.len() < DOORS);
-                match cured {
-                    Some(cured) if cured.outcome.is_ok() => opened.push(cured),
-                    Some(_) | None => return closed(args, &finding),
+                // Once for each obstacle.
+                let attempt = fix_unreadable_roster(&finding)
+                    .filter(|_| command.fix && fixed.len() < MAX_OBSTACLES);
+                match attempt {
+                    Some(attempt) if attempt.outcome.is_ok() => fixed.push(attempt),
+                    Some(_) | None => return report_unreadable(args, &finding),
                 }
             }
             Err(error) => return Err(error.into()),
@@ -61,11 +64,11 @@ pub(crate) fn run(args: &Args, wish: &Doctor) -> Result<u8, Failure> {
     }
 }
 
-/// Says why the team cannot be opened.
-fn closed(args: &Args, finding: &Finding) -> Result<u8, Failure> {
+/// Reports why the team cannot be opened.
+fn report_unreadable(args: &Args, finding: &Finding) -> Result<u8, Failure> {
     let left = std::slice::from_ref(finding);
     if args.json {
-        let found = json!({"findings": [finding_as_json(finding)], "cured": []});
+        let found = json!({"findings": [finding_as_json(finding)], "fixed": []});
         print(&found.to_string())?;
     } else {
         print(&lines_of(left).join("\n"))?;
@@ -73,21 +76,26 @@ fn closed(args: &Args, finding: &Finding) -> Result<u8, Failure> {
     Ok(exit::FAILED)
 }
 
-fn check(team: &TeamDir, args: &Args, wish: &Doctor, mut cured: Vec<Cured>) -> Result<u8, Failure> {
-    let checked = match wish.fix {
-        true => mend(team, || Facts::gather(team).surroundings),
-        false => Checked {
-            cured: Vec::new(),
-            left: examine(team, &Facts::gather(team).surroundings),
+fn check(
+    team: &TeamDir,
+    args: &Args,
+    command: &Doctor,
+    mut fixed: Vec<Fixed>,
+) -> Result<u8, Failure> {
+    let report = match command.fix {
+        true => fix_all(team, || Facts::gather(team).environment),
+        false => FixReport {
+            fixed: Vec::new(),
+            left: examine(team, &Facts::gather(team).environment),
         },
     };
     let facts = Facts::gather(team);
-    let left = checked.left;
-    cured.extend(checked.cured);
+    let left = report.left;
+    fixed.extend(report.fixed);
     if args.json {
-        print(&as_json(&facts, &cured, &left).to_string())?;
+        print(&as_json(&facts, &fixed, &left).to_string())?;
     } else {
-        print(&as_text(&facts, &cured, &left))?;
+        print(&as_text(&facts, &fixed, &left))?;
     }
     Ok(match left.is_empty() {
         true => exit::DONE,
@@ -95,41 +103,41 @@ fn check(team: &TeamDir, args: &Args, wish: &Doctor, mut cured: Vec<Cured>) -> R
     })
 }
 
-fn as_json(facts: &Facts, cured: &[Cured], left: &[Finding]) -> Value {
+fn as_json(facts: &Facts, fixed: &[Fixed], left: &[Finding]) -> Value {
     let left: Vec<Value> = left.iter().map(finding_as_json).collect();
-    let cured: Vec<Value> = cured
+    let fixed: Vec<Value> = fixed
         .iter()
-        .map(|cured| {
-            let mut object = finding_as_json(&cured.finding);
-            object["done"] = json!(cured.outcome.as_ref().ok());
-            object["error"] = json!(cured.outcome.as_ref().err());
+        .map(|fixed| {
+            let mut object = finding_as_json(&fixed.finding);
+            object["done"] = json!(fixed.outcome.as_ref().ok());
+            object["error"] = json!(fixed.outcome.as_ref().err());
             object
         })
         .collect();
     let mut object = facts.as_json();
     object["findings"] = Value::Array(left);
-    object["cured"] = Value::Array(cured);
+    object["fixed"] = Value::Array(fixed);
     object
 }
 
 fn finding_as_json(finding: &Finding) -> Value {
     json!({
-        "kind": finding.kind.word(),
+        "kind": finding.kind.name(),
         "about": finding.about,
         "problem": finding.problem,
         "meaning": finding.meaning,
-        "fix": finding.fix,
-        "curable": finding.cure.is_some(),
+        "fix": finding.command,
+        "fixable": finding.fix.is_some(),
     })
 }
 
-fn as_text(facts: &Facts, cured: &[Cured], left: &[Finding]) -> String {
+fn as_text(facts: &Facts, fixed: &[Fixed], left: &[Finding]) -> String {
     let mut lines = facts.as_text();
-    lines.extend(cured.iter().map(|cured| {
-        let problem = plain(&cured.finding.problem);
-        match &cured.outcome {
-            Ok(done) => format!("Repaired: {problem}: {}", plain(done)),
-            Err(error) => format!("Not mended: {problem}: {}", plain(error)),
+    lines.extend(fixed.iter().map(|fixed| {
+        let problem = sanitize(&fixed.finding.problem);
+        match &fixed.outcome {
+            Ok(done) => format!("Fixed: {problem}: {}", sanitize(done)),
+            Err(error) => format!("Not fixed: {problem}: {}", sanitize(error)),
         }
     }));
     lines.extend(lines_of(left));
@@ -138,14 +146,14 @@ fn as_text(facts: &Facts, cured: &[Cured], left: &[Finding]) -> String {
 
 fn lines_of(left: &[Finding]) -> Vec<String> {
     let mut lines = vec![match left.len() {
-        0 => "Nothing is wrong.".to_owned(),
-        1 => "1 thing is wrong:".to_owned(),
-        count => format!("{count} things are wrong:"),
+        0 => "No problems found.".to_owned(),
+        1 => "1 problem:".to_owned(),
+        count => format!("{count} problems:"),
     }];
     for (at, finding) in left.iter().enumerate() {
-        lines.push(format!("{:>3}. {}", at + 1, plain(&finding.problem)));
-        lines.push(format!("     {}", plain(&finding.meaning)));
-        lines.push(format!("     Fix: {}", plain(&finding.fix)));
+        lines.push(format!("{:>3}. {}", at + 1, sanitize(&finding.problem)));
+        lines.push(format!("     {}", sanitize(&finding.meaning)));
+        lines.push(format!("     Fix: {}", sanitize(&finding.command)));
     }
     lines
 }

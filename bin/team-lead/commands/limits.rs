@@ -1,13 +1,13 @@
-//! `limits`: what holds whatever a model asks, and letting stopped members go on.
+//! `limits`: shows the limits of the team, and lifts a stop between two members.
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::out::print;
+use crate::output::print;
 use serde_json::json;
 use team::TellError;
 use teamdir::{TeamDir, now};
 
-/// Show the limits that hold whatever a model asks, or let stopped members go on.
+/// Show the limits of the team, or lift stops between members.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,42 +15,42 @@ Examples:
   team-lead limits reset
 
 Two agents that exchange too many messages within a minute cannot write to each other for a minute;
-the lead is told. `reset` lets them go on at once. Limits are set under [limits] in team.toml, and
-hold from the next spawn, run or up. They are for agents: what a person sends is not held up.
+the lead is notified. `reset` lifts the stop. Limits are set under [limits] in team.toml, and apply
+from the next spawn, run or up. They apply to agents, not to what a person sends.
 
 With --json: {\"members\", \"working\", \"messages_per_minute\", \"message_bytes\", \"inbox_bytes\",
 \"stopped\": [[NAME, NAME]]}.")]
 pub(crate) struct Limits {
     #[command(subcommand)]
-    what: Option<What>,
+    action: Option<Action>,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
-    /// Show the limits, and who is stopped.
+enum Action {
+    /// Show the limits and the current stops.
     Show,
-    /// Let everybody write to everybody again.
+    /// Lift all stops.
     Reset,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Limits) -> Result<(), Failure> {
-    match &wish.what {
-        None | Some(What::Show) => show(team, args),
-        Some(What::Reset) => reset(team, args),
+pub(crate) fn run(team: &TeamDir, args: &Args, command: &Limits) -> Result<(), Failure> {
+    match &command.action {
+        None | Some(Action::Show) => show(team, args),
+        Some(Action::Reset) => reset(team, args),
     }
 }
 
 fn reset(team: &TeamDir, args: &Args) -> Result<(), Failure> {
     let stopped = team::reset_traffic(team)?;
-    let words: Vec<String> = stopped
+    let lines: Vec<String> = stopped
         .iter()
         .map(|(a, b)| format!("{a} and {b} may write to each other again"))
         .collect();
-    let words = match words.is_empty() {
-        true => "Nobody was stopped".to_owned(),
-        false => words.join("\n"),
+    let text = match lines.is_empty() {
+        true => "No members were stopped".to_owned(),
+        false => lines.join("\n"),
     };
-    args.confirm(&json!({ "stopped": stopped }), &words)
+    args.confirm(&json!({ "stopped": stopped }), &text)
 }
 
 fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {

@@ -1,15 +1,15 @@
-//! `logs`: what the processes of members say to people.
+//! `logs`: prints and follows the logs of members.
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::out::{plain, print};
+use crate::output::{print, sanitize};
 use crate::tail::Tail;
 use crate::{interrupt, names};
 use protocol::Recipient;
 use serde_json::json;
 use teamdir::{TeamDir, WatchChoice, Watcher};
 
-/// Show the end of what members wrote to their logs.
+/// Show the end of the logs of members.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,15 +17,15 @@ Examples:
   team-lead logs alice bob -n 100
   team-lead logs lead
 
-Lines of several members begin with the name. With --json: one {\"member\", \"line\"} a line.")]
+With several members, each line begins with the name. With --json: one {\"member\", \"line\"} per line.")]
 pub(crate) struct Logs {
-    /// Whose logs: names of members, or `lead`.
+    /// Names of members, or `lead`.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Go on with what comes, until Ctrl-C.
+    /// Keep printing new lines until Ctrl-C.
     #[arg(short, long)]
     follow: bool,
-    /// How many of the last lines to show.
+    /// Number of lines to show.
     #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
     lines: usize,
 }
@@ -35,7 +35,7 @@ struct Source {
     tail: Tail,
 }
 
-/// How a line is shown.
+/// The format of a line.
 #[derive(Clone, Copy)]
 enum Form {
     Json,
@@ -47,13 +47,13 @@ pub(crate) fn show(team: &TeamDir, args: &Args, logs: &Logs) -> Result<(), Failu
     let mut sources = sources(team, logs)?;
     let form = form(args, &sources);
     if logs.follow {
-        interrupt::at_once()?;
+        interrupt::exit_on_ctrl_c()?;
         return follow(team, &mut sources, form);
     }
     for source in &mut sources {
         source.show(form)?;
-        if let Some(rest) = source.tail.take_rest() {
-            print_line(&source.owner, &rest, form)?;
+        if let Some(partial) = source.tail.take_partial() {
+            print_line(&source.owner, &partial, form)?;
         }
         if !source.tail.is_open() {
             args.note(&format!("{} has no log yet", source.owner));
@@ -62,7 +62,7 @@ pub(crate) fn show(team: &TeamDir, args: &Args, logs: &Logs) -> Result<(), Failu
     Ok(())
 }
 
-/// The logs that are asked for, each once.
+/// The selected logs, each once.
 fn sources(team: &TeamDir, logs: &Logs) -> Result<Vec<Source>, Failure> {
     let roster = team.roster()?;
     let mut sources: Vec<Source> = Vec::new();
@@ -92,8 +92,8 @@ fn follow(team: &TeamDir, sources: &mut [Source], form: Form) -> Result<(), Fail
     let members = team.layout().members_dir();
     let mut watcher = Watcher::new(&members, WatchChoice::Auto);
     loop {
-        // Asking comes before looking, so that nothing falls between. The folders tell of a log
-        // that comes or is replaced, and of a member's folder that comes.
+        // Watch before reading, so that no line is missed. The watches of the folders report logs
+        // and member folders that are created or replaced.
         watcher.watch_folder(&members);
         for source in sources.iter_mut() {
             watcher.watch_folder(&team.layout().member_dir(&source.owner));
@@ -115,7 +115,7 @@ fn print_line(owner: &Recipient, line: &[u8], form: Form) -> Result<(), Failure>
     let line = String::from_utf8_lossy(line);
     match form {
         Form::Json => print(&json!({"member": owner, "line": line}).to_string()),
-        Form::Named { width } => print(&format!("{owner:width$} | {}", plain(&line))),
-        Form::Bare => print(&plain(&line)),
+        Form::Named { width } => print(&format!("{owner:width$} | {}", sanitize(&line))),
+        Form::Bare => print(&sanitize(&line)),
     }
 }

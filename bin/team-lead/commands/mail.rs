@@ -5,7 +5,7 @@ mod drain;
 use crate::cli::Args;
 use crate::failure::Failure;
 use crate::names;
-use crate::out::{plain, print};
+use crate::output::{print, sanitize};
 use anyhow::Context;
 use protocol::{Line, Recipient, Sender};
 use serde_json::{Value, json};
@@ -20,8 +20,8 @@ Examples:
   team-lead send alice 'Please review the parser.'
   git diff | team-lead send alice -
 
-A member that works sees it in its next request to its model; an idle one wakes up. A name that
-nobody bears is an error, and creates nothing. With --json: {\"id\", \"to\"}.")]
+A working member sees it in its next request to its model; an idle one wakes up. An unknown name is
+an error, and nothing is written. With --json: {\"id\", \"to\"}.")]
 pub(crate) struct Send {
     /// The member's name, or `lead`.
     to: String,
@@ -43,43 +43,45 @@ pub(crate) struct Broadcast {
     text: String,
 }
 
-/// Show unread mail as it is, without taking it.
+/// Show unread mail without marking it as read.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   team-lead inbox               the lead's
   team-lead inbox alice
-  team-lead inbox bob --drain   take it, if no process is bob
+  team-lead inbox bob --drain   print and remove it, if bob is not running
 
-What was drained is not shown to the member when it comes back. If draining is killed half way, the
-letters that were not printed wait for the member.
+Drained mail is not shown to the member when it is restarted. If draining is killed, the messages that
+were not printed remain for the member.
 
 With --json: {\"messages\": [...]}, each as its sender wrote it.")]
 pub(crate) struct Inbox {
     /// Whose mail: a member's name, or `lead`.
     #[arg(default_value = "lead")]
     name: String,
-    /// Take the mail, so that nobody sees it again. Refused while its owner lives.
+    /// Print the mail and mark it as read. Refused while its owner is running.
     #[arg(long)]
     drain: bool,
 }
 
-/// An unread line: as an object for programs, and in words for people.
+/// An unread line, as an object for programs and as text for people.
 struct MailItem {
     object: Value,
-    words: String,
+    text: String,
 }
 
 pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failure> {
-    // The name first: a typo should not wait for the end of standard input.
+    // The name is resolved first: a typo should not wait for the end of standard input.
     let to = names::recipient(&*team.roster()?, &send.to)?;
     let content = content(&send.text)?;
     let sent = team::tell(team, &Actor::user(), to, &content)?;
     if let Ok(Liveness::Gone(_)) = team.liveness(&sent.to) {
         args.note(&match &sent.to {
-            Recipient::Lead => "no lead runs; it is read by the next: team-lead run".to_owned(),
+            Recipient::Lead => {
+                "no lead is running; the next one reads it: team-lead run".to_owned()
+            }
             Recipient::Member(name) => {
-                format!("{name} does not run; to bring it back: team-lead restart {name}")
+                format!("{name} is not running; to start it again: team-lead restart {name}")
             }
         });
     }
@@ -89,12 +91,12 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
     )
 }
 
-pub(crate) fn broadcast(team: &TeamDir, args: &Args, wish: &Broadcast) -> Result<(), Failure> {
-    let content = content(&wish.text)?;
+pub(crate) fn broadcast(team: &TeamDir, args: &Args, command: &Broadcast) -> Result<(), Failure> {
+    let content = content(&command.text)?;
     let reached = team::broadcast(team, &Actor::user(), &content)?;
     let count = reached.len();
     if count == 0 {
-        args.note("nobody is there to read it; see: team-lead status");
+        args.note("no teammate is there to read it; see: team-lead status");
     }
     let plural = if count == 1 { "" } else { "s" };
     args.confirm(
@@ -103,7 +105,7 @@ pub(crate) fn broadcast(team: &TeamDir, args: &Args, wish: &Broadcast) -> Result
     )
 }
 
-/// The text of a message. One without words is a mistake: nobody could act on it.
+/// The text of a message. An empty text is an error.
 fn content(text: &str) -> Result<String, Failure> {
     let mut content = text.to_owned();
     if text == "-" {
@@ -123,39 +125,42 @@ pub(crate) fn inbox(team: &TeamDir, args: &Args, inbox: &Inbox) -> Result<(), Fa
     if inbox.drain {
         return drain::drain(team, args, &owner);
     }
-    let mut letters = Vec::new();
+    let mut items = Vec::new();
     team.unread_mail(&owner, |bytes, line| {
-        letters.push(MailItem::new(bytes, &line))
+        items.push(MailItem::new(bytes, &line))
     })?;
-    show(args, &owner, &letters)
+    show(args, &owner, &items)
 }
 
-fn show(args: &Args, owner: &Recipient, letters: &[MailItem]) -> Result<(), Failure> {
+fn show(args: &Args, owner: &Recipient, items: &[MailItem]) -> Result<(), Failure> {
     if args.json {
-        let messages: Vec<&Value> = letters.iter().map(|letter| &letter.object).collect();
+        let messages: Vec<&Value> = items.iter().map(|item| &item.object).collect();
         return print(&json!({"messages": messages}).to_string());
     }
-    if letters.is_empty() {
+    if items.is_empty() {
         return print(&format!("No unread mail for {owner}."));
     }
-    letters.iter().try_for_each(|letter| print(&letter.words))
+    items.iter().try_for_each(|item| print(&item.text))
 }
 
 impl MailItem {
     /// A line of an inbox or of a journal.
     fn new(bytes: &[u8], line: &Line) -> Self {
         let raw = String::from_utf8_lossy(bytes).into_owned();
-        let words = plain(&words(line, &raw));
+        let text = sanitize(&describe(line, &raw));
         let object = serde_json::from_slice(bytes).unwrap_or(Value::String(raw));
-        Self { object, words }
+        Self { object, text }
     }
 }
 
-/// An unread line for a person.
-fn words(line: &Line, raw: &str) -> String {
+/// The text of an unread line.
+fn describe(line: &Line, raw: &str) -> String {
     match line {
         Line::Message(message) => {
-            let from = message.from.as_ref().map_or("somebody", Sender::as_str);
+            let from = message
+                .from
+                .as_ref()
+                .map_or("an unknown sender", Sender::as_str);
             let kind = message.body.kind();
             let text = message.body.text();
             match message.body.request_id() {
@@ -165,7 +170,7 @@ fn words(line: &Line, raw: &str) -> String {
         }
         Line::Text(text) => format!("unsigned: {text}"),
         Line::Unknown(unknown) => format!("unknown ({}): {raw}", unknown.reason),
-        Line::Corrupt { reason } => format!("broken ({reason}): {raw}"),
+        Line::Corrupt { reason } => format!("damaged ({reason}): {raw}"),
         Line::Blank => raw.to_owned(),
     }
 }

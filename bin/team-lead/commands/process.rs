@@ -1,4 +1,4 @@
-//! `kill` and `restart`: the process itself.
+//! `kill` and `restart`: commands for the process of a member.
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
@@ -7,40 +7,40 @@ use processes::{Cause, KillError, Programs, RestartError, Spawned};
 use serde_json::json;
 use teamdir::TeamDir;
 
-/// Kill a member's process with SIGKILL. `shutdown` is the kind way.
+/// Kill the process of a member with SIGKILL. To end it gracefully, use `shutdown`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   team-lead kill alice
 
-The member is dead then, the lead is told, and its task goes back to the board. What it has in its
-conversation and its inbox stays: bring it back with `team-lead restart alice`. A lead brings back
-by itself whom it was told to (spawn --restart on-failure).
+The member is then dead, the lead is notified, and its task returns to the board. Its conversation and
+its inbox stay: `team-lead restart alice` continues with them. A running lead restarts members that
+were started with --restart on-failure.
 
-With --json: {\"name\", \"pid\", \"incarnation\", \"swept\"}; `swept` counts the processes of its
-commands that were left and were killed too.")]
+With --json: {\"name\", \"pid\", \"incarnation\", \"swept\"}; `swept` counts the remaining processes of
+its shell commands, which are killed too.")]
 pub(crate) struct Kill {
-    /// Whose process.
+    /// The member to kill.
     name: String,
 }
 
-/// Bring a member back in a new process; a living one is ended first.
+/// Start a member again in a new process; a running one is ended first.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   team-lead restart alice
 
-The living process gets SIGTERM, and SIGKILL after 5 s. The new one goes on where the old one
-stopped: same conversation, unread mail and task. What the restart policy counted is forgotten.
+The running process gets SIGTERM, and SIGKILL after 5 s. The new one continues where the old one
+stopped: same conversation, unread mail and task. The count of the restart policy is reset.
 
 With --json: {\"name\", \"pid\", \"incarnation\"}.")]
 pub(crate) struct Restart {
-    /// Whom.
+    /// The member to restart.
     name: String,
 }
 
-pub(crate) fn kill(team: &TeamDir, args: &Args, wish: &Kill) -> Result<(), Failure> {
-    let name = names::member(&*team.roster()?, &wish.name)?;
+pub(crate) fn kill(team: &TeamDir, args: &Args, command: &Kill) -> Result<(), Failure> {
+    let name = names::member(&*team.roster()?, &command.name)?;
     let killed = processes::kill(team, &name)?;
     let (name, pid) = (&killed.name, killed.pid);
     args.confirm(
@@ -51,8 +51,8 @@ pub(crate) fn kill(team: &TeamDir, args: &Args, wish: &Kill) -> Result<(), Failu
     )
 }
 
-pub(crate) fn restart(team: &TeamDir, args: &Args, wish: &Restart) -> Result<(), Failure> {
-    let name = names::member(&*team.roster()?, &wish.name)?;
+pub(crate) fn restart(team: &TeamDir, args: &Args, command: &Restart) -> Result<(), Failure> {
+    let name = names::member(&*team.roster()?, &command.name)?;
     let programs = Programs::find()?;
     let (pid, incarnation) = match processes::restart(team, &name, &programs, Cause::Person)? {
         Spawned::Started {
@@ -60,10 +60,12 @@ pub(crate) fn restart(team: &TeamDir, args: &Args, wish: &Restart) -> Result<(),
         } => (Some(pid), Some(incarnation)),
         Spawned::Woken { .. } => (None, None),
     };
-    let incarnation = incarnation.map(|incarnation| format!(" (life {incarnation})"));
     args.confirm(
         &json!({"name": name, "pid": pid, "incarnation": incarnation}),
-        &format!("Restarted '{name}'{}", incarnation.unwrap_or_default()),
+        &match pid {
+            Some(pid) => format!("Restarted '{name}' (process {pid})"),
+            None => format!("Restarted '{name}'"),
+        },
     )
 }
 
@@ -73,7 +75,7 @@ impl From<KillError> for Failure {
         match error {
             KillError::View(error) => error.into(),
             KillError::NotRunning { name } => {
-                Self::new(Kind::Refused, format!("'{name}' does not run"))
+                Self::new(Kind::Refused, format!("'{name}' is not running"))
                     .hint(format!("team-lead restart {name}"))
             }
             KillError::Unkillable { .. } => Self::new(Kind::StillRunning, message),

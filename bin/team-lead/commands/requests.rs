@@ -1,17 +1,17 @@
 //! `requests`, `approve` and `reject`.
 
-mod words;
+mod describe;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::out::print;
+use crate::output::print;
 use protocol::{Party, Request, RequestFile, RequestId, RequestKind, RequestStatus};
 use serde_json::json;
 use team::Actor;
 use teamdir::{RequestError, TeamDir};
 
-/// List the requests, those that wait for an answer first, or show one.
+/// List the requests, pending ones first, or show one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,11 +20,11 @@ Examples:
 
 With --json: {\"requests\": [...]}, each as in its file.")]
 pub(crate) struct Requests {
-    /// Show this one with everything that is known about it.
+    /// Show all details of this request.
     id: Option<RequestId>,
 }
 
-/// Approve a plan: its author may go ahead.
+/// Approve a plan: its author may carry it out.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,10 +33,10 @@ Examples:
 
 With --json: {\"request_id\", \"to\", \"status\"}.")]
 pub(crate) struct Approve {
-    /// The request, or the member whose plan waits.
+    /// The request, or the member whose plan is pending.
     #[arg(value_name = "ID|NAME")]
     which: String,
-    /// Words for its author.
+    /// A comment for the author.
     #[arg(long, default_value = "", hide_default_value = true)]
     feedback: String,
 }
@@ -49,7 +49,7 @@ Example:
 
 With --json: {\"request_id\", \"to\", \"status\"}.")]
 pub(crate) struct Reject {
-    /// The request, or the member whose plan waits.
+    /// The request, or the member whose plan is pending.
     #[arg(value_name = "ID|NAME")]
     which: String,
     /// What is wrong with the plan.
@@ -57,9 +57,9 @@ pub(crate) struct Reject {
     feedback: String,
 }
 
-pub(crate) fn show(team: &TeamDir, args: &Args, wish: &Requests) -> Result<(), Failure> {
+pub(crate) fn show(team: &TeamDir, args: &Args, command: &Requests) -> Result<(), Failure> {
     processes::repair(team);
-    let found = match &wish.id {
+    let found = match &command.id {
         Some(id) => vec![team.request(id)?],
         None => all(team, args)?,
     };
@@ -70,38 +70,38 @@ pub(crate) fn show(team: &TeamDir, args: &Args, wish: &Requests) -> Result<(), F
     if found.is_empty() {
         return print("No requests.");
     }
-    let whole = wish.id.is_some();
+    let full = command.id.is_some();
     let now = teamdir::now();
     found
         .iter()
-        .try_for_each(|request| print(&words::describe(request, now, whole)))
+        .try_for_each(|request| print(&describe::describe(request, now, full)))
 }
 
-/// All requests: the pending ones first, both parts from the oldest to the newest.
+/// All requests, pending ones first, each group from oldest to newest.
 fn all(team: &TeamDir, args: &Args) -> Result<Vec<Request>, Failure> {
     let mut found = Vec::new();
     for request in team.requests()? {
         match request {
             Ok(request) => found.push(request),
-            // A broken file is worth a word and must not hide the others.
-            Err(error) => args.note(&format!("passed over: {error}")),
+            // An unreadable file must not hide the other requests.
+            Err(error) => args.note(&format!("skipped: {error}")),
         }
     }
     found.sort_by_key(|request| request.status() != RequestStatus::Pending);
     Ok(found)
 }
 
-pub(crate) fn approve(team: &TeamDir, args: &Args, wish: &Approve) -> Result<(), Failure> {
-    decide(team, args, &wish.which, true, &wish.feedback)
+pub(crate) fn approve(team: &TeamDir, args: &Args, command: &Approve) -> Result<(), Failure> {
+    decide(team, args, &command.which, true, &command.feedback)
 }
 
-pub(crate) fn reject(team: &TeamDir, args: &Args, wish: &Reject) -> Result<(), Failure> {
-    if wish.feedback.trim().is_empty() {
+pub(crate) fn reject(team: &TeamDir, args: &Args, command: &Reject) -> Result<(), Failure> {
+    if command.feedback.trim().is_empty() {
         return Err(Failure::usage(
             "say in --feedback what is wrong with the plan",
         ));
     }
-    decide(team, args, &wish.which, false, &wish.feedback)
+    decide(team, args, &command.which, false, &command.feedback)
 }
 
 fn decide(
@@ -120,7 +120,7 @@ fn decide(
     )
 }
 
-/// The request that is meant: by its id, or by the member whose plan waits.
+/// Finds the request by its id, or by the member whose plan is pending.
 fn find(team: &TeamDir, which: &str) -> Result<RequestId, Failure> {
     if let Ok(id) = RequestId::new(which) {
         match team.request(&id) {
@@ -138,13 +138,10 @@ fn find(team: &TeamDir, which: &str) -> Result<RequestId, Failure> {
     let name = names::member(&*team.roster()?, which).map_err(|_| unknown())?;
     let author = Party::Member(name.clone());
     let plans = team::pending(team)?.into_iter();
-    // The latest one counts, should a member have several.
+    // If a member has several pending plans, the latest one is meant.
     let mut plans = plans.filter(|r| r.kind() == RequestKind::Plan && r.from == author);
     plans.next_back().map(|request| request.id).ok_or_else(|| {
-        Failure::new(
-            Kind::UnknownRequest,
-            format!("no plan of {name} waits for an answer"),
-        )
-        .hint("team-lead requests")
+        Failure::new(Kind::UnknownRequest, format!("{name} has no pending plan"))
+            .hint("team-lead requests")
     })
 }

@@ -1,58 +1,58 @@
-//! `run`: the lead agent.
+//! `run`: runs the lead agent.
 
-use crate::caps::CapArgs;
+use crate::budget_args::BudgetArgs;
 use crate::cli::{Args, open_or_create, workspace};
-use crate::commands::config::{load, settle};
+use crate::commands::config::{load, load_and_apply};
+use crate::duration;
 use crate::failure::{Failure, Kind};
-use crate::out::print;
-use crate::span;
+use crate::output::print;
 use anyhow::Context;
-use lead::{Ended, RunError, RunOptions, Surroundings, Talk};
+use lead::{ConsoleOptions, Ended, RunError, RunOptions, Verbosity};
 use serde_json::json;
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Work as the lead: with a prompt until it is done, else with what is typed.
+/// Run the lead: with a prompt until it is done, otherwise interactively.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   team-lead run
   team-lead run 'Spawn alice (coder) and bob (tester). Have alice send bob a message.'
-  team-lead run --model anthropic:NAME --timeout 30m 'Mend the failing tests.'
+  team-lead run --model anthropic:NAME --timeout 30m 'Fix the failing tests.'
   printf 'Spawn alice as a coder.\\nShut alice down\\n' | team-lead run
 
 With a prompt the lead works until it and its teammates are done, prints its final answer and ends.
-On a terminal it has a prompt of its own: what is typed while it works waits for its turn, /help
-shows the commands, and q, exit or Ctrl-D leave. From a pipe each line is a query, and it ends when
-the last is done and the team is at rest.
+On a terminal it reads queries: those typed while it works are queued, /help shows the commands, and
+q, exit or Ctrl-D end it. From a pipe each line is a query, and it ends when the last one is done and
+the team is quiet.
 
-Leaving shuts the team down: each teammate is asked, and ended if it has not left in time. Ctrl-C
-leaves at once; a second one ends everything with signals. With --keep the teammates go on, and the
-next lead finds them. Where there is no team folder one is created here.
+At its end the lead shuts the team down: each teammate is asked, and ended if it has not exited in
+time. Ctrl-C ends at once; a second one ends all processes with signals. With --keep the teammates
+continue, and the next lead takes them over. If there is no team folder, it is created here.
 
-It ends with 0 when all is done, 1 if the lead's model failed, 4 if the time was up, 5 if a teammate
-failed or died for good, 6 if the budget is reached, 7 if another lead works here, 130 after Ctrl-C.
+Exit codes: 0 all is done; 1 the lead's model failed; 4 the time was up; 5 a teammate failed or died
+and is not restarted; 6 the budget is spent; 7 another lead is running here; 130 after Ctrl-C.
 
 With --json and a prompt: {\"answer\", \"exit_code\"}.")]
 pub(crate) struct Run {
     /// What to do; `-` reads it from standard input.
     #[arg(value_name = "PROMPT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// Go on with the conversation of the lead before.
+    /// Continue the conversation of the previous lead.
     #[arg(long)]
     resume: bool,
-    /// Leave the teammates running.
+    /// Keep the teammates running at the end.
     #[arg(long)]
     keep: bool,
     /// The model of the lead and of the teammates it starts, as in anthropic:NAME, openai:NAME,
     /// offline or script:FILE.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Leave after this long, in seconds or as in 10m.
-    #[arg(long, value_name = "S", value_parser = span::span)]
+    /// End after this long, in seconds or as in 10m.
+    #[arg(long, value_name = "S", value_parser = duration::parse)]
     timeout: Option<Duration>,
-    /// How often the model is asked in one turn at most; 0 is without limit.
+    /// Maximum number of model calls in one turn; 0 is without limit.
     #[arg(
         long,
         value_name = "N",
@@ -61,7 +61,7 @@ pub(crate) struct Run {
         default_value_t = 50
     )]
     max_rounds: u32,
-    /// The size of the model's window in tokens.
+    /// The size of the model's context window in tokens.
     #[arg(
         long,
         value_name = "N",
@@ -70,37 +70,37 @@ pub(crate) struct Run {
         default_value_t = 200_000
     )]
     window: u64,
-    /// How long teammates have to leave by themselves when the lead leaves.
-    #[arg(long, value_name = "S", value_parser = span::span, default_value = "10")]
+    /// How long teammates have to exit when the lead ends.
+    #[arg(long, value_name = "S", value_parser = duration::parse, default_value = "10")]
     leave_timeout: Duration,
     #[command(flatten)]
-    caps: CapArgs,
+    budget: BudgetArgs,
 }
 
 /// Runs the lead. Returns its exit code.
-pub(crate) fn run(args: &Args, wish: &Run) -> Result<u8, Failure> {
-    let prompt = wish.prompt()?;
+pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
+    let prompt = command.prompt()?;
     if args.json && prompt.is_none() {
         let message = "run with --json needs a prompt: it prints one object at its end";
         return Err(Failure::usage(message));
     }
     let options = RunOptions {
         return_answer: args.json,
-        resume: wish.resume,
-        keep: wish.keep,
-        model: wish.model.clone(),
-        timeout: wish.timeout,
-        max_rounds: wish.max_rounds,
-        window: wish.window,
-        leave_timeout: wish.leave_timeout,
-        surroundings: surroundings(args),
+        resume: command.resume,
+        keep: command.keep,
+        model: command.model.clone(),
+        timeout: command.timeout,
+        max_rounds: command.max_rounds,
+        window: command.window,
+        leave_timeout: command.leave_timeout,
+        console_options: console_options(args),
         prompt,
     };
-    // Before the folder: a mistake in a file creates nothing.
+    // Checked before the team folder is created: an error here must create nothing.
     load(&workspace(args)?)?;
     let team = open_or_create(args)?;
-    settle(&team)?;
-    budget::change(&team, None, &wish.caps.caps())?;
+    load_and_apply(&team)?;
+    budget::change(&team, None, &command.budget.limits())?;
     let ended = lead::run(&team, &options).map_err(failure)?;
     if args.json {
         let Ended { code, answer } = &ended;
@@ -122,23 +122,27 @@ impl Run {
                 .context("cannot read the prompt from standard input")?;
         }
         if text.trim().is_empty() {
-            let message = "the prompt is empty; leave it out to type at a prompt";
+            let message = "the prompt is empty; leave it out for an interactive session";
             return Err(Failure::usage(message));
         }
         Ok(Some(text))
     }
 }
 
-fn surroundings(args: &Args) -> Surroundings {
-    Surroundings {
+fn console_options(args: &Args) -> ConsoleOptions {
+    ConsoleOptions {
         no_color: std::env::var("NO_COLOR").ok(),
         term: std::env::var("TERM").ok(),
         history: history(),
-        talk: if args.quiet { Talk::Quiet } else { Talk::Usual },
+        verbosity: if args.quiet {
+            Verbosity::Quiet
+        } else {
+            Verbosity::Normal
+        },
     }
 }
 
-/// Where the lines typed before are kept: in the user's folder for such things.
+/// The history file of typed lines, in the user's state folder.
 fn history() -> Option<PathBuf> {
     let folder = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);

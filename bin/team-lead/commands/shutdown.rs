@@ -1,12 +1,12 @@
-//! `shutdown`: asking members to end, and seeing them end.
+//! `shutdown`: asks members to end, and optionally waits until they have.
 
 mod outcome;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use crate::out::plain;
-use crate::{interrupt, names, span};
-use outcome::{Course, Ending, verdict};
+use crate::output::sanitize;
+use crate::{duration, interrupt, names};
+use outcome::{End, Ending, verdict};
 use processes::{FollowError, MemberView};
 use protocol::{AgentName, Request};
 use rules::ShutdownLimits;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use team::{Actor, ShutdownWish};
 use teamdir::TeamDir;
 
-/// Ask members to end: they finish what is in hand, save, and exit, or say why not.
+/// Ask members to end: each finishes its work, saves and exits, or refuses with a reason.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,30 +24,30 @@ Examples:
   team-lead shutdown alice bob --wait
   team-lead shutdown --all --force --timeout 20
 
-Without --wait this returns when the members are asked; see what came of it with
-`team-lead requests`. With --wait: exit code 0 when all are gone, 1 when one refused or still
-runs, 4 when one gave no answer in time. Ctrl-C ends the waiting; the requests stay.
+Without --wait this returns once the requests are sent; `team-lead requests` shows the answers.
+With --wait: exit code 0 when all have ended, 1 when one refused or still runs, 4 when one did not
+answer in time. Ctrl-C stops waiting; the requests remain.
 
-With --json: one {\"request_id\", \"to\", \"status\"} a line for each member; with --wait it comes
-when the member's shutdown is over and has \"outcome\" and \"gone\" too. A member that does not run
+With --json: one {\"request_id\", \"to\", \"status\"} per line for each member; with --wait it is
+printed when the member's shutdown is over, with \"outcome\" and \"gone\". A member that is not running
 has the \"request_id\" null and the \"status\" not_running.")]
 pub(crate) struct Shutdown {
-    /// Whom to ask.
+    /// The members to ask.
     #[arg(value_name = "NAME", required_unless_present = "all")]
     names: Vec<String>,
-    /// Ask everybody.
+    /// Ask all members.
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Wait until each is gone, has refused, or has let its time pass.
+    /// Wait until each member has ended, has refused, or has let its time pass.
     #[arg(long)]
     wait: bool,
-    /// How long each has to answer, in seconds or as in 5m.
-    #[arg(long, value_name = "S", default_value = "60", value_parser = span::span)]
+    /// How long each member has to answer, in seconds or as in 5m.
+    #[arg(long, value_name = "S", default_value = "60", value_parser = duration::parse)]
     timeout: Duration,
-    /// End those that are not gone by then: SIGTERM, and 5 s later SIGKILL. Waits.
+    /// End members that still run then: SIGTERM, and 5 s later SIGKILL. Implies --wait.
     #[arg(long)]
     force: bool,
-    /// Why, in words that the members see.
+    /// The reason, which the members see.
     #[arg(
         long,
         value_name = "TEXT",
@@ -57,26 +57,26 @@ pub(crate) struct Shutdown {
     reason: String,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Shutdown) -> Result<(), Failure> {
-    // Every name is looked up before anybody is asked: a typo in the last asks nobody.
-    let names = whom(team, wish)?;
+pub(crate) fn run(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<(), Failure> {
+    // All names are resolved first, so that a typo in the last one sends no request.
+    let names = selected(team, command)?;
     processes::repair(team);
-    let waits = wish.wait || wish.force;
+    let waits = command.wait || command.force;
     let pressed = if waits {
-        Some(interrupt::once_gracefully()?)
+        Some(interrupt::flag_on_ctrl_c()?)
     } else {
         None
     };
     let mut requests = Vec::new();
     let mut failed = None;
     for name in names {
-        match ask(team, wish, &name) {
+        match ask(team, command, &name) {
             Ok(Asked::Sent(request)) => {
-                tell_sent(args, &name, &request, waits)?;
+                report_sent(args, &name, &request, waits)?;
                 requests.push((name, request));
             }
-            Ok(Asked::NotRunning(view)) => tell_absent(args, &view)?,
-            // The others are asked all the same: half a shutdown is not what anybody wants.
+            Ok(Asked::NotRunning(view)) => report_not_running(args, &view)?,
+            // The other members are asked nevertheless.
             Err(error) => failed = failed.or(Some(error)),
         }
     }
@@ -90,14 +90,14 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Shutdown) -> Result<(), Fa
     }
 }
 
-/// The members that are meant, each once.
-fn whom(team: &TeamDir, wish: &Shutdown) -> Result<Vec<AgentName>, Failure> {
+/// The selected members, each once.
+fn selected(team: &TeamDir, command: &Shutdown) -> Result<Vec<AgentName>, Failure> {
     let roster = team.roster()?;
-    if wish.all {
+    if command.all {
         return Ok(roster.members.iter().map(|m| m.name.clone()).collect());
     }
     let mut names = Vec::new();
-    for typed in &wish.names {
+    for typed in &command.names {
         let name = names::member(&roster, typed)?;
         if !names.contains(&name) {
             names.push(name);
@@ -111,8 +111,8 @@ enum Asked {
     NotRunning(Box<MemberView>),
 }
 
-/// Asks the life of a member that runs now, and no other.
-fn ask(team: &TeamDir, wish: &Shutdown, name: &AgentName) -> Result<Asked, Failure> {
+/// Asks the incarnation of a member that runs now.
+fn ask(team: &TeamDir, command: &Shutdown, name: &AgentName) -> Result<Asked, Failure> {
     let view = processes::view(team, name)?;
     if !view.state.is_alive() {
         return Ok(Asked::NotRunning(Box::new(view)));
@@ -120,17 +120,22 @@ fn ask(team: &TeamDir, wish: &Shutdown, name: &AgentName) -> Result<Asked, Failu
     let incarnation = view.holder.as_ref().map(|holder| holder.incarnation);
     let wish = ShutdownWish {
         to: name.clone(),
-        reason: wish.reason.clone(),
-        timeout: wish.timeout,
-        force: wish.force,
+        reason: command.reason.clone(),
+        timeout: command.timeout,
+        force: command.force,
     };
     let incarnation = incarnation.unwrap_or(view.member.incarnation);
     let request = team::ask_shutdown(team, &Actor::user(), &wish, incarnation)?;
     Ok(Asked::Sent(Box::new(request)))
 }
 
-fn tell_sent(args: &Args, name: &AgentName, request: &Request, waits: bool) -> Result<(), Failure> {
-    // Programs that wait get one object, at the end.
+fn report_sent(
+    args: &Args,
+    name: &AgentName,
+    request: &Request,
+    waits: bool,
+) -> Result<(), Failure> {
+    // With --wait and --json one object is printed, at the end.
     if waits && args.json {
         return Ok(());
     }
@@ -142,14 +147,14 @@ fn tell_sent(args: &Args, name: &AgentName, request: &Request, waits: bool) -> R
             status.as_str()
         ),
     );
-    unless_reader_is_gone(sent)
+    ignore_closed_output(sent)
 }
 
-fn tell_absent(args: &Args, view: &MemberView) -> Result<(), Failure> {
+fn report_not_running(args: &Args, view: &MemberView) -> Result<(), Failure> {
     let name = &view.member.name;
-    let words = match view.state {
+    let text = match view.state {
         rules::MemberState::Shutdown => format!("'{name}' is already shut down"),
-        _ => format!("'{name}' does not run: it is {}", view.state),
+        _ => format!("'{name}' is not running: it is {}", view.state),
     };
     let object = json!({
         "request_id": null,
@@ -157,18 +162,18 @@ fn tell_absent(args: &Args, view: &MemberView) -> Result<(), Failure> {
         "status": "not_running",
         "state": view.state.word(),
     });
-    unless_reader_is_gone(args.confirm(&object, &words))
+    ignore_closed_output(args.confirm(&object, &text))
 }
 
-/// Nobody reads along any more, and the members are to be ended all the same.
-fn unless_reader_is_gone(printed: Result<(), Failure>) -> Result<(), Failure> {
+/// Ignores a closed output: the members are shut down nevertheless.
+fn ignore_closed_output(printed: Result<(), Failure>) -> Result<(), Failure> {
     match printed {
-        Err(failure) if failure.kind() == Kind::ReaderGone => Ok(()),
+        Err(failure) if failure.kind() == Kind::OutputClosed => Ok(()),
         result => result,
     }
 }
 
-/// Follows all shutdowns at the same time, and tells how each ended when it does.
+/// Follows all shutdowns concurrently, and reports each one when it is over.
 fn follow_all(
     team: &TeamDir,
     args: &Args,
@@ -190,7 +195,7 @@ fn follow_all(
         endings.collect::<Result<Vec<Ending>, Failure>>()
     })?;
     if stop() {
-        let message = "interrupted while waiting; the requests stay";
+        let message = "interrupted while waiting; the requests remain";
         return Err(Failure::new(Kind::Interrupted, message).hint("team-lead requests"));
     }
     Ok(endings)
@@ -204,26 +209,26 @@ fn follow(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Ending, Failure> {
     let limits = ShutdownLimits::default();
-    let course = match processes::follow_shutdown(team, request.clone(), limits, &stop) {
-        Ok(outcome) => Course::Over(outcome),
-        Err(FollowError::Stopped) => Course::Interrupted,
+    let end = match processes::follow_shutdown(team, request.clone(), limits, &stop) {
+        Ok(outcome) => End::Over(outcome),
+        Err(FollowError::Stopped) => End::Interrupted,
         Err(error) => return Err(error.into()),
     };
     let ending = Ending {
         name: name.clone(),
-        course,
+        end,
     };
-    tell_ending(team, args, request, &ending)?;
+    report_ending(team, args, request, &ending)?;
     Ok(ending)
 }
 
-fn tell_ending(
+fn report_ending(
     team: &TeamDir,
     args: &Args,
     request: &Request,
     ending: &Ending,
 ) -> Result<(), Failure> {
-    let Course::Over(outcome) = &ending.course else {
+    let End::Over(outcome) = &ending.end else {
         return Ok(());
     };
     let name = &ending.name;
@@ -233,9 +238,9 @@ fn tell_ending(
         "request_id": request.id,
         "to": name,
         "status": status,
-        "outcome": outcome::word(outcome),
+        "outcome": outcome::name(outcome),
         "gone": outcome.is_gone(),
     });
-    let words = plain(&format!("'{name}' {outcome}"));
-    unless_reader_is_gone(args.confirm(&object, &words))
+    let text = sanitize(&format!("'{name}' {outcome}"));
+    ignore_closed_output(args.confirm(&object, &text))
 }

@@ -1,10 +1,10 @@
-//! `spawn`: starting, waking or bringing back a teammate.
+//! `spawn`: starts, wakes or restarts a teammate.
 
-use crate::caps::CapArgs;
+use crate::budget_args::BudgetArgs;
 use crate::cli::{Args, open_or_create, workspace};
-use crate::commands::config::{load, settle};
+use crate::commands::config::{load, load_and_apply};
+use crate::duration;
 use crate::failure::{Failure, Kind};
-use crate::span;
 use anyhow::Context;
 use processes::{MemberSpec, NoTeammate, Programs, SpawnError, Spawned};
 use protocol::{AgentName, Caps, Recipient, RestartPolicy};
@@ -14,50 +14,50 @@ use std::time::Duration;
 use team::Actor;
 use teamdir::TeamDir;
 
-/// Start, wake or bring back a teammate. It outlives this command.
+/// Start, wake or restart a teammate. It keeps running after this command.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  team-lead spawn alice coder --prompt 'Mend the parser, then tell bob.'
+  team-lead spawn alice coder --prompt 'Fix the parser, then tell bob.'
   team-lead spawn bob tester --model openai:some-model --require-plan
   team-lead spawn carol reviewer --exec './carol.py'
 
-The command returns when the teammate is ready, or says why it is not and leaves nothing behind.
-Where there is no team folder one is created. A teammate that is idle gets the prompt as its next
-work; one that is at work is left alone, and that is an error. One that has died or was shut down
-comes back with its conversation, its mail and its task. Without a prompt a teammate waits for
-mail or a task, and makes no call to its model until then.
+The command returns when the teammate is ready, or fails with the reason and leaves nothing behind.
+If there is no team folder, it is created. An idle teammate gets the prompt as its next work; a
+working one is left alone, and that is an error. One that has died or was shut down is restarted with
+its conversation, its mail and its task. Without a prompt a teammate waits for mail or a task, and
+does not call its model until then.
 
 With --json: {\"name\", \"role\", \"spawned\": \"started\" or \"woken\", \"pid\", \"incarnation\",
 \"came_back\", \"prompt_sent\"}.")]
 pub(crate) struct Spawn {
-    /// Its name: letters, digits, _ and -.
+    /// The name: letters, digits, _ and -.
     name: String,
-    /// What it is for, in words.
+    /// The role, as free text or as in [roles] in team.toml.
     role: String,
-    /// What it is to do first; `-` reads it from standard input.
+    /// The first instruction; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// The model it thinks with, as in anthropic:NAME, openai:NAME, offline or script:FILE.
+    /// The model, as in anthropic:NAME, openai:NAME, offline or script:FILE.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// It changes nothing before a plan of its is approved.
+    /// Require an approved plan before the teammate may change anything.
     #[arg(long)]
     require_plan: bool,
-    /// Whether a running lead brings it back when its process dies.
+    /// Whether a running lead restarts it when its process dies.
     #[arg(long, value_name = "POLICY", value_enum)]
     restart: Option<Policy>,
-    /// The program that takes part in its place; its environment says who it is.
+    /// Run this program as the member instead of an agent. Its environment names the member.
     #[arg(long, value_name = "COMMAND")]
     exec: Option<String>,
-    /// It takes no task from the board by itself.
+    /// Do not claim tasks from the board without being asked.
     #[arg(long)]
     no_claim: bool,
-    /// It ends by itself after this long without work, in seconds or as in 10m.
-    #[arg(long, value_name = "S", value_parser = span::span)]
+    /// End after this long without work, in seconds or as in 10m.
+    #[arg(long, value_name = "S", value_parser = duration::parse)]
     idle_timeout: Option<Duration>,
     #[command(flatten)]
-    caps: CapArgs,
+    budget: BudgetArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -66,15 +66,15 @@ enum Policy {
     OnFailure,
 }
 
-pub(crate) fn run(args: &Args, wish: &Spawn) -> Result<(), Failure> {
-    let spec = wish.spec()?;
-    // Before the folder: a missing program or a mistake in a file creates nothing.
+pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
+    let spec = command.spec()?;
+    // Checked before the team folder is created: an error here must create nothing.
     let programs = Programs::find()?;
     load(&workspace(args)?)?;
     let team = open_or_create(args)?;
     processes::repair(&team);
-    settle(&team)?;
-    let spawned = within_budget(&team, &spec.name, &wish.caps.caps(), || {
+    load_and_apply(&team)?;
+    let spawned = within_budget(&team, &spec.name, &command.budget.limits(), || {
         processes::spawn(&team, &Actor::user(), &spec, &programs)
     })?;
     let MemberSpec { name, role, .. } = &spec;
@@ -93,9 +93,9 @@ pub(crate) fn run(args: &Args, wish: &Spawn) -> Result<(), Failure> {
         ),
         Spawned::Woken { prompt_sent } => {
             let view = processes::view(&team, name)?;
-            let words = match prompt_sent {
+            let text = match prompt_sent {
                 true => format!("'{name}' was idle and has the prompt as its next work"),
-                false => format!("'{name}' is already there and idle"),
+                false => format!("'{name}' is already running and idle"),
             };
             let object = json!({
                 "name": view.member.name, "role": view.member.role, "spawned": "woken",
@@ -103,13 +103,12 @@ pub(crate) fn run(args: &Args, wish: &Spawn) -> Result<(), Failure> {
                 "incarnation": view.member.incarnation,
                 "came_back": false, "prompt_sent": prompt_sent,
             });
-            args.confirm(&object, &words)
+            args.confirm(&object, &text)
         }
     }
 }
 
-/// Sets what a member may spend before it can spend anything. If it is not started its budget is as
-/// it was.
+/// Sets the budget of a member before it starts. If it does not start, the old budget is restored.
 fn within_budget(
     team: &TeamDir,
     name: &AgentName,
@@ -125,8 +124,8 @@ fn within_budget(
     budget::change(team, Some(&member), caps)?;
     let spawned = spawn();
     if spawned.is_err() {
-        // Why it was not started matters more.
-        let _ = budget::put_back(team, &member, before);
+        // The error of the start matters more than one of restoring the budget.
+        let _ = budget::restore(team, &member, before);
     }
     Ok(spawned?)
 }

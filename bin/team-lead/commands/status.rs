@@ -1,20 +1,21 @@
-//! `status`: the team as the files and the operating system show it.
+//! `status`: the state of the team, from its files and the operating system.
 
 use crate::cli::Args;
+use crate::duration::format as duration;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::out::{plain, print};
-use crate::span::words as span;
+use crate::output::{print, sanitize};
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
-    Activity, Budget, Holder, LiveState, Member, Money, Phase, Recipient, Tally, WaitingFor,
+    Activity, Budget, Holder, Incarnation, LiveState, Member, Money, Phase, Recipient, Tally,
+    WaitingFor,
 };
 use rules::MemberState;
 use serde_json::{Value, json};
 use teamdir::{Liveness, TeamDir, now};
 
-/// Show the team: who lives, in which state, with how much unread mail.
+/// Show the team: who runs, in which state, with how much unread mail.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,37 +24,37 @@ Examples:
   team-lead status --json | jq -r '.members[] | select(.state == \"dead\") | .name'
 
 States: starting, working, waiting (for a plan, a background command, a rate limit or a budget),
-idle, hung (at work without a sign of life for ten minutes), failed, dead (its process is gone
-and it had not ended in good order), shutdown. Looking also repairs: the lead is told of a death
-that nobody has noticed, and tasks of the dead go back to the board.
+idle, hung (working without activity for ten minutes), failed, dead (its process is gone and did
+not end cleanly), shutdown. The command also repairs: the lead is notified of deaths that no process
+has handled yet, and the tasks of dead members return to the board.
 
 With --json: {\"team_name\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
 \"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"tokens\", \"cost\", ...}]}.")]
 pub(crate) struct Status {
-    /// Print the process number of this member and nothing else.
+    /// Print only the process id of this member.
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pid: Option<String>,
 }
 
-/// The lead's process and what it says of itself.
+/// The process of the lead and its live state.
 struct Lead {
     holder: Option<Holder>,
     live: Option<LiveState>,
     unread: usize,
 }
 
-pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Status) -> Result<(), Failure> {
+pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), Failure> {
     let repairs = processes::repair(team);
     for problem in &repairs.problems {
         args.note(&format!("warning: {problem}"));
     }
     let views = processes::views(team)?;
-    if let Some(name) = &wish.pid {
+    if let Some(name) = &command.pid {
         return print(&pid(team, &views, name)?.to_string());
     }
-    let lead = look_at_lead(team)?;
+    let lead = running_lead(team)?;
     let team_name = &team.roster()?.team_name;
-    // What cannot be read is for `budget` and `costs` to complain about.
+    // `budget` and `costs` report an unreadable budget.
     let budget = team.budget().unwrap_or_default();
     if args.json {
         let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
@@ -61,7 +62,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Status) -> Result<(), Fail
         let status = json!({"team_name": team_name, "lead": lead, "members": members});
         return print(&status.to_string());
     }
-    let mut lines = vec![format!("Team: {}", plain(&team_name.0))];
+    let mut lines = vec![format!("Team: {}", sanitize(&team_name.0))];
     if views.is_empty() {
         lines.push("  no teammates yet; start one with `team-lead spawn NAME ROLE`".to_owned());
     }
@@ -73,28 +74,28 @@ pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Status) -> Result<(), Fail
     print(&lines.join("\n"))
 }
 
-/// The process of one member, or of the lead.
+/// The process id of a member or of the lead.
 fn pid(team: &TeamDir, views: &[MemberView], name: &str) -> Result<u32, Failure> {
     let owner = names::recipient(&*team.roster()?, name)?;
     let holder = match &owner {
-        Recipient::Lead => look_at_lead(team)?.and_then(|lead| lead.holder),
+        Recipient::Lead => running_lead(team)?.and_then(|lead| lead.holder),
         Recipient::Member(name) => {
             let view = views.iter().find(|view| view.member.name == *name);
             view.and_then(|view| view.holder.clone())
         }
     };
     holder.map(|holder| holder.pid).ok_or_else(|| {
-        Failure::new(Kind::Refused, format!("'{owner}' does not run")).hint("team-lead status")
+        Failure::new(Kind::Refused, format!("'{owner}' is not running")).hint("team-lead status")
     })
 }
 
-fn look_at_lead(team: &TeamDir) -> Result<Option<Lead>, Failure> {
+fn running_lead(team: &TeamDir) -> Result<Option<Lead>, Failure> {
     let Liveness::Alive(holder) = team.liveness(&Recipient::Lead)? else {
         return Ok(None);
     };
     let live = team.live_state(&Recipient::Lead)?;
     Ok(Some(Lead {
-        // What an earlier lead left behind says nothing of this one.
+        // An earlier lead may have left its live state behind.
         live: live.filter(|live| {
             let incarnation = holder.as_ref().map(|holder| holder.incarnation);
             incarnation.is_none_or(|incarnation| live.incarnation == incarnation)
@@ -147,16 +148,16 @@ fn tokens(live: Option<&LiveState>) -> u64 {
     usage.map_or(0, Tally::tokens)
 }
 
-/// What a member has cost, if that is known of any of its calls.
+/// The cost of a member, if the price of any of its calls is known.
 fn cost(view: &MemberView, budget: &Budget) -> Option<Money> {
     let member = Recipient::Member(view.member.name.clone());
     let sum = Sum::of(budget, Some(&member));
     (sum.unpriced < sum.calls).then_some(sum.cost)
 }
 
-/// Why it is as it is, where there is something to say.
+/// The reason for a failure or for waiting.
 fn reason(view: &MemberView) -> Option<&str> {
-    let words = match &view.state {
+    let reason = match &view.state {
         MemberState::Failed { reason, .. } => Some(reason.as_str()),
         MemberState::Waiting { .. } => view.live.as_ref().and_then(|live| live.reason.as_deref()),
         MemberState::Starting { .. }
@@ -166,27 +167,27 @@ fn reason(view: &MemberView) -> Option<&str> {
         | MemberState::Dead { .. }
         | MemberState::Shutdown => None,
     };
-    words.filter(|words| !words.is_empty())
+    reason.filter(|reason| !reason.is_empty())
 }
 
 fn as_text(view: &MemberView, budget: &Budget) -> String {
     let Member { name, role, .. } = &view.member;
-    let mut parts = vec![state_words(view)];
+    let mut parts = vec![state_text(view)];
     if let Some(holder) = &view.holder {
         parts.push(format!("process {}", holder.pid));
     }
-    parts.push(format!("life {}", view.member.incarnation));
+    parts.extend(restarts(view.member.incarnation));
     if let MemberState::Idle { since } = view.state {
-        parts.push(format!("for {}", span(now().since(since))));
+        parts.push(format!("for {}", duration(now().since(since))));
     }
     parts.push(format!("{} unread", view.unread));
     if let Some(task) = view.task {
         parts.push(format!("task #{task}"));
     }
-    parts.extend(token_words(tokens(view.live.as_ref())));
+    parts.extend(token_text(tokens(view.live.as_ref())));
     let cost = cost(view, budget).filter(|cost| *cost > Money::default());
     parts.extend(cost.map(|cost| cost.to_string()));
-    format!("  {name} ({}): {}", plain(role), parts.join(", "))
+    format!("  {name} ({}): {}", sanitize(role), parts.join(", "))
 }
 
 fn lead_as_text(lead: &Lead) -> String {
@@ -205,20 +206,19 @@ fn lead_as_text(lead: &Lead) -> String {
     let mut parts = vec![word.to_owned()];
     if let Some(holder) = &lead.holder {
         parts.push(format!("process {}", holder.pid));
-        parts.push(format!("life {}", holder.incarnation));
     }
     parts.push(format!("{} unread", lead.unread));
-    parts.extend(token_words(tokens(lead.live.as_ref())));
+    parts.extend(token_text(tokens(lead.live.as_ref())));
     format!("Lead: {}", parts.join(", "))
 }
 
-/// The state with what makes it understandable.
-fn state_words(view: &MemberView) -> String {
+/// The state with its activity, reason and duration.
+fn state_text(view: &MemberView) -> String {
     let word = view.state.word();
     match &view.state {
         MemberState::Working { activity, since } => match activity {
-            Some(activity) => format!("{word}, {}", doing(activity)),
-            None => format!("{word} for {}", span(now().since(*since))),
+            Some(activity) => format!("{word}, {}", activity_text(activity)),
+            None => format!("{word} for {}", duration(now().since(*since))),
         },
         MemberState::Waiting { what, since } => {
             let what = what.map_or("", |what| match what {
@@ -228,20 +228,22 @@ fn state_words(view: &MemberView) -> String {
                 WaitingFor::Budget => " for more budget",
                 WaitingFor::Turn => " for its turn",
             });
-            let reason = reason(view).map(|words| format!(" ({})", plain(words)));
+            let reason = reason(view).map(|reason| format!(" ({})", sanitize(reason)));
             let reason = reason.unwrap_or_default();
-            format!("{word}{what}{reason} for {}", span(now().since(*since)))
+            format!("{word}{what}{reason} for {}", duration(now().since(*since)))
         }
         MemberState::Hung {
             silent_for,
             activity,
         } => {
-            let place = activity.as_ref().map(|a| format!(" in {}", plain(&a.name)));
+            let place = activity
+                .as_ref()
+                .map(|a| format!(" in {}", sanitize(&a.name)));
             let place = place.unwrap_or_default();
-            format!("{word}{place}, no sign of life for {}", span(*silent_for))
+            format!("{word}{place}, no activity for {}", duration(*silent_for))
         }
         MemberState::Failed { reason, .. } if !reason.is_empty() => {
-            format!("{word} ({})", plain(reason))
+            format!("{word} ({})", sanitize(reason))
         }
         MemberState::Starting { .. }
         | MemberState::Idle { .. }
@@ -251,13 +253,19 @@ fn state_words(view: &MemberView) -> String {
     }
 }
 
-fn doing(activity: &Activity) -> String {
-    let for_how_long = span(now().since(activity.since));
-    format!("{} for {for_how_long}", plain(&activity.name))
+fn activity_text(activity: &Activity) -> String {
+    let for_how_long = duration(now().since(activity.since));
+    format!("{} for {for_how_long}", sanitize(&activity.name))
 }
 
-/// A number of tokens as people read it, if there are any.
-fn token_words(tokens: u64) -> Option<String> {
+/// As in `restarted 2x`, if the member has been restarted.
+fn restarts(incarnation: Incarnation) -> Option<String> {
+    let restarts = incarnation.0.saturating_sub(1);
+    (restarts > 0).then(|| format!("restarted {restarts}x"))
+}
+
+/// A rounded number of tokens, if there are any.
+fn token_text(tokens: u64) -> Option<String> {
     Some(match tokens {
         0 => return None,
         1..1_000 => format!("{tokens} tokens"),
@@ -269,7 +277,7 @@ fn token_words(tokens: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{AgentName, Incarnation, TaskId, Timestamp};
+    use protocol::{AgentName, TaskId, Timestamp};
     use std::time::Duration;
 
     fn view(state: MemberState) -> MemberView {
@@ -290,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_a_member_does_and_since_when() {
+    fn a_line_shows_the_activity_of_a_member_and_its_duration() {
         let activity = Activity {
             name: "bash".into(),
             since: now(),
@@ -311,18 +319,18 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.ends_with(", life 2, 0 unread, task #3, 1.2k tokens"),
+            text.ends_with(", restarted 1x, 0 unread, task #3, 1.2k tokens"),
             "{text}"
         );
     }
 
     #[test]
-    fn hung_and_working_and_dead_are_different_lines() {
+    fn hung_failed_and_dead_are_different_lines() {
         let hung = shown(&view(MemberState::Hung {
             silent_for: Duration::from_secs(700),
             activity: None,
         }));
-        assert!(hung.contains("hung, no sign of life for"), "{hung}");
+        assert!(hung.contains("hung, no activity for"), "{hung}");
         let failed = shown(&view(MemberState::Failed {
             reason: "no key\x1b[2J".into(),
             since: Some(Timestamp::from_secs(1)),
@@ -330,13 +338,13 @@ mod tests {
         assert!(failed.contains("failed (no key\u{fffd}[2J)"), "{failed}");
         let incarnation = Incarnation(2);
         let dead = shown(&view(MemberState::Dead { incarnation }));
-        assert_eq!(dead, "  alice (coder): dead, life 2, 0 unread");
+        assert_eq!(dead, "  alice (coder): dead, restarted 1x, 0 unread");
     }
 
     #[test]
-    fn tokens_are_counted_as_people_do() {
-        assert_eq!(token_words(0), None);
-        assert_eq!(token_words(999).unwrap(), "999 tokens");
-        assert_eq!(token_words(2_500_000).unwrap(), "2.5M tokens");
+    fn tokens_are_rounded() {
+        assert_eq!(token_text(0), None);
+        assert_eq!(token_text(999).unwrap(), "999 tokens");
+        assert_eq!(token_text(2_500_000).unwrap(), "2.5M tokens");
     }
 }

@@ -1,9 +1,9 @@
-//! `task`: the board, for people and scripts.
+//! `task`: the board.
 
 mod args;
 mod change;
 mod graph;
-mod look;
+mod show;
 
 use crate::cli::{Args, open, open_or_create};
 use crate::failure::{Failure, Kind};
@@ -47,19 +47,19 @@ enum Verb {
 }
 
 pub(crate) fn run(args: &Args, task: &Task) -> Result<(), Failure> {
-    // The first goal may be there before anybody who works on it.
-    let begins = matches!(task.verb, Verb::Create(_));
-    let team = &if begins {
+    // The first task may be created before any member.
+    let creates = matches!(task.verb, Verb::Create(_));
+    let team = &if creates {
         open_or_create(args)?
     } else {
         open(args)?
     };
-    // Whoever looks at the board takes back first what the dead still hold.
+    // Tasks of dead members return to the board first.
     processes::repair(team);
     match &task.verb {
         Verb::Create(create) => change::create(team, args, create),
-        Verb::List(list) => look::list(team, args, list),
-        Verb::Show(show) => look::show(team, args, show),
+        Verb::List(list) => show::list(team, args, list),
+        Verb::Show(show) => show::show(team, args, show),
         Verb::Update(update) => change::update(team, args, update),
         Verb::Claim(claim) => change::claim(team, args, claim),
         Verb::Release(release) => change::release(team, args, release),
@@ -69,8 +69,8 @@ pub(crate) fn run(args: &Args, task: &Task) -> Result<(), Failure> {
     }
 }
 
-/// The board's words as a failure of a command about the task `id`.
-fn explain(error: &BoardError, id: Option<TaskId>) -> Failure {
+/// Converts an error of the board, with a hint about the task `id`.
+fn failure(error: &BoardError, id: Option<TaskId>) -> Failure {
     let message = error.to_string();
     match (error, id) {
         (BoardError::NotFound(_), _) => {

@@ -1,24 +1,24 @@
-//! The errors of the libraries, as failures of a command.
+//! Conversions from the errors of the libraries.
 
 use super::{Failure, Kind};
 use processes::{FollowError, ViewError};
 use protocol::NameError;
-use team::{AnswerError, AskError};
+use team::{AskError, DecideError};
 use teamdir::{
     JoinError, LockError, OpenError, PathError, ReceiveError, RequestError, RosterError, SendError,
     SessionError,
 };
 
 /// The text of an error with all its causes.
-fn whole(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        // Errors that only pass another one on say the same words again.
-        let words = error.to_string();
-        if !text.ends_with(&words) {
+        // A transparent error repeats the text of its source.
+        let message = error.to_string();
+        if !text.ends_with(&message) {
             text.push_str(": ");
-            text.push_str(&words);
+            text.push_str(&message);
         }
         cause = error.source();
     }
@@ -27,7 +27,7 @@ fn whole(error: &dyn std::error::Error) -> String {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        let message = whole(&error);
+        let message = with_causes(&error);
         match error {
             OpenError::NotFound(_) => {
                 Self::new(Kind::NoTeam, message).hint("team-lead spawn alice coder")
@@ -39,7 +39,7 @@ impl From<OpenError> for Failure {
 
 impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
-        let message = whole(&error);
+        let message = with_causes(&error);
         match error {
             SendError::UnknownRecipient { .. } => Self::unknown_member(message),
             SendError::NoRecipient
@@ -58,7 +58,7 @@ impl From<NameError> for Failure {
 
 impl From<JoinError> for Failure {
     fn from(error: JoinError) -> Self {
-        let message = whole(&error);
+        let message = with_causes(&error);
         match error {
             JoinError::NotAMember(_) => Self::unknown_member(message),
             JoinError::Held { .. } | JoinError::File(_) | JoinError::Roster(_) => {
@@ -80,7 +80,7 @@ impl From<SessionError> for Failure {
 
 impl From<RequestError> for Failure {
     fn from(error: RequestError) -> Self {
-        let message = whole(&error);
+        let message = with_causes(&error);
         match error {
             RequestError::Unknown(_) => {
                 Self::new(Kind::UnknownRequest, message).hint("team-lead requests")
@@ -93,22 +93,22 @@ impl From<RequestError> for Failure {
     }
 }
 
-impl From<AnswerError> for Failure {
-    fn from(error: AnswerError) -> Self {
-        let message = whole(&error);
+impl From<DecideError> for Failure {
+    fn from(error: DecideError) -> Self {
+        let message = with_causes(&error);
         match error {
-            AnswerError::WrongKind { id, .. } | AnswerError::Refused { id, .. } => {
+            DecideError::NotAPlan(id) | DecideError::Refused { id, .. } => {
                 Self::new(Kind::Refused, message).hint(format!("team-lead requests {id}"))
             }
-            AnswerError::Request(error) => error.into(),
-            AnswerError::Send { .. } => Self::failed(message),
+            DecideError::Request(error) => error.into(),
+            DecideError::Send { .. } => Self::failed(message),
         }
     }
 }
 
 impl From<AskError> for Failure {
     fn from(error: AskError) -> Self {
-        let message = whole(&error);
+        let message = with_causes(&error);
         match error {
             AskError::Refused(_) => Self::new(Kind::Refused, message),
             AskError::Request(error) => error.into(),
@@ -121,7 +121,7 @@ impl From<AskError> for Failure {
 
 impl From<ViewError> for Failure {
     fn from(error: ViewError) -> Self {
-        let message = whole(&error);
+        let message = with_causes(&error);
         match error {
             ViewError::NoSuchMember { .. } => Self::unknown_member(message),
             ViewError::Roster(_) | ViewError::File(_) => Self::failed(message),
@@ -135,15 +135,15 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// Errors of which a command can only say what they say.
-macro_rules! plain {
+/// Errors that need no hint of their own.
+macro_rules! failed {
     ($($error:ty),*) => { $(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Self::failed(whole(&error))
+                Self::failed(with_causes(&error))
             }
         }
     )* };
 }
 
-plain!(PathError, RosterError, LockError, ReceiveError, FollowError);
+failed!(PathError, RosterError, LockError, ReceiveError, FollowError);

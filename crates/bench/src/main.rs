@@ -1,8 +1,8 @@
-//! Processes for the tests of the team folder, and its benchmarks. Never installed.
+//! Benchmarks, long runs and the processes of storage tests. Never installed.
 //!
-//! `bench work ...` is one process of a test: a writer, a reader, a claimer. `bench measure` measures, `lab
-//! chart` draws what was measured, `bench soak` looks what grows in a long run. `bench record` makes the
-//! pictures of the README, and `bench chaos` strikes a whole team.
+//! `bench measure` runs the benchmarks, `bench soak` checks what grows in a long run, and `bench chaos`
+//! injects faults into a whole team. `bench record` makes the pictures of the README. `bench work ...` is
+//! one process of a storage test: a writer, a reader, a claimer.
 
 mod chaos;
 mod measure;
@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(about = "Processes for the tests of the team folder, and its benchmarks")]
+#[command(about = "Benchmarks, long runs, and processes for the tests of the team folder")]
 struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -28,14 +28,9 @@ enum Verb {
     Measure(measure::Args),
     /// Records a command at a terminal as a picture.
     Record(record::Args),
-    /// Lets a team work under steady mail, and looks what grows.
+    /// Lets a team work under steady mail, and checks what grows.
     Soak(soak::Args),
-    /// Draws the chart of a report that `bench measure --json` has written.
-    Chart {
-        /// The report.
-        report: std::path::PathBuf,
-    },
-    /// Strikes a whole team at work in every way, and prints the ledger, which must balance.
+    /// Injects every kind of fault into a team at work, and prints the ledger, which must balance.
     Chaos(chaos::Args),
 }
 
@@ -46,7 +41,6 @@ fn main() -> ExitCode {
         Verb::Measure(args) => measure::run(&args),
         Verb::Record(args) => record::run(&args),
         Verb::Soak(args) => soak::run(&args),
-        Verb::Chart { report } => measure::chart(&report),
         Verb::Chaos(args) => chaos::run(&args),
     };
     match outcome {

@@ -14,7 +14,6 @@
 mod backlog;
 mod bare;
 mod board;
-mod chart;
 pub(crate) mod clock;
 mod deaths;
 pub(crate) mod end;
@@ -56,9 +55,6 @@ pub(crate) struct Args {
     /// Writes all rows as JSON to this file too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draws the chart of the run into this file too.
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
     /// Where the temporary team folders go: a real disk, or syncs cost nothing.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -179,20 +175,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let bytes = serde_json::to_vec_pretty(&report)?;
         std::fs::write(path, bytes).with_context(|| format!("write {}", path.display()))?;
     }
-    if let Some(path) = &args.svg {
-        let drawn = chart::draw(&report);
-        std::fs::write(path, drawn).with_context(|| format!("write {}", path.display()))?;
-    }
     print(&report.to_string());
-    Ok(())
-}
-
-/// Draws the chart of a report that was made before.
-pub(crate) fn chart(path: &Path) -> anyhow::Result<()> {
-    let text = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    let report: Report = serde_json::from_slice(&text)
-        .with_context(|| format!("{} is no report of `bench measure --json`", path.display()))?;
-    print(chart::draw(&report).trim_end());
     Ok(())
 }
 

@@ -1,13 +1,13 @@
-//! Records a command at a terminal as a picture that moves, or as one that does not.
+//! Records a command at a terminal as an SVG picture, still or scrolling.
 //!
-//! The command is really run at a pseudo-terminal. What it shows becomes an SVG file with its own
-//! background and no script in it, so that it can stand in a README.
+//! The command is really run at a pseudo-terminal. A scrolling picture is drawn once, as one long page of
+//! all lines; a style sheet moves a window over it as the lines were printed. It suits commands that print
+//! lines, and a viewer that does not play style sheets shows one place of it.
 
-mod drawing;
-mod film;
+mod page;
 
 use anyhow::{Context, Result, bail};
-use film::Film;
+use page::Page;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,28 +16,29 @@ use std::thread;
 use std::time::{Duration, Instant};
 use test_support::AtTerminal;
 
-/// A picture is taken when nothing has changed for this long.
+/// A still picture is taken when nothing has changed for this long.
 const QUIET: Duration = Duration::from_millis(800);
-/// Nothing that is worth a picture takes longer.
+/// How long the text of a still picture is waited for.
 const LIMIT: Duration = Duration::from_secs(180);
+/// How many lines a scrolling picture can have.
+const LONGEST_PAGE: u16 = 2000;
 
-/// What is recorded, and how.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The file to write.
     #[arg(long)]
     out: PathBuf,
-    /// What stands above the screen.
+    /// The title of the picture.
     #[arg(long, default_value = "")]
     title: String,
     #[arg(long, default_value_t = 28)]
     rows: u16,
     #[arg(long, default_value_t = 96)]
     columns: u16,
-    /// One picture instead of a film: when this text is on the screen and the screen rests.
+    /// A still picture, taken when this text is on the screen and the screen does not change.
     #[arg(long, value_name = "TEXT")]
     still: Option<String>,
-    /// Which part of a film is shown where nothing moves: the first screen that has this text.
+    /// The last line that a viewer without style sheets shows: the first with this text.
     #[arg(long, value_name = "TEXT")]
     poster: Option<String>,
     /// Keys to type when the picture is taken, to end the command.
@@ -47,8 +48,8 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
-/// Something that was shown, and when.
-type Shown = (Instant, Vec<u8>);
+/// Bytes that the command wrote, and when.
+type Output = (Instant, Vec<u8>);
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let (program, rest) = args.command.split_first().context("no command")?;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ..
     } = AtTerminal::start(command, args.rows, args.columns)?;
     drop(line);
-    let (sender, shown) = mpsc::channel();
+    let (sender, output) = mpsc::channel();
     let mut screen = person.try_clone()?;
     // The thread ends with the terminal.
     thread::spawn(move || {
@@ -74,42 +75,45 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
     });
-    let mut film = Film::new(args.rows, args.columns);
-    let text = match &args.still {
+    let (page, picture) = match &args.still {
         None => {
-            while let Ok((when, bytes)) = shown.recv() {
-                film.add(when, &bytes);
+            let mut page = Page::new(LONGEST_PAGE, args.columns);
+            while let Ok((when, bytes)) = output.recv() {
+                page.add(when, &bytes);
             }
-            drawing::moving(&film, args.poster.as_deref(), &args.title)
+            let picture = page.scrolling(args.rows, args.poster.as_deref(), &args.title);
+            (page, picture)
         }
         Some(text) => {
-            wait_for_still(&mut film, &shown, text)?;
-            drawing::still(film.screen(), &args.title)
+            let mut page = Page::new(args.rows, args.columns);
+            wait_for_text(&mut page, &output, text)?;
+            let picture = page.still(&args.title);
+            (page, picture)
         }
     };
     person.write_all(args.keys.as_bytes())?;
-    // Its last words must find a reader, or it could not end.
-    while shown.recv().is_ok() {}
+    // The command could not end if nobody read its last output.
+    while output.recv().is_ok() {}
     let status = child.wait()?;
     if !status.success() {
-        bail!("the command failed: {status}\n{}", film.screen().contents());
+        bail!("the command failed: {status}\n{}", page.text());
     }
-    std::fs::write(&args.out, text).with_context(|| args.out.display().to_string())
+    std::fs::write(&args.out, picture).with_context(|| args.out.display().to_string())
 }
 
 /// Waits until a text is on the screen and nothing changes any more.
-fn wait_for_still(film: &mut Film, shown: &Receiver<Shown>, text: &str) -> Result<()> {
+fn wait_for_text(page: &mut Page, output: &Receiver<Output>, text: &str) -> Result<()> {
     let began = Instant::now();
     while began.elapsed() < LIMIT {
-        match shown.recv_timeout(QUIET) {
-            Ok((when, bytes)) => film.add(when, &bytes),
+        match output.recv_timeout(QUIET) {
+            Ok((when, bytes)) => page.add(when, &bytes),
             Err(RecvTimeoutError::Timeout) => {
-                if film.screen().contents().contains(text) {
+                if page.text().contains(text) {
                     return Ok(());
                 }
             }
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    bail!("{text:?} was not shown:\n{}", film.screen().contents())
+    bail!("{text:?} was not shown:\n{}", page.text())
 }

@@ -1,73 +1,69 @@
-//! The rules: what was spent, and whether a call may begin. Pure.
+//! The rules as pure functions: what was spent, and whether a call may begin.
 
 use protocol::{Booking, Budget, Caps, Money, Recipient, Reservation};
 use std::fmt;
 
 const MILLIS_IN_MINUTE: u64 = 60_000;
 
-/// What was spent in all.
+/// A sum of bookings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
     /// Tokens of all kinds.
     pub tokens: u64,
     /// Input tokens that were neither read from a cache nor written to it.
     pub input: u64,
-    /// Output tokens.
     pub output: u64,
     /// Input tokens that were read from a cache.
     pub cache_read: u64,
     /// Input tokens that were written to a cache.
     pub cache_write: u64,
-    /// Money, as far as prices were known.
+    /// The cost of the calls with a known price.
     pub cost: Money,
-    /// Calls of models.
     pub calls: u64,
-    /// Calls without a known price.
+    /// The number of calls without a known price.
     pub unpriced: u64,
-    /// Time at work in milliseconds.
+    /// Working time in milliseconds.
     pub millis: u64,
-    /// Calls that are on their way.
+    /// Reserved calls that are not booked yet.
     pub in_flight: u64,
 }
 
 /// A limit that is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// So many tokens.
     Tokens(u64),
-    /// So much money.
     Cost(Money),
-    /// So many calls.
     Turns(u64),
-    /// So many minutes.
     Minutes(u64),
-    /// So much money, which cannot be kept to with this model, since its price is not known.
+    /// A limit of cost that cannot be enforced, because the price of this model is not known.
     Price(Money, String),
 }
 
-/// A budget that is spent.
+/// A budget of which a limit is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spent {
-    /// Whose; `None` for the team's.
+pub struct BudgetSpent {
+    /// `None` for the budget of the team.
     pub member: Option<Recipient>,
-    /// Which of its limits.
     pub limit: Limit,
-    /// The revision of its limits.
+    /// The revision of the limits.
     pub rev: u64,
 }
 
 impl Sum {
-    /// What the team, or a member, has spent.
+    /// What the team or a member has spent.
     pub fn of(budget: &Budget, member: Option<&Recipient>) -> Self {
-        let is_meant = |whose: &Recipient| member.is_none_or(|member| member == whose);
-        let rows = budget.booked.iter().filter(|row| is_meant(&row.member));
+        let is_included = |whose: &Recipient| member.is_none_or(|member| member == whose);
+        let rows = budget.booked.iter().filter(|row| is_included(&row.member));
         let mut sum = rows.fold(Self::default(), Self::plus);
-        let reserved = budget.reserved.iter().filter(|call| is_meant(&call.member));
+        let reserved = budget
+            .reserved
+            .iter()
+            .filter(|call| is_included(&call.member));
         sum.in_flight = reserved.count() as u64;
         sum
     }
 
-    /// With another row.
+    /// Adds a row.
     #[must_use]
     pub fn plus(self, row: &Booking) -> Self {
         Self {
@@ -85,13 +81,16 @@ impl Sum {
     }
 }
 
-/// The first limit that keeps a call of `member` from beginning. `model` is named if its price is not
-/// known.
-pub(crate) fn reached(budget: &Budget, member: &Recipient, model: Option<&str>) -> Option<Spent> {
+/// The first limit that prevents a call of `member`. `model` is given if its price is not known.
+pub(crate) fn reached(
+    budget: &Budget,
+    member: &Recipient,
+    model: Option<&str>,
+) -> Option<BudgetSpent> {
     [None, Some(member)].into_iter().find_map(|whose| {
         let allowance = budget.allowance(whose)?;
         let limit = first_reached(&allowance.limits, &Sum::of(budget, whose), model)?;
-        Some(Spent {
+        Some(BudgetSpent {
             member: whose.cloned(),
             limit,
             rev: allowance.rev,
@@ -102,7 +101,7 @@ pub(crate) fn reached(budget: &Budget, member: &Recipient, model: Option<&str>) 
 fn first_reached(caps: &Caps, sum: &Sum, unpriced_model: Option<&str>) -> Option<Limit> {
     let tokens = caps.max_tokens.filter(|max| sum.tokens >= *max);
     let cost = caps.max_cost.filter(|max| sum.cost >= *max);
-    // A call on its way is counted before it is booked, so this one is never exceeded.
+    // Calls in flight count too, so this limit is never exceeded.
     let turns = caps
         .max_turns
         .filter(|max| sum.calls.saturating_add(sum.in_flight) >= *max);
@@ -118,8 +117,8 @@ fn first_reached(caps: &Caps, sum: &Sum, unpriced_model: Option<&str>) -> Option
         .or(price.map(|(max, model)| Limit::Price(max, model.to_owned())))
 }
 
-/// The budgets that are spent by what is booked, whatever is on its way.
-pub(crate) fn all_reached(budget: &Budget) -> Vec<Spent> {
+/// The budgets that are spent by the bookings alone, without calls in flight.
+pub(crate) fn all_reached(budget: &Budget) -> Vec<BudgetSpent> {
     let members = budget.members.keys().map(Some);
     let spent = [None].into_iter().chain(members).filter_map(|whose| {
         let allowance = budget.allowance(whose)?;
@@ -128,7 +127,7 @@ pub(crate) fn all_reached(budget: &Budget) -> Vec<Spent> {
             ..Sum::of(budget, whose)
         };
         let limit = first_reached(&allowance.limits, &booked, None)?;
-        Some(Spent {
+        Some(BudgetSpent {
             member: whose.cloned(),
             limit,
             rev: allowance.rev,
@@ -137,7 +136,7 @@ pub(crate) fn all_reached(budget: &Budget) -> Vec<Spent> {
     spent.collect()
 }
 
-/// Adds a row to what is booked.
+/// Adds a booking.
 pub(crate) fn book(budget: &mut Budget, row: &Booking) {
     match budget.booked.iter_mut().find(|known| known.is_like(row)) {
         Some(known) => known.add(row),
@@ -153,7 +152,7 @@ pub(crate) fn reserve(budget: &mut Budget, mut call: Reservation) -> u64 {
     budget.last_slot
 }
 
-/// Gives a slot back.
+/// Releases a slot.
 pub(crate) fn release(budget: &mut Budget, slot: u64) {
     budget.reserved.retain(|call| call.slot != slot);
 }
@@ -172,8 +171,8 @@ impl fmt::Display for Limit {
     }
 }
 
-impl Spent {
-    /// The command that lets the work go on.
+impl BudgetSpent {
+    /// The command or setting that lets the work continue.
     pub fn remedy(&self) -> String {
         let whose = match &self.member {
             None => String::new(),
@@ -191,29 +190,29 @@ impl Spent {
         format!("`team-lead budget raise{whose} {flag}`")
     }
 
-    /// What the lead is told. It depends on nothing that changes while the limit is the same, so
-    /// that several who tell it say the same.
+    /// The text of the notice to the lead. It depends only on the limits, so that all members that
+    /// send it send the same text.
     pub fn notice(&self) -> String {
         let (whose, who) = match &self.member {
             None => ("The team's budget".to_owned(), "its members wait"),
             Some(member) => (format!("The budget of {member}"), "it waits"),
         };
         format!(
-            "{whose} is spent ({}): {who}, nothing is lost. To let them go on: {}. What was spent: \
+            "{whose} is spent ({}): {who}. To continue: {}. To see what was spent: \
              `team-lead costs`.",
             self.limit,
             self.remedy()
         )
     }
 
-    /// Under which id the lead is told, once for each change of the limits.
+    /// The id of the notice: one for each revision of the limits.
     pub fn notice_id(&self) -> String {
         let whose = self.member.as_ref().map_or("", Recipient::as_str);
         format!("budget/{whose}/{}", self.rev)
     }
 }
 
-impl fmt::Display for Spent {
+impl fmt::Display for BudgetSpent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.member {
             None => write!(f, "the team's budget is spent: {}", self.limit),
@@ -251,19 +250,19 @@ mod tests {
         }
     }
 
-    fn words(budget: &Budget, name: &str) -> Option<String> {
+    fn reached_text(budget: &Budget, name: &str) -> Option<String> {
         reached(budget, &who(name), None).map(|spent| spent.to_string())
     }
 
     #[test]
-    fn without_limits_nothing_is_ever_reached() {
+    fn without_limits_no_limit_is_reached() {
         let mut budget = Budget::default();
         book(&mut budget, &row("alice", u64::MAX / 1000, u64::MAX));
         assert_eq!(reached(&budget, &who("alice"), Some("m")), None);
     }
 
     #[test]
-    fn the_team_pays_for_all_and_a_member_for_itself() {
+    fn a_team_budget_covers_all_members_and_a_member_budget_only_one() {
         let mut budget = Budget::default();
         budget.team.limits.max_tokens = Some(100);
         let alice = budget.allowance_mut(Some(&who("alice")));
@@ -275,45 +274,53 @@ mod tests {
             "the budget of alice is spent: max_tokens 30"
         );
         assert_eq!(spent.notice_id(), "budget/alice/4");
-        assert_eq!(words(&budget, "bob"), None);
+        assert_eq!(reached_text(&budget, "bob"), None);
         book(&mut budget, &row("bob", 1, 70));
         assert_eq!(
-            words(&budget, "bob").unwrap(),
+            reached_text(&budget, "bob").unwrap(),
             "the team's budget is spent: max_tokens 100"
         );
         assert_eq!(all_reached(&budget).len(), 2);
     }
 
     #[test]
-    fn calls_on_their_way_count_as_turns_and_only_as_turns() {
+    fn calls_in_flight_count_only_as_turns() {
         let mut budget = Budget::default();
         budget.team.limits.max_turns = Some(3);
         budget.team.limits.max_tokens = Some(10);
         book(&mut budget, &row("alice", 1, 9));
         let first = reserve(&mut budget, call("alice"));
-        assert_eq!(words(&budget, "bob"), None);
+        assert_eq!(reached_text(&budget, "bob"), None);
         let second = reserve(&mut budget, call("bob"));
         assert_ne!(first, second);
-        assert!(words(&budget, "carol").unwrap().ends_with("max_turns 3"));
+        assert!(
+            reached_text(&budget, "carol")
+                .unwrap()
+                .ends_with("max_turns 3")
+        );
         assert_eq!(all_reached(&budget), []);
         release(&mut budget, first);
-        assert_eq!(words(&budget, "carol"), None);
+        assert_eq!(reached_text(&budget, "carol"), None);
     }
 
     #[test]
-    fn minutes_and_money_are_limits_too() {
+    fn minutes_and_cost_are_limited() {
         let mut budget = Budget::default();
         book(&mut budget, &row("alice", 60, 500));
         budget.team.limits.max_minutes = Some(1);
-        assert!(words(&budget, "alice").unwrap().contains("max_minutes 1"));
+        assert!(
+            reached_text(&budget, "alice")
+                .unwrap()
+                .contains("max_minutes 1")
+        );
         budget.team.limits.max_minutes = Some(2);
-        assert_eq!(words(&budget, "alice"), None);
+        assert_eq!(reached_text(&budget, "alice"), None);
         budget.team.limits.max_cost = Some(Money::from_nanos(500));
-        assert!(words(&budget, "alice").unwrap().contains("max_cost"));
+        assert!(reached_text(&budget, "alice").unwrap().contains("max_cost"));
     }
 
     #[test]
-    fn a_limit_of_money_needs_a_price() {
+    fn a_cost_limit_needs_a_price() {
         let mut budget = Budget::default();
         budget.team.limits.max_cost = Some(Money::from_dollars(2.0).unwrap());
         let spent = reached(&budget, &who("alice"), Some("openai:llama")).unwrap();
@@ -327,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_the_same_kind_are_one() {
+    fn rows_of_the_same_kind_are_merged() {
         let mut budget = Budget::default();
         book(&mut budget, &row("alice", 1, 10));
         book(&mut budget, &row("alice", 2, 5));

@@ -1,11 +1,10 @@
-//! Changing what may be spent.
+//! Changes of limits.
 
 use crate::account::Limit;
 use protocol::{Allowance, Budget, Caps, EventKind, Recipient};
 use teamdir::{TeamDir, TeamFileError};
 
-/// Sets the limits that `caps` has for the team, or for a member; others stay. Returns the limits
-/// that are in force then.
+/// Sets the limits in `caps` for the team or a member; the others stay. Returns the new limits.
 pub fn change(
     team: &TeamDir,
     member: Option<&Recipient>,
@@ -14,8 +13,8 @@ pub fn change(
     update(team, member, |allowance| allowance.limits.take_over(caps))
 }
 
-/// Puts the allowance of a member back as it was, where what it was changed for came to nothing.
-pub fn put_back(
+/// Restores the allowance of a member, if the operation that changed it failed.
+pub fn restore(
     team: &TeamDir,
     member: &Recipient,
     before: Option<Allowance>,
@@ -29,8 +28,8 @@ pub fn put_back(
     })
 }
 
-/// Takes the limits of a configuration over, as far as it says something new: what somebody changed
-/// since stays until the configuration changes too.
+/// Applies the limits of a configuration, as far as the configuration has changed: limits that were
+/// changed in the folder stay until the configuration changes them too.
 pub fn adopt(
     team: &TeamDir,
     member: Option<&Recipient>,
@@ -38,29 +37,29 @@ pub fn adopt(
 ) -> Result<(), TeamFileError> {
     let before = team.budget()?;
     let known = before.allowance(member).and_then(|a| a.configured.as_ref());
-    let is_old = match known {
+    let is_applied = match known {
         Some(known) => known == configured,
         None => configured.is_empty(),
     };
-    if is_old {
+    if is_applied {
         return Ok(());
     }
     update(team, member, |allowance| {
         let old = allowance.configured.take().unwrap_or_default();
         let limits = &mut allowance.limits;
         let now = configured;
-        renew(&mut limits.max_tokens, old.max_tokens, now.max_tokens);
-        renew(&mut limits.max_cost, old.max_cost, now.max_cost);
-        renew(&mut limits.max_turns, old.max_turns, now.max_turns);
-        renew(&mut limits.max_minutes, old.max_minutes, now.max_minutes);
+        apply_change(&mut limits.max_tokens, old.max_tokens, now.max_tokens);
+        apply_change(&mut limits.max_cost, old.max_cost, now.max_cost);
+        apply_change(&mut limits.max_turns, old.max_turns, now.max_turns);
+        apply_change(&mut limits.max_minutes, old.max_minutes, now.max_minutes);
         allowance.configured = Some(configured.clone());
     })?;
     Ok(())
 }
 
-/// A limit that the configuration changed is what the configuration says; one that it took back is
-/// gone if nobody changed it since.
-fn renew<T: PartialEq + Copy>(limit: &mut Option<T>, old: Option<T>, now: Option<T>) {
+/// A limit that the configuration changed gets the configured value. One that was removed from the
+/// configuration is removed unless it was changed in the folder.
+fn apply_change<T: PartialEq + Copy>(limit: &mut Option<T>, old: Option<T>, now: Option<T>) {
     if now == old {
         return;
     }
@@ -85,18 +84,18 @@ fn update(
         Ok::<_, TeamFileError>((allowance.limits.clone(), has_changed))
     })?;
     if has_changed {
-        // The event only tells people; the limits hold without it.
+        // The event is only informative; the limits apply without it.
         let _ = team.log_event(EventKind::Budget {
             member: member.cloned(),
             action: "changed".to_owned(),
-            limits: words(&caps),
+            limits: describe(&caps),
         });
     }
     Ok(caps)
 }
 
-/// The limits in words, as in `max_tokens 1000, max_turns 5`.
-pub fn words(caps: &Caps) -> String {
+/// The limits as text, as in `max_tokens 1000, max_turns 5`.
+pub fn describe(caps: &Caps) -> String {
     let all = [
         caps.max_tokens.map(Limit::Tokens),
         caps.max_cost.map(Limit::Cost),
@@ -125,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn a_change_keeps_the_other_limits_and_counts() {
+    fn a_change_keeps_the_other_limits_and_increases_the_revision() {
         let temp = TempTeam::new(&["alice"], Options::default());
         let team = temp.team();
         change(team, None, &caps(Some(10), None)).unwrap();
         let now = change(team, None, &caps(None, Some(3))).unwrap();
-        assert_eq!(words(&now), "max_tokens 10, max_turns 3");
+        assert_eq!(describe(&now), "max_tokens 10, max_turns 3");
         assert_eq!(team.budget().unwrap().team.rev, 2);
         // The same again is no change.
         change(team, None, &caps(Some(10), None)).unwrap();
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raise_stays_until_the_configuration_says_something_new() {
+    fn a_raise_stays_until_the_configuration_changes() {
         let temp = TempTeam::new(&["alice"], Options::default());
         let (team, alice) = (temp.team(), "alice".parse().unwrap());
         let limit = || team.budget().unwrap().members[&alice].limits.max_tokens;
@@ -149,7 +148,7 @@ mod tests {
         change(team, Some(&alice), &caps(Some(20), None)).unwrap();
         adopt(team, Some(&alice), &caps(Some(10), None)).unwrap();
         assert_eq!(limit(), Some(20));
-        // What was raised by hand is not taken away with a line of the configuration.
+        // A limit that was raised by hand stays when it is removed from the configuration.
         adopt(team, Some(&alice), &caps(None, Some(1))).unwrap();
         assert_eq!(limit(), Some(20));
         adopt(team, Some(&alice), &caps(Some(15), None)).unwrap();

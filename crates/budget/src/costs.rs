@@ -1,38 +1,32 @@
-//! Who spent what.
+//! Spending by member, model or task.
 
 use crate::account::Sum;
 use protocol::{Booking, Budget};
 
-/// By what the spending is told apart.
+/// How spending is grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Who spent.
     Member,
-    /// The model.
     Model,
-    /// The task in hand.
+    /// The task that the member was working on.
     Task,
 }
 
-/// All that was spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Costs {
-    /// One line for each member, model or task, in their order.
+    /// One line for each member, model or task, sorted.
     pub lines: Vec<Line>,
-    /// Everything together.
     pub total: Sum,
 }
 
-/// What was spent for one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The member, the model or the number of the task; `None` for no task.
     pub key: Option<String>,
-    /// What.
     pub sum: Sum,
 }
 
-/// Sums up what was booked.
+/// Sums up the bookings.
 pub fn costs(budget: &Budget, by: By) -> Costs {
     let mut rows: Vec<&Booking> = budget.booked.iter().collect();
     match by {

@@ -1,23 +1,22 @@
-//! What a team may spend on models: limits, what was spent, and prices.
+//! The budget of a team: limits of spending, what was spent, and prices.
 //!
 //! # Theory of operation
 //!
-//! Everything is in one file of the team's folder, `budget.json`, which all members change under one
-//! lock. A [`BudgetedModel`] stands in front of each agent's model. Before a call it reserves a slot,
-//! after it it books what the call used. While a limit is reached no call begins: the agent waits,
-//! the lead is told once, and the call goes on when somebody raises the limit. Nothing is lost
-//! meanwhile.
+//! The whole state is in one file of the team folder, `budget.json`, which all members change under
+//! one lock. A [`BudgetedModel`] wraps the model of each agent. Before a call it reserves a slot;
+//! after the call it books the usage. While a limit is reached no call begins: the agent waits, the
+//! lead is notified once, and the call begins when the limit is raised.
 //!
-//! The rules are pure functions of the file (`account.rs`); the file is read and written in
-//! `member_budget.rs`; the model in front of the model is in `model.rs`.
+//! The rules are pure functions of the file's content (`account.rs`); `member_budget.rs` reads and
+//! writes the file; `model.rs` has the wrapper.
 //!
-//! **Invariant:** a limit is exceeded by no more than the calls that were on their way when it was
-//! reached, whoever is killed whenever. A call of a process that is gone holds no slot.
+//! **Invariant:** a limit is exceeded by no more than the calls that were in flight when it was
+//! reached, even if processes are killed. A call of a process that has ended holds no slot.
 //!
-//! **Invariant:** a reply is never lost because it could not be booked. What is owed is booked before
-//! the next call begins.
+//! **Invariant:** a reply is never lost because it could not be booked. Unwritten bookings are written
+//! before the next call begins.
 //!
-//! Where nothing is limited a call pays one small file read before and one unsynced write after.
+//! Without limits a call costs one small file read before it and one unsynced write after it.
 
 mod account;
 mod change;
@@ -26,9 +25,9 @@ mod member_budget;
 mod model;
 mod price;
 
-pub use account::{Limit, Spent, Sum};
-pub use change::{adopt, change, put_back, words};
+pub use account::{BudgetSpent, Limit, Sum};
+pub use change::{adopt, change, describe, restore};
 pub use costs::{By, Costs, Line, costs};
-pub use member_budget::{Answer, MemberBudget, PriceSource, spent};
+pub use member_budget::{Admission, MemberBudget, PriceSource, spent};
 pub use model::BudgetedModel;
 pub use price::{Price, Prices, normal_name};

@@ -1,6 +1,6 @@
-//! One agent's dealings with the team's budget on disk.
+//! The budget as one agent uses it: reserves slots, books usage, notifies the lead.
 
-use crate::account::{Spent, all_reached, book, reached, release, reserve};
+use crate::account::{self, BudgetSpent, all_reached, reached, release, reserve};
 use crate::price::{Prices, normal_name};
 use llm::Usage;
 use protocol::{Booking, Budget, EventKind, Extra, Incarnation, Recipient, Reservation};
@@ -8,54 +8,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use teamdir::{Liveness, TeamDir, TeamFileError, now};
 
-/// Says what models cost, as of now.
+/// Returns the current prices.
 pub type PriceSource = Arc<dyn Fn() -> Prices + Send + Sync>;
 
-/// Spends for one life of a member or of the lead.
+/// The budget of one incarnation of a member or of the lead.
 pub struct MemberBudget {
     team: TeamDir,
     owner: Recipient,
     incarnation: Incarnation,
     prices: PriceSource,
-    /// What could not be written yet.
-    owed: Mutex<Owed>,
-    /// The last notice that was sent.
-    told: Mutex<Option<String>>,
+    /// Changes that could not be written yet.
+    unwritten: Mutex<Unwritten>,
+    /// The id of the last notice to the lead.
+    last_notice: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Owed {
+struct Unwritten {
     rows: Vec<Booking>,
-    slots: Vec<u64>,
+    released_slots: Vec<u64>,
 }
 
 /// Whether a call may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// Nothing is limited.
-    Free,
-    /// This slot is reserved for it.
+pub enum Admission {
+    /// There are no limits.
+    Unlimited,
+    /// The reserved slot.
     Granted(u64),
-    /// There is no budget for it.
-    Spent(Spent),
-    /// So many ask at the same time, which are as many as may.
-    Crowded(u64),
+    Spent(BudgetSpent),
+    /// The maximum number of concurrent calls is reached.
+    AllBusy,
 }
 
-/// A call that is over.
+/// A finished call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
     pub(crate) model: &'a str,
     pub(crate) slot: Option<u64>,
     pub(crate) usage: Usage,
-    /// How long the agent was at work for it.
+    /// The working time: the call and the tools before it.
     pub(crate) took: Duration,
-    /// Whether anything was asked.
-    pub(crate) was_asked: bool,
+    /// Whether the request was sent.
+    pub(crate) was_sent: bool,
 }
 
 impl MemberBudget {
-    /// The purse of this life.
     pub fn new(
         team: &TeamDir,
         owner: &Recipient,
@@ -67,69 +65,69 @@ impl MemberBudget {
             owner: owner.clone(),
             incarnation,
             prices,
-            owed: Mutex::default(),
-            told: Mutex::default(),
+            unwritten: Mutex::default(),
+            last_notice: Mutex::default(),
         }
     }
 
-    /// Asks for leave to call a model, and reserves a slot if there is.
-    pub fn ask(&self, model: &str) -> Result<Answer, TeamFileError> {
+    /// Reserves a slot for a call of `model`, if the limits allow it.
+    pub fn admit(&self, model: &str) -> Result<Admission, TeamFileError> {
         let working = self.team.limits()?.working;
         if working.is_none() && !self.team.budget()?.is_limited() {
-            let is_owing = {
-                let owed = lock(&self.owed);
-                !owed.rows.is_empty() || !owed.slots.is_empty()
+            let has_unwritten = {
+                let unwritten = lock(&self.unwritten);
+                !unwritten.rows.is_empty() || !unwritten.released_slots.is_empty()
             };
-            // Nothing is limited, so a booking that still cannot be written holds nobody up.
-            if is_owing {
+            // Without limits a booking that still cannot be written delays nothing.
+            if has_unwritten {
                 let _ = self.change(|_| ());
             }
-            return Ok(Answer::Free);
+            return Ok(Admission::Unlimited);
         }
         let is_priced = (self.prices)().of(model).is_some();
         let unpriced = (!is_priced).then(|| normal_name(model));
         self.change(|budget| {
-            budget.reserved.retain(|call| self.incarnations(call));
+            budget.reserved.retain(|call| self.is_running(call));
             let in_flight = budget.reserved.len() as u64;
-            if working.is_some_and(|most| in_flight >= most) {
-                return Answer::Crowded(in_flight);
+            if working.is_some_and(|max| in_flight >= max) {
+                return Admission::AllBusy;
             }
             match reached(budget, &self.owner, unpriced) {
-                Some(spent) => Answer::Spent(spent),
-                None => Answer::Granted(reserve(budget, self.reservation())),
+                Some(spent) => Admission::Spent(spent),
+                None => Admission::Granted(reserve(budget, self.reservation())),
             }
         })
     }
 
-    /// Gives the slot of a call back and books what it used. What cannot be written now is written
-    /// with the next change, and before the next call of this process begins.
-    pub(crate) fn settle(&self, call: &Call<'_>) {
-        let row = call.was_asked.then(|| self.row(call));
+    /// Books the usage of a call and releases its slot. What cannot be written now is written with the
+    /// next change, before the next call of this process begins.
+    pub(crate) fn book(&self, call: &Call<'_>) {
+        let row = call.was_sent.then(|| self.row(call));
         {
-            let mut owed = lock(&self.owed);
-            owed.rows.extend(row);
-            owed.slots.extend(call.slot);
-            if owed.rows.is_empty() && owed.slots.is_empty() {
+            let mut unwritten = lock(&self.unwritten);
+            unwritten.rows.extend(row);
+            unwritten.released_slots.extend(call.slot);
+            if unwritten.rows.is_empty() && unwritten.released_slots.is_empty() {
                 return;
             }
         }
         let _ = self.change(|_| ());
     }
 
-    /// Tells the lead that a budget is spent, once for each change of its limits.
-    pub(crate) fn announce(&self, spent: &Spent) {
+    /// Notifies the lead that a budget is spent, once for each revision of its limits.
+    pub(crate) fn notify_lead(&self, spent: &BudgetSpent) {
         let id = spent.notice_id();
-        let mut told = lock(&self.told);
-        if told.as_ref() == Some(&id) {
+        let mut last_notice = lock(&self.last_notice);
+        if last_notice.as_ref() == Some(&id) {
             return;
         }
         let whose = spent.member.as_ref();
         let Ok(budget) = self.team.budget() else {
             return;
         };
-        let known = budget.allowance(whose).and_then(|known| known.told);
+        let known = budget.allowance(whose).and_then(|known| known.notified_rev);
         if known != Some(spent.rev) {
-            // Several may do this at once: the same words under the same id are one notice.
+            // Several members may send it at once: the same text under the same id is one notice.
             let sent = team::notice(&self.team, Recipient::Lead, &id, &spent.notice());
             if sent.is_err() {
                 return;
@@ -142,27 +140,27 @@ impl MemberBudget {
             let _ = self.change(|budget| {
                 let allowance = budget.allowance_mut(whose);
                 if allowance.rev == spent.rev {
-                    allowance.told = Some(spent.rev);
+                    allowance.notified_rev = Some(spent.rev);
                 }
             });
         }
-        *told = Some(id);
+        *last_notice = Some(id);
     }
 
-    /// Changes the budget, and writes what is owed along with it.
+    /// Changes the budget, and writes the unwritten changes along with it.
     fn change<T>(&self, change: impl FnOnce(&mut Budget) -> T) -> Result<T, TeamFileError> {
-        let mut owed = lock(&self.owed);
+        let mut unwritten = lock(&self.unwritten);
         let changed = self.team.update_budget(|budget| {
-            for row in &owed.rows {
-                book(budget, row);
+            for row in &unwritten.rows {
+                account::book(budget, row);
             }
-            for slot in &owed.slots {
+            for slot in &unwritten.released_slots {
                 release(budget, *slot);
             }
             Ok::<_, TeamFileError>(change(budget))
         });
         if changed.is_ok() {
-            *owed = Owed::default();
+            *unwritten = Unwritten::default();
         }
         changed
     }
@@ -177,8 +175,8 @@ impl MemberBudget {
         }
     }
 
-    /// Whether the process that reserved a slot still runs. In doubt it does.
-    fn incarnations(&self, call: &Reservation) -> bool {
+    /// Whether the process that reserved a slot still runs. True if that cannot be determined.
+    fn is_running(&self, call: &Reservation) -> bool {
         if call.member == self.owner {
             return call.incarnation == self.incarnation;
         }
@@ -208,13 +206,12 @@ impl MemberBudget {
     }
 }
 
-/// The budgets of a team that are spent: the team's first, then those of members. A call that is on
-/// its way may still come back.
-pub fn spent(team: &TeamDir) -> Result<Vec<Spent>, TeamFileError> {
+/// The spent budgets of a team: its own first, then those of members. Calls may still be in flight.
+pub fn spent(team: &TeamDir) -> Result<Vec<BudgetSpent>, TeamFileError> {
     Ok(all_reached(&team.budget()?))
 }
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that is done under these locks leaves a half-done state.
+    // No panic under these locks leaves an inconsistent state.
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

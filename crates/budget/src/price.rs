@@ -1,15 +1,14 @@
-//! What tokens cost.
+//! Prices of tokens.
 
 use llm::Usage;
 use protocol::Money;
 use std::collections::BTreeMap;
 
-/// Prices of a model's tokens, per million.
+/// The prices of a model, per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
     /// Input that is neither read from a cache nor written to it.
     pub input: Money,
-    /// Output.
     pub output: Money,
     /// Input that is read from a cache.
     pub cache_read: Money,
@@ -17,20 +16,20 @@ pub struct Price {
     pub cache_write: Money,
 }
 
-/// Prices of many models: those of the user first, then those that are built in.
+/// The prices of all models: those of the user, then the built-in ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prices {
     own: BTreeMap<String, Price>,
 }
 
 /// List prices of well-known families in dollars per million tokens: input, output, cache read,
-/// cache write for five minutes. As of November 2026, checked against the providers' own pages where
-/// they say it and against lists that follow those pages where they do not. Providers change prices:
-/// `[prices."NAME"]` in `team.toml` or in the user's file comes before all of these.
+/// cache write for five minutes. As of November 2026, from the providers' own pages where these list
+/// the price, otherwise from lists that follow those pages. Providers change prices: `[prices."NAME"]`
+/// in `team.toml` or in the user's file takes precedence over all of these.
 ///
-/// A model is left out if its price is in doubt or cannot be said in four numbers, such as that of
+/// A model is left out if its price is in doubt or is not four numbers, such as that of
 /// `claude-haiku-5-5` and of `gpt-5.4` and later, which depends on the length of the prompt: a wrong
-/// price would let a cost limit through, while a model without one is not asked under such a limit.
+/// price would break a cost limit, while a model without a price is not called under such a limit.
 const BUILT_IN: &[(&str, [f64; 4])] = &[
     ("claude-fable-5-1", [10.0, 50.0, 0.25, 12.5]),
     ("claude-fable-5", [10.0, 50.0, 1.0, 12.5]),
@@ -67,7 +66,6 @@ const BUILT_IN: &[(&str, [f64; 4])] = &[
 ];
 
 impl Price {
-    /// The price of what costs nothing.
     pub const FREE: Self = Self {
         input: Money::from_nanos(0),
         output: Money::from_nanos(0),
@@ -75,7 +73,7 @@ impl Price {
         cache_write: Money::from_nanos(0),
     };
 
-    /// What a call costs, rounded up to a billionth of a dollar.
+    /// The cost of a call, rounded up to a billionth of a dollar.
     pub fn cost(&self, usage: &Usage) -> Money {
         let of = |tokens: u64, price: Money| u128::from(tokens) * u128::from(price.as_nanos());
         let millionths = of(usage.input, self.input)
@@ -88,18 +86,18 @@ impl Price {
 }
 
 impl Prices {
-    /// The prices of the user. A name is that of a model, with or without its provider; one that
-    /// ends in `*` is for all models that begin like it.
+    /// Prices with those of the user. A key is the name of a model, with or without its provider; a
+    /// trailing `*` matches any ending.
     pub const fn new(own: BTreeMap<String, Price>) -> Self {
         Self { own }
     }
 
-    /// The price of a model, by the name under which it was chosen, if it is known.
+    /// The price of a model, by the name under which it was chosen.
     pub fn of(&self, model: &str) -> Option<Price> {
         let model = normal_name(model);
         let bare = bare_name(model);
         let exact = self.own.get(model).or_else(|| self.own.get(bare));
-        if let Some(price) = exact.or_else(|| self.like(model, bare)) {
+        if let Some(price) = exact.or_else(|| self.pattern(model, bare)) {
             return Some(*price);
         }
         if matches!(model, "offline" | "script") {
@@ -117,19 +115,19 @@ impl Prices {
         })
     }
 
-    /// The longest beginning of the user that fits.
-    fn like(&self, model: &str, bare: &str) -> Option<&Price> {
-        let fitting = self.own.iter().filter_map(|(name, price)| {
+    /// The longest matching pattern of the user.
+    fn pattern(&self, model: &str, bare: &str) -> Option<&Price> {
+        let matching = self.own.iter().filter_map(|(name, price)| {
             let start = name.strip_suffix('*')?;
             let fits = model.starts_with(start) || bare.starts_with(start);
             fits.then_some((start.len(), price))
         });
-        let longest = fitting.max_by_key(|(length, _)| *length);
+        let longest = matching.max_by_key(|(length, _)| *length);
         longest.map(|(_, price)| price)
     }
 }
 
-/// The name of a model as it is booked: where a script lies is of no interest.
+/// The name of a model in bookings: without the path of a script.
 pub fn normal_name(model: &str) -> &str {
     match model.split_once(':') {
         Some(("script", _)) => "script",
@@ -140,12 +138,12 @@ pub fn normal_name(model: &str) -> &str {
 /// The name without its provider.
 fn bare_name(model: &str) -> &str {
     let bare = model.split_once(':').map_or(model, |(_, bare)| bare);
-    // Some servers put the maker before the name.
+    // Some servers put the vendor before the name.
     bare.rsplit_once('/').map_or(bare, |(_, bare)| bare)
 }
 
-/// Whether a name is that of a family or of a dated version of it. A later model of a similar name
-/// has its own price, and is not taken for it.
+/// Whether a name is that of a family or of a dated version of it. A later model with a similar name
+/// has its own price and does not match.
 fn is_of_family(name: &str, family: &str) -> bool {
     let Some(rest) = name.strip_prefix(family) else {
         return false;
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn no_built_in_price_hides_behind_another() {
+    fn no_built_in_price_is_unreachable() {
         for (at, (family, _)) in BUILT_IN.iter().enumerate() {
             let mut earlier = BUILT_IN.iter().take(at);
             let hidden = earlier.find(|(other, _)| is_of_family(family, other));
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_prices_come_first_and_the_closest_of_them() {
+    fn prices_of_the_user_take_precedence_and_the_longest_pattern_wins() {
         let own = [
             ("openai:gpt-4o".to_owned(), price(1.0)),
             ("llama*".to_owned(), price(2.0)),
@@ -226,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_token_has_its_price() {
+    fn each_kind_of_token_has_its_own_price() {
         let price = Prices::default().of("claude-sonnet-4-5").unwrap();
         let usage = Usage {
             input: 1_000_000,

@@ -1,18 +1,18 @@
-//! Writing into a team's folder what its processes keep to.
+//! Copies budget and limits into the team folder, where all processes of the team read them.
 
 use crate::config::Config;
 use protocol::TeamLimits;
 use teamdir::{TeamDir, TeamFileError};
 
-/// The field of `limits.json` that says that it is a copy.
+/// The field of `limits.json` that marks it as a copy of the configuration.
 const SOURCE: &str = "source";
 const CONFIGURATION: &str = "configuration";
 
-/// Why the configuration could not be written into the folder.
+/// Why the configuration could not be written into the team folder.
 pub type ApplyError = TeamFileError;
 
-/// Makes budget and limits of the configuration hold for the team. What was changed in the folder
-/// since stays, as long as the configuration says the same as before.
+/// Writes the budget and limits of the configuration into the team folder. Changes that were made in
+/// the folder stay for as long as the configuration does not change.
 pub fn apply(team: &TeamDir, config: &Config) -> Result<(), ApplyError> {
     budget::adopt(team, None, &config.budget())?;
     let known = team.limits()?;
@@ -38,10 +38,10 @@ mod tests {
     use test_support::TempTeam;
 
     #[test]
-    fn limits_follow_the_configuration_and_those_of_a_hand_stay() {
+    fn limits_follow_the_configuration_and_those_written_by_hand_stay() {
         let temp = TempTeam::new(&[], Options::default());
         let (team, file) = (temp.team(), temp.workspace().join("team.toml"));
-        let settle = |text: &str| {
+        let apply_text = |text: &str| {
             std::fs::write(&file, text).unwrap();
             apply(team, &load(temp.workspace(), |_| None).unwrap()).unwrap();
             team.limits().unwrap()
@@ -51,11 +51,11 @@ mod tests {
             ..TeamLimits::default()
         };
         team.set_limits(&by_hand).unwrap();
-        assert_eq!(settle("").members, Some(3));
-        let copied = settle("[limits]\nmembers = 5\n[budget]\nmax_turns = 7\n");
+        assert_eq!(apply_text("").members, Some(3));
+        let copied = apply_text("[limits]\nmembers = 5\n[budget]\nmax_turns = 7\n");
         assert_eq!((copied.members, copied.working), (Some(5), None));
         assert_eq!(team.budget().unwrap().team.limits.max_turns, Some(7));
-        assert_eq!(settle("").members, None);
+        assert_eq!(apply_text("").members, None);
         assert_eq!(team.budget().unwrap().team.limits.max_turns, None);
     }
 }

@@ -1,43 +1,38 @@
-//! All that is set, and which of it counts.
+//! The combined configuration and the precedence of its sources.
 
-use crate::file::{FileConfig, MemberPlan, Role};
-use crate::reader::ConfigError;
+use crate::error::ConfigError;
+use crate::file::{FileConfig, MemberEntry, Role};
 use budget::{PriceSource, Prices};
 use protocol::{Caps, Extra, Money, RestartPolicy, TeamLimits};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The file of a project, in its workspace.
+/// The project's file, in the workspace.
 const PROJECT_FILE: &str = "team.toml";
-/// The file of a user, below the folder for such files.
+/// The user's file, below the user's configuration folder.
 const USER_FILE: &str = "team-lead/config.toml";
-/// The variables that name a model, the stronger one first.
+/// The variables that name a model, in order of precedence.
 const MODEL: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
 const MAX_TOKENS: &str = "TEAM_MAX_TOKENS";
 const MAX_COST: &str = "TEAM_MAX_COST";
 const MAX_TURNS: &str = "TEAM_MAX_TURNS";
 const MAX_MINUTES: &str = "TEAM_MAX_MINUTES";
 
-/// Where a value came from, the strongest first.
+/// Where a value comes from, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// This variable.
     Variable(&'static str),
-    /// The project's file.
     Project(PathBuf),
-    /// The user's file.
     User(PathBuf),
-    /// Nobody said anything.
     Default,
 }
 
-/// A value, if there is one, and where it came from.
+/// A value and its origin. The value is absent if the default applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting<T> {
-    /// The value.
     pub value: Option<T>,
-    /// Where it came from.
     pub origin: Origin,
 }
 
@@ -55,7 +50,7 @@ struct Variables {
     budget: Caps,
 }
 
-/// Reads the configuration of a workspace. `variable` says what a variable is.
+/// Reads the configuration of a workspace. `variable` returns the value of an environment variable.
 pub fn load<'a>(
     workspace: &Path,
     variable: impl Fn(&str) -> Option<&'a str>,
@@ -68,9 +63,9 @@ pub fn load<'a>(
     })
 }
 
-/// The prices of a workspace as they are whenever somebody asks: a person may add one while an agent
-/// waits for it. Where a file cannot be read, the last ones that could. `get` says what a variable
-/// is.
+/// The current prices of a workspace, read again on each call, because a person may add a price
+/// while an agent waits for it. While a file cannot be read, the last prices apply. `get` returns the
+/// value of an environment variable.
 pub fn price_source<V: Send + Sync + 'static>(
     workspace: &Path,
     variables: V,
@@ -132,13 +127,14 @@ fn parsed<'a, T: std::str::FromStr<Err: fmt::Display>>(
 }
 
 impl Config {
-    /// The model that members think with, if no flag, member or role says otherwise.
+    /// The model of members for which no flag, member entry or role names one.
     pub fn model(&self) -> Setting<String> {
         let variable = self.variables.model.clone();
         self.pick(variable, |file| file.model.clone())
     }
 
-    /// The same, unless a variable says it: those who choose a model look at variables themselves.
+    /// The model that a file names, unless a variable overrides it. For callers that evaluate the
+    /// variables themselves.
     pub fn model_of_files(&self) -> Option<String> {
         let model = self.model();
         match model.origin {
@@ -147,44 +143,28 @@ impl Config {
         }
     }
 
-    /// What happens when a member's process dies, if no flag, member or role says otherwise.
+    /// The restart policy of members for which no flag, member entry or role names one.
     pub fn restart(&self) -> Setting<RestartPolicy> {
         self.pick(None, |file| file.restart.clone())
     }
 
-    /// The most tokens of the team.
     pub fn max_tokens(&self) -> Setting<u64> {
-        let variable = self.variables.budget.max_tokens;
-        self.pick(variable.map(|max| (MAX_TOKENS, max)), |file| {
-            file.budget.max_tokens
-        })
+        self.cap(MAX_TOKENS, |caps| caps.max_tokens)
     }
 
-    /// The most money of the team.
     pub fn max_cost(&self) -> Setting<Money> {
-        let variable = self.variables.budget.max_cost;
-        self.pick(variable.map(|max| (MAX_COST, max)), |file| {
-            file.budget.max_cost
-        })
+        self.cap(MAX_COST, |caps| caps.max_cost)
     }
 
-    /// The most calls of the team.
     pub fn max_turns(&self) -> Setting<u64> {
-        let variable = self.variables.budget.max_turns;
-        self.pick(variable.map(|max| (MAX_TURNS, max)), |file| {
-            file.budget.max_turns
-        })
+        self.cap(MAX_TURNS, |caps| caps.max_turns)
     }
 
-    /// The most minutes of the team.
     pub fn max_minutes(&self) -> Setting<u64> {
-        let variable = self.variables.budget.max_minutes;
-        self.pick(variable.map(|max| (MAX_MINUTES, max)), |file| {
-            file.budget.max_minutes
-        })
+        self.cap(MAX_MINUTES, |caps| caps.max_minutes)
     }
 
-    /// What the team may spend.
+    /// What the whole team may spend.
     pub fn budget(&self) -> Caps {
         Caps {
             max_tokens: self.max_tokens().value,
@@ -195,12 +175,11 @@ impl Config {
         }
     }
 
-    /// One of the limits that hold whatever a model asks.
+    /// One of the team's limits.
     pub fn limit(&self, get: impl Fn(&TeamLimits) -> Option<u64>) -> Setting<u64> {
         self.pick(None, |file| get(&file.limits))
     }
 
-    /// All of them.
     pub fn limits(&self) -> TeamLimits {
         TeamLimits {
             members: self.limit(|limits| limits.members).value,
@@ -212,35 +191,39 @@ impl Config {
         }
     }
 
-    /// What tokens cost.
     pub fn prices(&self) -> Prices {
-        let mut own = std::collections::BTreeMap::new();
-        // The stronger file last: it replaces what the other said of a model.
+        let mut own = BTreeMap::new();
+        // The project's file last: its prices replace those of the user.
         for file in [&self.user, &self.project].into_iter().flatten() {
             own.extend(file.prices.clone());
         }
         Prices::new(own)
     }
 
-    /// What members of a role have in common. The project's word on a role replaces the user's.
+    /// A role by its name. A role of the project replaces one of the user.
     pub fn role(&self, name: &str) -> Option<&Role> {
         let mut files = self.files();
         files.find_map(|(_, file)| file.roles.get(name))
     }
 
-    /// Who is to be started. The project's list replaces the user's.
-    pub fn members(&self) -> &[MemberPlan] {
+    /// The members to start. The project's list replaces the user's.
+    pub fn members(&self) -> &[MemberEntry] {
         let mut files = self.files();
         let with_members = files.find(|(_, file)| !file.members.is_empty());
         with_members.map_or(&[], |(_, file)| &file.members)
     }
 
-    /// The files there are, the stronger first.
+    /// The files that exist, in order of precedence.
     pub fn files(&self) -> impl Iterator<Item = (Origin, &FileConfig)> {
         let project = self.project.iter();
         let project = project.map(|file| (Origin::Project(file.path.clone()), file));
         let user = self.user.iter();
         project.chain(user.map(|file| (Origin::User(file.path.clone()), file)))
+    }
+
+    fn cap<T>(&self, variable: &'static str, get: impl Fn(&Caps) -> Option<T>) -> Setting<T> {
+        let from_variable = get(&self.variables.budget).map(|value| (variable, value));
+        self.pick(from_variable, |file| get(&file.budget))
     }
 
     fn pick<T>(

@@ -1,15 +1,14 @@
-//! One file of the configuration.
+//! One file of the configuration, as serde reads it.
 
-use crate::nearest::nearest;
-use crate::reader::{ConfigError, Source, Table};
+use crate::error::ConfigError;
 use budget::Price;
-use protocol::{AgentName, Caps, Extra, RestartPolicy, TeamLimits};
+use protocol::{AgentName, Caps, Extra, Money, RestartPolicy, TeamLimits};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use toml::de::DeTable;
 
-/// The tools that a role may be without. The others are how a member takes part in its team.
-const TOOLS: [&str; 6] = [
+/// The tools that a role may exclude. All others are how a member takes part in its team.
+pub const OPTIONAL_TOOLS: [&str; 6] = [
     "bash",
     "read_file",
     "write_file",
@@ -18,69 +17,121 @@ const TOOLS: [&str; 6] = [
     "check_background",
 ];
 
-/// What a file says.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// The content of a file.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct FileConfig {
-    /// The file.
+    #[serde(skip)]
     pub path: PathBuf,
-    /// The model that members think with, if nothing else is said.
     pub model: Option<String>,
-    /// What happens when a member's process dies.
+    #[serde(deserialize_with = "restart_policy")]
     pub restart: Option<RestartPolicy>,
-    /// What the team may spend.
+    #[serde(with = "BudgetTable")]
     pub budget: Caps,
-    /// What holds whatever a model asks.
+    #[serde(with = "LimitsTable")]
     pub limits: TeamLimits,
-    /// What tokens cost, by model.
+    /// The prices of tokens, by model.
+    #[serde(deserialize_with = "prices")]
     pub prices: BTreeMap<String, Price>,
-    /// What members of a role have in common.
     pub roles: BTreeMap<String, Role>,
-    /// Who is to be started.
-    pub members: Vec<MemberPlan>,
+    /// The members that `team-lead up` starts.
+    #[serde(deserialize_with = "distinct_members")]
+    pub members: Vec<MemberEntry>,
 }
 
-/// What members of a role have in common.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What all members of a role have in common.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table [roles.NAME]")]
 pub struct Role {
-    /// What is added to the rules in the prompt of their models.
+    /// Text that is added to the system prompt.
     pub prompt: Option<String>,
-    /// Which tools for files and commands they have; all of them if nothing is said.
+    /// Those of [`OPTIONAL_TOOLS`] that the members have; all of them if absent.
+    #[serde(deserialize_with = "tool_names")]
     pub tools: Option<Vec<String>>,
-    /// The model they think with.
     pub model: Option<String>,
-    /// Whether they need an approved plan before they may change anything.
+    /// Whether the members need an approved plan before they may change anything.
     pub require_plan: Option<bool>,
-    /// What happens when their process dies.
+    #[serde(deserialize_with = "restart_policy")]
     pub restart: Option<RestartPolicy>,
 }
 
-/// A member that is to be started.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MemberPlan {
-    /// Its name.
+/// A member that `team-lead up` starts.
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table [[members]]")]
+pub struct MemberEntry {
     pub name: AgentName,
-    /// What it is for, in words.
     pub role: String,
-    /// What it is to do first.
+    /// The first instruction.
     pub prompt: Option<String>,
-    /// The model it thinks with.
     pub model: Option<String>,
-    /// The program that takes part in its place.
+    /// A program that takes part instead of an agent.
     pub exec: Option<String>,
-    /// Whether it needs an approved plan before it may change anything.
     pub require_plan: Option<bool>,
-    /// What happens when its process dies.
+    #[serde(default, deserialize_with = "restart_policy")]
     pub restart: Option<RestartPolicy>,
-    /// Whether it takes no task from the board by itself.
+    /// Whether the member claims no tasks from the board by itself.
     pub no_claim: Option<bool>,
-    /// After how many seconds of idleness it ends by itself.
+    /// The seconds of idleness after which the member ends by itself.
     pub idle_timeout: Option<u64>,
-    /// What it may spend.
-    pub budget: Caps,
+    max_tokens: Option<u64>,
+    max_cost: Option<Money>,
+    max_turns: Option<u64>,
+    max_minutes: Option<u64>,
+}
+
+/// The table `[budget]`.
+#[derive(serde::Deserialize)]
+#[serde(remote = "Caps", deny_unknown_fields, expecting = "a table [budget]")]
+struct BudgetTable {
+    max_tokens: Option<u64>,
+    max_cost: Option<Money>,
+    max_turns: Option<u64>,
+    max_minutes: Option<u64>,
+    #[serde(skip)]
+    extra: Extra,
+}
+
+/// The table `[limits]`.
+#[derive(serde::Deserialize)]
+#[serde(
+    remote = "TeamLimits",
+    deny_unknown_fields,
+    expecting = "a table [limits]"
+)]
+struct LimitsTable {
+    members: Option<u64>,
+    #[serde(default, deserialize_with = "at_least_one")]
+    working: Option<u64>,
+    messages_per_minute: Option<u64>,
+    message_bytes: Option<u64>,
+    inbox_bytes: Option<u64>,
+    #[serde(skip)]
+    extra: Extra,
+}
+
+/// A table `[prices.MODEL]`, in dollars per million tokens.
+#[derive(serde::Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table [prices.MODEL] with dollars per million tokens"
+)]
+struct PriceTable {
+    input: Money,
+    output: Money,
+    cache_read: Option<Money>,
+    cache_write: Option<Money>,
+}
+
+/// The restart policies that can be chosen in a file.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum KnownPolicy {
+    Never,
+    OnFailure,
 }
 
 impl FileConfig {
-    /// Reads a file. One that is not there says nothing.
+    /// Reads a file. A file that does not exist sets nothing.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(path, &text).map(Some),
@@ -92,159 +143,90 @@ impl FileConfig {
         }
     }
 
-    /// Reads the text of a file.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let source = Source { path, text };
-        let parsed = DeTable::parse(text);
-        let document = parsed.map_err(|error| {
-            let at = error.span().unwrap_or(0..0);
-            source.wrong(at, error.message().to_owned())
-        })?;
-        let root = Table::new(source, "", document.span(), document.get_ref());
-        let config = Self {
+        let parsed = toml::from_str(text);
+        let file: Self = parsed.map_err(|error| ConfigError::from_toml(path, text, error))?;
+        Ok(Self {
             path: path.to_path_buf(),
-            model: root.text("model")?,
-            restart: policy(&root)?,
-            budget: root.table("budget")?.map_or(Ok(Caps::default()), budget)?,
-            limits: match root.table("limits")? {
-                Some(table) => limits(&table)?,
-                None => TeamLimits::default(),
-            },
-            prices: named(&root, "prices", price)?,
-            roles: named(&root, "roles", role)?,
-            members: root
-                .tables("members")?
-                .iter()
-                .map(member)
-                .collect::<Result<_, _>>()?,
-        };
-        root.finish()?;
-        for (at, plan) in config.members.iter().enumerate() {
-            let mut earlier = config.members.iter().take(at);
-            if earlier.any(|other| other.name.same_as(&plan.name)) {
-                let twice = format!("two [[members]] are called {}", plan.name);
-                return Err(root.wrong("members", &twice));
-            }
-        }
-        Ok(config)
+            ..file
+        })
     }
 }
 
-fn named<T>(
-    root: &Table<'_>,
-    key: &'static str,
-    read: impl Fn(&Table<'_>) -> Result<T, ConfigError>,
-) -> Result<BTreeMap<String, T>, ConfigError> {
-    let tables = root.named_tables(key)?;
-    let read = tables
+impl MemberEntry {
+    /// What the member may spend.
+    pub fn budget(&self) -> Caps {
+        Caps {
+            max_tokens: self.max_tokens,
+            max_cost: self.max_cost,
+            max_turns: self.max_turns,
+            max_minutes: self.max_minutes,
+            extra: Extra::new(),
+        }
+    }
+}
+
+impl From<PriceTable> for Price {
+    /// Where the prices of a cache are absent, a cache makes nothing cheaper.
+    fn from(table: PriceTable) -> Self {
+        Self {
+            input: table.input,
+            output: table.output,
+            cache_read: table.cache_read.unwrap_or(table.input),
+            cache_write: table.cache_write.unwrap_or(table.input),
+        }
+    }
+}
+
+fn restart_policy<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<RestartPolicy>, D::Error> {
+    Ok(Some(match KnownPolicy::deserialize(deserializer)? {
+        KnownPolicy::Never => RestartPolicy::Never,
+        KnownPolicy::OnFailure => RestartPolicy::OnFailure,
+    }))
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match u64::deserialize(deserializer)? {
+        0 => Err(D::Error::custom(
+            "at least 1 is needed, or no member could ever work",
+        )),
+        number => Ok(Some(number)),
+    }
+}
+
+fn prices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Price>, D::Error> {
+    let tables = BTreeMap::<String, PriceTable>::deserialize(deserializer)?;
+    let prices = tables
+        .into_iter()
+        .map(|(model, table)| (model, table.into()));
+    Ok(prices.collect())
+}
+
+fn tool_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let unknown = names
         .iter()
-        .map(|(name, table)| Ok((name.clone(), read(table)?)));
-    read.collect()
-}
-
-/// The limits of spending that a table has. It may have other keys.
-fn caps(table: &Table<'_>) -> Result<Caps, ConfigError> {
-    Ok(Caps {
-        max_tokens: table.number("max_tokens")?,
-        max_cost: table.money("max_cost")?,
-        max_turns: table.number("max_turns")?,
-        max_minutes: table.number("max_minutes")?,
-        extra: Extra::new(),
-    })
-}
-
-fn budget(table: Table<'_>) -> Result<Caps, ConfigError> {
-    let caps = caps(&table)?;
-    table.finish()?;
-    Ok(caps)
-}
-
-fn limits(table: &Table<'_>) -> Result<TeamLimits, ConfigError> {
-    let limits = TeamLimits {
-        members: table.number("members")?,
-        working: table.number("working")?,
-        messages_per_minute: table.number("messages_per_minute")?,
-        message_bytes: table.number("message_bytes")?,
-        inbox_bytes: table.number("inbox_bytes")?,
-        extra: Extra::new(),
-    };
-    table.finish()?;
-    if limits.working == Some(0) {
-        return Err(table.wrong("working", "at least 1 is needed, or nobody could ever work"));
+        .find(|name| !OPTIONAL_TOOLS.contains(&name.as_str()));
+    match unknown {
+        Some(unknown) => Err(D::Error::unknown_variant(unknown, &OPTIONAL_TOOLS)),
+        None => Ok(Some(names)),
     }
-    Ok(limits)
 }
 
-fn price(table: &Table<'_>) -> Result<Price, ConfigError> {
-    let input = table.money("input")?;
-    let output = table.money("output")?;
-    let cache_read = table.money("cache_read")?;
-    let cache_write = table.money("cache_write")?;
-    table.finish()?;
-    let (Some(input), Some(output)) = (input, output) else {
-        let missing = if input.is_none() { "input" } else { "output" };
-        return Err(table.wrong(
-            missing,
-            "it is missing; prices are dollars per million tokens",
-        ));
-    };
-    // Where nothing else is said, a cache makes nothing cheaper.
-    Ok(Price {
-        input,
-        output,
-        cache_read: cache_read.unwrap_or(input),
-        cache_write: cache_write.unwrap_or(input),
-    })
-}
-
-fn role(table: &Table<'_>) -> Result<Role, ConfigError> {
-    let role = Role {
-        prompt: table.text("prompt")?,
-        tools: table.texts("tools")?,
-        model: table.text("model")?,
-        require_plan: table.flag("require_plan")?,
-        restart: policy(table)?,
-    };
-    table.finish()?;
-    let mut tools = role.tools.iter().flatten();
-    if let Some(unknown) = tools.find(|tool| !TOOLS.contains(&tool.as_str())) {
-        let advice = match nearest(unknown, &TOOLS) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", TOOLS.join(", ")),
-        };
-        return Err(table.wrong("tools", &format!("there is no tool `{unknown}`; {advice}")));
-    }
-    Ok(role)
-}
-
-fn member(table: &Table<'_>) -> Result<MemberPlan, ConfigError> {
-    let name = AgentName::new(&table.needed_text("name")?);
-    let plan = MemberPlan {
-        name: name.map_err(|error| table.wrong("name", &error.to_string()))?,
-        role: table.needed_text("role")?,
-        prompt: table.text("prompt")?,
-        model: table.text("model")?,
-        exec: table.text("exec")?,
-        require_plan: table.flag("require_plan")?,
-        restart: policy(table)?,
-        no_claim: table.flag("no_claim")?,
-        idle_timeout: table.number("idle_timeout")?,
-        budget: caps(table)?,
-    };
-    table.finish()?;
-    Ok(plan)
-}
-
-fn policy(table: &Table<'_>) -> Result<Option<RestartPolicy>, ConfigError> {
-    match table.text("restart")?.as_deref() {
-        None => Ok(None),
-        Some("never") => Ok(Some(RestartPolicy::Never)),
-        Some("on-failure") => Ok(Some(RestartPolicy::OnFailure)),
-        Some(other) => {
-            let message = format!("{other:?} is no policy; use \"never\" or \"on-failure\"");
-            Err(table.wrong("restart", &message))
+fn distinct_members<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<MemberEntry>, D::Error> {
+    let members = Vec::<MemberEntry>::deserialize(deserializer)?;
+    for (at, member) in members.iter().enumerate() {
+        let mut earlier = members.iter().take(at);
+        if earlier.any(|other| other.name.same_as(&member.name)) {
+            let message = format!("two [[members]] are called {}", member.name);
+            return Err(D::Error::custom(message));
         }
     }
+    Ok(members)
 }
 
 #[cfg(test)]

@@ -1,22 +1,20 @@
-//! Every value with its origin, for people.
+//! The settings with their origins, for display.
 
 use crate::config::{Config, Origin, Setting};
 use protocol::TeamLimits;
 
-/// A value as it is shown.
+/// A setting as `config show` displays it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
-    /// Its key, as in `budget.max_tokens`.
+pub struct ShownSetting {
+    /// As in `budget.max_tokens`.
     pub key: String,
-    /// The value in words.
     pub value: String,
-    /// Where it came from.
     pub origin: Origin,
 }
 
 impl Config {
-    /// All values, in the order of the files.
-    pub fn shown(&self) -> Vec<Shown> {
+    /// All settings: those with one value first, then prices, roles and members.
+    pub fn shown(&self) -> Vec<ShownSetting> {
         let default = TeamLimits::default();
         let none = || "no limit".to_owned();
         let number = |n: u64| n.to_string();
@@ -64,13 +62,12 @@ impl Config {
             let key = format!("limits.{key}");
             all.push(shown(&key, setting.map(number), &default.to_string()));
         }
-        all.extend(self.named());
+        all.extend(self.shown_tables());
         all
     }
 
-    /// The prices, roles and members.
-    fn named(&self) -> Vec<Shown> {
-        let mut all: Vec<Shown> = Vec::new();
+    fn shown_tables(&self) -> Vec<ShownSetting> {
+        let mut all: Vec<ShownSetting> = Vec::new();
         for (origin, file) in self.files() {
             let prices = file.prices.iter().map(|(model, price)| {
                 let value = format!("{} in, {} out", price.input, price.output);
@@ -84,18 +81,18 @@ impl Config {
                 (format!("roles.{name}"), tools)
             });
             for (key, value) in prices.chain(roles) {
-                // A stronger file has said it already.
+                // A file of higher precedence may have set it.
                 if all.iter().all(|known| known.key != key) {
                     let origin = origin.clone();
-                    all.push(Shown { key, value, origin });
+                    all.push(ShownSetting { key, value, origin });
                 }
             }
         }
-        let lister = self.files().find(|(_, file)| !file.members.is_empty());
-        if let Some((origin, file)) = lister {
-            all.extend(file.members.iter().map(|plan| Shown {
-                key: format!("members.{}", plan.name),
-                value: plan.role.clone(),
+        let with_members = self.files().find(|(_, file)| !file.members.is_empty());
+        if let Some((origin, file)) = with_members {
+            all.extend(file.members.iter().map(|member| ShownSetting {
+                key: format!("members.{}", member.name),
+                value: member.role.clone(),
                 origin: origin.clone(),
             }));
         }
@@ -112,8 +109,8 @@ impl<T> Setting<T> {
     }
 }
 
-fn shown(key: &str, setting: Setting<String>, default: &str) -> Shown {
-    Shown {
+fn shown(key: &str, setting: Setting<String>, default: &str) -> ShownSetting {
+    ShownSetting {
         key: key.to_owned(),
         value: setting.value.unwrap_or_else(|| default.to_owned()),
         origin: setting.origin,

@@ -1,23 +1,23 @@
-//! All checks, one after the other.
+//! All checks.
 
+mod environment;
 mod files;
-mod machine;
-mod people;
+mod members;
 
-use crate::finding::{Cure, Finding, Kind};
-use crate::surroundings::Surroundings;
+use crate::environment::Environment;
+use crate::finding::{Finding, Fix, Kind};
 use std::io;
 use teamdir::{PathError, TeamDir};
 
-/// Looks at a team and says what is wrong with it. Changes nothing.
-pub fn examine(team: &TeamDir, surroundings: &Surroundings) -> Vec<Finding> {
-    let mut findings = machine::check(team, surroundings);
-    findings.extend(people::check(team, surroundings));
-    findings.extend(files::check(team, surroundings));
+/// Checks a team and returns its problems. Changes nothing.
+pub fn examine(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
+    let mut findings = environment::check(team, environment);
+    findings.extend(members::check(team, environment));
+    findings.extend(files::check(team, environment));
     findings
 }
 
-/// What a check found, or that it could not look.
+/// The result of a check, or the finding that it could not read its files.
 fn or_no_access(result: Result<Vec<Finding>, PathError>) -> Vec<Finding> {
     result.unwrap_or_else(|error| vec![no_access(&error)])
 }
@@ -25,20 +25,20 @@ fn or_no_access(result: Result<Vec<Finding>, PathError>) -> Vec<Finding> {
 fn no_access(error: &PathError) -> Finding {
     let path = error.path().display();
     if error.kind() == io::ErrorKind::IsADirectory {
-        return Finding::with_cure(
+        return Finding::automatic(
             Kind::NoAccess,
             path.to_string(),
-            format!("{path} is a folder, and should be a file"),
+            format!("{path} is a folder where a file is expected"),
             "The team cannot write to it.",
-            Cure::Folder(error.path().to_path_buf()),
+            Fix::Folder(error.path().to_path_buf()),
         );
     }
-    Finding::for_a_person(
+    Finding::manual(
         Kind::NoAccess,
         path.to_string(),
         error.to_string(),
-        "The team cannot work with a file that it cannot read. If its disk fails, no program can \
-         mend it.",
+        "The team cannot work with a file that it cannot read. If the disk is failing, no program can \
+         fix it.",
         format!("ls -ld {path}"),
     )
 }

@@ -1,6 +1,6 @@
-//! Times in the future: the clock was set back, or another machine's clock is ahead.
+//! Finds and corrects times in the future: the clock was set back, or another machine's is ahead.
 
-use crate::finding::{Cure, Finding, Kind};
+use crate::finding::{Finding, Fix, Kind};
 use protocol::{
     LiveState, Recipient, Request, RequestId, RequestState, Task, TaskHistory, TaskId, Timestamp,
 };
@@ -8,13 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use teamdir::{JoinError, RequestError, TeamDir, now};
 
-/// How far clocks of machines that share a folder may be apart.
+/// The tolerated difference between clocks.
 const TOLERANCE: Duration = Duration::from_secs(60);
-/// How long a member that was woken may take to say its state anew.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a running member may take to update its live state.
+const UPDATE_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What bears a date.
+/// A thing with a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Dated {
     State(Recipient),
@@ -32,10 +32,10 @@ impl std::fmt::Display for Dated {
     }
 }
 
-/// What is dated in the future: the newest date of all.
+/// The finding for the latest time in the future.
 pub(crate) fn check(team: &TeamDir, now: Timestamp) -> Option<Finding> {
     let (date, about) = ahead(team, now).pop()?;
-    Some(Finding::with_cure(
+    Some(Finding::automatic(
         Kind::Clock,
         about.to_string(),
         format!(
@@ -43,17 +43,17 @@ pub(crate) fn check(team: &TeamDir, now: Timestamp) -> Option<Finding> {
             date.since(now).as_secs()
         ),
         "The clock was set back, or another machine's clock is ahead: deadlines, ages and times of \
-         events are wrong until then. Nothing is lost, as no order depends on it.",
-        Cure::Redate,
+         events are wrong until then. No order depends on them.",
+        Fix::Redate,
     ))
 }
 
-/// What is dated in the future, the newest last.
+/// The things with a time in the future, sorted by time.
 fn ahead(team: &TeamDir, now: Timestamp) -> Vec<(Timestamp, Dated)> {
     let mut dates = dates(team);
     dates.retain(|(date, _)| date.since(now) > TOLERANCE);
     dates.sort_by_key(|(date, _)| *date);
-    // Several dates of one thing are one.
+    // Only the latest time of each thing.
     let mut found: Vec<(Timestamp, Dated)> = Vec::new();
     for (date, about) in dates {
         found.retain(|(_, other)| *other != about);
@@ -68,13 +68,13 @@ fn owners(team: &TeamDir) -> impl Iterator<Item = Recipient> {
     names.map(Recipient::Member).chain([Recipient::Lead])
 }
 
-/// The dates in the files, each with the thing that bears it.
+/// The times in all files.
 fn dates(team: &TeamDir) -> Vec<(Timestamp, Dated)> {
     let mut dates = Vec::new();
     for owner in owners(team) {
         if let Ok(Some(live)) = team.live_state(&owner) {
-            let signs = signs(&live).into_iter().flatten();
-            dates.extend(signs.map(|date| (date, Dated::State(owner.clone()))));
+            let times = times_of(&live).into_iter().flatten();
+            dates.extend(times.map(|date| (date, Dated::State(owner.clone()))));
         }
     }
     for request in team.requests().into_iter().flatten().flatten() {
@@ -87,19 +87,19 @@ fn dates(team: &TeamDir) -> Vec<(Timestamp, Dated)> {
     dates
 }
 
-fn signs(live: &LiveState) -> [Option<Timestamp>; 3] {
+fn times_of(live: &LiveState) -> [Option<Timestamp>; 3] {
     let activity = live.activity.as_ref().map(|activity| activity.since);
     [Some(live.since), live.progress_at, activity]
 }
 
-/// Dates everything as of now that is dated in the future. What the files said before is kept in the
-/// trash: perhaps it is our clock that is wrong.
+/// Sets all times in the future to now. The old files are kept in the trash, because this machine's
+/// clock may be the wrong one.
 pub(crate) fn redate(team: &TeamDir) -> Result<String, String> {
     let found = ahead(team, now());
     let count = found.len();
     let mut problems = Vec::new();
     for (at, (_, about)) in found.into_iter().enumerate() {
-        // They keep their order.
+        // Keeps their order.
         let behind = Duration::from_micros(u64::try_from(count - at).unwrap_or(0));
         let done = match &about {
             Dated::State(owner) => redate_state(team, owner),
@@ -109,35 +109,35 @@ pub(crate) fn redate(team: &TeamDir) -> Result<String, String> {
         problems.extend(done.err().map(|error| format!("{about}: {error}")));
     }
     match problems.is_empty() {
-        true => Ok("dated as of now; what the files said is kept in the trash".to_owned()),
+        true => Ok("set to now; the old files are kept in the trash".to_owned()),
         false => Err(problems.join("; ")),
     }
 }
 
 fn redate_state(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
-    let seat = match team.lock_dead_member(owner) {
-        Ok(seat) => seat,
-        Err(JoinError::Held { .. }) => return wake(team, owner),
+    let guard = match team.lock_dead_member(owner) {
+        Ok(guard) => guard,
+        Err(JoinError::Held { .. }) => return wait_for_member(team, owner),
         Err(error) => return Err(error.to_string()),
     };
-    let Some(mut live) = team.live_state(owner).map_err(words)? else {
+    let Some(mut live) = team.live_state(owner).map_err(text)? else {
         return Ok(());
     };
     team.keep_copy(&team.layout().live_state(owner))
-        .map_err(words)?;
+        .map_err(text)?;
     let now = now();
     live.since = live.since.min(now);
     live.progress_at = live.progress_at.map(|at| at.min(now));
     if let Some(activity) = &mut live.activity {
         activity.since = activity.since.min(now);
     }
-    team.write_live_state(&seat, &live).map_err(words)
+    team.write_live_state(&guard, &live).map_err(text)
 }
 
-/// A living member says its state itself. It looks at the clock whenever it wakes.
-fn wake(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
-    team.wake_member(owner).map_err(words)?;
-    let deadline = Instant::now() + PATIENCE;
+/// A running member corrects its own live state whenever it wakes up.
+fn wait_for_member(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
+    team.wake_member(owner).map_err(text)?;
+    let deadline = Instant::now() + UPDATE_LIMIT;
     while Instant::now() < deadline {
         let state = Dated::State(owner.clone());
         if ahead(team, now()).iter().all(|(_, about)| *about != state) {
@@ -146,20 +146,20 @@ fn wake(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
         thread::sleep(POLL_INTERVAL);
     }
     Err(format!(
-        "'{owner}' is busy; it looks at the clock when it has done what it is at"
+        "'{owner}' is busy; it corrects its state after its current work"
     ))
 }
 
 fn redate_request(team: &TeamDir, id: &RequestId, behind: Duration) -> Result<(), String> {
-    team.keep_copy(&team.layout().request(id)).map_err(words)?;
+    team.keep_copy(&team.layout().request(id)).map_err(text)?;
     let now = now();
     team.update_request(id, |request| {
         Ok::<_, RequestError>((earlier(request, now, behind), ()))
     })
-    .map_err(words)
+    .map_err(text)
 }
 
-/// The request as if it had been made now, with as much time for an answer as it had.
+/// The request as if it had been created now, with the same time to answer.
 fn earlier(mut request: Request, now: Timestamp, behind: Duration) -> Request {
     if request.created_at <= now {
         return request;
@@ -178,9 +178,9 @@ fn earlier(mut request: Request, now: Timestamp, behind: Duration) -> Request {
 }
 
 fn redate_task(team: &TeamDir, id: TaskId, behind: Duration) -> Result<(), String> {
-    let board = team.lock_board().map_err(words)?;
-    let task = board.get(id).map_err(words)?;
-    team.keep_copy(&team.layout().task(id)).map_err(words)?;
+    let board = team.lock_board().map_err(text)?;
+    let task = board.get(id).map_err(text)?;
+    team.keep_copy(&team.layout().task(id)).map_err(text)?;
     let latest = before(now(), behind);
     let history = task.history.iter().map(|entry| TaskHistory {
         at: entry.at.min(latest),
@@ -192,7 +192,7 @@ fn redate_task(team: &TeamDir, id: TaskId, behind: Duration) -> Result<(), Strin
         history: history.collect(),
         ..Task::clone(&task)
     };
-    board.put(&changed, changed.history.len()).map_err(words)
+    board.put(&changed, changed.history.len()).map_err(text)
 }
 
 fn before(time: Timestamp, by: Duration) -> Timestamp {
@@ -200,6 +200,6 @@ fn before(time: Timestamp, by: Duration) -> Timestamp {
     Timestamp::from_micros(time.as_micros().saturating_sub(by))
 }
 
-fn words(error: impl std::fmt::Display) -> String {
+fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

@@ -1,35 +1,33 @@
-//! One thing that is wrong.
+//! One problem.
 
-use crate::processes::Stray;
+use crate::stray_processes::Stray;
 use protocol::Recipient;
 use std::path::PathBuf;
 use teamdir::{StaleFile, UnfinishedLine};
 
-/// Something that is wrong, for people and for programs.
+/// A problem, for people and for programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of thing it is.
     pub kind: Kind,
     /// The member, file or process it is about.
     pub about: String,
-    /// What was found.
     pub problem: String,
-    /// What that means.
+    /// What the problem means for the team.
     pub meaning: String,
-    /// What to type.
-    pub fix: String,
-    /// What the program can do about it by itself.
-    pub cure: Option<Cure>,
+    /// The command to type.
+    pub command: String,
+    /// The automatic fix, if there is one.
+    pub fix: Option<Fix>,
 }
 
-/// The kinds of things that can be wrong. Their words are stable.
+/// The kinds of problems. Their names are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// A member died and nobody has dealt with it.
+    /// A member died and no process has reaped it.
     UnreapedDeath,
     /// A task is in progress and nobody works on it.
     OrphanClaim,
-    /// A request waits for an answer that cannot come any more.
+    /// A request waits for an answer that can no longer come.
     OverdueRequest,
     /// A lock is held by a process that is not the member.
     HeldLock,
@@ -37,19 +35,19 @@ pub enum Kind {
     DeadLetters,
     /// A file ends in the middle of a line.
     UnfinishedLine,
-    /// A journal has lines that are no records.
+    /// A journal has lines that are not records.
     DamagedJournal,
-    /// A file cannot be understood.
+    /// A file cannot be parsed.
     DamagedFile,
     /// A killed writer left a temporary file.
     TemporaryFile,
-    /// A file of ours cannot be read or written.
+    /// A file cannot be read or written.
     NoAccess,
     /// A file belongs to another user.
     ForeignOwner,
-    /// A process of this team belongs to no member of it.
+    /// A process of this team belongs to no member.
     StrayProcess,
-    /// The system is about to run out of notifications.
+    /// The user is running out of inotify instances.
     Inotify,
     /// Something is dated in the future.
     Clock,
@@ -59,48 +57,44 @@ pub enum Kind {
     NoModel,
 }
 
-/// What the program can do by itself.
+/// An automatic fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cure {
-    /// What everybody does who looks at a team.
+pub enum Fix {
+    /// The repair that every command does.
     Repair,
-    /// Removing what nobody needs.
-    Remove(StaleFile),
-    /// Ending a line.
-    Close(UnfinishedLine),
-    /// Giving ourselves the right to read and write what is ours.
-    Allow(PathBuf),
-    /// Ending a process.
-    End(Stray),
-    /// Ending the processes of this team that hold the lock of a member without being it.
-    Release(Recipient),
-    /// Putting the dead letters into the trash.
+    /// Remove a file that is no longer needed.
+    RemoveFile(StaleFile),
+    /// Append the missing newline.
+    CloseLine(UnfinishedLine),
+    /// Grant the owner access.
+    GrantAccess(PathBuf),
+    EndProcess(Stray),
+    /// End processes of this team that hold the lock of a member without being the member.
+    ReleaseLock(Recipient),
+    /// Move the dead letters to the trash.
     DeadLetters,
-    /// Mending a task's file, or putting it into the trash.
+    /// Repair the file of a task, or move it to the trash.
     Task(PathBuf),
-    /// Putting a request's file into the trash.
+    /// Move the file of a request to the trash.
     Request(PathBuf),
-    /// Taking out of a journal what is no record.
+    /// Remove lines that are not records from a journal.
     Journal(Recipient),
-    /// Putting a folder into the trash that stands where a file should be.
+    /// Move a folder to the trash that is where a file is expected.
     Folder(PathBuf),
-    /// Giving a file to the user whose team it is. Only root can.
-    Give {
-        /// The file.
+    /// Give a file to the user who owns the team folder. Only root can.
+    Chown {
         path: PathBuf,
-        /// The user.
         uid: u32,
     },
-    /// Putting a copy of ours in the place of another user's file.
+    /// Replace a file of another user by a copy.
     TakeOver(PathBuf),
-    /// Allowing more notification instances until the next start of the system.
-    Raise(PathBuf),
-    /// Dating what is dated in the future as of now.
+    /// Raise the limit of inotify instances until the system restarts.
+    RaiseInotifyLimit(PathBuf),
+    /// Set times in the future to now.
     Redate,
 }
 
 impl Kind {
-    /// All kinds.
     pub const ALL: [Self; 16] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
@@ -120,15 +114,15 @@ impl Kind {
         Self::NoModel,
     ];
 
-    /// The word for programs.
-    pub const fn word(self) -> &'static str {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::UnreapedDeath => "unreaped_death",
             Self::OrphanClaim => "orphan_claim",
             Self::OverdueRequest => "overdue_request",
             Self::HeldLock => "held_lock",
             Self::DeadLetters => "dead_letters",
-            Self::UnfinishedLine => "open_line",
+            Self::UnfinishedLine => "unfinished_line",
             Self::DamagedJournal => "damaged_journal",
             Self::DamagedFile => "damaged_file",
             Self::TemporaryFile => "temporary_file",
@@ -143,38 +137,38 @@ impl Kind {
     }
 }
 
-/// What to type where the program has a cure.
-pub(crate) const FIX: &str = "team-lead doctor --fix";
+/// The command that applies automatic fixes.
+pub(crate) const FIX_COMMAND: &str = "team-lead doctor --fix";
 
 impl Finding {
-    /// A finding that only a person can do something about, by typing `fix`.
-    pub(crate) fn for_a_person(
+    /// A finding that a person has to fix, with `command`.
+    pub(crate) fn manual(
         kind: Kind,
         about: impl Into<String>,
         problem: impl Into<String>,
         meaning: &str,
-        fix: impl Into<String>,
+        command: impl Into<String>,
     ) -> Self {
         Self {
             kind,
             about: about.into(),
             problem: problem.into(),
             meaning: meaning.to_owned(),
-            fix: fix.into(),
-            cure: None,
+            command: command.into(),
+            fix: None,
         }
     }
 
-    /// A finding with a cure.
-    pub(crate) fn with_cure(
+    /// A finding with an automatic fix.
+    pub(crate) fn automatic(
         kind: Kind,
         about: impl Into<String>,
         problem: impl Into<String>,
         meaning: &str,
-        cure: Cure,
+        fix: Fix,
     ) -> Self {
-        let cure = Some(cure);
-        let finding = Self::for_a_person(kind, about, problem, meaning, FIX);
-        Self { cure, ..finding }
+        let fix = Some(fix);
+        let finding = Self::manual(kind, about, problem, meaning, FIX_COMMAND);
+        Self { fix, ..finding }
     }
 }

@@ -1,36 +1,35 @@
-//! What is wrong with a team, what it means, and the cure.
+//! Finds problems of a team, explains them, and fixes those that need no decision of a person.
 //!
 //! # Theory of operation
 //!
-//! [`examine`] looks and changes nothing. It asks each check in turn, and each returns
-//! [`Finding`]s: what was found, what it means, what to type, and the [`Cure`] if no person has to
-//! decide anything. [`cure()`] does what the cures say, each of which looks again first, since the
-//! team goes on meanwhile. [`mend()`] does both until nothing more comes of it: one cure may bring to
-//! light what another is for.
+//! [`examine`] changes nothing. It runs all checks, each of which returns [`Finding`]s: the problem,
+//! what it means, the command to type, and the [`Fix`] if no person has to decide anything. [`fix()`]
+//! applies the fixes. Each of them checks again first, because the team keeps running meanwhile.
+//! [`fix_all()`] repeats both until nothing more can be fixed: one fix may reveal the next problem.
 //!
-//! A folder whose roster cannot be read cannot be opened: [`examine_door`] says why.
+//! A folder whose roster cannot be read cannot be opened: [`examine_unreadable_roster`] explains why.
 //!
-//! What a check needs to know of the machine rather than of the folder comes in as
-//! [`Surroundings`], so that a test can say what machine it is.
+//! What a check needs to know of the machine rather than of the folder comes in as an
+//! [`Environment`], which a test can choose.
 //!
-//! **Invariants:** examining changes nothing; no cure takes mail or a record of a journal, and what is
-//! taken out of the way is kept in the trash; a process is ended only if it provably belongs to this
-//! team and is no member of it.
+//! **Invariants:** examining changes nothing; no fix removes mail or a record of a journal, and what is
+//! moved away is kept in the trash; a process is ended only if it provably belongs to this team and
+//! is not a member of it.
 
 mod checks;
 mod clock;
-mod cure;
+mod environment;
 mod finding;
-mod holders;
-mod mend;
-mod processes;
-mod surroundings;
+mod fix;
+mod fix_all;
+mod lock_holders;
+mod stray_processes;
 mod unreadable_roster;
 
 pub use checks::examine;
-pub use cure::{Cured, cure};
-pub use finding::{Cure, Finding, Kind};
-pub use mend::{Checked, mend};
-pub use processes::Stray;
-pub use surroundings::{Complaint, Inotify, Surroundings};
-pub use unreadable_roster::{examine_door, open_door};
+pub use environment::{Environment, Inotify, Problem};
+pub use finding::{Finding, Fix, Kind};
+pub use fix::{Fixed, fix};
+pub use fix_all::{FixReport, fix_all};
+pub use stray_processes::Stray;
+pub use unreadable_roster::{examine_unreadable_roster, fix_unreadable_roster};

@@ -1,19 +1,19 @@
 //! A team folder that cannot be opened at all, because its roster cannot be read.
 
-use crate::cure::{Cured, allow};
-use crate::finding::{Cure, Finding, Kind};
+use crate::finding::{Finding, Fix, Kind};
+use crate::fix::{Fixed, grant_access};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use teamdir::RosterError;
 
-/// Why a team cannot be opened. `None` for what passes by itself, such as a lock that is held.
-pub fn examine_door(error: &RosterError) -> Option<Finding> {
+/// Why a team cannot be opened. `None` for temporary causes, such as a held lock.
+pub fn examine_unreadable_roster(error: &RosterError) -> Option<Finding> {
     match error {
         RosterError::Invalid { path, .. } => Some(not_a_roster(path, error.to_string())),
         RosterError::File(cause) => match cause.kind() {
-            io::ErrorKind::PermissionDenied => Some(locked(cause.path(), error.to_string())),
+            io::ErrorKind::PermissionDenied => Some(no_permission(cause.path(), error.to_string())),
             io::ErrorKind::NotFound => Some(missing(cause.path())),
             _ => None,
         },
@@ -21,12 +21,12 @@ pub fn examine_door(error: &RosterError) -> Option<Finding> {
     }
 }
 
-/// Opens the door, if that takes no more than a right that is ours to give.
-pub fn open_door(finding: &Finding) -> Option<Cured> {
-    match &finding.cure {
-        Some(Cure::Allow(path)) => Some(Cured {
+/// Makes the roster readable, if the owner only lacks a permission.
+pub fn fix_unreadable_roster(finding: &Finding) -> Option<Fixed> {
+    match &finding.fix {
+        Some(Fix::GrantAccess(path)) => Some(Fixed {
             finding: finding.clone(),
-            outcome: allow(path),
+            outcome: grant_access(path),
         }),
         Some(_) | None => None,
     }
@@ -34,34 +34,34 @@ pub fn open_door(finding: &Finding) -> Option<Cured> {
 
 fn not_a_roster(path: &Path, problem: String) -> Finding {
     let shown = path.display().to_string();
-    Finding::for_a_person(
+    Finding::manual(
         Kind::DamagedFile,
         &shown,
         problem,
-        "It was edited by hand, or the disk failed. Members that run go on, and nobody can be started \
-         or looked at. Who may do what in the team only a person knows, so nothing is made up.",
+        "It was edited by hand, or the disk failed. Running members continue, but no member can be \
+         started or shown. Only a person knows what belongs in the roster.",
         format!("${{EDITOR:-vi}} {shown}"),
     )
 }
 
 fn missing(path: &Path) -> Finding {
     let shown = path.display().to_string();
-    Finding::for_a_person(
+    Finding::manual(
         Kind::NoAccess,
         &shown,
         format!("there is no {shown}"),
-        "Somebody deleted the roster. A copy of it brings the team back; without one the next command \
-         that starts a member begins a new roster, and mail and journals are found by name.",
+        "The roster was deleted. A copy of it restores the team; without one, the next command that \
+         starts a member creates a new roster, and mail and journals are found by name.",
         "team-lead spawn NAME ROLE",
     )
 }
 
-/// The file, or a folder on the way to it, keeps even its owner out.
-fn locked(path: &Path, problem: String) -> Finding {
+/// The owner has no access to the file or to its folder.
+fn no_permission(path: &Path, problem: String) -> Finding {
     let meaning = "The team cannot work with a file that it cannot read and write.";
     let ours = rustix::process::geteuid().as_raw();
-    let on_the_way = [path.parent(), Some(path)].into_iter().flatten();
-    let closed: Option<PathBuf> = on_the_way
+    let path_and_parent = [path.parent(), Some(path)].into_iter().flatten();
+    let closed: Option<PathBuf> = path_and_parent
         .filter(|path| {
             let found = fs::symlink_metadata(path);
             let needed = match path.is_dir() {
@@ -75,12 +75,12 @@ fn locked(path: &Path, problem: String) -> Finding {
     let shown = path.display().to_string();
     match closed {
         Some(closed) => {
-            let cure = Cure::Allow(closed);
-            Finding::with_cure(Kind::NoAccess, shown, problem, meaning, cure)
+            let fix = Fix::GrantAccess(closed);
+            Finding::automatic(Kind::NoAccess, shown, problem, meaning, fix)
         }
         None => {
-            let fix = crate::cure::give_by_hand(path);
-            Finding::for_a_person(Kind::ForeignOwner, shown, problem, meaning, fix)
+            let command = crate::fix::chown_command(path);
+            Finding::manual(Kind::ForeignOwner, shown, problem, meaning, command)
         }
     }
 }

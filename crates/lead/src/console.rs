@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! What is to be shown goes through [`Speaker::say`]. A pure part decides which lines go to which
+//! What is to be shown goes through [`ConsoleWriter::say`]. A pure part decides which lines go to which
 //! stream; a thread writes them, so that a terminal that was stopped or a pipe that nobody reads
 //! never stops the lead. What is typed is read by another thread and comes out of a channel.
 //!
@@ -10,15 +10,15 @@
 //!
 //! **Invariant:** the terminal is left as it was found, also if the line editor is still reading.
 
-mod clean;
 mod colour;
 mod editor;
 mod printer;
 mod render;
+mod sanitize;
 mod stdin;
 
-pub use render::Talk;
-pub(crate) use render::{Mode, Said};
+pub use render::Verbosity;
+pub(crate) use render::{Mode, Output};
 
 use colour::Colour;
 use editor::Restore;
@@ -45,7 +45,7 @@ pub(crate) enum Input {
 
 /// What the environment says about the console.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct ConsoleOptions {
     /// The value of `NO_COLOR`.
     pub no_color: Option<String>,
     /// The value of `TERM`.
@@ -53,20 +53,20 @@ pub struct Surroundings {
     /// Where the lines typed before are kept.
     pub history: Option<PathBuf>,
     /// How much is said besides answers and errors.
-    pub talk: Talk,
+    pub verbosity: Verbosity,
 }
 
 /// The console of one lead.
 #[derive(Debug)]
 pub(crate) struct Console {
-    speaker: Speaker,
+    writer: ConsoleWriter,
     printer: Printer,
     restore: Option<Restore>,
 }
 
 /// Shows things. Clones share the console.
 #[derive(Clone, Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct ConsoleWriter {
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -90,14 +90,17 @@ impl Mode {
 
 impl Console {
     /// Opens the console, and returns what is typed at it. In a one-shot nothing is read.
-    pub(crate) fn open(mode: Mode, surroundings: &Surroundings) -> (Self, mpsc::Receiver<Input>) {
+    pub(crate) fn open(
+        mode: Mode,
+        console_options: &ConsoleOptions,
+    ) -> (Self, mpsc::Receiver<Input>) {
         let (typed, input) = mpsc::channel(TYPED_AHEAD);
         let mut sink = Sink::Streams;
         let mut restore = None;
         match mode {
             Mode::Terminal => {
                 restore = Restore::remember();
-                match editor::start(surroundings.history.clone(), typed.clone()) {
+                match editor::start(console_options.history.clone(), typed.clone()) {
                     Some(printer) => sink = Sink::Editor(printer),
                     // A terminal that cannot be edited on still gives lines.
                     None => stdin::start(typed),
@@ -110,13 +113,13 @@ impl Console {
             Mode::Terminal => true,
             Mode::Piped | Mode::OneShot => std::io::stderr().is_terminal(),
         };
-        let Surroundings { no_color, term, .. } = surroundings;
+        let ConsoleOptions { no_color, term, .. } = console_options;
         let colour = Colour::choose(shown_on_terminal, no_color.as_deref(), term.as_deref());
         let (printer, pieces) = Printer::start(sink);
-        let render = Render::new(mode, surroundings.talk, colour, editor::width());
+        let render = Render::new(mode, console_options.verbosity, colour, editor::width());
         let shared = Arc::new(Mutex::new(Shared { render, pieces }));
         let console = Self {
-            speaker: Speaker { shared },
+            writer: ConsoleWriter { shared },
             printer,
             restore,
         };
@@ -124,34 +127,34 @@ impl Console {
     }
 
     /// What shows things at it.
-    pub(crate) fn speaker(&self) -> Speaker {
-        self.speaker.clone()
+    pub(crate) fn writer(&self) -> ConsoleWriter {
+        self.writer.clone()
     }
 
     /// Shows what is left and gives the terminal back.
     pub(crate) fn close(self) {
-        self.speaker.finish();
+        self.writer.finish();
         self.printer.finish(self.restore.is_some());
         drop(self.restore);
     }
 }
 
-impl Speaker {
+impl ConsoleWriter {
     /// Shows something. Returns at once.
-    pub(crate) fn say(&self, said: &Said<'_>) {
+    pub(crate) fn write(&self, said: &Output<'_>) {
         self.with(|shared| {
-            if let Said::Text(_) = said {
+            if let Output::Text(_) = said {
                 // The window may have been resized.
                 shared.render.set_width(editor::width());
             }
-            let pieces = shared.render.say(said);
+            let pieces = shared.render.write(said);
             shared.pieces.push(pieces);
         });
     }
 
     /// Shows a word of the program.
     pub(crate) fn notice(&self, text: &str) {
-        self.say(&Said::Notice(text));
+        self.write(&Output::Notice(text));
     }
 
     fn finish(&self) {
@@ -170,10 +173,10 @@ impl Speaker {
 }
 
 #[cfg(test)]
-impl Speaker {
-    /// A speaker that nobody hears.
+impl ConsoleWriter {
+    /// A writer that nobody hears.
     pub(crate) fn silent() -> Self {
-        let render = Render::new(Mode::Piped, Talk::Usual, Colour::Off, 80);
+        let render = Render::new(Mode::Piped, Verbosity::Normal, Colour::Off, 80);
         let pieces = printer::Queue::nowhere();
         let shared = Arc::new(Mutex::new(Shared { render, pieces }));
         Self { shared }

@@ -1,7 +1,7 @@
-//! What the lead's agent does differently from a teammate's.
+//! What the lead adds to the runtime as its agent's host.
 
-use crate::console::{Said, Speaker};
-use crate::jobs::Report;
+use crate::console::{ConsoleWriter, Output};
+use crate::jobs::JobResult;
 use crate::prompt;
 use agent::{Event, Prompt};
 use llm::WaitReason;
@@ -10,38 +10,27 @@ use team_tools::Seat;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// The lead's side of a desk's host.
 pub(crate) struct LeadHooks {
     team: TeamDir,
     system: String,
-    speaker: Speaker,
-    reports: UnboundedSender<Report>,
+    writer: ConsoleWriter,
+    results: UnboundedSender<JobResult>,
     /// All text of the turn so far.
-    said: String,
+    text: String,
 }
 
 impl LeadHooks {
-    pub(crate) fn new(team: TeamDir, speaker: Speaker, reports: UnboundedSender<Report>) -> Self {
+    pub(crate) fn new(
+        team: TeamDir,
+        writer: ConsoleWriter,
+        results: UnboundedSender<JobResult>,
+    ) -> Self {
         Self {
             system: prompt::system(&team),
             team,
-            speaker,
-            reports,
-            said: String::new(),
-        }
-    }
-
-    /// Forgets what was said in the turn before.
-    pub(crate) fn begin_turn(&mut self) {
-        self.said.clear();
-    }
-
-    /// Shows the last line of a turn if the program added it: the model never said it.
-    pub(crate) fn end_turn(&mut self, text: &str) {
-        if let Some(last) = text.trim().lines().last()
-            && !self.said.contains(last)
-        {
-            self.speaker.notice(last);
+            writer,
+            results,
+            text: String::new(),
         }
     }
 }
@@ -54,25 +43,38 @@ impl Hooks for LeadHooks {
         }
     }
 
-    fn see(&mut self, event: &Event) {
+    fn turn_started(&mut self) {
+        self.text.clear();
+    }
+
+    /// Shows the last line of the turn if the program added it: the model's own text was shown.
+    fn turn_finished(&mut self, text: &str) {
+        if let Some(last) = text.trim().lines().last()
+            && !self.text.contains(last)
+        {
+            self.writer.notice(last);
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
         match event {
             Event::Text(text) => {
-                self.said.push_str(text);
-                self.speaker.say(&Said::Text(text));
+                self.text.push_str(text);
+                self.writer.write(&Output::Text(text));
             }
             Event::Thinking(_) | Event::ToolStarted { .. } | Event::Compacted { .. } => {}
             Event::Waiting(waiting) => {
-                self.speaker.say(&Said::Void);
-                self.speaker.notice(&waiting.to_string());
+                self.writer.write(&Output::Discard);
+                self.writer.notice(&waiting.to_string());
                 if waiting.reason == WaitReason::Budget {
-                    let _ = self.reports.send(Report::BudgetSpent);
+                    let _ = self.results.send(JobResult::BudgetSpent);
                 }
             }
-            Event::Replied { .. } => self.speaker.say(&Said::BlockEnd),
+            Event::Replied { .. } => self.writer.write(&Output::BlockEnd),
             Event::ToolFinished { name, text, .. } => {
-                self.speaker.say(&Said::Tool { name, output: text });
+                self.writer.write(&Output::Tool { name, output: text });
             }
-            Event::Compacting => self.speaker.notice("Making the conversation shorter."),
+            Event::Compacting => self.writer.notice("Making the conversation shorter."),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! One look at the whole team, with everything set right that can be. It waits for files and locks,
-//! so it runs on a thread of its own.
+//! Inspects the whole team and repairs what can be repaired. It waits for files and locks, so it runs
+//! on a thread of its own.
 
 use crate::restarts::Dead;
 use processes::{MemberView, ProcessHandle, Quiet, Repairs, decide_restart, repair, views};
@@ -12,24 +12,23 @@ use std::collections::BTreeMap;
 use team::addressee;
 use teamdir::{TeamDir, now};
 
-/// What a look brought to light.
+/// What an inspection found.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     /// Living members that were not watched yet.
     pub(crate) processes: Vec<(AgentName, ProcessHandle)>,
     pub(crate) dead: Vec<Dead>,
-    /// Who has failed or is dead, in which life.
+    /// Members that have failed or are dead.
     pub(crate) failed: Vec<(AgentName, Incarnation)>,
-    /// Requests that wait for an answer.
     pub(crate) pending: Vec<Request>,
-    /// Shutdowns that somebody has to carry to their end.
+    /// Shutdowns that the lead has to follow to their end.
     pub(crate) shutdowns: Vec<Request>,
     /// How many tasks there are, and how many of them are done.
     pub(crate) tasks: (usize, usize),
     pub(crate) repairs: Repairs,
 }
 
-/// Looks at everything. `watched` says which lives are watched already.
+/// Inspects the team. `watched` says which incarnations are watched already.
 pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>) -> Inspection {
     let mut found = Inspection {
         repairs: repair(team),
@@ -53,11 +52,11 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
     found
 }
 
-/// Who has failed, or died and was reaped, in which life.
+/// Members that have failed, or that died and were reaped.
 pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
     let views = views(team).unwrap_or_default();
     let failed = views.iter().filter(|view| match view.state {
-        // A death that nobody has dealt with yet is news.
+        // A death that nobody has reaped yet belongs to this run.
         MemberState::Dead { .. } => view.member.reaped >= Some(view.member.incarnation),
         MemberState::Failed { .. } => true,
         MemberState::Starting { .. }
@@ -111,7 +110,7 @@ impl Inspection {
         if view.state.is_alive() && (held.is_none() || watched.get(name) != held.as_ref()) {
             match ProcessHandle::of(team, &Recipient::Member(name.clone())) {
                 Ok(Some(process)) => self.processes.push((name.clone(), process)),
-                // It went meanwhile; the next look finds it dead.
+                // It ended meanwhile; the next inspection finds it dead.
                 Ok(None) => {}
                 Err(error) => self.repairs.problems.push(error.to_string()),
             }
@@ -137,36 +136,36 @@ impl Inspection {
     }
 }
 
-/// Whether nothing happens any more by itself, and who failed.
-pub(crate) enum Calm {
-    No,
-    /// Nobody may go on: the budget is spent.
-    Broke,
-    Yes {
-        /// Who failed or is dead.
+/// What the team is doing.
+pub(crate) enum Observation {
+    Busy,
+    /// Members have work left, and the budget does not allow it.
+    OutOfBudget,
+    Idle {
+        /// Members that failed or are dead.
         failed: Vec<AgentName>,
     },
 }
 
-/// Looks whether the team is at rest. A dead member that its policy will bring back is not.
-pub(crate) fn calm(team: &TeamDir) -> Calm {
+/// Checks whether the team is idle. It is not while a dead member waits for its restart.
+pub(crate) fn observe(team: &TeamDir) -> Observation {
     let failed = match processes::quiet(team) {
         Ok(Quiet::Yes { failed, .. }) => failed,
-        Ok(Quiet::No { .. }) if is_broke(team) => return Calm::Broke,
-        Ok(Quiet::No { .. }) | Err(_) => return Calm::No,
+        Ok(Quiet::No { .. }) if is_out_of_budget(team) => return Observation::OutOfBudget,
+        Ok(Quiet::No { .. }) | Err(_) => return Observation::Busy,
     };
-    let comes_back = |view: &MemberView| {
+    let will_restart = |view: &MemberView| {
         matches!(view.state, MemberState::Dead { .. })
             && view.member.restart == Some(RestartPolicy::OnFailure)
     };
     match views(team) {
-        Ok(views) if !views.iter().any(comes_back) => Calm::Yes { failed },
-        Ok(_) | Err(_) => Calm::No,
+        Ok(views) if !views.iter().any(will_restart) => Observation::Idle { failed },
+        Ok(_) | Err(_) => Observation::Busy,
     }
 }
 
-/// Whether somebody waits for budget, and nobody works.
-fn is_broke(team: &TeamDir) -> bool {
+/// Whether a member waits for budget, and none works.
+fn is_out_of_budget(team: &TeamDir) -> bool {
     let waits = |view: &MemberView| {
         let what = match &view.state {
             MemberState::Waiting { what, .. } => *what,
@@ -180,7 +179,7 @@ fn is_broke(team: &TeamDir) -> bool {
         };
         what == Some(WaitingFor::Budget)
     };
-    let rests = |view: &MemberView| match view.state {
+    let is_stopped = |view: &MemberView| match view.state {
         MemberState::Starting { .. } | MemberState::Working { .. } | MemberState::Hung { .. } => {
             false
         }
@@ -192,5 +191,7 @@ fn is_broke(team: &TeamDir) -> bool {
     };
     let unread = team.unread_mail(&Recipient::Lead, |_, _| {});
     let views = views(team).unwrap_or_default();
-    views.iter().any(waits) && views.iter().all(rests) && unread.is_ok_and(|unread| unread == 0)
+    views.iter().any(waits)
+        && views.iter().all(is_stopped)
+        && unread.is_ok_and(|unread| unread == 0)
 }

@@ -1,8 +1,8 @@
-//! Work that waits for files, locks and processes: on threads of its own, with a report at the end.
+//! Work that waits for files, locks and processes, on threads of its own. Each job sends a result.
 
-use crate::inspect::{Calm, Inspection, calm, inspect};
-use crate::leave;
-use crate::machine::Manner;
+use crate::inspect::{Inspection, Observation, inspect, observe};
+use crate::machine::ShutdownMode;
+use crate::shut_down;
 use processes::{Cause, ProcessHandle, Programs, follow_shutdown, give_up, restart};
 use protocol::{AgentName, Incarnation, Request, RequestId};
 use rules::ShutdownLimits;
@@ -21,26 +21,25 @@ const LIMITS: ShutdownLimits = ShutdownLimits {
     kill: Duration::from_secs(5),
 };
 
-/// What a job found or did.
-pub(crate) enum Report {
-    /// The process of this life is gone.
-    Gone,
+/// The result of a job.
+pub(crate) enum JobResult {
+    /// A watched process has ended.
+    ProcessEnded,
     Inspected(Box<Inspection>),
-    Looked(Calm),
-    /// An attempt to bring a member back is over.
+    TeamObserved(Observation),
+    /// An attempt to restart a member has ended.
     Restarted {
         name: AgentName,
-        /// What went wrong.
         problem: Option<String>,
     },
-    /// Nobody has to follow this shutdown any more.
+    /// This shutdown has ended, or needs nobody to follow it.
     Followed(RequestId),
     /// The team was shut down.
-    Left {
-        manner: Manner,
-        words: Vec<String>,
+    TeamEnded {
+        mode: ShutdownMode,
+        notices: Vec<String>,
     },
-    /// The lead's model may not be asked any more.
+    /// The budget does not allow more calls of the lead's model.
     BudgetSpent,
     Problem(String),
 }
@@ -50,8 +49,8 @@ pub(crate) struct Jobs {
     team: TeamDir,
     me: Actor,
     programs: Programs,
-    reports: UnboundedSender<Report>,
-    /// Set when nothing is to be followed any more.
+    results: UnboundedSender<JobResult>,
+    /// Set when jobs that follow something are to end.
     stop: Arc<AtomicBool>,
 }
 
@@ -60,68 +59,69 @@ impl Jobs {
         team: TeamDir,
         me: Actor,
         programs: Programs,
-    ) -> (Self, UnboundedReceiver<Report>) {
-        let (reports, received) = unbounded_channel();
+    ) -> (Self, UnboundedReceiver<JobResult>) {
+        let (results, received) = unbounded_channel();
         let jobs = Self {
             team,
             me,
             programs,
-            reports,
+            results,
             stop: Arc::default(),
         };
         (jobs, received)
     }
 
-    /// Where reports go.
-    pub(crate) fn reports(&self) -> UnboundedSender<Report> {
-        self.reports.clone()
+    /// Where results are sent.
+    pub(crate) fn results(&self) -> UnboundedSender<JobResult> {
+        self.results.clone()
     }
 
-    fn start(&self, work: impl FnOnce(&TeamDir) -> Report + Send + 'static) {
-        let (team, reports) = (self.team.clone(), self.reports.clone());
+    fn start(&self, work: impl FnOnce(&TeamDir) -> JobResult + Send + 'static) {
+        let (team, results) = (self.team.clone(), self.results.clone());
         spawn_blocking(move || {
-            // Nobody listens at the end of the process, and nobody needs to.
-            let _ = reports.send(work(&team));
+            // At the end of the process nobody needs the result.
+            let _ = results.send(work(&team));
         });
     }
 
     /// Waits for the end of a process.
     pub(crate) fn watch(&self, process: ProcessHandle) {
-        let reports = self.reports.clone();
+        let results = self.results.clone();
         tokio::spawn(async move {
             process.ended().await;
-            let _ = reports.send(Report::Gone);
+            let _ = results.send(JobResult::ProcessEnded);
         });
     }
 
-    /// Looks at the team and sets right what can be.
+    /// Inspects the team and repairs what can be repaired.
     pub(crate) fn inspect(&self, watched: BTreeMap<AgentName, Incarnation>) {
-        self.start(move |team| Report::Inspected(Box::new(inspect(team, &watched))));
+        self.start(move |team| JobResult::Inspected(Box::new(inspect(team, &watched))));
     }
 
-    /// Looks, after a pause, whether the team is at rest.
-    pub(crate) fn look(&self, after: Duration) {
-        let (team, reports) = (self.team.clone(), self.reports.clone());
+    /// Checks, after a delay, whether the team is idle.
+    pub(crate) fn observe_team(&self, after: Duration) {
+        let (team, results) = (self.team.clone(), self.results.clone());
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            let looked = spawn_blocking(move || calm(&team)).await;
-            let _ = reports.send(Report::Looked(looked.unwrap_or(Calm::No)));
+            let observed = spawn_blocking(move || observe(&team)).await;
+            let observed = observed.unwrap_or(Observation::Busy);
+            let _ = results.send(JobResult::TeamObserved(observed));
         });
     }
 
-    /// Brings a member back, as its policy says.
+    /// Restarts a member, as its policy says.
     pub(crate) fn restart(&self, name: AgentName) {
         let programs = self.programs.clone();
         self.start(move |team| {
             let problem = restart(team, &name, &programs, Cause::Policy).err();
-            Report::Restarted {
+            JobResult::Restarted {
                 problem: problem.map(|error| format!("{name} was not restarted: {error}")),
                 name,
             }
         });
     }
 
-    /// Notes that a member's policy has had enough.
+    /// Records that a member's restart policy gives up.
     pub(crate) fn give_up(&self, lost: crate::restarts::GivenUp) {
         self.start(move |team| {
             let noted = give_up(
@@ -132,8 +132,8 @@ impl Jobs {
                 &lost.command,
             );
             match noted {
-                Ok(()) => Report::Gone,
-                Err(error) => Report::Problem(error.to_string()),
+                Ok(()) => JobResult::ProcessEnded,
+                Err(error) => JobResult::Problem(error.to_string()),
             }
         });
     }
@@ -144,32 +144,32 @@ impl Jobs {
         self.start(move |team| {
             let id = request.id.clone();
             let stop = || stop.load(Ordering::Relaxed);
-            // What came of it is in the request's file.
+            // The outcome is in the request's file.
             let _ = follow_shutdown(team, request, LIMITS, &stop);
-            Report::Followed(id)
+            JobResult::Followed(id)
         });
     }
 
-    /// Shuts the team down. A hurried shutdown ends a graceful one.
-    pub(crate) fn leave(&self, manner: Manner, patience: Duration) {
+    /// Shuts the team down. An immediate shutdown ends a graceful one.
+    pub(crate) fn shut_down(&self, mode: ShutdownMode, timeout: Duration) {
         let me = self.me.clone();
-        if manner == Manner::Now {
+        if mode == ShutdownMode::Immediate {
             self.stop.store(true, Ordering::Relaxed);
         }
         let stop = Arc::clone(&self.stop);
         self.start(move |team| {
-            let words = match manner {
-                Manner::Gracefully => {
+            let notices = match mode {
+                ShutdownMode::Graceful => {
                     let stop = || stop.load(Ordering::Relaxed);
-                    leave::gracefully(team, &me, patience, &stop)
+                    shut_down::gracefully(team, &me, timeout, &stop)
                 }
-                Manner::Now => leave::now(team, &me),
+                ShutdownMode::Immediate => shut_down::immediately(team, &me),
             };
-            Report::Left { manner, words }
+            JobResult::TeamEnded { mode, notices }
         });
     }
 
-    /// Lets go of everything that is followed.
+    /// Ends the jobs that follow something.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }

@@ -1,123 +1,123 @@
-//! The life of a lead as a state machine: what happened goes in, what to do comes out.
+//! The lead as a state machine: events go in, actions come out.
 //!
 //! ```text
 //!            query, mail, board          nothing left        team is gone
 //!   free ------------------------> busy      |                    |
 //!    ^  <------ turn ended -------'          v                    v
-//!    `------------------------------- at rest? twice --> leaving --> over
-//!                     q, end of input, Ctrl-C, time is up ---^  Ctrl-C again: now
+//!    `--------------------------- team idle? twice --> leaving --> over
+//!                     q, end of input, Ctrl-C, timeout ---^  Ctrl-C again: at once
 //! ```
 //!
-//! It knows no clock, file or process; the loop around it does what it says and tells it what came
-//! of that. **Invariant:** whatever happens, a lead that was told to leave comes to its end: every
-//! way through `leaving` asks for something that is bounded and answers.
+//! It has no clock, file or process: the loop around it performs the actions and answers with
+//! events. **Invariant:** whatever happens, a lead that was asked to leave comes to its end: every
+//! path through `leaving` asks for something that is bounded and answered.
 
 mod types;
 
-pub(crate) use types::{Action, End, Event, Manner, Plan, Rest};
+pub(crate) use types::{Action, Event, Options, ShutdownMode, TeamActivity};
 
 use crate::console::Mode;
 use crate::typed::{self, Command, Typed};
+use member::{Backoff, TurnOutcome};
 use protocol::exit;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use types::{Leaving, Why, Wish};
+use types::{LeaveReason, Leaving, Queued};
 
-/// How long mail is waited for after the first letter, so that a burst is one request.
+/// How long more mail is waited for after the first message, so that a burst is one request.
 const BURST: Duration = Duration::from_millis(50);
-/// The pause before a team that seemed at rest is looked at again.
-const SECOND_LOOK: Duration = Duration::from_millis(30);
-/// The pause before a busy team is looked at again grows from the first to the second.
-const BUSY_LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
-/// How often in a row a team has to be seen at rest.
-const LOOKS: u32 = 2;
+/// The delay before a team that was idle is checked again.
+const SECOND_CHECK: Duration = Duration::from_millis(30);
+/// The delay before a busy team is checked again grows from the first to the second.
+const BUSY_CHECK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// How often in a row a team has to be idle.
+const IDLE_CHECKS: u32 = 2;
 
-/// The lead.
+/// Decides what the lead does next.
 #[derive(Debug)]
 pub(crate) struct LeadMachine {
-    plan: Plan,
-    seat: Seat,
+    options: Options,
+    /// A turn or a compaction runs.
+    is_busy: bool,
     /// What was typed and not done yet.
-    queue: VecDeque<Wish>,
+    queue: VecDeque<Queued>,
     /// Nothing more will be typed.
     input_ended: bool,
     /// Since when something waits for the model.
     wake: Option<Instant>,
-    /// What the program has to tell the model in its next turn.
+    /// Input of the program for the model's next turn.
     notes: Vec<String>,
-    /// The newest letter that may start a turn, and the newest that a failed turn was started for.
+    /// The newest message that may start a turn, and the newest that a failed turn was started for.
     newest: u64,
     tried: u64,
-    look: Look,
+    rest_check: RestCheck,
     leaving: Option<Leaving>,
-    /// The last words of the model.
+    /// The last text of the model.
     answer: Option<String>,
     failed: bool,
-    over: bool,
+    is_over: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seat {
-    Free,
-    /// A turn or a compaction runs.
-    Busy,
-}
-
-/// Looking whether the team is at rest.
+/// Checks whether the team is idle.
 #[derive(Debug, Default)]
-struct Look {
-    under_way: bool,
-    /// How often in a row it was at rest.
-    rests: u32,
-    /// How often in a row it was not.
-    busy: u32,
+struct RestCheck {
+    is_running: bool,
+    /// How often in a row the team was idle.
+    idle_count: u32,
+    /// Counts how often in a row it was busy.
+    backoff: Backoff,
 }
 
 impl LeadMachine {
-    /// A lead that has not begun. `unfinished` says that its conversation waits for an answer.
-    pub(crate) fn new(plan: Plan, prompt: Option<String>, unfinished: bool, now: Instant) -> Self {
+    /// A lead that has not started. `unfinished` says that its conversation ends with input that has
+    /// no answer.
+    pub(crate) fn new(
+        options: Options,
+        prompt: Option<String>,
+        unfinished: bool,
+        now: Instant,
+    ) -> Self {
         Self {
-            input_ended: plan.mode == Mode::OneShot,
-            queue: prompt.map(Wish::Query).into_iter().collect(),
-            plan,
-            seat: Seat::Free,
+            input_ended: options.mode == Mode::OneShot,
+            queue: prompt.map(Queued::Query).into_iter().collect(),
+            options,
+            is_busy: false,
             wake: unfinished.then_some(now),
             notes: Vec::new(),
             newest: 0,
             tried: 0,
-            look: Look::default(),
+            rest_check: RestCheck::default(),
             leaving: None,
             answer: None,
             failed: false,
-            over: false,
+            is_over: false,
         }
     }
 
-    /// Gives the program's words to the model, when it works next.
-    pub(crate) fn mention(&mut self, note: String) {
+    /// Adds input of the program to the next turn, without starting one.
+    pub(crate) fn add_note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// Whether more lines are wanted. A program may write them faster than they can be done.
+    /// Whether more lines are wanted. A program may write them faster than the lead works.
     pub(crate) fn wants_input(&self) -> bool {
-        self.plan.mode == Mode::Terminal || self.queue.len() < 16
+        self.options.mode == Mode::Terminal || self.queue.len() < 16
     }
 
-    /// Whether the lead is on its way out.
     pub(crate) const fn is_leaving(&self) -> bool {
         self.leaving.is_some()
     }
 
     /// When [`Event::Tick`] is wanted.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        let waits = self.seat == Seat::Free && self.leaving.is_none();
+        let waits = !self.is_busy && self.leaving.is_none();
         self.wake.filter(|_| waits).map(|since| since + BURST)
     }
 
-    /// Takes in what happened and returns what to do, in this order.
+    /// Takes in what happened, and returns what to do, in this order.
     pub(crate) fn handle(&mut self, event: Event, now: Instant) -> Vec<Action> {
         let mut actions = Vec::new();
-        if self.over {
+        if self.is_over {
             return actions;
         }
         match event {
@@ -125,10 +125,10 @@ impl LeadMachine {
             Event::Typed(typed) => self.typed(typed, &mut actions),
             Event::InputEnded => self.input_ended(&mut actions),
             Event::Interrupted => self.interrupted(&mut actions),
-            Event::TimeIsUp => {
+            Event::TimedOut => {
                 if self.leaving.is_none() {
-                    actions.push(Action::Say("The time is up.".to_owned()));
-                    self.leave(Why::Time, &mut actions);
+                    actions.push(Action::Print("The timeout is reached.".to_owned()));
+                    self.leave(LeaveReason::Time, &mut actions);
                 }
             }
             Event::BudgetSpent => self.budget_spent(&mut actions),
@@ -136,10 +136,11 @@ impl LeadMachine {
             Event::TasksDone(count) => {
                 self.note(format!("<board>All {count} tasks are done.</board>"), now);
             }
-            Event::BackgroundDone => self.wake(now),
-            Event::TurnEnded(end) => self.turn_ended(end, &mut actions),
-            Event::Looked(rest) => self.looked(rest, &mut actions),
-            Event::TeamGone => self.team_gone(&mut actions),
+            Event::BackgroundFinished => self.wake(now),
+            Event::TurnEnded(outcome) => self.turn_ended(outcome, &mut actions),
+            Event::TeamObserved(activity) => self.team_observed(activity, &mut actions),
+            Event::TeamEnded => self.team_ended(&mut actions),
+            Event::FolderRemoved => self.folder_removed(&mut actions),
         }
         self.advance(now, &mut actions);
         actions
@@ -147,58 +148,57 @@ impl LeadMachine {
 
     fn typed(&mut self, typed: Typed, actions: &mut Vec<Action>) {
         if self.input_ended {
-            // Whoever has said goodbye has said everything.
             return;
         }
         match typed {
             Typed::Blank => {}
-            Typed::Unknown(line) => actions.push(Action::Complain(typed::unknown(&line))),
-            Typed::Command(Command::Compact) => self.queue.push_back(Wish::Compact),
-            // A person looks while the lead works; a file of lines means one after the other.
-            Typed::Command(command) if self.plan.mode == Mode::Terminal => {
+            Typed::Unknown(line) => actions.push(Action::PrintError(typed::unknown(&line))),
+            Typed::Command(Command::Compact) => self.queue.push_back(Queued::Compact),
+            // A person sees the result while the lead works; the lines of a file are done in order.
+            Typed::Command(command) if self.options.mode == Mode::Terminal => {
                 actions.push(Action::Show(command));
             }
-            Typed::Command(command) => self.queue.push_back(Wish::Show(command)),
-            Typed::Query(text) => self.queue.push_back(Wish::Query(text)),
+            Typed::Command(command) => self.queue.push_back(Queued::Show(command)),
+            Typed::Query(text) => self.queue.push_back(Queued::Query(text)),
             Typed::Leave => self.input_ended(actions),
         }
     }
 
-    /// At a terminal the end of input is the wish to leave. From a pipe it only says that nothing
-    /// follows: the work that was asked for is still done.
+    /// At a terminal the end of input asks to leave. From a pipe it only says that no more lines
+    /// come: the work that was asked for is still done.
     fn input_ended(&mut self, actions: &mut Vec<Action>) {
         if std::mem::replace(&mut self.input_ended, true) {
             return;
         }
-        if self.plan.mode == Mode::Terminal {
-            if self.seat == Seat::Busy || !self.queue.is_empty() {
-                let words = "Leaving when the lead is done with this; Ctrl-C leaves at once.";
-                actions.push(Action::Say(words.to_owned()));
+        if self.options.mode == Mode::Terminal {
+            if self.is_busy || !self.queue.is_empty() {
+                let text = "Leaving when the lead is done with this; Ctrl-C leaves at once.";
+                actions.push(Action::Print(text.to_owned()));
             }
-            self.queue.push_back(Wish::Leave);
+            self.queue.push_back(Queued::Leave);
         }
     }
 
     fn interrupted(&mut self, actions: &mut Vec<Action>) {
         let Some(leaving) = &mut self.leaving else {
-            let words = "Leaving; Ctrl-C again ends everything at once.";
-            actions.push(Action::Say(words.to_owned()));
-            self.leave(Why::Interrupt, actions);
+            let text = "Leaving; Ctrl-C again ends everything at once.";
+            actions.push(Action::Print(text.to_owned()));
+            self.leave(LeaveReason::Interrupt, actions);
             return;
         };
-        leaving.why = Why::Interrupt;
+        leaving.reason = LeaveReason::Interrupt;
         let hurried = std::mem::replace(&mut leaving.hurried, true);
-        // Whoever asks a third time does not want to wait for the kernel either.
-        if hurried || self.plan.keep {
+        // A third interrupt does not even wait for the signalled processes to end.
+        if hurried || self.options.keep {
             self.exit(actions);
         } else {
             leaving.asked = true;
-            actions.push(Action::ShutDown(Manner::Now));
+            actions.push(Action::ShutDown(ShutdownMode::Immediate));
         }
     }
 
     fn mail(&mut self, newest: u64, now: Instant) {
-        self.look.rests = 0;
+        self.rest_check.idle_count = 0;
         self.newest = self.newest.max(newest);
         if newest > self.tried {
             self.wake(now);
@@ -211,188 +211,202 @@ impl LeadMachine {
     }
 
     fn wake(&mut self, now: Instant) {
-        self.look.rests = 0;
+        self.rest_check.idle_count = 0;
         self.wake.get_or_insert(now);
     }
 
-    fn turn_ended(&mut self, end: End, actions: &mut Vec<Action>) {
-        self.seat = Seat::Free;
-        self.look = Look {
-            under_way: self.look.under_way,
-            ..Look::default()
+    fn turn_ended(&mut self, outcome: TurnOutcome, actions: &mut Vec<Action>) {
+        self.is_busy = false;
+        self.rest_check = RestCheck {
+            is_running: self.rest_check.is_running,
+            ..RestCheck::default()
         };
-        match end {
-            End::Finished { text } => {
+        let error = match outcome {
+            TurnOutcome::Finished { text } => {
                 if !text.trim().is_empty() {
                     self.answer = Some(text);
                 }
+                return;
             }
-            End::Interrupted => {}
-            End::Failed { words } => {
-                actions.push(Action::Complain(words));
-                self.failed = true;
-                // The same letters must not start the same failure for ever.
-                self.tried = self.newest;
-                if self.plan.mode == Mode::OneShot {
-                    self.leave(Why::Failed, actions);
-                }
-            }
+            TurnOutcome::Interrupted => return,
+            TurnOutcome::RoundLimit { text } => text,
+            TurnOutcome::Failed(failure) => format!("The lead cannot go on: {}", failure.reason),
+        };
+        actions.push(Action::PrintError(error));
+        self.failed = true;
+        // The same mail must not start the same failure again and again.
+        self.tried = self.newest;
+        if self.options.mode == Mode::OneShot {
+            self.leave(LeaveReason::Failed, actions);
         }
     }
 
-    fn looked(&mut self, rest: Rest, actions: &mut Vec<Action>) {
-        self.look.under_way = false;
-        if !self.waits_for_rest() {
-            self.look.rests = 0;
+    fn team_observed(&mut self, activity: TeamActivity, actions: &mut Vec<Action>) {
+        self.rest_check.is_running = false;
+        if !self.waits_for_team() {
+            self.rest_check.idle_count = 0;
             return;
         }
-        match rest {
-            Rest::Busy => {
-                self.look.rests = 0;
-                self.look.busy = self.look.busy.saturating_add(1);
+        match activity {
+            TeamActivity::Busy => {
+                self.rest_check.idle_count = 0;
+                self.rest_check.backoff.fail();
             }
-            Rest::Done { trouble } => {
-                if self.look.rested() {
-                    self.leave(Why::Done { trouble }, actions);
+            TeamActivity::Idle { has_failures } => {
+                if self.rest_check.count_idle() {
+                    self.leave(LeaveReason::Done { has_failures }, actions);
                 }
             }
-            Rest::Broke => {
-                if self.look.rested() {
+            TeamActivity::OutOfBudget => {
+                if self.rest_check.count_idle() {
                     self.budget_spent(actions);
                 }
             }
         }
     }
 
-    /// A person can raise the budget; without one there is nothing to wait for.
+    /// A person at the terminal can raise the budget. Without one the run ends.
     fn budget_spent(&mut self, actions: &mut Vec<Action>) {
-        if self.plan.mode != Mode::Terminal && self.leaving.is_none() {
-            let words = "The budget is reached; raise it with `team-lead budget raise`, then go on \
+        if self.options.mode != Mode::Terminal && self.leaving.is_none() {
+            let text = "The budget is reached; raise it with `team-lead budget raise`, then go on \
                          with `team-lead run --resume`.";
-            actions.push(Action::Complain(words.to_owned()));
-            self.leave(Why::Budget, actions);
+            actions.push(Action::PrintError(text.to_owned()));
+            self.leave(LeaveReason::Budget, actions);
         }
     }
 
-    fn team_gone(&mut self, actions: &mut Vec<Action>) {
+    fn team_ended(&mut self, actions: &mut Vec<Action>) {
         match &mut self.leaving {
-            // Those who were asked are gone. If a second wish was for haste, its answer comes too,
-            // but nobody needs to wait for it.
-            Some(leaving) if leaving.asked => leaving.gone = true,
+            // The team has ended. The answer to a second, immediate shutdown comes too, but nobody
+            // needs to wait for it.
+            Some(leaving) if leaving.asked => leaving.team_ended = true,
             Some(_) | None => return,
         }
-        if self.seat == Seat::Free {
+        if !self.is_busy {
             self.exit(actions);
         }
     }
 
-    /// Begins to leave. A turn that runs is ended.
-    fn leave(&mut self, why: Why, actions: &mut Vec<Action>) {
-        self.leaving = Some(Leaving::new(why));
-        if self.seat == Seat::Busy {
+    /// There is no team any more, and nothing that could be written: the process ends at once.
+    fn folder_removed(&mut self, actions: &mut Vec<Action>) {
+        let text = "The team folder was removed; the lead ends.";
+        actions.push(Action::PrintError(text.to_owned()));
+        self.is_over = true;
+        actions.push(Action::Exit(exit::FAILED));
+    }
+
+    /// Starts to leave. A running turn is cancelled.
+    fn leave(&mut self, reason: LeaveReason, actions: &mut Vec<Action>) {
+        self.leaving = Some(Leaving::new(reason));
+        if self.is_busy {
             actions.push(Action::CancelTurn);
         }
     }
 
-    /// Does the next thing, if the seat is free for it.
+    /// Starts what comes next, unless a turn runs.
     fn advance(&mut self, now: Instant, actions: &mut Vec<Action>) {
-        if self.over || self.seat == Seat::Busy {
+        if self.is_over || self.is_busy {
             return;
         }
         if self.leaving.is_none() {
             self.next_work(now, actions);
         }
         if let Some(leaving) = &mut self.leaving
-            && self.seat == Seat::Free
+            && !self.is_busy
         {
-            if self.plan.keep || leaving.gone {
+            if self.options.keep || leaving.team_ended {
                 self.exit(actions);
             } else if !std::mem::replace(&mut leaving.asked, true) {
-                actions.push(Action::ShutDown(Manner::Gracefully));
+                actions.push(Action::ShutDown(ShutdownMode::Graceful));
             }
         }
     }
 
     fn next_work(&mut self, now: Instant, actions: &mut Vec<Action>) {
         match self.queue.pop_front() {
-            Some(Wish::Query(text)) => self.turn(Some(text), actions),
-            Some(Wish::Compact) => {
-                self.seat = Seat::Busy;
+            Some(Queued::Query(text)) => self.turn(Some(text), actions),
+            Some(Queued::Compact) => {
+                self.is_busy = true;
                 actions.push(Action::Compact);
             }
-            Some(Wish::Show(command)) => {
+            Some(Queued::Show(command)) => {
                 actions.push(Action::Show(command));
                 self.next_work(now, actions);
             }
-            Some(Wish::Leave) => self.leave(Why::Person, actions),
+            Some(Queued::Leave) => self.leave(LeaveReason::Person, actions),
             None if self.wake.is_some_and(|since| since + BURST <= now) => self.turn(None, actions),
-            None if self.waits_for_rest() && !self.look.under_way => {
-                self.look.under_way = true;
-                let after = self.look.pause();
-                actions.push(Action::LookForRest { after });
+            None if self.waits_for_team() && !self.rest_check.is_running => {
+                self.rest_check.is_running = true;
+                let after = self.rest_check.delay();
+                actions.push(Action::ObserveTeam { after });
             }
             None => {}
         }
     }
 
     fn turn(&mut self, query: Option<String>, actions: &mut Vec<Action>) {
-        self.seat = Seat::Busy;
-        // Whatever waits is said in this turn as well.
+        self.is_busy = true;
+        // This turn takes everything that waits.
         self.wake = None;
-        let mut said = std::mem::take(&mut self.notes);
-        said.extend(query);
-        actions.push(Action::Turn(said));
+        let mut input = std::mem::take(&mut self.notes);
+        input.extend(query);
+        actions.push(Action::StartTurn(input));
     }
 
-    /// Whether nothing is left but to see whether the team has something left.
-    fn waits_for_rest(&self) -> bool {
-        self.plan.mode != Mode::Terminal
+    /// Whether the lead has nothing left to do but to wait for its team.
+    fn waits_for_team(&self) -> bool {
+        self.options.mode != Mode::Terminal
             && self.input_ended
-            && self.seat == Seat::Free
+            && !self.is_busy
             && self.queue.is_empty()
             && self.wake.is_none()
             && self.leaving.is_none()
     }
 
     fn exit(&mut self, actions: &mut Vec<Action>) {
-        self.over = true;
-        let why = self.leaving.as_ref().map(|leaving| leaving.why);
-        if let (Mode::OneShot, Some(Why::Done { .. })) = (self.plan.mode, why)
+        self.is_over = true;
+        let reason = self.leaving.as_ref().map(|leaving| leaving.reason);
+        if let (Mode::OneShot, Some(LeaveReason::Done { .. })) = (self.options.mode, reason)
             && let Some(answer) = self.answer.take()
         {
             actions.push(Action::Answer(answer));
         }
-        actions.push(Action::Exit(self.code(why)));
+        actions.push(Action::Exit(self.code(reason)));
     }
 
-    const fn code(&self, why: Option<Why>) -> u8 {
-        match why {
-            Some(Why::Interrupt) => exit::INTERRUPTED,
-            Some(Why::Time) => exit::TIMED_OUT,
-            Some(Why::Budget) => exit::BUDGET,
-            Some(Why::Failed) => exit::FAILED,
-            Some(Why::Done { .. }) if self.failed => exit::FAILED,
-            Some(Why::Done { trouble: true }) => exit::TEAM_FAILED,
-            Some(Why::Done { trouble: false } | Why::Person) | None => exit::DONE,
+    const fn code(&self, reason: Option<LeaveReason>) -> u8 {
+        match reason {
+            Some(LeaveReason::Interrupt) => exit::INTERRUPTED,
+            Some(LeaveReason::Time) => exit::TIMED_OUT,
+            Some(LeaveReason::Budget) => exit::BUDGET,
+            Some(LeaveReason::Failed) => exit::FAILED,
+            Some(LeaveReason::Done { .. }) if self.failed => exit::FAILED,
+            Some(LeaveReason::Done { has_failures: true }) => exit::TEAM_FAILED,
+            Some(
+                LeaveReason::Done {
+                    has_failures: false,
+                }
+                | LeaveReason::Person,
+            )
+            | None => exit::DONE,
         }
     }
 }
 
-impl Look {
-    /// Takes note of rest. Returns whether it was seen often enough.
-    const fn rested(&mut self) -> bool {
-        self.busy = 0;
-        self.rests += 1;
-        self.rests >= LOOKS
+impl RestCheck {
+    /// Counts an idle team. Returns whether it was idle often enough in a row.
+    const fn count_idle(&mut self) -> bool {
+        self.backoff.reset();
+        self.idle_count += 1;
+        self.idle_count >= IDLE_CHECKS
     }
 
-    fn pause(&self) -> Duration {
-        if self.rests > 0 {
-            return SECOND_LOOK;
+    fn delay(&self) -> Duration {
+        if self.idle_count > 0 {
+            return SECOND_CHECK;
         }
-        let (first, longest) = BUSY_LOOK;
-        let factor = 1_u32.checked_shl(self.busy.min(8)).unwrap_or(u32::MAX);
-        first.saturating_mul(factor).min(longest)
+        let (first, longest) = BUSY_CHECK;
+        self.backoff.delay(first, longest)
     }
 }
 

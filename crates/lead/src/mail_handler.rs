@@ -1,10 +1,10 @@
 //! What the program does with the lead's mail before the model sees it.
 
-use crate::console::{Said, Speaker};
-use crate::leave::is_farewell;
+use crate::console::{ConsoleWriter, Output};
+use crate::shut_down::is_farewell;
 use member::{MailHandler, MailItem, Treatment};
 use protocol::{Body, Line, Message, Sender};
-use team::MailedAnswer;
+use team::Answered;
 use teamdir::TeamDir;
 
 /// Notices that change what the lead should do next, by the start of their ids. The others are read
@@ -14,7 +14,7 @@ const URGENT: [&str; 4] = ["death/", "gave-up/", "failed/", "dead/"];
 /// Shows the lead's mail to the person, and judges answers.
 pub(crate) struct LeadMailHandler {
     pub(crate) team: TeamDir,
-    pub(crate) speaker: Speaker,
+    pub(crate) writer: ConsoleWriter,
 }
 
 impl MailHandler for LeadMailHandler {
@@ -39,21 +39,19 @@ impl MailHandler for LeadMailHandler {
 
 impl LeadMailHandler {
     fn answer(&self, message: &Message) -> Treatment {
-        match team::record_mailed_answer(&self.team, message) {
-            Ok(Some(MailedAnswer::Recorded(request) | MailedAnswer::AlreadyRecorded(request))) => {
+        match team::take_answer(&self.team, message) {
+            Ok(Some(Answered::Counts(request) | Answered::Repeated(request))) => {
                 // What a leaving lead asks is no matter of its model, nor of the next lead's.
                 match is_farewell(&request) {
                     true => Treatment::Hide,
                     false => Treatment::Show,
                 }
             }
-            Ok(Some(MailedAnswer::Ignored { request, .. })) if is_farewell(&request) => {
-                Treatment::Hide
-            }
-            Ok(Some(MailedAnswer::Ignored { why, .. })) => {
+            Ok(Some(Answered::Ignored { request, .. })) if is_farewell(&request) => Treatment::Hide,
+            Ok(Some(Answered::Ignored { why, .. })) => {
                 Treatment::ShowWith(format!("this answer has no effect: {why}"))
             }
-            Ok(Some(MailedAnswer::Unknown(id))) => {
+            Ok(Some(Answered::Unknown(id))) => {
                 Treatment::ShowWith(format!("this answer has no effect: no request {id} exists"))
             }
             Ok(None) => Treatment::Show,
@@ -88,7 +86,7 @@ impl LeadMailHandler {
                 false => format!("refuses to shut down ({request_id}): {reason}"),
             },
             Body::Notice { content } => {
-                self.speaker.notice(content);
+                self.writer.notice(content);
                 return;
             }
             Body::ShutdownRequest { .. } | Body::PlanApprovalResponse { .. } => {
@@ -96,7 +94,7 @@ impl LeadMailHandler {
             }
         };
         let text = text.trim_end_matches(": ");
-        self.speaker.say(&Said::Member { name, text });
+        self.writer.write(&Output::Member { name, text });
     }
 }
 

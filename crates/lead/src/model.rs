@@ -14,7 +14,7 @@ const NONE_CHOSEN: &str = "No model is chosen, so `offline` is used, a small fol
     instructions that is no LLM. Choose with --model or TEAM_MODEL: anthropic:NAME, openai:NAME, \
     script:FILE.";
 
-/// Why there is no model.
+/// LeaveReason there is no model.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The value chooses none.
@@ -26,7 +26,7 @@ pub enum ModelError {
 }
 
 /// A model, ready to be asked.
-pub(crate) struct Chosen {
+pub(crate) struct LeadModel {
     pub(crate) model: Arc<dyn Model>,
     /// What teammates are told to think with: what the person chose for this run.
     pub(crate) for_teammates: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) fn build(
     value: Option<&str>,
     config: &Config,
     variables: &Variables,
-) -> Result<Chosen, ModelError> {
+) -> Result<LeadModel, ModelError> {
     let configured = config.model_of_files();
     let chosen = choose(value.or(configured.as_deref()), variables)?;
     let choice = match chosen.choice {
@@ -57,14 +57,14 @@ pub(crate) fn build(
         ChosenBy::Default => (None, Some(NONE_CHOSEN)),
     };
     let model = choice.build(variables, "lead", ClientOptions::default())?;
-    Ok(Chosen {
+    Ok(LeadModel {
         model: model.unwrap_or_else(|| Arc::new(offline::OfflineModel)),
         for_teammates,
         remark,
     })
 }
 
-impl Chosen {
+impl LeadModel {
     /// The same model, which keeps to the team's budget.
     pub(crate) fn within_budget(mut self, runtime: &MemberRuntime, variables: Variables) -> Self {
         let team = runtime.team();

@@ -1,4 +1,4 @@
-//! Bringing dead teammates back: which of them, and when. Pure.
+//! Decides which dead teammates are restarted, and when. Pure.
 
 use protocol::{AgentName, Incarnation, Timestamp};
 use rules::RestartDecision;
@@ -13,7 +13,7 @@ pub(crate) struct Dead {
     pub(crate) decision: RestartDecision,
 }
 
-/// A policy that has had enough.
+/// A member whose restart policy gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GivenUp {
     pub(crate) name: AgentName,
@@ -22,28 +22,26 @@ pub(crate) struct GivenUp {
     pub(crate) command: String,
 }
 
-/// Who is to be brought back.
 #[derive(Debug, Default)]
 pub(crate) struct Restarts {
-    fates: BTreeMap<AgentName, (Incarnation, Fate)>,
+    plans: BTreeMap<AgentName, (Incarnation, Plan)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Plan {
     Due(Timestamp),
     /// It is being started.
-    UnderWay,
-    /// It stays dead.
-    Settled,
+    Running,
+    StaysDead,
 }
 
 impl Restarts {
-    /// Takes note of all who are dead now. A decision about a life is made once: looking again
-    /// does not put it off. Returns whose policy has had enough.
+    /// Takes in all members that are dead now. Each incarnation is decided once: a later inspection
+    /// does not put a restart off. Returns the members whose policy gives up.
     pub(crate) fn seen(&mut self, dead: Vec<Dead>) -> Vec<GivenUp> {
-        self.fates.retain(|name, (incarnation, fate)| {
+        self.plans.retain(|name, (incarnation, plan)| {
             let is_it = |dead: &Dead| dead.name == *name && dead.incarnation == *incarnation;
-            *fate == Fate::UnderWay || dead.iter().any(is_it)
+            *plan == Plan::Running || dead.iter().any(is_it)
         });
         let mut given_up = Vec::new();
         for Dead {
@@ -52,12 +50,12 @@ impl Restarts {
             decision,
         } in dead
         {
-            if self.fates.contains_key(&name) {
+            if self.plans.contains_key(&name) {
                 continue;
             }
-            let fate = match decision {
-                RestartDecision::Leave => Fate::Settled,
-                RestartDecision::RestartAt(at) => Fate::Due(at),
+            let plan = match decision {
+                RestartDecision::Leave => Plan::StaysDead,
+                RestartDecision::RestartAt(at) => Plan::Due(at),
                 RestartDecision::GiveUp { reason, command } => {
                     given_up.push(GivenUp {
                         name: name.clone(),
@@ -65,44 +63,44 @@ impl Restarts {
                         reason,
                         command,
                     });
-                    Fate::Settled
+                    Plan::StaysDead
                 }
             };
-            self.fates.insert(name, (incarnation, fate));
+            self.plans.insert(name, (incarnation, plan));
         }
         given_up
     }
 
-    /// Who is to be brought back now.
+    /// The members to restart now.
     pub(crate) fn due(&mut self, now: Timestamp) -> Vec<AgentName> {
         let mut names = Vec::new();
-        for (name, (_, fate)) in &mut self.fates {
-            if matches!(fate, Fate::Due(at) if *at <= now) {
-                *fate = Fate::UnderWay;
+        for (name, (_, plan)) in &mut self.plans {
+            if matches!(plan, Plan::Due(at) if *at <= now) {
+                *plan = Plan::Running;
                 names.push(name.clone());
             }
         }
         names
     }
 
-    /// An attempt is over, with success or without. The next look decides anew.
+    /// An attempt has ended, with success or without. The next inspection decides anew.
     pub(crate) fn ended(&mut self, name: &AgentName) {
-        self.fates.remove(name);
+        self.plans.remove(name);
     }
 
-    /// When somebody is due next.
+    /// When the next restart is due.
     pub(crate) fn next(&self) -> Option<Timestamp> {
-        let due = self.fates.values().filter_map(|(_, fate)| match fate {
-            Fate::Due(at) => Some(*at),
-            Fate::UnderWay | Fate::Settled => None,
+        let due = self.plans.values().filter_map(|(_, plan)| match plan {
+            Plan::Due(at) => Some(*at),
+            Plan::Running | Plan::StaysDead => None,
         });
         due.min()
     }
 
-    /// Whether somebody will come back or is coming.
+    /// Whether a restart is due or runs.
     pub(crate) fn is_busy(&self) -> bool {
-        let mut fates = self.fates.values();
-        fates.any(|(_, fate)| *fate != Fate::Settled)
+        let mut plans = self.plans.values();
+        plans.any(|(_, plan)| *plan != Plan::StaysDead)
     }
 }
 
@@ -129,43 +127,43 @@ mod tests {
     }
 
     #[test]
-    fn looking_again_does_not_put_a_restart_off() {
-        let mut care = Restarts::default();
-        care.seen(dead(1, RestartDecision::RestartAt(at(10))));
-        care.seen(dead(1, RestartDecision::RestartAt(at(20))));
-        assert_eq!((care.next(), care.is_busy()), (Some(at(10)), true));
-        assert_eq!(care.due(at(9)), []);
-        assert_eq!(care.due(at(10)), [alice()]);
-        assert_eq!(care.due(at(11)), []);
-        // It is on its way, so it is not looked for among the dead.
-        care.seen(Vec::new());
-        assert!(care.is_busy());
-        care.ended(&alice());
-        assert!(!care.is_busy());
+    fn a_later_inspection_does_not_put_a_restart_off() {
+        let mut restarts = Restarts::default();
+        restarts.seen(dead(1, RestartDecision::RestartAt(at(10))));
+        restarts.seen(dead(1, RestartDecision::RestartAt(at(20))));
+        assert_eq!((restarts.next(), restarts.is_busy()), (Some(at(10)), true));
+        assert_eq!(restarts.due(at(9)), []);
+        assert_eq!(restarts.due(at(10)), [alice()]);
+        assert_eq!(restarts.due(at(11)), []);
+        // It is being started, although it is not among the dead any more.
+        restarts.seen(Vec::new());
+        assert!(restarts.is_busy());
+        restarts.ended(&alice());
+        assert!(!restarts.is_busy());
     }
 
     #[test]
-    fn each_life_is_decided_by_itself() {
-        let mut care = Restarts::default();
-        assert_eq!(care.seen(dead(1, RestartDecision::Leave)), []);
-        assert!(!care.is_busy());
-        care.seen(dead(2, RestartDecision::RestartAt(at(5))));
-        assert_eq!(care.next(), Some(at(5)));
+    fn each_incarnation_is_decided_by_itself() {
+        let mut restarts = Restarts::default();
+        assert_eq!(restarts.seen(dead(1, RestartDecision::Leave)), []);
+        assert!(!restarts.is_busy());
+        restarts.seen(dead(2, RestartDecision::RestartAt(at(5))));
+        assert_eq!(restarts.next(), Some(at(5)));
         // A person was faster.
-        care.seen(Vec::new());
-        assert_eq!(care.next(), None);
+        restarts.seen(Vec::new());
+        assert_eq!(restarts.next(), None);
     }
 
     #[test]
     fn giving_up_is_told_once() {
-        let mut care = Restarts::default();
+        let mut restarts = Restarts::default();
         let decision = RestartDecision::GiveUp {
             reason: "too often".to_owned(),
             command: "team-lead restart alice".to_owned(),
         };
-        let given_up = care.seen(dead(6, decision.clone()));
+        let given_up = restarts.seen(dead(6, decision.clone()));
         assert_eq!(given_up.len(), 1);
         assert_eq!(given_up[0].incarnation, Incarnation(6));
-        assert_eq!(care.seen(dead(6, decision)), []);
+        assert_eq!(restarts.seen(dead(6, decision)), []);
     }
 }

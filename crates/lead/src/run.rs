@@ -1,18 +1,17 @@
-//! Setting the lead up, and taking it down.
+//! Builds the lead, runs it, and closes everything.
 
-use crate::console::{Console, Input, Mode, Said, Surroundings};
+use crate::console::{Console, ConsoleOptions, Input, Mode, Output};
 use crate::hooks::{LeadHandle, LeadHooks};
 use crate::jobs::Jobs;
-use crate::lead::{Finish, Lead, State};
-use crate::machine::{LeadMachine, Plan};
+use crate::machine::{self, LeadMachine};
 use crate::mail_handler::LeadMailHandler;
-use crate::model::{self, Chosen, ModelError};
+use crate::main_loop::{Finish, Lead, State};
+use crate::model::{self, LeadModel, ModelError};
 use crate::signals::Signals;
-use crate::turn::{Seat, Worker};
 use agent::Limits;
 use agent::{Agent, Settings};
 use config::ConfigError;
-use member::{MemberRuntime, Recovered, RuntimeError, RuntimeHost};
+use member::{AgentRunner, MemberRuntime, Recovered, RuntimeError, RuntimeHost};
 use processes::{NoTeammate, Programs};
 use protocol::Recipient;
 use std::io;
@@ -26,7 +25,7 @@ use tools::{
     ToolContext, Workspace,
 };
 
-/// How long jobs may take to end with the process. What they do is safe to be killed in.
+/// How long jobs may take to end with the process. All of them may be killed at any time.
 const LAST_JOBS: Duration = Duration::from_millis(200);
 
 /// What can be chosen about a run.
@@ -34,11 +33,10 @@ const LAST_JOBS: Duration = Duration::from_millis(200);
 pub struct RunOptions {
     /// The only prompt; without one they are typed.
     pub prompt: Option<String>,
-    /// Whether the conversation of the lead before goes on.
+    /// Whether the conversation of the last run is continued.
     pub resume: bool,
-    /// Whether the team stays when the lead leaves.
+    /// Whether the team goes on when the lead leaves.
     pub keep: bool,
-    /// The model.
     pub model: Option<String>,
     /// How long the whole run may take.
     pub timeout: Option<Duration>,
@@ -50,23 +48,21 @@ pub struct RunOptions {
     pub leave_timeout: Duration,
     /// Whether the answer to the prompt is returned and not printed.
     pub return_answer: bool,
-    /// What the environment says about the console.
-    pub surroundings: Surroundings,
+    pub console_options: ConsoleOptions,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// The exit code.
     pub code: u8,
     /// The answer to the prompt, if it was not printed.
     pub answer: Option<String>,
 }
 
-/// Why a lead did not begin.
+/// LeaveReason a lead did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Another lead has the folder.
+    /// Another lead runs in this folder.
     #[error("another lead works in {folder}: {holder}")]
     Held {
         /// The folder.
@@ -107,17 +103,17 @@ pub enum RunError {
 pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     let variables = model::variables(team.workspace());
     let config = config::load(team.workspace(), |name| variables.get(name))?;
-    let chosen = model::build(options.model.as_deref(), &config, &variables)?;
+    let model = model::build(options.model.as_deref(), &config, &variables)?;
     let policy = Policy::with_changes(variables.get("TEAM_POLICY").unwrap_or_default())?;
     let programs = Programs::find()?;
-    let (runtime, memory) = open(team)?;
-    let chosen = chosen.within_budget(&runtime, variables);
+    let (runtime, recovered) = open(team)?;
+    let model = model.within_budget(&runtime, variables);
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let mode = Mode::choose(options.prompt.is_some());
-    let (console, input) = Console::open(mode, &options.surroundings);
-    let parts = Parts {
+    let (console, input) = Console::open(mode, &options.console_options);
+    let builder = LeadBuilder {
         team,
         options,
         mode,
@@ -125,11 +121,13 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         console: &console,
         policy: &policy,
     };
-    let finish = executor.block_on(parts.live(chosen, programs, memory, input));
+    let finish = executor.block_on(builder.run(model, programs, recovered, input));
     executor.shutdown_timeout(LAST_JOBS);
     let ended = finish.map(|finish| close(&console, finish, options.return_answer));
     console.close();
-    let _ = runtime.close();
+    if !runtime.is_team_gone() {
+        let _ = runtime.close();
+    }
     ended
 }
 
@@ -146,7 +144,7 @@ fn open(team: &TeamDir) -> Result<(MemberRuntime, Recovered), RunError> {
                 RunError::MemberRuntime(error)
             }
         })?;
-    // Nobody reaps a lead, so the next one speaks for it. The log only tells people.
+    // Nobody reaps a lead, so the next one recovers its events. They only inform people.
     let _ = processes::recover_events(team, &Recipient::Lead);
     Ok(opened)
 }
@@ -154,13 +152,12 @@ fn open(team: &TeamDir) -> Result<(MemberRuntime, Recovered), RunError> {
 fn close(console: &Console, finish: Finish, return_answer: bool) -> Ended {
     let Finish { code, mut answer } = finish;
     if let Some(text) = answer.take_if(|_| !return_answer) {
-        console.speaker().say(&Said::Answer(&text));
+        console.writer().write(&Output::Answer(&text));
     }
     Ended { code, answer }
 }
 
-/// What the parts of a lead are made of.
-struct Parts<'a> {
+struct LeadBuilder<'a> {
     team: &'a TeamDir,
     options: &'a RunOptions,
     mode: Mode,
@@ -169,84 +166,80 @@ struct Parts<'a> {
     policy: &'a Policy,
 }
 
-impl Parts<'_> {
-    async fn live(
+impl LeadBuilder<'_> {
+    async fn run(
         &self,
-        chosen: Chosen,
+        model: LeadModel,
         programs: Programs,
-        mut memory: Recovered,
+        mut recovered: Recovered,
         input: Receiver<Input>,
     ) -> Result<Finish, RunError> {
         let signals = Signals::listen()?;
-        let speaker = self.console.speaker();
-        if let Some(remark) = chosen.remark {
-            speaker.notice(remark);
+        let writer = self.console.writer();
+        if let Some(remark) = model.remark {
+            writer.notice(remark);
         }
         if !self.options.resume {
-            self.runtime.begin_anew(&mut memory.conversation)?;
+            self.runtime.begin_anew(&mut recovered.conversation)?;
         }
-        self.runtime
-            .before_commit(team::record_before_commit(&self.team));
         self.runtime.employ(Box::new(LeadMailHandler {
             team: self.team.clone(),
-            speaker: speaker.clone(),
+            writer: writer.clone(),
         }));
         self.runtime.watch_board();
         self.runtime.watch_requests(true);
         self.runtime.announce();
-        let incarnation = self.incarnation(&memory);
+        let machine = self.machine(&recovered);
         let background = Background::new();
-        let (jobs, reports) = Jobs::new(self.team.clone(), self.runtime.me(), programs.clone());
-        let registry = self.registry(&chosen, &programs, &background)?;
-        let hooks = LeadHooks::new(self.team.clone(), speaker.clone(), jobs.reports());
-        let agent = self.agent(chosen, registry, memory)?;
-        let seat = Seat::Free(Box::new(Worker {
-            agent: agent.with_background(background.clone()),
-            host: RuntimeHost::new(self.runtime.clone(), hooks),
-        }));
+        let (jobs, job_results) = Jobs::new(self.team.clone(), self.runtime.me(), programs.clone());
+        let registry = self.registry(&model, &programs, &background)?;
+        let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
+        let agent = self.agent(model, registry, recovered)?;
+        let agent = agent.with_background(background.clone());
+        let host = RuntimeHost::new(self.runtime.clone(), hooks);
         let timeout = self.options.timeout;
         let lead = Lead {
             runtime: self.runtime.clone(),
-            incarnation,
-            seat,
+            machine,
+            agent: AgentRunner::new(agent, host),
             background,
-            speaker,
+            writer,
             jobs,
-            reports,
-            patience: self.options.leave_timeout,
+            job_results,
+            leave_timeout: self.options.leave_timeout,
             deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             state: State::default(),
         };
-        Ok(lead.live(input, signals).await)
+        Ok(lead.run(input, signals).await)
     }
 
-    fn incarnation(&self, memory: &Recovered) -> LeadMachine {
-        let plan = Plan {
+    fn machine(&self, recovered: &Recovered) -> LeadMachine {
+        let options = machine::Options {
             mode: self.mode,
             keep: self.options.keep,
         };
-        let unfinished = memory.conversation.is_waiting();
+        let unfinished = recovered.conversation.is_waiting();
         let prompt = self.options.prompt.clone();
-        let mut incarnation = LeadMachine::new(plan, prompt, unfinished, Instant::now());
-        if self.options.resume && !memory.lost_commands.is_empty() {
-            let lost: Vec<String> = memory
+        let mut machine = LeadMachine::new(options, prompt, unfinished, Instant::now());
+        if self.options.resume && !recovered.lost_commands.is_empty() {
+            let lost: Vec<String> = recovered
                 .lost_commands
                 .iter()
                 .map(|id| format!("[bg:{id}] stopped: it ended with the process that ran it"))
                 .collect();
-            incarnation.mention(format!(
+            machine.add_note(format!(
                 "<background-results>\n{}\n</background-results>",
                 lost.join("\n")
             ));
         }
-        incarnation
+        machine
     }
 
     fn agent(
         &self,
-        chosen: Chosen,
+        model: LeadModel,
         registry: Registry,
-        memory: Recovered,
+        recovered: Recovered,
     ) -> Result<Agent, OpenWorkspaceError> {
         let layout = self.team.layout();
         let folder = self.team.workspace();
@@ -262,17 +255,17 @@ impl Parts<'_> {
         let mut context = ToolContext::new(workspace, output, &owner);
         context.policy = Arc::new(self.policy.clone());
         Ok(Agent::new(
-            chosen.model,
+            model.model,
             Arc::new(registry),
             context,
             settings,
-            memory.conversation,
+            recovered.conversation,
         ))
     }
 
     fn registry(
         &self,
-        chosen: &Chosen,
+        model: &LeadModel,
         programs: &Programs,
         background: &Background,
     ) -> Result<Registry, DuplicateTool> {
@@ -281,8 +274,8 @@ impl Parts<'_> {
             me: self.runtime.me(),
             role: "lead".to_owned(),
         };
-        let seat: Arc<dyn team_tools::Seat> = Arc::new(LeadHandle(self.runtime.clone()));
-        let model = chosen.for_teammates.clone();
-        lead_tools(&context, &seat, background, programs, model)
+        let handle: Arc<dyn team_tools::Seat> = Arc::new(LeadHandle(self.runtime.clone()));
+        let model = model.for_teammates.clone();
+        lead_tools(&context, &handle, background, programs, model)
     }
 }

@@ -30,9 +30,17 @@ pub trait Hooks: Send {
         Vec::new()
     }
 
-    /// Is told what happens.
-    fn see(&mut self, event: &Event) {
+    /// Is notified of each event of a turn, before the runtime handles it.
+    fn event(&mut self, event: &Event) {
         let _ = event;
+    }
+
+    /// A turn or a compaction starts.
+    fn turn_started(&mut self) {}
+
+    /// A turn or a compaction has finished by itself, with this text last.
+    fn turn_finished(&mut self, text: &str) {
+        let _ = text;
     }
 }
 
@@ -148,7 +156,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
     }
 
     fn event(&mut self, event: Event) {
-        self.hooks.see(&event);
+        self.hooks.event(&event);
         let mut inner = self
             .runtime
             .inner

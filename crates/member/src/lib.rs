@@ -22,6 +22,7 @@
 //! **Reports.** What the lead is told at the end of a turn bears a number that is kept in the
 //! journal, so that a death between the end and the telling is made up for, once.
 
+mod backoff;
 mod gate;
 mod host;
 mod inner;
@@ -31,7 +32,9 @@ mod mail;
 mod recovered;
 mod runtime;
 mod status;
+mod turn;
 
+pub use backoff::Backoff;
 pub use gate::gate;
 pub use host::{Hooks, RuntimeHost};
 pub use inner::{MailHandler, Price, Treatment};
@@ -39,3 +42,4 @@ pub use log::{MemberLog, clock};
 pub use mail::MailItem;
 pub use recovered::{OwnPlan, Recovered};
 pub use runtime::{MemberRuntime, RuntimeError};
+pub use turn::{AgentRunner, FailureCause, TurnFailure, TurnOutcome};

@@ -30,8 +30,8 @@ record! {
         def limits: Caps => "limits",
         /// The limits that the configuration had when they were last taken from it.
         opt configured: Caps => "configured",
-        /// The `rev` of which the lead was told that it is spent.
-        opt told: u64 => "told",
+        /// The last `rev` of which the lead was notified that it is spent.
+        opt notified_rev: u64 => "notified_rev",
     }
 }
 
@@ -135,7 +135,7 @@ impl Default for Allowance {
             rev: 0,
             limits: Caps::default(),
             configured: None,
-            told: None,
+            notified_rev: None,
             extra: Extra::new(),
         }
     }

@@ -10,7 +10,7 @@ use rules::SHUTDOWN_TIMEOUT;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use team::{AnswerError, ShutdownWish, decide_plan};
+use team::{DecideError, ShutdownWish};
 use teamdir::{RequestError, TeamDir};
 use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -284,9 +284,9 @@ impl Tool for PlanDecision {
             .blocking(move |context| {
                 let feedback = args.feedback.unwrap_or_default();
                 let (team, me) = (&context.team, &context.me);
-                let decided = decide_plan(team, me, &id, args.approve, &feedback);
+                let decided = team::decide_plan(team, me, &id, args.approve, &feedback);
                 let request = decided.map_err(|error| match error {
-                    AnswerError::Request(RequestError::Unknown(id)) => {
+                    DecideError::Request(RequestError::Unknown(id)) => {
                         ToolError::new(format!("Unknown plan request_id '{id}'"))
                     }
                     error => ToolError::from_error(&error),

@@ -1,31 +1,30 @@
-//! The teammate's part of its agent's host.
+//! What the teammate adds to the runtime as its agent's host.
 
+use crate::claims::Claims;
 use crate::prompt::prompt;
 use crate::shutdown::ShutdownRequests;
-use crate::work::Work;
 use agent::{Event, Message, Prompt};
 use member::{Hooks, MemberRuntime};
 use protocol::AgentName;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// What tells a teammate's agent from others.
 pub(crate) struct TeammateHooks {
     pub(crate) runtime: MemberRuntime,
     pub(crate) name: AgentName,
     pub(crate) system: String,
     pub(crate) shutdown_requests: Arc<ShutdownRequests>,
-    pub(crate) work: Work,
-    /// Rings when the model cannot be asked for a while.
-    pub(crate) stuck: Arc<Notify>,
+    pub(crate) claims: Claims,
+    /// Notified when the model has to be waited for.
+    pub(crate) model_waits: Arc<Notify>,
     /// Whether the model was asked in this turn.
-    pub(crate) was_asked: bool,
+    pub(crate) was_model_asked: bool,
 }
 
 impl Hooks for TeammateHooks {
     fn prompt(&mut self) -> Prompt {
-        self.was_asked = true;
-        let task = self.work.current();
+        self.was_model_asked = true;
+        let task = self.claims.current();
         self.runtime.set_task(task.as_ref().map(|task| task.id));
         let shutdowns = self.shutdown_requests.still_open();
         let system = &self.system;
@@ -52,12 +51,16 @@ impl Hooks for TeammateHooks {
             };
             return reminders.iter().map(remind).collect();
         }
-        self.work.next().into_iter().collect()
+        self.claims.next().into_iter().collect()
     }
 
-    fn see(&mut self, event: &Event) {
+    fn turn_started(&mut self) {
+        self.was_model_asked = false;
+    }
+
+    fn event(&mut self, event: &Event) {
         if let Event::Waiting(_) = event {
-            self.stuck.notify_one();
+            self.model_waits.notify_one();
         }
     }
 }

@@ -1,58 +1,45 @@
-//! Turns and rests, from the first breath to the last.
+//! The teammate's main loop: wait, tell the state machine what happened, perform what it says.
 
-mod outcome;
+mod perform;
 
 use crate::build_agent::build_agent;
+use crate::claims::Claims;
 use crate::hooks::TeammateHooks;
+use crate::machine::{Event, Exit, LocalState, Startup, TeamState, TeammateMachine, TurnEnd};
 use crate::mail_handler::TeammateMailHandler;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{Ended, StartOptions, TeammateError};
-use crate::wait::{owners, rest};
-use crate::work::Work;
+use crate::wait::{owners, wait};
 use crate::{foreign, prompt, settings, signals};
-use agent::{Agent, Message, Outcome, TurnError};
-use member::{MemberRuntime, Recovered, RuntimeHost, gate};
-use processes::mark_of;
+use agent::Message;
+use member::{AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate};
+use processes::{ProcessHandle, mark_of};
 use protocol::{AgentName, Member, Phase, Recipient, RequestId};
 use rules::PlanGate;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tools::Background;
 
-/// The first pause before a turn is tried again that failed because its model could not be reached.
-const FIRST_PAUSE: Duration = Duration::from_secs(30);
-/// The same for one whose journal could not be written: a full disk is often empty soon.
-const FIRST_PAUSE_FOR_ROOM: Duration = Duration::from_secs(2);
-/// The longest such pause. Each is twice as long as the one before.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How long the mail about a decided plan may take after the decision itself.
-const MAIL_AFTER_DECISION: Duration = Duration::from_secs(2);
-/// How long to wait before looking again at a task whose owner is gone, or trying again what could not
-/// be written.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long a model that is being waited for may take to answer a shutdown itself, if the deadline
-/// allows.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Lives as a teammate until the end of it.
+/// Runs this process as a teammate until it ends.
 pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
-    let ending = signals::ending()?;
+    let termination = signals::termination()?;
     let owner = Recipient::Member(options.name.clone());
-    let (runtime, memory) = MemberRuntime::open(&options.team, &owner, options.echo)?;
+    let (runtime, recovered) = MemberRuntime::open(&options.team, &owner, options.echo)?;
     let member = entry(&runtime, &options.name)?;
     let member = settings::adopt(&options.team, member, &options.config)?;
-    // What a killed former life has left running would work on unseen.
+    // Commands that a killed incarnation left running would go on unseen.
     let mark = mark_of(&options.team, runtime.owner());
     if runtime.incarnation().0 > 1 {
         command::kill_survivors(|found| found.starts_with(&format!("{mark}.")));
     }
     if let Some(program) = member.exec.clone() {
-        return foreign::run(&runtime, &program, &mark, &ending).await;
+        return foreign::run(&runtime, &program, &mark, &termination).await;
     }
-    let teammate = Teammate::new(options, &member, runtime, memory, ending)?;
-    teammate.live().await
+    let mut teammate = Teammate::new(options, &member, runtime, recovered, termination)?;
+    teammate.run().await
 }
 
 /// The member's entry in the roster.
@@ -62,38 +49,23 @@ fn entry(runtime: &MemberRuntime, name: &AgentName) -> Result<Member, TeammateEr
     known.ok_or_else(|| TeammateError::Dismissed(name.clone()))
 }
 
-/// Why a turn is not tried at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stuck {
-    /// For good, until somebody writes.
-    Failed,
-    /// Until this time, or until somebody writes.
-    Until(Instant),
-}
-
-pub(crate) struct Teammate {
-    runtime: MemberRuntime,
+struct Teammate {
     name: AgentName,
-    agent: Agent,
-    host: RuntimeHost<TeammateHooks>,
+    runtime: MemberRuntime,
+    machine: TeammateMachine,
+    agent: AgentRunner<TeammateHooks>,
+    claims: Claims,
     shutdown_requests: Arc<ShutdownRequests>,
     background: Background,
-    ending: CancellationToken,
-    stuck_rings: Arc<Notify>,
-    /// What is to be said first: the prompt, and what became of background commands.
-    first: Vec<Message>,
-    stuck: Option<Stuck>,
-    /// The next pause, after one that was in vain.
-    pause: Option<Duration>,
-    /// Whether a background command is over.
-    has_results: bool,
-    /// A plan whose decision is awaited, and since when it is known to be decided.
-    plan: Option<(RequestId, Option<Instant>)>,
-    idle_since: Option<Instant>,
-    /// How many turns of this life failed.
-    failures: u64,
-    /// The report of the last turn, until it is sent.
-    unsent: Option<String>,
+    termination: CancellationToken,
+    is_terminating: bool,
+    /// Notified when a turn has to wait for its model.
+    model_waits: Arc<Notify>,
+    /// Processes whose end would free a task.
+    owners: Vec<ProcessHandle>,
+    /// Events that answer actions, to be handled before anything is waited for.
+    events: VecDeque<Event>,
+    exit: Option<Exit>,
 }
 
 impl Teammate {
@@ -101,8 +73,8 @@ impl Teammate {
         options: StartOptions,
         member: &Member,
         runtime: MemberRuntime,
-        memory: Recovered,
-        ending: CancellationToken,
+        recovered: Recovered,
+        termination: CancellationToken,
     ) -> Result<Self, TeammateError> {
         let name = member.name.clone();
         let shutdown_requests = Arc::new(ShutdownRequests::new(runtime.team(), runtime.me()));
@@ -113,254 +85,182 @@ impl Teammate {
             shutdown_requests: Arc::clone(&shutdown_requests),
         }));
         let background = Background::new();
-        // What a former life owed the lead.
-        let unsent = memory.unreported.clone();
-        let unsent = unsent.filter(|_| !memory.conversation.is_waiting());
-        let (agent, first) = build_agent(
+        let unreported = recovered.unreported.clone();
+        let unreported = unreported.filter(|_| !recovered.conversation.is_waiting());
+        let (agent, input) = build_agent(
             &options,
             member,
             &runtime,
-            memory,
+            recovered,
             (&shutdown_requests, &background),
         )?;
-        let stuck_rings = Arc::new(Notify::new());
+        let model_waits = Arc::new(Notify::new());
+        let claims = Claims::new(&runtime, &member.role, &background);
         let hooks = TeammateHooks {
             runtime: runtime.clone(),
             system: prompt::system(&runtime, &name, &member.role)
                 + &settings::role_words(&options.config, member),
             name: name.clone(),
             shutdown_requests: Arc::clone(&shutdown_requests),
-            work: Work::new(&runtime, &member.role, &background),
-            stuck: Arc::clone(&stuck_rings),
-            was_asked: false,
+            claims: claims.clone(),
+            model_waits: Arc::clone(&model_waits),
+            was_model_asked: false,
         };
-        Ok(Self {
-            host: RuntimeHost::new(runtime.clone(), hooks),
-            runtime,
+        let mut teammate = Self {
+            agent: AgentRunner::new(agent, RuntimeHost::new(runtime.clone(), hooks)),
+            machine: TeammateMachine::new(),
             name,
-            agent,
+            runtime,
+            claims,
             shutdown_requests,
             background,
-            ending,
-            stuck_rings,
-            first,
-            stuck: None,
-            pause: None,
-            has_results: false,
-            plan: None,
-            idle_since: None,
-            failures: 0,
-            unsent,
-        })
+            termination,
+            is_terminating: false,
+            model_waits,
+            owners: Vec::new(),
+            events: VecDeque::new(),
+            exit: None,
+        };
+        teammate.start(input, unreported);
+        Ok(teammate)
     }
 
-    async fn live(mut self) -> Result<Ended, TeammateError> {
-        if let Err(error) = self.host.hooks().work.settle_earlier_lives() {
-            self.runtime
-                .note(&format!("tasks of an earlier life stay claimed: {error}"));
+    fn start(&mut self, input: Vec<Message>, unreported: Option<String>) {
+        if let Err(error) = self.claims.release_earlier() {
+            self.runtime.note(&format!(
+                "tasks of an earlier incarnation stay claimed: {error}"
+            ));
         }
-        if self.host.hooks().work.claims() {
+        if self.claims.is_enabled() {
             self.runtime.watch_board();
         }
-        let is_told = self.send_report();
-        if self.has_work() || !is_told {
-            self.runtime.set_phase(Phase::Working, None, None);
-            if self.agent.conversation().is_waiting() {
-                // It goes on in the middle of its task, and must hold it again before it does.
-                self.host.hooks().work.take_up_again();
-            }
-        } else {
-            self.settle_down();
-        }
-        self.runtime.announce();
+        let startup = Startup {
+            input,
+            unreported,
+            local: self.local_state(),
+            team: self.team_state(),
+        };
+        self.events.push_back(Event::Started(Box::new(startup)));
+    }
+
+    async fn run(&mut self) -> Result<Ended, TeammateError> {
         loop {
-            if let Some(ended) = self.is_over() {
-                return self.leave(ended);
+            let event = match self.events.pop_front() {
+                Some(event) => event,
+                None => self.next_event().await,
+            };
+            for action in self.machine.handle(event, Instant::now()) {
+                self.perform(action);
             }
-            if self.runtime.is_replaced() {
-                return Err(TeammateError::Replaced(self.name));
-            }
-            if self.has_work() {
-                let outcome = self.turn().await;
-                self.after_turn(outcome);
-            } else {
-                self.rest().await;
+            if let Some(exit) = self.exit.take() {
+                return self.end(exit);
             }
         }
     }
 
-    /// Whether it is time to go, and why.
-    fn is_over(&self) -> Option<Ended> {
-        if let Some(request) = self.shutdown_requests.leaving() {
-            return Some(Ended::Agreed(request));
-        }
-        if self.ending.is_cancelled() {
-            return Some(Ended::Signal);
-        }
-        let idle_at = self.idle_end()?;
-        // Mail that came at the last moment is not left for a next life.
-        let is_late = Instant::now() >= idle_at && !self.runtime.has_unread();
-        is_late.then_some(Ended::IdleForLong)
-    }
-
-    /// When it has been idle for as long as it may be.
-    fn idle_end(&self) -> Option<Instant> {
-        let since = self.idle_since?;
-        let seconds = entry(&self.runtime, &self.name).ok()?.idle_timeout?;
-        since.checked_add(Duration::from_secs(seconds))
-    }
-
-    /// Whether there is something to do. Takes nothing: whoever finds something says that it works
-    /// before it takes it.
-    fn has_work(&mut self) -> bool {
-        let mail = self.runtime.has_unread();
-        match self.stuck {
-            Some(Stuck::Failed) => return mail,
-            Some(Stuck::Until(at)) => return mail || Instant::now() >= at,
-            None => {}
-        }
-        mail || !self.first.is_empty()
-            || self.has_results
-            || self.agent.conversation().is_waiting()
-            || !self.runtime.waiting_letters().is_empty()
-            || self.is_plan_decided()
-            || self.host.hooks().work.is_waiting()
-    }
-
-    /// Whether the awaited decision on a plan is there, and its mail is not coming.
-    fn is_plan_decided(&mut self) -> bool {
-        let Some((id, decided_at)) = &mut self.plan else {
-            return false;
-        };
-        let own = self.runtime.plan();
-        let state = gate(self.runtime.team(), &self.name, own.as_ref());
-        if matches!(state, PlanGate::Pending { .. }) {
-            return false;
-        }
-        let since = *decided_at.get_or_insert_with(Instant::now);
-        if since.elapsed() < MAIL_AFTER_DECISION {
-            return false;
-        }
-        let words = format!("<plan-decided>Your plan {id} was decided.</plan-decided>");
-        self.first.push(Message::new(words));
-        self.plan = None;
-        true
-    }
-
-    /// Lets the model work until it stops, and takes no longer than a moment to stop it.
-    async fn turn(&mut self) -> Outcome {
-        self.runtime.begin_turn();
-        self.idle_since = None;
-        self.has_results = false;
-        self.stuck = None;
-        self.host.hooks().was_asked = false;
-        let said = std::mem::take(&mut self.first);
-        let mut input = said.clone();
-        // Also where something else waits for an answer: mail that is not taken would start the same
-        // turn again at once, even after one that failed.
-        input.extend(self.runtime.letters());
-        let cancel = CancellationToken::new();
-        let (runtime, shutdown_requests) =
-            (self.runtime.clone(), Arc::clone(&self.shutdown_requests));
-        let outcome = {
-            let turn = self.agent.run_turn(input, &mut self.host, &cancel);
-            tokio::pin!(turn);
-            loop {
-                tokio::select! {
-                    outcome = &mut turn => break outcome,
-                    () = self.ending.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
-                    () = unasked(&runtime, &shutdown_requests, &self.stuck_rings), if !cancel.is_cancelled() => {
-                        cancel.cancel();
-                    }
-                }
+    /// Waits until something happens.
+    async fn next_event(&mut self) -> Event {
+        let until = self.machine.wake_at();
+        let watches_files = self.machine.watches_files();
+        let is_busy = !self.agent.is_free();
+        let timer = async {
+            match until {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
             }
         };
-        if let Outcome::Failed {
-            error: TurnError::Log(_),
-        } = &outcome
-        {
-            // Nothing was recorded, so it is said again.
-            self.first = said;
-        }
-        outcome
-    }
-
-    /// Sleeps until there may be something to do.
-    async fn rest(&mut self) {
-        let mut until = [self.idle_end(), self.retry_at()]
-            .into_iter()
-            .flatten()
-            .min();
-        if self.catch_up() {
-            until = sooner(until, AGAIN);
-        }
-        let mut others = Vec::new();
-        if self.stuck.is_none() && self.host.hooks().work.claims() {
-            let found = owners(&self.runtime);
-            if found.is_one_gone {
-                processes::repair(self.runtime.team());
-                until = sooner(until, AGAIN);
-            }
-            others = found.alive;
-        }
-        // What came while the others were looked at is found by the look that comes next.
-        if self.has_work() {
-            return;
-        }
         tokio::select! {
-            () = rest(&self.runtime, &others, until) => {}
-            () = self.background.finished(), if self.stuck.is_none() => self.has_results = true,
-            () = self.ending.cancelled() => {}
+            biased;
+            () = self.termination.cancelled(), if !self.is_terminating => {
+                self.is_terminating = true;
+                Event::TerminationRequested
+            }
+            () = self.runtime.team_gone() => Event::FolderRemoved,
+            outcome = self.agent.ended(), if is_busy => self.turn_ended(outcome),
+            () = self.model_waits.notified(), if is_busy => Event::ModelUnavailable,
+            () = self.background.finished(), if self.machine.watches_background() => {
+                Event::BackgroundFinished
+            }
+            () = wait(&self.runtime, &self.owners, until), if watches_files => self.check(),
+            () = timer, if !watches_files => self.check(),
         }
-        if others.iter().any(processes::ProcessHandle::is_gone) {
+    }
+
+    fn check(&self) -> Event {
+        if self.runtime.is_team_gone() {
+            Event::FolderRemoved
+        } else if self.runtime.is_replaced() {
+            Event::Replaced
+        } else {
+            Event::Checked(self.local_state())
+        }
+    }
+
+    fn local_state(&self) -> LocalState {
+        LocalState {
+            unread: self.runtime.has_unread(),
+            undelivered: !self.runtime.waiting_letters().is_empty(),
+            mail_retry_at: self.runtime.mail_again_at(),
+            is_unanswered: self.agent.is_unanswered(),
+            is_model_waiting: self.runtime.phase() == Phase::Waiting,
+            approved_shutdown: self.shutdown_requests.leaving(),
+        }
+    }
+
+    fn team_state(&self) -> TeamState {
+        let member = entry(&self.runtime, &self.name).ok();
+        let timeout = member.and_then(|member| member.idle_timeout);
+        TeamState {
+            task: self.claims.state(),
+            pending_plan: self.pending_plan(),
+            background_running: self.background.running(),
+            background_finished: self.background.has_finished(),
+            has_dead_owner: false,
+            idle_timeout: timeout.map(Duration::from_secs),
+            unread: self.runtime.has_unread(),
+        }
+    }
+
+    /// The same, after the claims of members whose processes are gone were returned to the board.
+    fn check_team(&mut self) -> TeamState {
+        self.owners.clear();
+        let mut has_dead_owner = false;
+        if self.claims.is_enabled() {
+            let found = owners(&self.runtime);
+            has_dead_owner = found.has_dead;
+            self.owners = found.alive;
+        }
+        if has_dead_owner {
             processes::repair(self.runtime.team());
         }
-    }
-
-    /// When something is to be looked at again.
-    fn retry_at(&self) -> Option<Instant> {
-        let stuck = match self.stuck {
-            Some(Stuck::Until(at)) => Some(at),
-            Some(Stuck::Failed) | None => None,
-        };
-        let decided = self.plan.as_ref().and_then(|(_, decided)| *decided);
-        let mail = decided.map(|at| at + MAIL_AFTER_DECISION);
-        let again = self.runtime.mail_again_at();
-        [stuck, mail, again].into_iter().flatten().min()
-    }
-
-    /// Ends in good order: what is in hand goes back, and the roster says so.
-    fn leave(mut self, ended: Ended) -> Result<Ended, TeammateError> {
-        self.background.stop_all();
-        let why = match &ended {
-            Ended::Agreed(id) => format!("its owner shut down (request {id})"),
-            Ended::Signal => "its owner was told to end".to_owned(),
-            Ended::IdleForLong | Ended::ProgramEnded => "its owner ended".to_owned(),
-        };
-        self.host.hooks().work.give_back_for_now(&why);
-        self.runtime.close()?;
-        Ok(ended)
-    }
-}
-
-/// The sooner of a time and this long from now.
-fn sooner(until: Option<Instant>, pause: Duration) -> Option<Instant> {
-    let at = Instant::now() + pause;
-    Some(until.map_or(at, |until| until.min(at)))
-}
-
-/// Returns when the program has answered a shutdown in the place of a model that cannot be asked.
-async fn unasked(runtime: &MemberRuntime, shutdown_requests: &ShutdownRequests, stuck: &Notify) {
-    loop {
-        stuck.notified().await;
-        while runtime.phase() == Phase::Waiting {
-            if runtime.take_mail().is_ok()
-                && shutdown_requests.answer_for_model("it is being waited for", PATIENCE)
-            {
-                return;
-            }
-            let limit = Some(Instant::now() + Duration::from_secs(1));
-            rest(runtime, &[], limit).await;
+        TeamState {
+            has_dead_owner,
+            ..self.team_state()
         }
+    }
+
+    fn pending_plan(&self) -> Option<RequestId> {
+        let own = self.runtime.plan();
+        match gate(self.runtime.team(), &self.name, own.as_ref()) {
+            PlanGate::Pending { request_id, .. } => Some(request_id),
+            PlanGate::NotRequired
+            | PlanGate::Required
+            | PlanGate::Approved { .. }
+            | PlanGate::Rejected { .. } => None,
+        }
+    }
+
+    fn turn_ended(&mut self, outcome: TurnOutcome) -> Event {
+        if let TurnOutcome::Failed(failure) = &outcome {
+            self.runtime
+                .note(&format!("the turn failed: {}", failure.reason));
+        }
+        let hooks = self.agent.hooks();
+        Event::TurnEnded(Box::new(TurnEnd {
+            was_model_asked: hooks.is_some_and(|hooks| hooks.was_model_asked),
+            approved_shutdown: self.shutdown_requests.leaving(),
+            team: self.team_state(),
+            outcome,
+        }))
     }
 }

@@ -2,23 +2,13 @@
 
 use crate::start_options::{StartOptions, TeammateError};
 use budget::{BudgetedModel, MemberBudget};
-use config::{Config, Role, price_source};
+use config::{Config, OPTIONAL_TOOLS, Role, price_source};
 use llm::{ClientOptions, Model, Variables};
 use member::MemberRuntime;
 use protocol::Member;
 use std::sync::Arc;
 use teamdir::{RosterError, TeamDir};
 use tools::Registry;
-
-/// The tools that a role can be without.
-const OPTIONAL: [&str; 6] = [
-    "bash",
-    "read_file",
-    "write_file",
-    "edit_file",
-    "background_run",
-    "check_background",
-];
 
 /// Enters in the roster what the configuration says and nobody else did.
 pub(crate) fn adopt(
@@ -80,7 +70,9 @@ pub(crate) fn model(
 pub(crate) fn restrict(registry: &mut Registry, config: &Config, member: &Member) {
     let tools = role(config, member).and_then(|role| role.tools.as_ref());
     if let Some(tools) = tools {
-        registry.retain(|name| !OPTIONAL.contains(&name) || tools.iter().any(|tool| tool == name));
+        registry.retain(|name| {
+            !OPTIONAL_TOOLS.contains(&name) || tools.iter().any(|tool| tool == name)
+        });
     }
 }
 

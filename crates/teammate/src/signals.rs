@@ -1,11 +1,11 @@
-//! The wish of a person, or of the system, that the process ends.
+//! Signals that ask the process to end.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// A token that is cancelled by SIGTERM, and by Ctrl-C where a person started the process.
-pub(crate) fn ending() -> io::Result<CancellationToken> {
+pub(crate) fn termination() -> io::Result<CancellationToken> {
     let token = CancellationToken::new();
     let signals = [
         signal(SignalKind::terminate())?,

@@ -7,6 +7,7 @@ use llm::choice::{BuildError, ChoiceError};
 use member::RuntimeError;
 use protocol::{AgentName, RequestId};
 use std::io;
+use std::path::PathBuf;
 use teamdir::{RosterError, TeamDir};
 use tools::{DuplicateTool, OpenWorkspaceError, Policy};
 
@@ -72,6 +73,9 @@ pub enum TeammateError {
     /// Another process is the member now.
     #[error("a later process is '{0}' now; this one gives up")]
     Replaced(AgentName),
+    /// The team folder is gone, or another one is in its place.
+    #[error("the team folder {} was removed", .0.display())]
+    FolderRemoved(PathBuf),
     /// The program of a foreign member ended badly.
     #[error("the program of '{name}' {how}")]
     Program {

@@ -1,4 +1,4 @@
-//! Waiting until there is something to do.
+//! Waiting until a file changes or a process ends.
 
 use member::MemberRuntime;
 use processes::ProcessHandle;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use teamdir::MAX_SLEEP;
 
 /// Waits until a file of this member changes, one of the processes in `others` ends, or `until`.
-pub(crate) async fn rest(
+pub(crate) async fn wait(
     runtime: &MemberRuntime,
     others: &[ProcessHandle],
     until: Option<Instant>,
@@ -54,16 +54,16 @@ async fn one_ended(processes: &[ProcessHandle]) {
 
 /// The owners of tasks in progress, other than this member.
 pub(crate) struct Owners {
-    /// Those that live: their end would free a task that somebody else could take.
+    /// Their end would free a task that this member could claim.
     pub(crate) alive: Vec<ProcessHandle>,
-    /// Whether one of them is gone and still has its task.
-    pub(crate) is_one_gone: bool,
+    /// One of them is gone and still has its task.
+    pub(crate) has_dead: bool,
 }
 
 pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
     let mut owners = Owners {
         alive: Vec::new(),
-        is_one_gone: false,
+        has_dead: false,
     };
     let Ok(look) = team::list(runtime.team()) else {
         return owners;
@@ -80,7 +80,7 @@ pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
         }
         match ProcessHandle::of(runtime.team(), &owner) {
             Ok(Some(process)) => owners.alive.push(process),
-            Ok(None) => owners.is_one_gone = true,
+            Ok(None) => owners.has_dead = true,
             // It lives, and cannot be watched: the net finds out.
             Err(_) => {}
         }

@@ -124,7 +124,7 @@ fn refusals_have_reasons_hints_and_exit_codes() {
     refused(&["delete", "1"], "[2, 3] wait for it");
     refused(&["release", "1"], "nothing to release");
     refused(&["create", " "], "subject is empty");
-    refused(&["claim", "1", "--as", "alice"], "alice does not run");
+    refused(&["claim", "1", "--as", "alice"], "alice is not running");
     workspace.task(&["claim", "1"]);
     refused(&["claim"], "user has task 1 in progress");
     for args in [

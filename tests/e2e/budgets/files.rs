@@ -20,7 +20,7 @@ fn a_mistake_in_a_file_is_named_and_creates_nothing() {
     for args in [&["up"][..], &["spawn", "alice", "coder"], &["run", "hi"]] {
         let run = workspace.run(args);
         assert_eq!(run.code, i32::from(exit::USAGE), "{args:?}: {run:?}");
-        let words = "team.toml:3: unknown key `max_tokns` in [budget]; did you mean `max_tokens`?";
+        let words = "team.toml:3: `budget`: unknown key `max_tokns`; did you mean `max_tokens`?";
         assert!(run.err.contains(words), "{args:?}: {run:?}");
     }
     assert!(!workspace.path().join(FOLDER).exists());
@@ -85,7 +85,7 @@ fn up_starts_who_is_listed_and_does_nothing_the_second_time() {
     assert_eq!(result(&workspace.json(&["up"])), ["started", "started"]);
     assert_eq!(
         result(&workspace.json(&["up"])),
-        ["already there", "already there"]
+        ["already running", "already running"]
     );
     let roster = workspace.team().roster().unwrap();
     let members = roster.members.iter();
@@ -105,7 +105,7 @@ fn up_starts_who_is_listed_and_does_nothing_the_second_time() {
     workspace.ok(&["shutdown", "bob", "--wait", "--timeout", "100"]);
     assert_eq!(
         result(&workspace.json(&["up"])),
-        ["already there", "came back"]
+        ["already running", "restarted"]
     );
 }
 

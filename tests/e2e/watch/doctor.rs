@@ -18,7 +18,7 @@ fn kinds(report: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_dead_member_is_found_and_mended_and_mail_is_left_alone() {
+fn a_dead_member_is_found_and_reaped_and_mail_is_left_alone() {
     let workspace = Workspace::new();
     workspace.ok(&["spawn", "alice", "coder"]);
     let (_, healthy) = workspace.json_and_code(&["doctor"]);
@@ -35,10 +35,10 @@ fn a_dead_member_is_found_and_mended_and_mail_is_left_alone() {
         kinds(&workspace.json_and_code(&["doctor"]).1),
         ["unreaped_death"]
     );
-    let (_, mended) = workspace.json_and_code(&["doctor", "--fix"]);
-    assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
-    assert_eq!(mended["cured"][0]["kind"], "unreaped_death");
-    assert_eq!(mended["cured"][0]["error"], Value::Null);
+    let (_, report) = workspace.json_and_code(&["doctor", "--fix"]);
+    assert_eq!(kinds(&report), [""; 0], "{report:#}");
+    assert_eq!(report["fixed"][0]["kind"], "unreaped_death");
+    assert_eq!(report["fixed"][0]["error"], Value::Null);
     workspace.ok(&["clean"]);
     let inbox = workspace.json_and_code(&["inbox", "alice"]).1;
     assert_eq!(inbox["messages"].as_array().unwrap().len(), 1);
@@ -70,7 +70,7 @@ fn a_model_without_its_key_and_a_missing_teammate_are_for_a_person() {
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(kinds(&report), ["no_teammate", "no_model"]);
-    assert_eq!(report["findings"][0]["curable"], false);
+    assert_eq!(report["findings"][0]["fixable"], false);
     assert_eq!(report["findings"][0]["fix"], "unset TEAMMATE_BIN");
     assert_eq!(report["findings"][1]["fix"], "export TEAM_MODEL=offline");
     assert_eq!(report["teammate"], Value::Null);
@@ -107,12 +107,12 @@ fn a_member_with_a_model_of_its_own_gets_another_one() {
     }
     let output = shell.output().unwrap();
     assert!(output.status.success(), "{fix}: {output:?}");
-    let (_, mended) = workspace.json_and_code(&["doctor"]);
-    assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
+    let (_, report) = workspace.json_and_code(&["doctor"]);
+    assert_eq!(kinds(&report), [""; 0], "{report:#}");
 }
 
 #[test]
-fn a_living_member_says_its_state_anew_when_the_clock_was_ahead() {
+fn a_running_member_updates_its_state_when_the_clock_was_ahead() {
     let workspace = Workspace::new();
     workspace.ok(&["spawn", "alice", "coder"]);
     workspace.ok(&["wait", "--idle", "--timeout", "120"]);
@@ -121,21 +121,21 @@ fn a_living_member_says_its_state_anew_when_the_clock_was_ahead() {
     live.since = now().plus(Duration::from_secs(7200));
     let text = serde_json::to_vec(&live).unwrap();
     let edited = workspace.path().join("edited.json");
-    // Whenever it wakes it sets that right by itself, so it must have come to rest.
+    // It corrects that itself whenever it wakes up, so it must be idle.
     wait_until("a state from the future", LIMIT, || {
         fs::write(&edited, &text).unwrap();
         fs::rename(&edited, workspace.team().layout().live_state(&alice)).unwrap();
         kinds(&workspace.json_and_code(&["doctor"]).1) == ["clock"]
     });
-    let (_, mended) = workspace.json_and_code(&["doctor", "--fix"]);
-    assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
+    let (_, report) = workspace.json_and_code(&["doctor", "--fix"]);
+    assert_eq!(kinds(&report), [""; 0], "{report:#}");
     let live = workspace.team().live_state(&alice).unwrap().unwrap();
-    assert_eq!(live.incarnation.0, 1, "the same life");
+    assert_eq!(live.incarnation.0, 1, "the same incarnation");
     assert!(live.since <= now());
 }
 
 #[test]
-fn what_is_damaged_is_set_aside_while_a_member_runs() {
+fn damaged_files_are_moved_to_the_trash_while_a_member_runs() {
     let workspace = Workspace::new();
     workspace.ok(&["spawn", "alice", "coder"]);
     let layout = workspace.team().layout();
@@ -149,14 +149,14 @@ fn what_is_damaged_is_set_aside_while_a_member_runs() {
     wait_until("a dead letter", LIMIT, || {
         kinds(&workspace.json_and_code(&["doctor"]).1).contains(&"dead_letters")
     });
-    let (code, mended) = workspace.json_and_code(&["doctor", "--fix"]);
-    assert_eq!(kinds(&mended), [""; 0], "{mended:#}");
-    let cured = mended["cured"].as_array().unwrap();
-    let done: Vec<&str> = cured.iter().filter_map(|c| c["done"].as_str()).collect();
-    assert_eq!(done.len(), 3, "{mended:#}");
+    let (code, report) = workspace.json_and_code(&["doctor", "--fix"]);
+    assert_eq!(kinds(&report), [""; 0], "{report:#}");
+    let fixed = report["fixed"].as_array().unwrap();
+    let done: Vec<&str> = fixed.iter().filter_map(|c| c["done"].as_str()).collect();
+    assert_eq!(done.len(), 3, "{report:#}");
     let trash = layout.trash().display().to_string();
     assert!(done.iter().all(|done| done.contains(&trash)), "{done:?}");
-    assert!(code == 0 || mended["findings"][0]["kind"] == "inotify");
+    assert!(code == 0 || report["findings"][0]["kind"] == "inotify");
     // The number of the task is not given out again, and the member works on.
     workspace.ok(&["task", "create", "Run `echo two`."]);
     workspace.ok(&["wait", "--tasks", "--timeout", "120"]);

@@ -1,6 +1,6 @@
-//! What a doctor says of the surroundings, whether or not something is wrong with them.
+//! Facts about the environment that `doctor` always reports.
 
-use doctor::{Complaint, Surroundings};
+use doctor::{Environment, Problem};
 use llm::{ClientOptions, ModelChoice, Variables, choose};
 use protocol::Member;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use teamdir::TeamDir;
 
-/// The variables whose presence is told, and never what they hold.
+/// The variables of which only the presence is reported.
 const KEYS: [&str; 3] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -19,11 +19,11 @@ const KEYS: [&str; 3] = [
 pub(super) struct Facts {
     folder: PathBuf,
     members: usize,
-    /// The model that is used where none is asked for, if one can be chosen.
+    /// The default model, if one can be chosen.
     model: Option<String>,
     /// The variables of [`KEYS`], and whether each is set.
     keys: Vec<(&'static str, bool)>,
-    pub(super) surroundings: Surroundings,
+    pub(super) environment: Environment,
 }
 
 impl Facts {
@@ -31,7 +31,7 @@ impl Facts {
         let variables = lead::variables(team.workspace());
         let roster = team.roster().ok();
         let members = roster.iter().flat_map(|roster| &roster.members);
-        let own: BTreeMap<String, String> = members
+        let member_models: BTreeMap<String, String> = members
             .filter_map(|member| Some((member.model.clone()?, another_model(member))))
             .collect();
         let mut problems = Vec::new();
@@ -39,22 +39,22 @@ impl Facts {
         let model = chosen.as_ref().ok().map(ToString::to_string);
         match chosen {
             Ok(choice) => problems.extend(problem(&choice, &variables, OFFLINE)),
-            Err(error) => problems.push(complaint(&error, OFFLINE)),
+            Err(error) => problems.push(model_problem(&error, OFFLINE)),
         }
-        for (value, fix) in own {
+        for (value, fix) in member_models {
             match ModelChoice::parse(&value, &variables) {
                 Ok(choice) => problems.extend(problem(&choice, &variables, &fix)),
-                Err(error) => problems.push(complaint(&error, &fix)),
+                Err(error) => problems.push(model_problem(&error, &fix)),
             }
         }
-        problems.dedup_by(|a, b| a.problem == b.problem);
+        problems.dedup_by(|a, b| a.text == b.text);
         let keys = KEYS.map(|name| (name, variables.get(name).is_some()));
         Self {
             folder: team.layout().root().to_path_buf(),
             members: roster.map_or(0, |roster| roster.members.len()),
             model,
             keys: keys.to_vec(),
-            surroundings: Surroundings::gather(problems),
+            environment: Environment::gather(problems),
         }
     }
 
@@ -64,11 +64,11 @@ impl Facts {
             .iter()
             .map(|(name, set)| ((*name).to_owned(), json!(set)))
             .collect();
-        let inotify = self.surroundings.inotify.as_ref();
+        let inotify = self.environment.inotify.as_ref();
         json!({
             "folder": self.folder.display().to_string(),
             "members": self.members,
-            "teammate": self.surroundings.teammate.as_ref().ok(),
+            "teammate": self.environment.teammate.as_ref().ok(),
             "model": self.model,
             "keys": keys,
             "inotify": inotify.map(|i| json!({"used": i.used, "limit": i.limit})),
@@ -76,7 +76,7 @@ impl Facts {
     }
 
     pub(super) fn as_text(&self) -> Vec<String> {
-        let teammate = match &self.surroundings.teammate {
+        let teammate = match &self.environment.teammate {
             Ok(path) => path.display().to_string(),
             Err(_) => "missing".to_owned(),
         };
@@ -88,11 +88,11 @@ impl Facts {
         let mut lines = vec![
             format!("Team folder: {}", self.folder.display()),
             format!("Members: {}", self.members),
-            format!("Program of a teammate: {teammate}"),
+            format!("Program `teammate`: {teammate}"),
             format!("Model: {}", self.model.as_deref().unwrap_or("none")),
             format!("Keys: {}", keys.join(", ")),
         ];
-        if let Some(inotify) = &self.surroundings.inotify {
+        if let Some(inotify) = &self.environment.inotify {
             let (used, limit) = (inotify.used, inotify.limit);
             lines.push(format!("Notifications: {used} of {limit} instances in use"));
         }
@@ -100,24 +100,24 @@ impl Facts {
     }
 }
 
-/// How the team gets another model.
+/// The command that selects another model for the team.
 const OFFLINE: &str = "export TEAM_MODEL=offline";
 
-/// How a member gets another model than its own: with its next process.
+/// The command that starts a member with another model.
 fn another_model(member: &Member) -> String {
     let Member { name, role, .. } = member;
     format!("team-lead kill {name}; team-lead spawn {name} '{role}' --model offline")
 }
 
-/// Why a model cannot be used, if so.
-fn problem(choice: &ModelChoice, variables: &Variables, fix: &str) -> Option<Complaint> {
+/// Why a model cannot be used.
+fn problem(choice: &ModelChoice, variables: &Variables, fix: &str) -> Option<Problem> {
     let built = choice.build(variables, "doctor", ClientOptions::default());
-    built.err().map(|error| complaint(&error, fix))
+    built.err().map(|error| model_problem(&error, fix))
 }
 
-fn complaint(error: &impl Display, fix: &str) -> Complaint {
-    Complaint {
-        problem: error.to_string(),
-        fix: fix.to_owned(),
+fn model_problem(error: &impl Display, fix: &str) -> Problem {
+    Problem {
+        text: error.to_string(),
+        command: fix.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Which events are wanted.
+//! The filter of `events`.
 
 use crate::failure::Failure;
 use crate::names;
@@ -6,20 +6,20 @@ use protocol::{Party, Roster, Timestamp};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The fields of an event that name somebody.
+/// The fields of an event that hold a name.
 const NAMES: [&str; 5] = ["member", "from", "to", "inbox", "by"];
 
-/// Picks events out of the log.
+/// Selects events of the log.
 pub(super) struct Filter {
     since: Option<Timestamp>,
     member: Option<Party>,
-    /// The requests that the member has to do with: their end names the request alone.
+    /// The requests of the member: a `resolve` event names only the request.
     requests: BTreeSet<String>,
-    /// How many lines were no events since this was last looked at.
+    /// The number of damaged lines since this was last reset.
     pub(super) broken: usize,
 }
 
-/// Whom a typed name means.
+/// Resolves a typed name.
 pub(super) fn party(roster: &Roster, name: &str) -> Result<Party, Failure> {
     match name {
         "lead" => Ok(Party::Lead),
@@ -39,9 +39,8 @@ impl Filter {
         }
     }
 
-    /// Whether this line of the log is wanted. Events that this program does not know are judged
-    /// by the same fields.
-    pub(super) fn wants(&mut self, line: &[u8]) -> bool {
+    /// Whether this line of the log matches. Events of unknown kinds are matched by the same fields.
+    pub(super) fn matches(&mut self, line: &[u8]) -> bool {
         if line.trim_ascii().is_empty() {
             return false;
         }
@@ -49,7 +48,7 @@ impl Filter {
             self.broken += 1;
             return false;
         };
-        // Both are asked: an old request may end now.
+        // Evaluated in any case, because it records the requests of the member.
         let concerns = self.concerns_member(&event);
         concerns && self.is_new_enough(&event)
     }
@@ -83,13 +82,13 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn wanted(filter: &mut Filter, lines: &[&str]) -> Vec<bool> {
+    fn matching(filter: &mut Filter, lines: &[&str]) -> Vec<bool> {
         let lines = lines.iter();
-        lines.map(|line| filter.wants(line.as_bytes())).collect()
+        lines.map(|line| filter.matches(line.as_bytes())).collect()
     }
 
     #[test]
-    fn the_end_of_a_request_belongs_to_whom_it_was_about() {
+    fn the_end_of_a_request_matches_the_member_it_was_sent_to() {
         let alice = Party::Member("alice".parse().unwrap());
         let mut filter = Filter::new(None, Some(alice));
         let lines = [
@@ -100,15 +99,15 @@ mod tests {
             r#"{"time":3,"event":"sneeze","member":"ALICE"}"#,
         ];
         let expected = [true, false, true, false, true];
-        assert_eq!(wanted(&mut filter, &lines), expected);
+        assert_eq!(matching(&mut filter, &lines), expected);
     }
 
     #[test]
-    fn lines_that_are_no_objects_are_counted() {
+    fn lines_that_are_not_objects_are_counted() {
         let mut filter = Filter::new(Some(Timestamp::from_secs(5)), None);
         let lines = ["", r#"{"time":5}"#, r#"{"time":4}"#, "{}", "{torn", "[]"];
         let expected = [false, true, false, false, false, false];
-        assert_eq!(wanted(&mut filter, &lines), expected);
+        assert_eq!(matching(&mut filter, &lines), expected);
         assert_eq!(filter.broken, 2);
     }
 }

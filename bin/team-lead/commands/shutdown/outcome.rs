@@ -1,25 +1,23 @@
-//! What the ends of shutdowns add up to.
+//! The exit code of `shutdown --wait`.
 
 use crate::failure::{Failure, Kind};
 use protocol::AgentName;
 use rules::ShutdownOutcome;
 
-/// How the waiting for one member ended.
+/// How waiting for one member ended.
 pub(super) struct Ending {
     pub(super) name: AgentName,
-    pub(super) course: Course,
+    pub(super) end: End,
 }
 
-/// How far a shutdown was followed.
-pub(super) enum Course {
-    /// To its end.
+/// Why following a shutdown ended.
+pub(super) enum End {
     Over(ShutdownOutcome),
-    /// Until Ctrl-C.
     Interrupted,
 }
 
-/// The one word for an outcome, for programs.
-pub(super) const fn word(outcome: &ShutdownOutcome) -> &'static str {
+/// The name of an outcome in JSON.
+pub(super) const fn name(outcome: &ShutdownOutcome) -> &'static str {
     match outcome {
         ShutdownOutcome::Left => "left",
         ShutdownOutcome::Ended => "ended",
@@ -33,13 +31,13 @@ pub(super) const fn word(outcome: &ShutdownOutcome) -> &'static str {
     }
 }
 
-/// Success if all are gone. A no weighs more than silence.
+/// Success if all have ended. A refusal takes precedence over a missing answer.
 pub(super) fn verdict(endings: Vec<Ending>) -> Result<(), Failure> {
     let all = endings.len();
     let mut kind = Kind::TimedOut;
     let mut left = Vec::new();
-    for Ending { name, course } in endings {
-        let Course::Over(outcome) = course else {
+    for Ending { name, end } in endings {
+        let End::Over(outcome) = end else {
             continue;
         };
         match outcome {
@@ -71,12 +69,12 @@ mod tests {
     fn ending(name: &str, outcome: ShutdownOutcome) -> Ending {
         Ending {
             name: name.parse().unwrap(),
-            course: Course::Over(outcome),
+            end: End::Over(outcome),
         }
     }
 
     #[test]
-    fn a_refusal_weighs_more_than_silence() {
+    fn a_refusal_takes_precedence_over_a_missing_answer() {
         let refused = ShutdownOutcome::Vetoed {
             reason: String::new(),
         };

@@ -1,6 +1,6 @@
-//! Creating and changing tasks.
+//! `task create`, `update`, `claim`, `release`, `complete` and `delete`.
 
-use super::{args as typed, explain};
+use super::{args as typed, failure};
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::names;
@@ -10,51 +10,51 @@ use serde_json::json;
 use team::{Actor, BoardError, Update, Worker};
 use teamdir::{Liveness, TeamDir};
 
-pub(super) fn create(team: &TeamDir, args: &Args, wish: &typed::Create) -> Result<(), Failure> {
+pub(super) fn create(team: &TeamDir, args: &Args, command: &typed::Create) -> Result<(), Failure> {
     let new = NewTask {
-        subject: wish.subject.clone(),
-        description: wish.description.clone(),
-        priority: wish.priority.unwrap_or_default(),
-        role: wish.role.clone(),
-        blocked_by: wish.blocked_by.clone(),
+        subject: command.subject.clone(),
+        description: command.description.clone(),
+        priority: command.priority.unwrap_or_default(),
+        role: command.role.clone(),
+        blocked_by: command.blocked_by.clone(),
     };
     let created = team::create(team, &Actor::user(), &new);
-    let task = created.map_err(|error| explain(&error, None))?;
+    let task = created.map_err(|error| failure(&error, None))?;
     confirm(args, &task, &format!("Created task #{}", task.id))
 }
 
-pub(super) fn update(team: &TeamDir, args: &Args, wish: &typed::Update) -> Result<(), Failure> {
+pub(super) fn update(team: &TeamDir, args: &Args, command: &typed::Update) -> Result<(), Failure> {
     let update = Update {
         edit: Edit {
-            subject: wish.subject.clone(),
-            description: wish.description.clone(),
-            priority: wish.priority,
-            role: wish.role.clone(),
-            note: wish.note.clone(),
+            subject: command.subject.clone(),
+            description: command.description.clone(),
+            priority: command.priority,
+            role: command.role.clone(),
+            note: command.note.clone(),
         },
-        add_blocked_by: wish.blocked_by.clone(),
-        remove_blocked_by: wish.unblock.clone(),
-        status: wish.status,
-        result: wish.result.clone(),
+        add_blocked_by: command.blocked_by.clone(),
+        remove_blocked_by: command.unblock.clone(),
+        status: command.status,
+        result: command.result.clone(),
     };
-    let updated = team::update(team, &Worker::user(), wish.id, &update);
-    let task = about(wish.id, updated)?;
-    // Only for the look of it: the task was changed whether or not the board can be read again.
-    let open = team::list(team).map(|look| look.board.open_blockers(&task));
+    let updated = team::update(team, &Worker::user(), command.id, &update);
+    let task = check(command.id, updated)?;
+    // Only for display: the task was changed even if the board cannot be read again.
+    let open = team::list(team).map(|listed| listed.board.open_blockers(&task));
     let line = board::line(&task, &open.unwrap_or_default());
     confirm(args, &task, &format!("Updated {line}"))
 }
 
-pub(super) fn claim(team: &TeamDir, args: &Args, wish: &typed::Claim) -> Result<(), Failure> {
-    let worker = worker(team, wish.member.as_deref())?;
-    must_live(team, &worker)?;
-    let limit = if wish.another {
+pub(super) fn claim(team: &TeamDir, args: &Args, command: &typed::Claim) -> Result<(), Failure> {
+    let worker = worker(team, command.member.as_deref())?;
+    require_running(team, &worker)?;
+    let limit = if command.another {
         ClaimLimit::Many
     } else {
         ClaimLimit::One
     };
-    let task = match wish.id {
-        Some(id) => about(id, team::claim(team, &worker, id, limit))?,
+    let task = match command.id {
+        Some(id) => check(id, team::claim(team, &worker, id, limit))?,
         None => next(team, &worker)?,
     };
     let owner = &worker.me.party;
@@ -65,44 +65,55 @@ pub(super) fn claim(team: &TeamDir, args: &Args, wish: &typed::Claim) -> Result<
     )
 }
 
-pub(super) fn release(team: &TeamDir, args: &Args, wish: &typed::Release) -> Result<(), Failure> {
-    let me = worker(team, wish.member.as_deref())?.me;
-    let task = about(wish.id, team::release(team, &me, wish.id, &wish.why))?;
+pub(super) fn release(
+    team: &TeamDir,
+    args: &Args,
+    command: &typed::Release,
+) -> Result<(), Failure> {
+    let me = worker(team, command.member.as_deref())?.me;
+    let task = check(
+        command.id,
+        team::release(team, &me, command.id, &command.why),
+    )?;
     confirm(args, &task, &format!("Released task #{}", task.id))
 }
 
-pub(super) fn complete(team: &TeamDir, args: &Args, wish: &typed::Complete) -> Result<(), Failure> {
-    let me = worker(team, wish.member.as_deref())?.me;
-    let result = wish.result.as_deref();
-    let task = about(wish.id, team::complete(team, &me, wish.id, result))?;
-    let mut words = format!("Completed task #{}", task.id);
-    // The completion is stored: what it leads to is only told if it can be seen.
-    if let Ok(look) = team::list(team) {
-        let ready = look.board.unblocked_by(task.id).into_iter();
+pub(super) fn complete(
+    team: &TeamDir,
+    args: &Args,
+    command: &typed::Complete,
+) -> Result<(), Failure> {
+    let me = worker(team, command.member.as_deref())?.me;
+    let result = command.result.as_deref();
+    let task = check(command.id, team::complete(team, &me, command.id, result))?;
+    let mut text = format!("Completed task #{}", task.id);
+    // The completion is stored. The tasks that it unblocks are shown if the board can be read.
+    if let Ok(listed) = team::list(team) {
+        let ready = listed.board.unblocked_by(task.id).into_iter();
         let ready: Vec<String> = ready.map(|task| format!("#{}", task.id)).collect();
         if !ready.is_empty() {
-            words.push_str(&format!("; now ready: {}", ready.join(", ")));
+            text.push_str(&format!("; now ready: {}", ready.join(", ")));
         }
     }
-    confirm(args, &task, &words)
+    confirm(args, &task, &text)
 }
 
-pub(super) fn delete(team: &TeamDir, args: &Args, wish: &typed::Delete) -> Result<(), Failure> {
-    let task = about(wish.id, team::delete(team, &Actor::user(), wish.id))?;
+pub(super) fn delete(team: &TeamDir, args: &Args, command: &typed::Delete) -> Result<(), Failure> {
+    let task = check(command.id, team::delete(team, &Actor::user(), command.id))?;
     confirm(args, &task, &format!("Deleted task #{}", task.id))
 }
 
-fn confirm(args: &Args, task: &Task, words: &str) -> Result<(), Failure> {
-    args.confirm(&json!(task), words)
+fn confirm(args: &Args, task: &Task, text: &str) -> Result<(), Failure> {
+    args.confirm(&json!(task), text)
 }
 
-fn about<T>(id: TaskId, result: Result<T, BoardError>) -> Result<T, Failure> {
-    result.map_err(|error| explain(&error, Some(id)))
+fn check<T>(id: TaskId, result: Result<T, BoardError>) -> Result<T, Failure> {
+    result.map_err(|error| failure(&error, Some(id)))
 }
 
 fn next(team: &TeamDir, worker: &Worker) -> Result<Task, Failure> {
     let next = team::claim_next(team, worker);
-    if let Some(task) = next.map_err(|error| explain(&error, None))? {
+    if let Some(task) = next.map_err(|error| failure(&error, None))? {
         return Ok(task);
     }
     let owner = &worker.me.party;
@@ -116,8 +127,8 @@ fn next(team: &TeamDir, worker: &Worker) -> Result<Task, Failure> {
     })
 }
 
-/// A claim for a member that does not live would be taken back by the next one who looks.
-fn must_live(team: &TeamDir, worker: &Worker) -> Result<(), Failure> {
+/// Refuses a claim for a member that is not running: it would be released at the next repair.
+fn require_running(team: &TeamDir, worker: &Worker) -> Result<(), Failure> {
     let Party::Member(name) = &worker.me.party else {
         return Ok(());
     };
@@ -125,14 +136,15 @@ fn must_live(team: &TeamDir, worker: &Worker) -> Result<(), Failure> {
         Liveness::Alive(_) => Ok(()),
         Liveness::Gone(_) => {
             let role = &worker.role;
-            let message = format!("{name} does not run, and a claim ends with its owner's process");
+            let message =
+                format!("{name} is not running, and a claim ends with its owner's process");
             Err(Failure::new(Kind::Refused, message).hint(format!("team-lead spawn {name} {role}")))
         }
     }
 }
 
-/// Who acts: the person, or a member whose part the person plays. A claim is bound to the life
-/// that the member is in.
+/// The user, or the member that the user acts as. A claim is bound to the member's current
+/// incarnation.
 fn worker(team: &TeamDir, member: Option<&str>) -> Result<Worker, Failure> {
     let Some(typed) = member else {
         return Ok(Worker::user());

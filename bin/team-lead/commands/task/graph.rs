@@ -1,39 +1,39 @@
-//! The picture of what waits for what.
+//! `task graph`: the dependencies between tasks as text, Graphviz or Mermaid.
 
 use super::args::{Format, Graph};
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::out::print;
+use crate::output::print;
 use protocol::{Task, TaskId, TaskStatus};
 use rules::{Board, board};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use teamdir::TeamDir;
 
-pub(super) fn show(team: &TeamDir, args: &Args, wish: &Graph) -> Result<(), Failure> {
-    let look = team::list(team)?;
-    for error in &look.broken {
+pub(super) fn show(team: &TeamDir, args: &Args, command: &Graph) -> Result<(), Failure> {
+    let listed = team::list(team)?;
+    for error in &listed.broken {
         args.note(&format!("warning: {error}"));
     }
-    let board = &look.board;
+    let board = &listed.board;
     if args.json {
         return print(&object(board).to_string());
     }
-    print(&match wish.format {
+    print(&match command.format {
         Format::Text => text(board),
         Format::Dot => dot(board),
         Format::Mermaid => mermaid(board),
     })
 }
 
-/// What waits, and for what: from the one that must be done first to the one that waits.
+/// The dependencies, each from the blocking task to the blocked one.
 fn edges(board: &Board) -> impl Iterator<Item = (TaskId, TaskId)> {
     board
         .tasks()
         .flat_map(|task| task.blocked_by.iter().map(|from| (*from, task.id)))
 }
 
-/// Tasks that others wait for and that are not there.
+/// Tasks that others depend on and that do not exist.
 fn missing(board: &Board) -> BTreeSet<TaskId> {
     let from = edges(board).map(|(from, _)| from);
     from.filter(|id| board.get(*id).is_err()).collect()
@@ -48,8 +48,8 @@ fn object(board: &Board) -> Value {
     })
 }
 
-/// The step in which each task can be done at the earliest: one after the last of those it waits
-/// for. A task that can never be done has none.
+/// The earliest step in which each task can be done: one after the last of its dependencies. A task
+/// that can never be done has none.
 fn steps(board: &Board) -> BTreeMap<TaskId, usize> {
     let mut waiting: BTreeMap<TaskId, BTreeSet<TaskId>> = BTreeMap::new();
     let mut dependents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
@@ -69,7 +69,7 @@ fn steps(board: &Board) -> BTreeMap<TaskId, usize> {
             steps.insert(done, step);
             for to in dependents.get(&done).into_iter().flatten() {
                 let after = waiting.get_mut(to);
-                // Naming a task twice must not free what waits for it twice.
+                // A dependency that is listed twice must not count twice.
                 if after.is_some_and(|after| after.remove(&done) && after.is_empty()) {
                     next.push(*to);
                 }
@@ -98,7 +98,7 @@ fn text(board: &Board) -> String {
     }
     let part = |(step, lines): (usize, Vec<String>)| {
         let title = match step {
-            usize::MAX => "Never: what they wait for is not there, or waits for them".to_owned(),
+            usize::MAX => "Never: a dependency is missing or circular".to_owned(),
             step => format!("Step {step}"),
         };
         format!("{title}\n{}", lines.join("\n"))
@@ -106,7 +106,7 @@ fn text(board: &Board) -> String {
     parts.into_iter().map(part).collect::<Vec<_>>().join("\n")
 }
 
-/// The words on a task.
+/// The label of a task.
 fn label(task: &Task) -> String {
     let owner = task.owner.0.as_ref();
     let owner = owner.map(|owner| format!(" @{owner}")).unwrap_or_default();
@@ -165,7 +165,7 @@ fn mermaid(board: &Board) -> String {
     lines.join("\n")
 }
 
-/// Characters that mean something to Mermaid, written as it wants them.
+/// Escapes the characters that have a meaning in Mermaid.
 fn entities(text: &str) -> String {
     let escaped = |c: char| match c {
         '#' => "#35;".to_owned(),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_follow_what_must_be_done_first() {
+    fn steps_follow_the_dependencies() {
         let board: Board = [
             task(1, "Setup", &[]),
             task(2, "Code", &[1, 1]),
@@ -204,7 +204,7 @@ mod tests {
         let shown = text(&board);
         let wanted = "Step 1\n  [ ] #1: Setup\nStep 2\n  [ ] #2: Code  <- #1, #1\n  [ ] #3: Docs  <- #1\n\
             Step 3\n  [ ] #4: Ship  <- #2, #3\n\
-            Never: what they wait for is not there, or waits for them\n  [ ] #5: Never  <- #9\n  \
+            Never: a dependency is missing or circular\n  [ ] #5: Never  <- #9\n  \
             [ ] #6: This  <- #7\n  [ ] #7: That  <- #6";
         assert_eq!(shown, wanted);
         assert_eq!(text(&Board::default()), "No tasks.");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_cannot_break_out_of_their_boxes() {
+    fn subjects_are_escaped() {
         let board: Board = [task(1, "say \"hi\\\" <b>\n#x;", &[])]
             .into_iter()
             .collect();

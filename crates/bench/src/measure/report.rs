@@ -325,6 +325,27 @@ impl fmt::Display for Section {
 mod tests {
     use super::*;
 
+    /// The kept report can still be read, and the tables of the document show its numbers.
+    #[test]
+    fn the_document_shows_numbers_of_the_kept_report() {
+        let report: Report =
+            serde_json::from_str(include_str!("../../../../docs/bench.json")).expect("a report");
+        let rows = report.sections.iter().flat_map(|section| &section.rows);
+        let measured: Vec<String> = rows.map(|row| row.ours.to_string()).collect();
+        let document = include_str!("../../../../docs/bench.md");
+        let cells = document.lines().filter(|line| line.starts_with("| "));
+        let shown: Vec<&str> = cells
+            .flat_map(|line| line.split("**").skip(1).step_by(2))
+            .collect();
+        assert!(shown.len() > 15, "{shown:?}");
+        for number in shown {
+            assert!(
+                measured.iter().any(|measured| measured == number),
+                "{number} is not in docs/bench.json"
+            );
+        }
+    }
+
     #[test]
     fn a_missed_bar_is_said_clearly() {
         let mut section = Section::new("latency", "x");

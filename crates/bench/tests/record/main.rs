@@ -22,17 +22,17 @@ fn record(out: &Path, options: &[&str], script: &str) -> Output {
 }
 
 #[test]
-fn a_command_sees_a_terminal_and_becomes_a_film() {
+fn a_command_sees_a_terminal_and_becomes_a_scrolling_picture() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("film.svg");
+    let out = folder.path().join("scrolling.svg");
     let script = "[ -t 0 ] && [ -t 1 ] && stty size && printf '\\033[32mgreen\\033[0m <end>\\n'";
     let output = record(&out, &[], script);
     assert!(output.status.success(), "{output:?}");
     let picture = std::fs::read_to_string(&out).unwrap();
     for part in [
-        ">5 40</text>",
-        "class=\"c2\">green</text>",
-        ">&lt;end&gt;</text>",
+        ">5 40",
+        "class=\"fg-green\">green<",
+        "> &lt;end&gt;<",
         "a &amp; b",
     ] {
         assert!(picture.contains(part), "{part} is not in {picture}");
@@ -48,7 +48,7 @@ fn a_picture_is_taken_when_the_text_is_there_and_keys_end_the_command() {
     let output = record(&out, &["--still", "ready", "--keys", "typed\n"], script);
     assert!(output.status.success(), "{output:?}");
     let picture = std::fs::read_to_string(&out).unwrap();
-    assert!(picture.contains(">ready</text>"), "{picture}");
+    assert!(picture.contains(">ready<"), "{picture}");
     assert!(
         !picture.contains("over") && !picture.contains("animation"),
         "{picture}"

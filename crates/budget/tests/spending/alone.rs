@@ -1,4 +1,4 @@
-//! One agent, and what becomes of its calls.
+//! The calls of one agent.
 
 use crate::support::who;
 use crate::support::{Asker, LIMIT, TOKENS, notices, question, reserve, run, tokens, turns, usual};
@@ -24,7 +24,7 @@ fn without_limits_everything_is_booked_by_member_model_and_task() {
     let alice = Asker::new(team, &server, "alice");
     run(alice.ask()).unwrap();
     let guard = team.lock_dead_member(&who("alice"));
-    assert!(guard.is_err(), "alice lives");
+    assert!(guard.is_err(), "alice is running");
     let budget = team.budget().unwrap();
     let row = &budget.booked[0];
     assert_eq!(
@@ -43,7 +43,7 @@ fn without_limits_everything_is_booked_by_member_model_and_task() {
 }
 
 #[test]
-fn the_task_in_hand_pays() {
+fn usage_is_booked_on_the_current_task() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let (team, server) = (temp.team(), LlmServer::start());
     server.always("alice", usual());
@@ -58,13 +58,13 @@ fn the_task_in_hand_pays() {
 }
 
 #[test]
-fn what_was_spent_is_spent_after_a_restart_too() {
+fn spending_counts_after_a_restart() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let (team, server) = (temp.team(), LlmServer::start());
     server.always("alice", usual());
     budget::change(team, Some(&who("alice")), &turns(2)).unwrap();
     for _ in 0..2 {
-        // Each of them is a new life.
+        // Each of them is a new incarnation.
         run(Asker::new(team, &server, "alice").ask()).unwrap();
     }
     let third = Asker::new(team, &server, "alice");
@@ -82,7 +82,7 @@ fn what_was_spent_is_spent_after_a_restart_too() {
 }
 
 #[test]
-fn a_wait_ends_when_it_is_cancelled_and_nothing_was_asked() {
+fn a_wait_can_be_cancelled_and_nothing_is_sent() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let (team, server) = (temp.team(), LlmServer::start());
     budget::change(team, None, &turns(0)).unwrap();
@@ -98,7 +98,7 @@ fn a_wait_ends_when_it_is_cancelled_and_nothing_was_asked() {
 }
 
 #[test]
-fn a_call_that_is_dropped_on_its_way_gives_its_slot_back_and_counts() {
+fn a_call_dropped_in_flight_releases_its_slot_and_counts() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let (team, server, gate) = (temp.team(), LlmServer::start(), Gate::new());
     server.always("alice", usual().gate_head(&gate));
@@ -106,8 +106,8 @@ fn a_call_that_is_dropped_on_its_way_gives_its_slot_back_and_counts() {
     let alice = Asker::new(team, &server, "alice");
     run(async {
         let request = question();
-        let mut see = |_: Event| {};
-        let call = alice.model.complete(&request, &mut see, &alice.cancel);
+        let mut ignore = |_: Event| {};
+        let call = alice.model.complete(&request, &mut ignore, &alice.cancel);
         let arrived = async {
             while gate.reached() == 0 {
                 tokio::task::yield_now().await;
@@ -124,13 +124,13 @@ fn a_call_that_is_dropped_on_its_way_gives_its_slot_back_and_counts() {
 }
 
 #[test]
-fn a_call_of_a_dead_process_holds_no_slot_and_one_of_a_living_does() {
+fn a_call_of_a_dead_process_holds_no_slot_and_one_of_a_running_process_does() {
     let temp = TempTeam::new(&["alice", "bob"], Options::default());
     let (team, server) = (temp.team(), LlmServer::start());
     server.always("alice", usual());
     budget::change(team, None, &turns(2)).unwrap();
     let alice = Asker::new(team, &server, "alice");
-    // Nobody is bob, and alice's own life before is over.
+    // bob is not running, and alice's earlier incarnation has ended.
     reserve(team, "bob", Incarnation(4));
     reserve(team, "alice", Incarnation(0));
     run(alice.ask()).unwrap();
@@ -149,7 +149,7 @@ fn a_call_of_a_dead_process_holds_no_slot_and_one_of_a_living_does() {
 }
 
 #[test]
-fn a_lock_that_somebody_keeps_makes_a_call_wait_and_not_fail() {
+fn a_held_lock_makes_a_call_wait_and_not_fail() {
     let options = Options {
         lock_wait: Duration::from_millis(20),
         ..Options::default()
@@ -172,7 +172,7 @@ fn a_lock_that_somebody_keeps_makes_a_call_wait_and_not_fail() {
 }
 
 #[test]
-fn with_a_limit_of_money_a_model_without_a_price_waits_for_one() {
+fn with_a_cost_limit_a_model_without_a_price_waits_for_one() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let (team, server) = (temp.team(), LlmServer::start());
     server.always("alice", usual());

@@ -1,4 +1,4 @@
-//! Agents with purses, against a loopback server.
+//! Agents with budgets, against a loopback server.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 

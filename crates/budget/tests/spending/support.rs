@@ -1,4 +1,4 @@
-//! Agents that do nothing but ask their models.
+//! Agents that only call their models.
 
 use budget::{BudgetedModel, MemberBudget, PriceSource, Prices};
 use llm::{
@@ -28,7 +28,7 @@ pub(crate) fn who(name: &str) -> Recipient {
     name.parse().unwrap()
 }
 
-/// An agent that lives as long as this value.
+/// An agent that runs as long as this value exists.
 pub(crate) struct Asker {
     pub(crate) model: BudgetedModel,
     pub(crate) cancel: CancellationToken,
@@ -59,22 +59,25 @@ impl Asker {
         }
     }
 
-    /// Asks once.
+    /// Calls the model once.
     pub(crate) async fn ask(&self) -> Result<Reply, ModelError> {
         let request = question();
-        let mut see = |event| {
+        let mut record = |event| {
             if let Event::Waiting(waiting) = event {
                 self.waits.lock().unwrap().push(waiting.reason);
             }
         };
-        let reply = self.model.complete(&request, &mut see, &self.cancel).await;
+        let reply = self
+            .model
+            .complete(&request, &mut record, &self.cancel)
+            .await;
         if reply.is_ok() {
             self.answers.fetch_add(1, Ordering::SeqCst);
         }
         reply
     }
 
-    /// Asks again and again, until it is cancelled.
+    /// Calls the model repeatedly until it is cancelled.
     pub(crate) fn ask_on(&self) {
         run(async {
             loop {
@@ -143,14 +146,14 @@ pub(crate) fn notices(team: &TeamDir) -> BTreeSet<String> {
     ids.collect()
 }
 
-/// Enters a call that somebody else has on its way.
+/// Reserves a slot for a call of another process.
 pub(crate) fn reserve(team: &TeamDir, name: &str, incarnation: Incarnation) {
     let change = |budget: &mut protocol::Budget| {
         budget.last_slot += 1;
         budget.reserved.push(protocol::Reservation {
             slot: budget.last_slot,
             member: who(name),
-            incarnation: incarnation,
+            incarnation,
             since: teamdir::now(),
             extra: protocol::Extra::new(),
         });

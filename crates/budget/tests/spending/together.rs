@@ -17,7 +17,7 @@ fn requests(server: &LlmServer) -> u64 {
 }
 
 #[test]
-fn many_members_exceed_a_budget_by_no_more_than_was_on_its_way_and_go_on_after_a_raise() {
+fn many_members_exceed_a_budget_only_by_calls_in_flight_and_continue_after_a_raise() {
     let temp = TempTeam::new(&NAMES, Options::default());
     let (team, server) = (temp.team(), LlmServer::start());
     for name in NAMES {
@@ -30,11 +30,15 @@ fn many_members_exceed_a_budget_by_no_more_than_was_on_its_way_and_go_on_after_a
             scope.spawn(|| asker.ask_on());
         }
         for (round, limit) in [(1, 10), (2, 25)] {
-            // Once that much is booked nothing new begins, and what is on its way comes back.
-            wait_until("the budget is spent and the lead is told", LIMIT, || {
-                let sum = Sum::of(&team.budget().unwrap(), None);
-                sum.calls >= limit && sum.in_flight == 0 && notices(team).len() == round
-            });
+            // Once that much is booked no call begins, and the calls in flight finish.
+            wait_until(
+                "the budget is spent and the lead is notified",
+                LIMIT,
+                || {
+                    let sum = Sum::of(&team.budget().unwrap(), None);
+                    sum.calls >= limit && sum.in_flight == 0 && notices(team).len() == round
+                },
+            );
             let sum = Sum::of(&team.budget().unwrap(), None);
             let others = NAMES.len() as u64 - 1;
             assert!((limit..=limit + others).contains(&sum.calls), "{sum:?}");
@@ -52,8 +56,8 @@ fn many_members_exceed_a_budget_by_no_more_than_was_on_its_way_and_go_on_after_a
             asker.cancel.cancel();
         }
     });
-    let told: Vec<String> = notices(team).into_iter().collect();
-    assert_eq!(told, ["budget//1", "budget//2"]);
+    let sent: Vec<String> = notices(team).into_iter().collect();
+    assert_eq!(sent, ["budget//1", "budget//2"]);
     for asker in &askers {
         let waits = asker.waits.lock().unwrap();
         assert!(waits.iter().all(|reason| *reason == WaitReason::Budget));
@@ -61,7 +65,7 @@ fn many_members_exceed_a_budget_by_no_more_than_was_on_its_way_and_go_on_after_a
 }
 
 #[test]
-fn a_number_of_calls_is_kept_exactly() {
+fn a_limit_of_calls_is_never_exceeded() {
     let temp = TempTeam::new(&NAMES, Options::default());
     let (team, server) = (temp.team(), LlmServer::start());
     for name in NAMES {
@@ -85,7 +89,7 @@ fn a_number_of_calls_is_kept_exactly() {
 }
 
 #[test]
-fn no_more_members_ask_at_once_than_may() {
+fn no_more_members_work_at_once_than_allowed() {
     let names = ["alice", "bob", "carol"];
     let temp = TempTeam::new(&names, Options::default());
     let (team, server, gate) = (temp.team(), LlmServer::start(), Gate::new());

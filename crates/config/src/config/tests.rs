@@ -52,7 +52,7 @@ fn a_variable_beats_the_project_and_the_project_beats_the_user() {
 }
 
 #[test]
-fn the_users_file_may_lie_elsewhere() {
+fn xdg_config_home_moves_the_users_file() {
     let home = Home::new("", "model = \"user\"");
     let other = tempfile::tempdir().unwrap();
     let path = other.path().to_str().unwrap();

@@ -1,9 +1,9 @@
-//! The files: what is torn, damaged, left over, or not ours.
+//! Checks of files: permissions, owners, leftovers, damage.
 
 use super::{no_access, or_no_access};
-use crate::cure::give_by_hand;
-use crate::finding::{Cure, Finding, Kind};
-use crate::surroundings::Surroundings;
+use crate::environment::Environment;
+use crate::finding::{Finding, Fix, Kind};
+use crate::fix::chown_command;
 use protocol::{JournalLine, Recipient};
 use std::fs::{self, Metadata};
 use std::io;
@@ -11,21 +11,21 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use teamdir::{LogFile, PathError, RequestError, TaskError, TeamDir, TeamFileError};
 
-/// What a folder and a file must allow their owner.
+/// The permissions that the owner needs.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-pub(super) fn check(team: &TeamDir, surroundings: &Surroundings) -> Vec<Finding> {
+pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut look = Rights {
+    let mut permissions = Permissions {
         team,
-        me: surroundings.uid,
-        owner: owner(team, surroundings.uid),
+        me: environment.uid,
+        owner: owner(team, environment.uid),
         findings: Vec::new(),
     };
-    look.walk(team.layout().root());
-    findings.append(&mut look.findings);
-    // Without the right to look the rest would only say so again.
+    permissions.walk(team.layout().root());
+    findings.append(&mut permissions.findings);
+    // Without access the other checks would only report the same.
     if findings
         .iter()
         .any(|finding| finding.kind == Kind::NoAccess)
@@ -33,7 +33,7 @@ pub(super) fn check(team: &TeamDir, surroundings: &Surroundings) -> Vec<Finding>
         return findings;
     }
     findings.extend(or_no_access(temporary(team)));
-    findings.extend(or_no_access(open_lines(team)));
+    findings.extend(or_no_access(unfinished_lines(team)));
     findings.extend(or_no_access(dead_letters(team)));
     findings.extend(journals(team));
     findings.extend(or_no_access(tasks(team)));
@@ -42,7 +42,7 @@ pub(super) fn check(team: &TeamDir, surroundings: &Surroundings) -> Vec<Finding>
     findings
 }
 
-/// Whose a team is: root mends that of whom the folder belongs to, everybody else his own.
+/// The expected owner of the files: for root the owner of the folder, otherwise the user.
 fn owner(team: &TeamDir, me: u32) -> u32 {
     let folder = fs::metadata(team.layout().root()).map(|folder| folder.uid());
     match (me, folder) {
@@ -51,27 +51,27 @@ fn owner(team: &TeamDir, me: u32) -> u32 {
     }
 }
 
-/// Whose everything is, and whether he may use it.
-struct Rights<'a> {
+/// Checks owners and permissions of all files.
+struct Permissions<'a> {
     team: &'a TeamDir,
     me: u32,
     owner: u32,
     findings: Vec<Finding>,
 }
 
-impl Rights<'_> {
+impl Permissions<'_> {
     fn walk(&mut self, path: &Path) {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
-            // The team goes on while we look.
+            // The team keeps running during the check.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => return self.findings.push(unreadable(path, &error)),
         };
-        // What was set aside is nobody's affair any more.
+        // The trash is not checked.
         if metadata.is_symlink() || path == self.team.layout().trash() {
             return;
         }
-        self.findings.extend(self.right(path, &metadata));
+        self.findings.extend(self.check_one(path, &metadata));
         if !metadata.is_dir() {
             return;
         }
@@ -81,13 +81,13 @@ impl Rights<'_> {
                 paths.sort();
                 paths.iter().for_each(|path| self.walk(path));
             }
-            // One without the right to it was found a moment ago.
+            // Reported by `check_one`.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(error) => self.findings.push(unreadable(path, &error)),
         }
     }
 
-    fn right(&self, path: &Path, metadata: &Metadata) -> Option<Finding> {
+    fn check_one(&self, path: &Path, metadata: &Metadata) -> Option<Finding> {
         if metadata.uid() != self.owner {
             return Some(self.foreign(path, metadata.uid()));
         }
@@ -98,12 +98,12 @@ impl Rights<'_> {
             FILE_MODE
         };
         (metadata.mode() & needed != needed).then(|| {
-            Finding::with_cure(
+            Finding::automatic(
                 Kind::NoAccess,
                 &shown,
-                format!("{shown} may not be read and written by its owner"),
+                format!("{shown} is not readable and writable for its owner"),
                 "The team cannot work with a file that it cannot read and write.",
-                Cure::Allow(path.to_path_buf()),
+                Fix::GrantAccess(path.to_path_buf()),
             )
         })
     }
@@ -111,31 +111,31 @@ impl Rights<'_> {
     fn foreign(&self, path: &Path, uid: u32) -> Finding {
         let shown = path.display().to_string();
         let problem = format!("{shown} belongs to user {uid}");
-        let meaning = "Somebody ran a member as another user, often as root. Members of this user \
-                       may not be able to change the file.";
+        let meaning = "A member was run as another user, often as root. Members of this user may not \
+                       be able to change the file.";
         let path = path.to_path_buf();
-        let cure = match self.me {
-            0 => Cure::Give {
+        let fix = match self.me {
+            0 => Fix::Chown {
                 path,
                 uid: self.owner,
             },
-            _ if self.team.can_take_ownership(&path) => Cure::TakeOver(path),
-            // Others may have it open, and the system lets only root give it away in its place.
+            _ if self.team.can_take_ownership(&path) => Fix::TakeOver(path),
+            // Other processes may have it open, and only root can change its owner in place.
             _ => {
-                let fix = give_by_hand(&path);
-                return Finding::for_a_person(Kind::ForeignOwner, shown, problem, meaning, fix);
+                let command = chown_command(&path);
+                return Finding::manual(Kind::ForeignOwner, shown, problem, meaning, command);
             }
         };
-        Finding::with_cure(Kind::ForeignOwner, shown, problem, meaning, cure)
+        Finding::automatic(Kind::ForeignOwner, shown, problem, meaning, fix)
     }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Finding {
     let shown = path.display().to_string();
-    Finding::for_a_person(
+    Finding::manual(
         Kind::NoAccess,
         &shown,
-        format!("cannot look at {shown}: {error}"),
+        format!("cannot read {shown}: {error}"),
         "The team cannot work with a file that it cannot read.",
         format!("ls -ld {shown}"),
     )
@@ -145,37 +145,37 @@ fn temporary(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let files = team.abandoned_files()?.into_iter();
     let found = files.map(|leftover| {
         let shown = leftover.path.display().to_string();
-        Finding::with_cure(
+        Finding::automatic(
             Kind::TemporaryFile,
             &shown,
             format!("{shown} was left behind"),
-            "A process was killed while it wrote. What it meant to replace is as it was before.",
-            Cure::Remove(leftover),
+            "A process was killed while it wrote. The file that it meant to replace is unchanged.",
+            Fix::RemoveFile(leftover),
         )
     });
     Ok(found.collect())
 }
 
-fn open_lines(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
+fn unfinished_lines(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let lines = team.unfinished_lines()?.into_iter();
     let found = lines.map(|line| {
         let shown = line.path.display().to_string();
         let meaning = match &line.place {
             LogFile::Inbox(_) => {
-                "A sender was killed while it wrote, or somebody forgot the newline. Nobody reads \
-                 the line before it is closed; one that is no message then becomes a dead letter."
+                "A sender was killed while it wrote, or left out the newline. The line is not read \
+                 before it is closed; if it is not a message, it then becomes a dead letter."
             }
             LogFile::Events | LogFile::DeadLetters => {
-                "A process was killed while it wrote. The line is passed over, and the next one \
+                "A process was killed while it wrote. The line is skipped, and the next one \
                  closes it."
             }
         };
-        Finding::with_cure(
+        Finding::automatic(
             Kind::UnfinishedLine,
             &shown,
             format!("{shown} ends in the middle of a line"),
             meaning,
-            Cure::Close(line),
+            Fix::CloseLine(line),
         )
     });
     Ok(found.collect())
@@ -191,16 +191,16 @@ fn dead_letters(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let found = last.map(|last| {
         let path = team.layout().dead_letters();
         let shown = path.display().to_string();
-        Finding::with_cure(
+        Finding::automatic(
             Kind::DeadLetters,
             &shown,
             format!(
                 "{count} lines could not be delivered; the last was for '{}': {}",
                 last.inbox, last.reason
             ),
-            "Each is kept as it was written, with the reason. Its sender was told if it is known. \
-             None is sent again, since its time may be over: read them in the trash.",
-            Cure::DeadLetters,
+            "Each is kept as it was written, with the reason. Known senders were notified. None is \
+             sent again, because it may be outdated: read them in the trash.",
+            Fix::DeadLetters,
         )
     });
     Ok(found.into_iter().collect())
@@ -228,17 +228,17 @@ fn journal(team: &TeamDir, owner: &Recipient) -> Result<Option<Finding>, PathErr
         return Ok(None);
     };
     let path = team.layout().transcript(owner).display().to_string();
-    Ok(Some(Finding::with_cure(
+    Ok(Some(Finding::automatic(
         Kind::DamagedJournal,
         &path,
         format!(
-            "{} lines of the journal of '{owner}' are no records, the first is line {first}: \
+            "{} lines of the journal of '{owner}' are not records, the first is line {first}: \
              {reason}",
             bad.len()
         ),
-        "Something else than the member wrote to its memory, or the disk failed. The member passes \
-         over such lines, so it has forgotten what stood there.",
-        Cure::Journal(owner.clone()),
+        "Another program wrote to the journal, or the disk failed. The member skips such lines, so \
+         their content is missing from its conversation.",
+        Fix::Journal(owner.clone()),
     )))
 }
 
@@ -246,8 +246,8 @@ fn tasks(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let broken = team.tasks()?.into_iter().filter_map(Result::err);
     let found = broken.filter_map(|error| match &error {
         TaskError::Invalid { path, .. } => {
-            let cure = Cure::Task(path.clone());
-            Some(damaged(path, error.to_string(), cure))
+            let fix = Fix::Task(path.clone());
+            Some(damaged(path, error.to_string(), fix))
         }
         TaskError::File(error) => Some(no_access(error)),
         TaskError::Unknown(_) | TaskError::Lock(_) => None,
@@ -259,8 +259,8 @@ fn requests(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let broken = team.requests()?.into_iter().filter_map(Result::err);
     let found = broken.filter_map(|error| match &error {
         RequestError::Invalid { path, .. } => {
-            let cure = Cure::Request(path.clone());
-            Some(damaged(path, error.to_string(), cure))
+            let fix = Fix::Request(path.clone());
+            Some(damaged(path, error.to_string(), fix))
         }
         RequestError::File(error) => Some(no_access(error)),
         RequestError::Unknown(_) | RequestError::Exists(_) | RequestError::Lock(_) => None,
@@ -268,19 +268,19 @@ fn requests(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     Ok(found.collect())
 }
 
-fn damaged(path: &Path, problem: String, cure: Cure) -> Finding {
-    Finding::with_cure(
+fn damaged(path: &Path, problem: String, fix: Fix) -> Finding {
+    Finding::automatic(
         Kind::DamagedFile,
         path.display().to_string(),
         problem,
-        "It was edited by hand, or the disk failed. It is passed over by those who list such \
-         files, and a change that needs it is refused.",
-        cure,
+        "It was edited by hand, or the disk failed. Lists skip it, and changes that need it are \
+         refused.",
+        fix,
     )
 }
 
-/// The files that say what may be spent and done. Without them everything would be allowed that they
-/// forbid, so they are left to a person.
+/// Checks the files with budgets and limits. Without them everything would be allowed, so they are
+/// left to a person.
 fn ledgers(team: &TeamDir) -> Vec<Finding> {
     let errors = [team.budget().err(), team.limits().err()];
     let found = errors.into_iter().flatten().filter_map(|error| {
@@ -288,12 +288,12 @@ fn ledgers(team: &TeamDir) -> Vec<Finding> {
         match &error {
             TeamFileError::Invalid { path, .. } => {
                 let path = path.display().to_string();
-                let fix = format!("mv {path} {path}.damaged");
-                let meaning = "No model is asked and nobody is started as long as it cannot be \
-                               read. What it allowed only a person knows: look at it, move it \
+                let command = format!("mv {path} {path}.damaged");
+                let meaning = "No model is called and no member is started while it cannot be \
+                               read. Only a person knows what it allowed: check it, move it \
                                away, and set the limits again.";
                 let kind = Kind::DamagedFile;
-                Some(Finding::for_a_person(kind, path, problem, meaning, fix))
+                Some(Finding::manual(kind, path, problem, meaning, command))
             }
             TeamFileError::File(error) => Some(no_access(error)),
             TeamFileError::Lock(_) => None,

@@ -1,23 +1,23 @@
-//! Every finding there can be, produced in a real folder and cured: by the program, or by what it
-//! tells a person to type.
+//! Every kind of finding, produced in a real folder and fixed: by the program, or by the command that
+//! it suggests.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod broken_team;
+mod manual;
 mod owners;
-mod persons;
-mod stage;
 
-use doctor::{Finding, Kind, cure};
+use broken_team::{BrokenTeam, LIMIT, STRANGER, alice, broken_team, kinds, marked_command};
+use doctor::{Finding, Kind, fix};
 use protocol::{MemberStatus, Recipient, TaskId, Timestamp};
 use rustix::process::geteuid;
-use stage::{LIMIT, STRANGER, Stage, alice, kinds, marked_command, stage};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use teamdir::now;
 use test_support::wait_until;
 
-/// Whether only a person can do something about it, wherever it is found.
-const fn is_for_a_person(kind: Kind) -> bool {
+/// Whether a person always has to fix it.
+const fn is_manual(kind: Kind) -> bool {
     match kind {
         Kind::NoTeammate | Kind::NoModel => true,
         Kind::HeldLock
@@ -37,7 +37,7 @@ const fn is_for_a_person(kind: Kind) -> bool {
     }
 }
 
-/// How many findings the stage of a kind has.
+/// The number of findings of a kind.
 const fn expected(kind: Kind) -> usize {
     match kind {
         Kind::StrayProcess => 2,
@@ -47,46 +47,46 @@ const fn expected(kind: Kind) -> usize {
 }
 
 #[test]
-fn nothing_is_wrong_with_a_healthy_team() {
-    let stage = Stage::healthy();
-    let _alice = stage.alice_lives(MemberStatus::Idle);
-    stage.claimed_by("alice");
-    assert_eq!(stage.examine(), []);
+fn a_healthy_team_has_no_findings() {
+    let broken = BrokenTeam::healthy();
+    let _alice = broken.start_alice(MemberStatus::Idle);
+    broken.claimed_by("alice");
+    assert_eq!(broken.examine(), []);
 }
 
 #[test]
-fn everything_that_is_found_is_explained_and_cured_or_left_to_a_person() {
+fn every_finding_is_explained_and_fixed_or_left_to_a_person() {
     for kind in Kind::ALL {
         if kind == Kind::ForeignOwner && !geteuid().is_root() {
-            eprintln!("skipped: only root can give a file to another user");
+            eprintln!("skipped: only root can change the owner of a file");
             continue;
         }
-        let stage = stage(kind);
-        // A process that was just started needs a moment to become what it will be.
-        wait_until(kind.word(), LIMIT, || {
-            stage.examine().len() >= expected(kind)
+        let broken = broken_team(kind);
+        // A process that was just started needs a moment until its exec.
+        wait_until(kind.name(), LIMIT, || {
+            broken.examine().len() >= expected(kind)
         });
-        let found = stage.examine();
+        let found = broken.examine();
         assert_eq!(kinds(&found), [kind], "{found:#?}");
         for finding in &found {
             assert!(!finding.about.is_empty(), "{finding:?}");
             assert!(!finding.problem.is_empty(), "{finding:?}");
             assert!(finding.meaning.ends_with('.'), "{finding:?}");
         }
-        let checked = stage.mend();
-        let cured = &checked.cured;
-        if is_for_a_person(kind) {
-            assert_eq!(*cured, [], "{kind:?}");
-            assert_eq!(checked.left, found);
+        let report = broken.fix_all();
+        let fixed = &report.fixed;
+        if is_manual(kind) {
+            assert_eq!(*fixed, [], "{kind:?}");
+            assert_eq!(report.left, found);
             continue;
         }
-        assert!(found.iter().all(|f| f.fix == "team-lead doctor --fix"));
+        assert!(found.iter().all(|f| f.command == "team-lead doctor --fix"));
         for finding in &found {
-            assert!(cured.iter().any(|cured| cured.finding == *finding));
+            assert!(fixed.iter().any(|fixed| fixed.finding == *finding));
         }
         // A lock may seem to be held for a moment: by a process that another test is starting.
-        let what = format!("the cure of {}; tried: {cured:#?}", kind.word());
-        wait_until(&what, LIMIT, || stage.mend().left.is_empty());
+        let what = format!("the fix of {}; tried: {fixed:#?}", kind.name());
+        wait_until(&what, LIMIT, || broken.fix_all().left.is_empty());
     }
 }
 
@@ -96,137 +96,141 @@ fn examining_changes_nothing() {
         if kind == Kind::ForeignOwner && !geteuid().is_root() {
             continue;
         }
-        let stage = stage(kind);
-        wait_until(kind.word(), LIMIT, || {
-            stage.examine().len() >= expected(kind)
+        let broken = broken_team(kind);
+        wait_until(kind.name(), LIMIT, || {
+            broken.examine().len() >= expected(kind)
         });
-        assert_eq!(stage.examine(), stage.examine());
-        assert!(!stage.team().layout().trash().exists());
+        assert_eq!(broken.examine(), broken.examine());
+        assert!(!broken.team().layout().trash().exists());
     }
 }
 
 #[test]
-fn words_are_stable_and_different() {
-    let mut words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
-    words.sort_unstable();
-    words.dedup();
-    assert_eq!(words.len(), Kind::ALL.len());
+fn names_are_distinct() {
+    let mut names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Kind::ALL.len());
 }
 
 #[test]
-fn a_closed_line_is_read_and_a_death_is_told() {
-    let open = stage(Kind::UnfinishedLine);
-    cure(open.team(), &open.examine());
+fn a_closed_line_is_read_and_the_lead_is_notified_of_a_death() {
+    let open = broken_team(Kind::UnfinishedLine);
+    fix(open.team(), &open.examine());
     assert_eq!(open.temp.unread(&alice()), 1);
 
-    let dead = stage(Kind::UnreapedDeath);
-    cure(dead.team(), &dead.examine());
+    let dead = broken_team(Kind::UnreapedDeath);
+    fix(dead.team(), &dead.examine());
     assert_eq!(dead.temp.unread(&Recipient::Lead), 1);
 }
 
 #[test]
-fn commands_of_a_living_member_are_left_alone() {
-    let stage = Stage::healthy();
-    let guard = stage.alice_lives(MemberStatus::Idle);
-    let mut command = marked_command(&stage);
-    assert_eq!(stage.examine(), []);
-    // It was found while nobody was alice; then somebody became her.
+fn commands_of_a_running_member_are_left_alone() {
+    let broken = BrokenTeam::healthy();
+    let guard = broken.start_alice(MemberStatus::Idle);
+    let mut command = marked_command(&broken);
+    assert_eq!(broken.examine(), []);
+    // It was found while alice was not running; then alice was started.
     drop(guard);
     wait_until("the command is seen", LIMIT, || {
-        kinds(&stage.examine()).contains(&Kind::StrayProcess)
+        kinds(&broken.examine()).contains(&Kind::StrayProcess)
     });
-    let found = stage.examine();
-    let _guard = stage.alice_lives(MemberStatus::Idle);
+    let found = broken.examine();
+    let _guard = broken.start_alice(MemberStatus::Idle);
     let stray: Vec<Finding> = found
         .into_iter()
         .filter(|finding| finding.kind == Kind::StrayProcess)
         .collect();
-    cure(stage.team(), &stray);
+    fix(broken.team(), &stray);
     assert!(command.0.try_wait().unwrap().is_none(), "it still runs");
 }
 
 #[test]
-fn times_a_little_ahead_are_normal() {
-    let mut stage = stage(Kind::Clock);
-    stage.surroundings.now = now().plus(Duration::from_secs(7199));
-    assert_eq!(stage.examine(), []);
-    stage.surroundings.now = Timestamp::from_secs(1);
-    assert_eq!(kinds(&stage.examine()), [Kind::Clock]);
+fn times_slightly_in_the_future_are_accepted() {
+    let mut broken = broken_team(Kind::Clock);
+    broken.environment.now = now().plus(Duration::from_secs(7199));
+    assert_eq!(broken.examine(), []);
+    broken.environment.now = Timestamp::from_secs(1);
+    assert_eq!(kinds(&broken.examine()), [Kind::Clock]);
 }
 
 #[test]
-fn what_is_set_aside_is_kept_whole() {
-    let letters = stage(Kind::DeadLetters);
-    letters.mend();
+fn the_trash_keeps_the_complete_content() {
+    let dead_letters = broken_team(Kind::DeadLetters);
+    dead_letters.fix_all();
     assert!(
-        letters
+        dead_letters
             .trash("dead_letters.jsonl")
-            .contains("it is no message")
+            .contains("it is not a message")
     );
 
-    let journal = stage(Kind::DamagedJournal);
-    wait_until("the cure", LIMIT, || journal.mend().left.is_empty());
+    let journal = broken_team(Kind::DamagedJournal);
+    wait_until("the fix", LIMIT, || journal.fix_all().left.is_empty());
     assert_eq!(journal.trash("members/alice/transcript.jsonl"), "words\n");
     let path = journal.team().layout().transcript(&alice());
     let left = std::fs::read_to_string(path).unwrap();
     assert_eq!(left, "{\"kind\":\"seal\",\"segment\":1}\n");
 
-    let files = stage(Kind::DamagedFile);
-    files.mend();
+    let files = broken_team(Kind::DamagedFile);
+    files.fix_all();
     assert_eq!(files.trash("requests/1a2b3c4d.json"), "{}");
     assert_eq!(files.trash("tasks/task_1.json"), "{");
     assert!(files.trash("tasks/task_2.json").contains("high"));
     let kept = files.team().task(TaskId(2)).unwrap();
-    assert_eq!(kept.subject, "x", "what can be read stays");
+    assert_eq!(kept.subject, "x", "the readable part stays");
 }
 
 #[test]
-fn a_journal_of_a_living_member_is_mended_when_it_has_ended() {
-    let stage = stage(Kind::DamagedJournal);
-    let guard = stage.team().lock_dead_member(&alice()).unwrap();
-    let path = stage.team().layout().transcript(&alice());
+fn a_journal_of_a_running_member_is_fixed_after_its_end() {
+    let broken = broken_team(Kind::DamagedJournal);
+    let guard = broken.team().lock_dead_member(&alice()).unwrap();
+    let path = broken.team().layout().transcript(&alice());
     let before = std::fs::read(&path).unwrap();
-    let damaged: Vec<Finding> = stage.examine();
+    let damaged: Vec<Finding> = broken.examine();
     let damaged: Vec<Finding> = damaged
         .into_iter()
         .filter(|finding| finding.kind == Kind::DamagedJournal)
         .collect();
-    let cured = cure(stage.team(), &damaged);
-    let error = cured[0].outcome.as_ref().unwrap_err();
+    let fixed = fix(broken.team(), &damaged);
+    let error = fixed[0].outcome.as_ref().unwrap_err();
     assert!(error.contains("'alice' runs"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     drop(guard);
-    wait_until("the journal is mended", LIMIT, || {
-        stage.mend().left.is_empty()
+    wait_until("the journal is fixed", LIMIT, || {
+        broken.fix_all().left.is_empty()
     });
 }
 
 #[test]
-fn a_request_keeps_its_time_for_an_answer_and_tasks_their_order() {
-    let stage = stage(Kind::Clock);
-    let team = stage.team();
+fn a_request_keeps_its_time_to_answer_and_tasks_their_order() {
+    let broken = broken_team(Kind::Clock);
+    let team = broken.team();
     let [first, second] = [1, 2].map(TaskId);
-    stage.mend();
+    broken.fix_all();
     let made = |id| team.task(id).unwrap().created_at.unwrap();
     assert!(made(first) < made(second) && made(second) <= now());
     let request = team.request(&"from-later".parse().unwrap()).unwrap();
     let term = request.deadline.unwrap().since(request.created_at);
     assert_eq!(term, Duration::from_secs(60));
     assert!(request.created_at <= now());
-    assert!(stage.trash("requests/from-later.json").contains("deadline"));
+    assert!(
+        broken
+            .trash("requests/from-later.json")
+            .contains("deadline")
+    );
 }
 
 #[test]
 fn root_gives_a_file_back_to_the_owner_of_the_folder() {
     if !geteuid().is_root() {
-        eprintln!("skipped: only root can give a file to another user");
+        eprintln!("skipped: only root can change the owner of a file");
         return;
     }
-    let stage = stage(Kind::ForeignOwner);
-    let task = stage.team().layout().task(TaskId(1));
+    let broken = broken_team(Kind::ForeignOwner);
+    let task = broken.team().layout().task(TaskId(1));
     assert_eq!(task.metadata().unwrap().uid(), STRANGER);
     let inode = task.metadata().unwrap().ino();
-    stage.mend();
+    broken.fix_all();
     let after = task.metadata().unwrap();
     assert_eq!((after.uid(), after.ino()), (0, inode));
 }

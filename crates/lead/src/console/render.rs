@@ -1,7 +1,7 @@
-//! What is shown where: pure, from things said to pieces of output.
+//! Decides what is printed where. Pure: from things to print to pieces of output.
 
-use super::clean::{harmless, one_line};
 use super::colour::Colour;
+use super::sanitize::{one_line, sanitize};
 
 /// How many characters of a tool's output are shown.
 const TOOL_LIMIT: usize = 200;
@@ -21,44 +21,38 @@ pub(crate) enum Mode {
     OneShot,
 }
 
-/// How much is said besides answers and errors.
+/// How much is printed besides answers and errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Talk {
-    /// What teammates and tools say, and notices.
+pub enum Verbosity {
+    /// Text of teammates and tools, and notices.
     #[default]
-    Usual,
+    Normal,
     /// Nothing.
     Quiet,
 }
 
-/// Something to be shown.
+/// Something to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said<'a> {
+pub(crate) enum Output<'a> {
     /// More of the lead's text.
     Text(&'a str),
-    /// The lead's text since the last end of a block is void: the call is made again.
-    Void,
-    /// The lead's text is over for now.
+    /// The lead's text since the last end of a block does not count: the call is made again.
+    Discard,
+    /// The lead's text ends here for now.
     BlockEnd,
-    /// A tool of the lead is over.
+    /// A tool of the lead has ended.
     Tool {
-        /// Its name.
         name: &'a str,
-        /// What it gave.
         output: &'a str,
     },
-    /// A message of somebody.
+    /// A message of a member.
     Member {
-        /// Who.
         name: &'a str,
-        /// What.
         text: &'a str,
     },
-    /// A word of the program.
     Notice(&'a str),
-    /// What went wrong.
     Problem(&'a str),
-    /// What a command of the person asked for.
+    /// The output of a typed command.
     Data(&'a str),
     /// The final answer to the only prompt.
     Answer(&'a str),
@@ -78,11 +72,11 @@ pub(crate) struct Piece {
     pub(crate) text: String,
 }
 
-/// Turns what is said into pieces.
+/// Turns output into pieces for the streams.
 #[derive(Debug)]
 pub(crate) struct Render {
     mode: Mode,
-    talk: Talk,
+    verbosity: Verbosity,
     /// Of everything but the lead's text, which has none.
     colour: Colour,
     /// The columns of the terminal.
@@ -96,10 +90,10 @@ pub(crate) struct Render {
 }
 
 impl Render {
-    pub(crate) fn new(mode: Mode, talk: Talk, colour: Colour, width: usize) -> Self {
+    pub(crate) fn new(mode: Mode, verbosity: Verbosity, colour: Colour, width: usize) -> Self {
         Self {
             mode,
-            talk,
+            verbosity,
             colour,
             width: width.max(NARROWEST),
             partial: String::new(),
@@ -113,33 +107,33 @@ impl Render {
     }
 
     /// The pieces to write now, in this order.
-    pub(crate) fn say(&mut self, said: &Said<'_>) -> Vec<Piece> {
+    pub(crate) fn write(&mut self, said: &Output<'_>) -> Vec<Piece> {
         match said {
-            Said::Text(text) => self.text(text),
-            Said::Void => self.void(),
-            Said::BlockEnd => self.block_end(),
-            Said::Tool { name, output } => {
-                // What the lead said before it used a tool is not its last word.
+            Output::Text(text) => self.text(text),
+            Output::Discard => self.discard(),
+            Output::BlockEnd => self.block_end(),
+            Output::Tool { name, output } => {
+                // Text before a tool call is not the answer.
                 let mut pieces = self.release();
                 let line = format!("> {name}: {}", one_line(output, TOOL_LIMIT));
                 let line = self.colour.dim(&line);
                 pieces.extend(self.aside(line));
                 pieces
             }
-            Said::Member { name, text } => {
+            Output::Member { name, text } => {
                 let text = self.member(name, text);
                 self.aside(text)
             }
-            Said::Notice(text) => {
-                let text = self.colour.dim(harmless(text).trim_end());
+            Output::Notice(text) => {
+                let text = self.colour.dim(sanitize(text).trim_end());
                 self.aside(text)
             }
-            Said::Problem(text) => {
-                let text = format!("error: {}", harmless(text).trim_end());
+            Output::Problem(text) => {
+                let text = format!("error: {}", sanitize(text).trim_end());
                 self.always(text)
             }
-            Said::Data(text) => piece(Stream::Out, harmless(text).into_owned()),
-            Said::Answer(text) => self.answer(text),
+            Output::Data(text) => piece(Stream::Out, sanitize(text).into_owned()),
+            Output::Answer(text) => self.answer(text),
         }
     }
 
@@ -151,9 +145,9 @@ impl Render {
     }
 
     fn text(&mut self, text: &str) -> Vec<Piece> {
-        self.partial.push_str(&harmless(text));
+        self.partial.push_str(&sanitize(text));
         if self.mode != Mode::Terminal {
-            // It may turn out to be void, and nobody watches it grow.
+            // It may be discarded, and nobody watches it grow.
             return Vec::new();
         }
         let mut ready = String::new();
@@ -170,7 +164,7 @@ impl Render {
         piece(Stream::Out, ready)
     }
 
-    fn void(&mut self) -> Vec<Piece> {
+    fn discard(&mut self) -> Vec<Piece> {
         self.partial.clear();
         if std::mem::take(&mut self.shown) {
             return piece(
@@ -210,7 +204,7 @@ impl Render {
 
     fn answer(&mut self, text: &str) -> Vec<Piece> {
         let mut pieces = self.block_end();
-        let text = harmless(text);
+        let text = sanitize(text);
         if self.held.as_deref().map(str::trim) == Some(text.trim()) {
             self.held = None;
         }
@@ -221,8 +215,8 @@ impl Render {
 
     /// Lines with the name in front of each.
     fn member(&self, name: &str, text: &str) -> String {
-        let name = self.colour.name(&harmless(name));
-        let text = harmless(text);
+        let name = self.colour.name(&sanitize(name));
+        let text = sanitize(text);
         let lines: Vec<&str> = text.trim_end().lines().collect();
         let more = lines.len().saturating_sub(MOST_LINES);
         let mut shown: Vec<String> = lines
@@ -236,11 +230,11 @@ impl Render {
         shown.join("\n")
     }
 
-    /// Words beside the conversation. They come after what the lead has said so far.
+    /// Text beside the conversation, printed after the lead's text so far.
     fn aside(&mut self, text: String) -> Vec<Piece> {
-        match self.talk {
-            Talk::Usual => self.always(text),
-            Talk::Quiet => Vec::new(),
+        match self.verbosity {
+            Verbosity::Normal => self.always(text),
+            Verbosity::Quiet => Vec::new(),
         }
     }
 

@@ -1,20 +1,21 @@
 use super::*;
+use member::{FailureCause, TurnFailure};
 
 struct Stage {
-    incarnation: LeadMachine,
+    machine: LeadMachine,
     now: Instant,
 }
 
 impl Stage {
     fn new(mode: Mode, prompt: Option<&str>) -> Self {
-        let plan = Plan { mode, keep: false };
+        let options = Options { mode, keep: false };
         let now = Instant::now();
-        let incarnation = LeadMachine::new(plan, prompt.map(str::to_owned), false, now);
-        Self { incarnation, now }
+        let machine = LeadMachine::new(options, prompt.map(str::to_owned), false, now);
+        Self { machine, now }
     }
 
     fn tell(&mut self, event: Event) -> Vec<Action> {
-        self.incarnation.handle(event, self.now)
+        self.machine.handle(event, self.now)
     }
 
     fn typed(&mut self, line: &str) -> Vec<Action> {
@@ -29,15 +30,15 @@ impl Stage {
 
     fn finished(&mut self, text: &str) -> Vec<Action> {
         let text = text.to_owned();
-        self.tell(Event::TurnEnded(End::Finished { text }))
+        self.tell(Event::TurnEnded(TurnOutcome::Finished { text }))
     }
 
-    /// Looks at a team at rest until the lead leaves.
-    fn rest(&mut self, trouble: bool) -> Vec<Action> {
-        let rest = Event::Looked(Rest::Done { trouble });
+    /// Reports an idle team until the lead leaves.
+    fn idle(&mut self, has_failures: bool) -> Vec<Action> {
+        let rest = Event::TeamObserved(TeamActivity::Idle { has_failures });
         let again = self.tell(rest.clone());
         assert!(
-            matches!(again[..], [Action::LookForRest { .. }]),
+            matches!(again[..], [Action::ObserveTeam { .. }]),
             "{again:?}"
         );
         self.tell(rest)
@@ -45,78 +46,91 @@ impl Stage {
 }
 
 fn turn(words: &[&str]) -> Action {
-    Action::Turn(words.iter().map(|word| (*word).to_owned()).collect())
+    Action::StartTurn(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-fn is_look(actions: &[Action]) -> bool {
-    matches!(actions, [Action::LookForRest { .. }])
+fn failed(reason: &str) -> Event {
+    Event::TurnEnded(TurnOutcome::Failed(TurnFailure {
+        cause: FailureCause::Permanent,
+        reason: reason.to_owned(),
+    }))
 }
 
-const GRACEFULLY: Action = Action::ShutDown(Manner::Gracefully);
+fn is_check(actions: &[Action]) -> bool {
+    matches!(actions, [Action::ObserveTeam { .. }])
+}
+
+const GRACEFUL_SHUTDOWN: Action = Action::ShutDown(ShutdownMode::Graceful);
 
 #[test]
-fn a_one_shot_works_rests_and_prints_its_last_words() {
+fn a_one_shot_works_waits_for_its_team_and_prints_its_last_text() {
     let mut stage = Stage::new(Mode::OneShot, Some("do it"));
     assert_eq!(stage.tell(Event::Tick), [turn(&["do it"])]);
-    assert!(is_look(&stage.finished("Waiting for alice.")));
-    assert!(is_look(&stage.tell(Event::Looked(Rest::Busy))));
-    // The mail is gathered for a moment, and the look that is under way changes nothing.
+    assert!(is_check(&stage.finished("Waiting for alice.")));
+    assert!(is_check(
+        &stage.tell(Event::TeamObserved(TeamActivity::Busy))
+    ));
+    // More mail is waited for, and the check that runs changes nothing.
     assert_eq!(stage.tell(Event::Mail { newest: 1 }), []);
-    let rest = Event::Looked(Rest::Done { trouble: false });
+    let rest = Event::TeamObserved(TeamActivity::Idle {
+        has_failures: false,
+    });
     assert_eq!(stage.tell(rest), []);
     assert_eq!(stage.after_the_burst(), [turn(&[])]);
-    assert!(is_look(&stage.finished("Done.")));
-    assert_eq!(stage.rest(false), [GRACEFULLY]);
+    assert!(is_check(&stage.finished("Done.")));
+    assert_eq!(stage.idle(false), [GRACEFUL_SHUTDOWN]);
     let answer = Action::Answer("Done.".to_owned());
     assert_eq!(
-        stage.tell(Event::TeamGone),
+        stage.tell(Event::TeamEnded),
         [answer, Action::Exit(exit::DONE)]
     );
     assert_eq!(stage.tell(Event::Interrupted), []);
 }
 
 #[test]
-fn rest_has_to_be_seen_twice_in_a_row() {
+fn a_team_has_to_be_idle_twice_in_a_row() {
     let mut stage = Stage::new(Mode::OneShot, Some("go"));
     stage.tell(Event::Tick);
     stage.finished("ok");
     for _ in 0..3 {
-        let rest = Event::Looked(Rest::Done { trouble: false });
-        assert!(is_look(&stage.tell(rest)));
-        assert!(is_look(&stage.tell(Event::Looked(Rest::Busy))));
+        let rest = Event::TeamObserved(TeamActivity::Idle {
+            has_failures: false,
+        });
+        assert!(is_check(&stage.tell(rest)));
+        assert!(is_check(
+            &stage.tell(Event::TeamObserved(TeamActivity::Busy))
+        ));
     }
-    assert_eq!(stage.rest(false), [GRACEFULLY]);
+    assert_eq!(stage.idle(false), [GRACEFUL_SHUTDOWN]);
 }
 
 #[test]
-fn looks_at_a_busy_team_become_rare() {
-    let mut look = Look::default();
-    let mut pauses = Vec::new();
-    for busy in 0..40 {
-        look.busy = busy;
-        pauses.push(look.pause());
+fn checks_of_a_busy_team_become_rare() {
+    let mut check = RestCheck::default();
+    let mut delays = Vec::new();
+    for _ in 0..40 {
+        delays.push(check.delay());
+        check.backoff.fail();
     }
-    assert!(pauses.is_sorted());
-    assert_eq!((pauses[0], pauses[39]), BUSY_LOOK);
+    assert!(delays.is_sorted());
+    assert_eq!((delays[0], delays[39]), BUSY_CHECK);
 }
 
 #[test]
-fn troubles_of_the_team_and_of_the_lead_have_their_codes() {
+fn failures_of_the_team_and_of_the_lead_have_their_codes() {
     let mut stage = Stage::new(Mode::OneShot, Some("go"));
     stage.tell(Event::Tick);
     stage.finished("ok");
-    stage.rest(true);
-    let actions = stage.tell(Event::TeamGone);
+    stage.idle(true);
+    let actions = stage.tell(Event::TeamEnded);
     assert_eq!(actions.last(), Some(&Action::Exit(exit::TEAM_FAILED)));
 
     let mut stage = Stage::new(Mode::OneShot, Some("go"));
     stage.tell(Event::Tick);
-    let words = "the key was refused".to_owned();
-    let actions = stage.tell(Event::TurnEnded(End::Failed {
-        words: words.clone(),
-    }));
-    assert_eq!(actions, [Action::Complain(words), GRACEFULLY]);
-    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::FAILED)]);
+    let actions = stage.tell(failed("the key was refused"));
+    let error = "The lead cannot go on: the key was refused".to_owned();
+    assert_eq!(actions, [Action::PrintError(error), GRACEFUL_SHUTDOWN]);
+    assert_eq!(stage.tell(Event::TeamEnded), [Action::Exit(exit::FAILED)]);
 }
 
 #[test]
@@ -131,10 +145,10 @@ fn piped_lines_are_done_one_after_the_other_and_then_the_team_is_waited_for() {
     assert_eq!(stage.tell(Event::InputEnded), []);
     let show = Action::Show(Command::Tasks);
     assert_eq!(stage.finished("1"), [show, turn(&["two"])]);
-    assert!(is_look(&stage.finished("2")));
-    assert_eq!(stage.rest(false), [GRACEFULLY]);
+    assert!(is_check(&stage.finished("2")));
+    assert_eq!(stage.idle(false), [GRACEFUL_SHUTDOWN]);
     // The answers were printed as they came.
-    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::DONE)]);
+    assert_eq!(stage.tell(Event::TeamEnded), [Action::Exit(exit::DONE)]);
 }
 
 #[test]
@@ -142,18 +156,17 @@ fn a_failed_line_does_not_stop_the_next_but_is_not_forgotten() {
     let mut stage = Stage::new(Mode::Piped, None);
     stage.typed("one");
     stage.typed("two");
-    let words = "no".to_owned();
-    let failed = Event::TurnEnded(End::Failed {
-        words: words.clone(),
+    let limit = Event::TurnEnded(TurnOutcome::RoundLimit {
+        text: "no".to_owned(),
     });
     assert_eq!(
-        stage.tell(failed),
-        [Action::Complain(words), turn(&["two"])]
+        stage.tell(limit),
+        [Action::PrintError("no".to_owned()), turn(&["two"])]
     );
     stage.tell(Event::InputEnded);
     stage.finished("2");
-    stage.rest(false);
-    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::FAILED)]);
+    stage.idle(false);
+    assert_eq!(stage.tell(Event::TeamEnded), [Action::Exit(exit::FAILED)]);
 }
 
 #[test]
@@ -162,13 +175,13 @@ fn a_terminal_stays_until_it_is_told_to_leave() {
     assert_eq!(stage.typed("/tasks"), [Action::Show(Command::Tasks)]);
     assert_eq!(stage.typed("hello"), [turn(&["hello"])]);
     assert_eq!(stage.typed("/team"), [Action::Show(Command::Team)]);
-    assert!(matches!(stage.typed("/tema")[..], [Action::Complain(_)]));
+    assert!(matches!(stage.typed("/tema")[..], [Action::PrintError(_)]));
     assert_eq!(stage.typed("/compact"), []);
     assert_eq!(stage.typed(""), []);
     assert_eq!(stage.finished("hi"), [Action::Compact]);
     assert_eq!(stage.finished("Compacted."), []);
-    assert_eq!(stage.typed("q"), [GRACEFULLY]);
-    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::DONE)]);
+    assert_eq!(stage.typed("q"), [GRACEFUL_SHUTDOWN]);
+    assert_eq!(stage.tell(Event::TeamEnded), [Action::Exit(exit::DONE)]);
 }
 
 #[test]
@@ -178,11 +191,11 @@ fn what_was_typed_ahead_is_done_before_leaving() {
     stage.typed("two");
     assert!(matches!(
         stage.tell(Event::InputEnded)[..],
-        [Action::Say(_)]
+        [Action::Print(_)]
     ));
     assert_eq!(stage.typed("q"), []);
     assert_eq!(stage.finished("1"), [turn(&["two"])]);
-    assert_eq!(stage.finished("2"), [GRACEFULLY]);
+    assert_eq!(stage.finished("2"), [GRACEFUL_SHUTDOWN]);
 }
 
 #[test]
@@ -191,9 +204,9 @@ fn a_burst_of_mail_is_one_turn() {
     for newest in 1..=20 {
         assert_eq!(stage.tell(Event::Mail { newest }), []);
     }
-    assert_eq!(stage.incarnation.wake_at(), Some(stage.now + BURST));
+    assert_eq!(stage.machine.wake_at(), Some(stage.now + BURST));
     assert_eq!(stage.after_the_burst(), [turn(&[])]);
-    assert_eq!(stage.incarnation.wake_at(), None);
+    assert_eq!(stage.machine.wake_at(), None);
     assert_eq!(stage.finished("read"), []);
     assert_eq!(stage.after_the_burst(), []);
 }
@@ -212,20 +225,19 @@ fn mail_that_asks_for_nothing_waits_for_the_next_turn() {
 }
 
 #[test]
-fn what_is_mentioned_waits_for_the_next_turn() {
+fn a_note_waits_for_the_next_turn() {
     let mut stage = Stage::new(Mode::Terminal, None);
-    stage.incarnation.mention("by the way".to_owned());
+    stage.machine.add_note("by the way".to_owned());
     assert_eq!(stage.after_the_burst(), []);
     assert_eq!(stage.typed("hello"), [turn(&["by the way", "hello"])]);
 }
 
 #[test]
-fn letters_that_a_turn_failed_with_do_not_start_another() {
+fn mail_that_a_turn_failed_with_do_not_start_another() {
     let mut stage = Stage::new(Mode::Terminal, None);
     stage.tell(Event::Mail { newest: 3 });
     stage.after_the_burst();
-    let words = "disk full".to_owned();
-    stage.tell(Event::TurnEnded(End::Failed { words }));
+    stage.tell(failed("disk full"));
     stage.tell(Event::Mail { newest: 3 });
     assert_eq!(stage.after_the_burst(), []);
     stage.tell(Event::Mail { newest: 4 });
@@ -238,20 +250,20 @@ fn the_board_and_background_commands_wake_the_lead() {
     stage.tell(Event::TasksDone(3));
     let note = "<board>All 3 tasks are done.</board>";
     assert_eq!(stage.after_the_burst(), [turn(&[note])]);
-    stage.tell(Event::BackgroundDone);
+    stage.tell(Event::BackgroundFinished);
     assert_eq!(stage.finished("ok"), []);
     assert_eq!(stage.after_the_burst(), [turn(&[])]);
 }
 
 #[test]
 fn an_unfinished_conversation_goes_on() {
-    let plan = Plan {
+    let options = Options {
         mode: Mode::Terminal,
         keep: false,
     };
     let now = Instant::now();
-    let incarnation = LeadMachine::new(plan, None, true, now);
-    let mut stage = Stage { incarnation, now };
+    let machine = LeadMachine::new(options, None, true, now);
+    let mut stage = Stage { machine, now };
     assert_eq!(stage.after_the_burst(), [turn(&[])]);
 }
 
@@ -261,33 +273,36 @@ fn the_first_interrupt_is_graceful_and_the_second_is_not() {
     stage.typed("work");
     let actions = stage.tell(Event::Interrupted);
     assert!(
-        matches!(actions[..], [Action::Say(_), Action::CancelTurn]),
+        matches!(actions[..], [Action::Print(_), Action::CancelTurn]),
         "{actions:?}"
     );
-    assert_eq!(stage.tell(Event::TurnEnded(End::Interrupted)), [GRACEFULLY]);
     assert_eq!(
-        stage.tell(Event::Interrupted),
-        [Action::ShutDown(Manner::Now)]
+        stage.tell(Event::TurnEnded(TurnOutcome::Interrupted)),
+        [GRACEFUL_SHUTDOWN]
     );
     assert_eq!(
-        stage.tell(Event::TeamGone),
+        stage.tell(Event::Interrupted),
+        [Action::ShutDown(ShutdownMode::Immediate)]
+    );
+    assert_eq!(
+        stage.tell(Event::TeamEnded),
         [Action::Exit(exit::INTERRUPTED)]
     );
 }
 
 #[test]
-fn haste_does_not_wait_for_the_turn_to_be_asked_for() {
+fn an_immediate_shutdown_does_not_wait_for_the_turn() {
     let mut stage = Stage::new(Mode::Terminal, None);
     stage.typed("work");
     stage.tell(Event::Interrupted);
     assert_eq!(
         stage.tell(Event::Interrupted),
-        [Action::ShutDown(Manner::Now)]
+        [Action::ShutDown(ShutdownMode::Immediate)]
     );
     // The team is gone first; the lead goes when its own turn has ended.
-    assert_eq!(stage.tell(Event::TeamGone), []);
+    assert_eq!(stage.tell(Event::TeamEnded), []);
     assert_eq!(
-        stage.tell(Event::TurnEnded(End::Interrupted)),
+        stage.tell(Event::TurnEnded(TurnOutcome::Interrupted)),
         [Action::Exit(exit::INTERRUPTED)]
     );
 }
@@ -306,56 +321,81 @@ fn a_third_interrupt_waits_for_nothing() {
 
 #[test]
 fn the_team_may_be_kept() {
-    let plan = Plan {
+    let options = Options {
         mode: Mode::Terminal,
         keep: true,
     };
     let now = Instant::now();
-    let incarnation = LeadMachine::new(plan, None, false, now);
-    let mut stage = Stage { incarnation, now };
+    let machine = LeadMachine::new(options, None, false, now);
+    let mut stage = Stage { machine, now };
     assert_eq!(stage.typed("exit"), [Action::Exit(exit::DONE)]);
 }
 
 #[test]
-fn time_that_is_up_ends_the_turn_and_the_run() {
+fn a_timeout_ends_the_turn_and_the_run() {
     let mut stage = Stage::new(Mode::OneShot, Some("go"));
     stage.tell(Event::Tick);
-    let actions = stage.tell(Event::TimeIsUp);
+    let actions = stage.tell(Event::TimedOut);
     assert!(
-        matches!(actions[..], [Action::Say(_), Action::CancelTurn]),
+        matches!(actions[..], [Action::Print(_), Action::CancelTurn]),
         "{actions:?}"
     );
-    assert_eq!(stage.tell(Event::TimeIsUp), []);
-    assert_eq!(stage.tell(Event::TurnEnded(End::Interrupted)), [GRACEFULLY]);
-    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::TIMED_OUT)]);
+    assert_eq!(stage.tell(Event::TimedOut), []);
+    assert_eq!(
+        stage.tell(Event::TurnEnded(TurnOutcome::Interrupted)),
+        [GRACEFUL_SHUTDOWN]
+    );
+    assert_eq!(
+        stage.tell(Event::TeamEnded),
+        [Action::Exit(exit::TIMED_OUT)]
+    );
 }
 
 #[test]
-fn a_spent_budget_ends_what_nobody_watches() {
+fn a_lead_whose_folder_is_gone_ends_at_once() {
+    for typed in [None, Some("work")] {
+        let mut stage = Stage::new(Mode::Terminal, None);
+        typed.map(|line| stage.typed(line));
+        let actions = stage.tell(Event::FolderRemoved);
+        assert!(
+            matches!(
+                actions[..],
+                [Action::PrintError(_), Action::Exit(exit::FAILED)]
+            ),
+            "{actions:?}"
+        );
+        assert_eq!(stage.tell(Event::Interrupted), []);
+    }
+}
+
+#[test]
+fn a_spent_budget_ends_a_run_that_nobody_watches() {
     let mut stage = Stage::new(Mode::OneShot, Some("go"));
     stage.tell(Event::Tick);
     let actions = stage.tell(Event::BudgetSpent);
     assert!(
-        matches!(actions[..], [Action::Complain(_), Action::CancelTurn]),
+        matches!(actions[..], [Action::PrintError(_), Action::CancelTurn]),
         "{actions:?}"
     );
-    stage.tell(Event::TurnEnded(End::Interrupted));
-    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::BUDGET)]);
+    stage.tell(Event::TurnEnded(TurnOutcome::Interrupted));
+    assert_eq!(stage.tell(Event::TeamEnded), [Action::Exit(exit::BUDGET)]);
 
     let mut stage = Stage::new(Mode::Piped, None);
     stage.tell(Event::InputEnded);
-    assert!(is_look(&stage.tell(Event::Looked(Rest::Broke))));
-    let actions = stage.tell(Event::Looked(Rest::Broke));
-    assert_eq!(actions.last(), Some(&GRACEFULLY));
-    assert_eq!(stage.tell(Event::TeamGone), [Action::Exit(exit::BUDGET)]);
+    assert!(is_check(
+        &stage.tell(Event::TeamObserved(TeamActivity::OutOfBudget))
+    ));
+    let actions = stage.tell(Event::TeamObserved(TeamActivity::OutOfBudget));
+    assert_eq!(actions.last(), Some(&GRACEFUL_SHUTDOWN));
+    assert_eq!(stage.tell(Event::TeamEnded), [Action::Exit(exit::BUDGET)]);
 
     let mut stage = Stage::new(Mode::Terminal, None);
     stage.typed("go");
     assert_eq!(stage.tell(Event::BudgetSpent), []);
 }
 
-/// Whatever happens and in whatever order: at most one thing runs at a time, and a lead that is
-/// told to leave and whose wishes are answered comes to its end.
+/// Whatever happens and in whatever order: at most one turn runs at a time, and a lead that is asked
+/// to leave and whose actions are answered comes to its end.
 #[test]
 fn every_order_of_events_comes_to_an_end() {
     let mut rng = test_support::Rng::new(7);
@@ -364,8 +404,8 @@ fn every_order_of_events_comes_to_an_end() {
         let keep = round % 5 == 0;
         let now = Instant::now();
         let prompt = (mode == Mode::OneShot).then(|| "go".to_owned());
-        let incarnation = LeadMachine::new(Plan { mode, keep }, prompt, false, now);
-        let mut stage = Stage { incarnation, now };
+        let machine = LeadMachine::new(Options { mode, keep }, prompt, false, now);
+        let mut stage = Stage { machine, now };
         let mut world = World::default();
         for _ in 0..60 {
             stage.now += Duration::from_millis(rng.below(40));
@@ -380,19 +420,15 @@ fn every_order_of_events_comes_to_an_end() {
                 world.act(stage.tell(event));
             }
         }
-        assert!(
-            world.exited,
-            "{mode:?} keep {keep}: {:?}",
-            stage.incarnation
-        );
+        assert!(world.exited, "{mode:?} keep {keep}: {:?}", stage.machine);
     }
 }
 
-/// Does what the lead says, later.
+/// Performs the actions, later.
 #[derive(Default)]
 struct World {
     busy: bool,
-    looking: bool,
+    checking: bool,
     shutting_down: bool,
     exited: bool,
 }
@@ -406,15 +442,19 @@ impl World {
             2 => Event::Typed(Typed::parse("/compact")),
             3 => Event::InputEnded,
             4 => Event::Interrupted,
-            5 => Event::TimeIsUp,
+            5 => Event::TimedOut,
             6 => Event::Mail { newest: 1 },
-            7 => Event::BackgroundDone,
-            8 if std::mem::take(&mut self.busy) => end(End::Finished { text: "x".into() }),
-            9 if std::mem::take(&mut self.busy) => end(End::Failed { words: "x".into() }),
-            10 if std::mem::take(&mut self.looking) => Event::Looked(Rest::Done { trouble: false }),
-            11 if std::mem::take(&mut self.shutting_down) => Event::TeamGone,
+            7 => Event::BackgroundFinished,
+            8 if std::mem::take(&mut self.busy) => end(TurnOutcome::Finished { text: "x".into() }),
+            9 if std::mem::take(&mut self.busy) => failed("x"),
+            10 if std::mem::take(&mut self.checking) => Event::TeamObserved(TeamActivity::Idle {
+                has_failures: false,
+            }),
+            11 if std::mem::take(&mut self.shutting_down) => Event::TeamEnded,
             12 if self.busy => Event::BudgetSpent,
-            13 if std::mem::take(&mut self.looking) => Event::Looked(Rest::Broke),
+            13 if std::mem::take(&mut self.checking) => {
+                Event::TeamObserved(TeamActivity::OutOfBudget)
+            }
             _ => return None,
         })
     }
@@ -431,16 +471,16 @@ impl World {
         for action in actions {
             assert!(!self.exited, "after the end: {action:?}");
             match action {
-                Action::Turn(_) | Action::Compact => {
+                Action::StartTurn(_) | Action::Compact => {
                     assert!(!std::mem::replace(&mut self.busy, true), "two turns");
                 }
                 Action::CancelTurn => assert!(self.busy, "nothing to cancel"),
-                Action::LookForRest { .. } => {
-                    assert!(!std::mem::replace(&mut self.looking, true), "two looks");
+                Action::ObserveTeam { .. } => {
+                    assert!(!std::mem::replace(&mut self.checking, true), "two checks");
                 }
                 Action::ShutDown(_) => self.shutting_down = true,
                 Action::Exit(_) => self.exited = true,
-                Action::Show(_) | Action::Say(_) | Action::Complain(_) | Action::Answer(_) => {}
+                Action::Show(_) | Action::Print(_) | Action::PrintError(_) | Action::Answer(_) => {}
             }
         }
     }

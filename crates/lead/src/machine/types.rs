@@ -1,103 +1,83 @@
-//! What goes into the lead's life and what comes out of it.
+//! What goes into the lead's state machine, and what comes out of it.
 
 use crate::console::Mode;
 use crate::typed::{Command, Typed};
+use member::TurnOutcome;
 use std::time::Duration;
 
-/// How a lead is meant to live.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
-    /// Where it is used from.
+pub(crate) struct Options {
     pub(crate) mode: Mode,
-    /// Whether the team stays when it leaves.
+    /// Whether the team goes on when the lead leaves.
     pub(crate) keep: bool,
 }
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The time has come that was asked for.
+    /// [`super::LeadMachine::wake_at`] has come.
     Tick,
     /// The person typed a line.
     Typed(Typed),
-    /// The person will type no more.
+    /// No more lines come.
     InputEnded,
     /// Ctrl-C, or a signal that asks for the end.
     Interrupted,
-    /// The time for the whole run has passed.
-    TimeIsUp,
+    /// The timeout of the whole run is reached.
+    TimedOut,
     /// Mail waits for the model.
     Mail {
-        /// The number of the newest letter that the model should see soon; 0 if there is none.
+        /// The number of the newest message that should start a turn; 0 if there is none.
         newest: u64,
     },
-    /// All tasks of the board, so many, have become done.
+    /// The last open task was completed; there are this many tasks.
     TasksDone(usize),
-    /// A background command of the lead is over.
-    BackgroundDone,
-    /// The turn or compaction is over.
-    TurnEnded(End),
-    /// The lead's model may not be asked any more: the budget is spent.
+    /// A background command of the lead has ended.
+    BackgroundFinished,
+    /// The turn or compaction has ended.
+    TurnEnded(TurnOutcome),
+    /// The budget does not allow more calls of the lead's model.
     BudgetSpent,
-    /// The look at the team that was asked for is done.
-    Looked(Rest),
-    /// The team was shut down, as was asked for.
-    TeamGone,
+    /// The answer to [`Action::ObserveTeam`].
+    TeamObserved(TeamActivity),
+    /// The answer to [`Action::ShutDown`].
+    TeamEnded,
+    /// The team folder is gone, or another one is in its place.
+    FolderRemoved,
 }
 
-/// How a turn ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum End {
-    /// The model is done.
-    Finished {
-        /// Its last words.
-        text: String,
-    },
-    /// It could not come to an end.
-    Failed {
-        /// Why, in words for a person.
-        words: String,
-    },
-    /// It was interrupted.
-    Interrupted,
-}
-
-/// What a look at the team found.
+/// What the team is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest {
-    /// Somebody works or will.
+pub(crate) enum TeamActivity {
+    /// A member works, or will work without further input.
     Busy,
-    /// Nothing will happen any more by itself.
-    Done {
-        /// Whether somebody failed or stayed dead.
-        trouble: bool,
+    Idle {
+        /// Whether a member failed or stayed dead.
+        has_failures: bool,
     },
-    /// Those who have something to do may not: the budget is spent.
-    Broke,
+    /// Members have work left, and the budget does not allow it.
+    OutOfBudget,
 }
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Let the model work, with these words from the person or the program.
-    Turn(Vec<String>),
+    /// Start a turn with this input of the person or the program.
+    StartTurn(Vec<String>),
     /// Make the conversation shorter.
     Compact,
-    /// End the turn or compaction that runs.
+    /// Cancel the running turn or compaction.
     CancelTurn,
-    /// Show what a command asks for.
     Show(Command),
-    /// Say something to the person.
-    Say(String),
-    /// Say what went wrong.
-    Complain(String),
-    /// Look whether the team is at rest, after a pause.
-    LookForRest {
-        /// The pause.
+    /// Print a notice.
+    Print(String),
+    PrintError(String),
+    /// Check, after this delay, whether the team is idle, and answer with [`Event::TeamObserved`].
+    ObserveTeam {
         after: Duration,
     },
-    /// Shut the team down.
-    ShutDown(Manner),
+    /// Shut the team down, and answer with [`Event::TeamEnded`].
+    ShutDown(ShutdownMode),
     /// Print the final answer.
     Answer(String),
     /// End with this exit code.
@@ -106,56 +86,56 @@ pub(crate) enum Action {
 
 /// How a team is shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// By asking; those who do not go are ended.
-    Gracefully,
-    /// By signals.
-    Now,
+pub(crate) enum ShutdownMode {
+    /// With shutdown requests; members that do not leave in time are ended with signals.
+    Graceful,
+    /// With signals.
+    Immediate,
 }
 
-/// What was typed and waits to be done.
+/// What was typed and not done yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Queued {
     Query(String),
     Compact,
     Show(Command),
     Leave,
 }
 
-/// Why the lead leaves.
+/// LeaveReason the lead leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum LeaveReason {
     /// Everything is done.
     Done {
-        trouble: bool,
+        has_failures: bool,
     },
-    /// The person said so.
+    /// The person asked for it.
     Person,
     Interrupt,
     Time,
     Budget,
-    /// The only turn there is failed.
+    /// The only turn of a one-shot run failed.
     Failed,
 }
 
-/// How far the leaving is.
+/// The state of a lead that leaves.
 #[derive(Debug, Clone)]
 pub(super) struct Leaving {
-    pub(super) why: Why,
+    pub(super) reason: LeaveReason,
     /// The team's shutdown was asked for.
     pub(super) asked: bool,
-    /// The team is gone.
-    pub(super) gone: bool,
-    /// The person is in a hurry.
+    /// The team has ended.
+    pub(super) team_ended: bool,
+    /// A second interrupt came.
     pub(super) hurried: bool,
 }
 
 impl Leaving {
-    pub(super) const fn new(why: Why) -> Self {
+    pub(super) const fn new(reason: LeaveReason) -> Self {
         Self {
-            why,
+            reason,
             asked: false,
-            gone: false,
+            team_ended: false,
             hurried: false,
         }
     }

@@ -8,7 +8,7 @@ use test_support::TempTeam;
 fn mail_handler(temp: &TempTeam) -> LeadMailHandler {
     LeadMailHandler {
         team: temp.team().clone(),
-        speaker: Speaker::silent(),
+        writer: ConsoleWriter::silent(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What goes into the course of a shutdown and what comes out.
 
+use crate::request::Response;
 use protocol::{Incarnation, Request, RequestId, Timestamp};
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +21,9 @@ pub struct ShutdownLimits {
 /// Something that happened to a shutdown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShutdownEvent {
-    /// The request's file was read.
+    /// An answer came, from whoever says they gave it.
+    Answer(Response),
+    /// The request's file was found changed by somebody else.
     Stored(Box<Request>),
     /// The operating system says that the process of this life is gone.
     Gone {

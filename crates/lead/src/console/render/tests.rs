@@ -1,12 +1,12 @@
 use super::*;
 
 fn render(mode: Mode) -> Render {
-    Render::new(mode, Talk::Usual, Colour::Off, 20)
+    Render::new(mode, Verbosity::Normal, Colour::Off, 20)
 }
 
 /// All that is shown, with `1` before lines of standard output and `2` before the others.
-fn shown(render: &mut Render, all: &[Said<'_>]) -> String {
-    let pieces = all.iter().flat_map(|said| render.say(said)).collect();
+fn shown(render: &mut Render, all: &[Output<'_>]) -> String {
+    let pieces = all.iter().flat_map(|said| render.write(said)).collect();
     lines(pieces)
 }
 
@@ -28,26 +28,29 @@ fn lines(pieces: Vec<Piece>) -> String {
 #[test]
 fn on_a_terminal_text_comes_line_by_line() {
     let mut render = render(Mode::Terminal);
-    let said = [Said::Text("Hello\u{1b}[2J wor"), Said::Text("ld\nand mo")];
+    let said = [
+        Output::Text("Hello\u{1b}[2J wor"),
+        Output::Text("ld\nand mo"),
+    ];
     assert_eq!(shown(&mut render, &said), "1 Hello[2J world\n");
-    let said = [Said::Text("re words than fit"), Said::Text(" there")];
+    let said = [Output::Text("re words than fit"), Output::Text(" there")];
     assert_eq!(shown(&mut render, &said), "1 and more words than\n");
-    assert_eq!(shown(&mut render, &[Said::BlockEnd]), "1 fit there\n");
-    assert_eq!(shown(&mut render, &[Said::BlockEnd]), "");
+    assert_eq!(shown(&mut render, &[Output::BlockEnd]), "1 fit there\n");
+    assert_eq!(shown(&mut render, &[Output::BlockEnd]), "");
 }
 
 #[test]
 fn on_a_terminal_others_may_speak_in_between() {
     let mut render = render(Mode::Terminal);
     let said = [
-        Said::Text("I am "),
-        Said::Member {
+        Output::Text("I am "),
+        Output::Member {
             name: "alice",
             text: "one\n\u{7}two\n",
         },
-        Said::Text("here"),
-        Said::BlockEnd,
-        Said::Tool {
+        Output::Text("here"),
+        Output::BlockEnd,
+        Output::Tool {
             name: "bash",
             output: "a\nb",
         },
@@ -59,17 +62,17 @@ fn on_a_terminal_others_may_speak_in_between() {
 #[test]
 fn a_long_line_without_spaces_is_cut_at_the_edge() {
     let mut render = render(Mode::Terminal);
-    let said = [Said::Text("123456789012345678901234")];
+    let said = [Output::Text("123456789012345678901234")];
     assert_eq!(shown(&mut render, &said), "1 12345678901234567890\n");
 }
 
 #[test]
 fn void_text_is_told_if_it_was_seen_and_dropped_if_not() {
     let said = [
-        Said::Text("first\nhal"),
-        Said::Void,
-        Said::Text("again"),
-        Said::BlockEnd,
+        Output::Text("first\nhal"),
+        Output::Discard,
+        Output::Text("again"),
+        Output::BlockEnd,
     ];
     let expected = "1 first\n1 [this reply was cut off and begins again]\n1 again\n";
     assert_eq!(shown(&mut render(Mode::Terminal), &said), expected);
@@ -79,16 +82,16 @@ fn void_text_is_told_if_it_was_seen_and_dropped_if_not() {
 #[test]
 fn piped_output_is_the_text_of_the_lead_and_nothing_else() {
     let said = [
-        Said::Text("I look."),
-        Said::BlockEnd,
-        Said::Tool {
+        Output::Text("I look."),
+        Output::BlockEnd,
+        Output::Tool {
             name: "bash",
             output: "",
         },
-        Said::Notice("alice died"),
-        Said::Text("Done.\n"),
-        Said::BlockEnd,
-        Said::Data("No tasks."),
+        Output::Notice("alice died"),
+        Output::Text("Done.\n"),
+        Output::BlockEnd,
+        Output::Data("No tasks."),
     ];
     let expected = "1 I look.\n2 > bash: \n2 alice died\n1 Done.\n1 No tasks.\n";
     assert_eq!(shown(&mut render(Mode::Piped), &said), expected);
@@ -97,11 +100,11 @@ fn piped_output_is_the_text_of_the_lead_and_nothing_else() {
 #[test]
 fn one_shot_output_is_the_answer_alone() {
     let said = [
-        Said::Text("I look."),
-        Said::BlockEnd,
-        Said::Text("Done."),
-        Said::BlockEnd,
-        Said::Answer("Done."),
+        Output::Text("I look."),
+        Output::BlockEnd,
+        Output::Text("Done."),
+        Output::BlockEnd,
+        Output::Answer("Done."),
     ];
     let expected = "2 lead: I look.\n1 Done.\n";
     assert_eq!(shown(&mut render(Mode::OneShot), &said), expected);
@@ -110,7 +113,11 @@ fn one_shot_output_is_the_answer_alone() {
 #[test]
 fn what_was_held_back_is_shown_if_no_answer_comes() {
     let mut render = render(Mode::OneShot);
-    let said = [Said::Text("I try."), Said::BlockEnd, Said::Text("And")];
+    let said = [
+        Output::Text("I try."),
+        Output::BlockEnd,
+        Output::Text("And"),
+    ];
     assert_eq!(shown(&mut render, &said), "");
     assert_eq!(lines(render.finish()), "2 lead: I try.\n2 lead: And\n");
 }
@@ -119,7 +126,7 @@ fn what_was_held_back_is_shown_if_no_answer_comes() {
 fn a_long_message_is_cut() {
     let mut render = render(Mode::Piped);
     let text = "line\n".repeat(MOST_LINES + 2);
-    let said = Said::Member {
+    let said = Output::Member {
         name: "bob",
         text: &text,
     };
@@ -130,8 +137,8 @@ fn a_long_message_is_cut() {
 
 #[test]
 fn names_are_coloured_and_their_text_is_not() {
-    let mut render = Render::new(Mode::Terminal, Talk::Usual, Colour::On, 80);
-    let said = Said::Member {
+    let mut render = Render::new(Mode::Terminal, Verbosity::Normal, Colour::On, 80);
+    let said = Output::Member {
         name: "alice",
         text: "hi",
     };
@@ -141,13 +148,13 @@ fn names_are_coloured_and_their_text_is_not() {
 
 #[test]
 fn a_quiet_console_shows_answers_and_errors() {
-    let mut render = Render::new(Mode::OneShot, Talk::Quiet, Colour::Off, 80);
+    let mut render = Render::new(Mode::OneShot, Verbosity::Quiet, Colour::Off, 80);
     let said = [
-        Said::Text("I look."),
-        Said::BlockEnd,
-        Said::Notice("alice is restarted"),
-        Said::Problem("the disk is full"),
-        Said::Answer("Done."),
+        Output::Text("I look."),
+        Output::BlockEnd,
+        Output::Notice("alice is restarted"),
+        Output::Problem("the disk is full"),
+        Output::Answer("Done."),
     ];
     assert_eq!(
         shown(&mut render, &said),

@@ -1,4 +1,4 @@
-//! Shutting the team down, and saying how each member ended.
+//! Shuts the team down, and says how each member ended.
 
 use processes::{Ended, LastWish, shut_down_all, views};
 use protocol::{Party, Request, Subject};
@@ -7,47 +7,48 @@ use std::time::Duration;
 use team::Actor;
 use teamdir::TeamDir;
 
-/// Why a leaving lead asks everybody to end.
+/// LeaveReason a leaving lead asks everybody to end.
 const FAREWELL: &str = "The lead is leaving.";
-/// How often it is looked whether somebody was started meanwhile.
+/// How often the team is checked for members that were started meanwhile.
 const ROUNDS: usize = 3;
 /// How long members have after SIGTERM, and after SIGKILL.
 const GRACEFUL: ShutdownLimits = ShutdownLimits {
     grace: Duration::from_secs(5),
     kill: Duration::from_secs(5),
 };
-/// The same for somebody in a hurry.
-const HURRIED: ShutdownLimits = ShutdownLimits {
+/// The same for an immediate shutdown.
+const IMMEDIATE: ShutdownLimits = ShutdownLimits {
     grace: Duration::from_secs(2),
     kill: Duration::from_secs(5),
 };
 
-/// Asks everybody to end, and ends those who have not after `patience`. Returns what to tell.
+/// Asks all members to shut down, and ends those that have not after `timeout`. Returns a notice for
+/// each member.
 ///
-/// The time is bounded: patience, the limits above, and again for those that were just being
+/// The time is bounded: the timeout, the limits above, and again for members that were just being
 /// started.
 pub(crate) fn gracefully(
     team: &TeamDir,
     me: &Actor,
-    patience: Duration,
+    timeout: Duration,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
     let wish = LastWish {
         reason: FAREWELL.to_owned(),
-        timeout: patience,
+        timeout,
         force: true,
     };
     all(team, me, &wish, GRACEFUL, stop)
 }
 
-/// Ends everybody with signals.
-pub(crate) fn now(team: &TeamDir, me: &Actor) -> Vec<String> {
+/// Ends all members with signals.
+pub(crate) fn immediately(team: &TeamDir, me: &Actor) -> Vec<String> {
     let wish = LastWish {
         reason: FAREWELL.to_owned(),
         timeout: Duration::ZERO,
         force: true,
     };
-    all(team, me, &wish, HURRIED, &|| false)
+    all(team, me, &wish, IMMEDIATE, &|| false)
 }
 
 fn all(
@@ -57,18 +58,18 @@ fn all(
     limits: ShutdownLimits,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
-    let mut words = Vec::new();
+    let mut notices = Vec::new();
     for _ in 0..ROUNDS {
         match shut_down_all(team, me, wish, limits, stop) {
-            Ok(ended) => words.extend(ended.iter().filter_map(tell)),
-            Err(error) => words.push(format!("The team was not shut down: {error}")),
+            Ok(ended) => notices.extend(ended.iter().filter_map(notice)),
+            Err(error) => notices.push(format!("The team was not shut down: {error}")),
         }
         let alive = views(team).is_ok_and(|views| views.iter().any(|view| view.state.is_alive()));
         if !alive || stop() {
             break;
         }
     }
-    words
+    notices
 }
 
 /// Whether a lead asked this because it was leaving.
@@ -79,8 +80,8 @@ pub(crate) fn is_farewell(request: &Request) -> bool {
     }
 }
 
-/// How a member ended, in words.
-fn tell(ended: &Ended) -> Option<String> {
+/// How a member ended.
+fn notice(ended: &Ended) -> Option<String> {
     let name = &ended.name;
     Some(match &ended.outcome {
         Ok(None) => return None,

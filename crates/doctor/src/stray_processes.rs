@@ -1,6 +1,6 @@
-//! Processes that belong to a team and to no member of it.
+//! Finds and ends processes that belong to a team but to no member.
 
-use crate::surroundings::processes;
+use crate::environment::processes;
 use command::{kill_survivors, survivors};
 use protocol::{AgentName, Recipient};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,38 +13,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use teamdir::{JoinError, Liveness, LockError, TeamDir};
 
-/// How long a process has to end after it was asked to.
+/// How long a process may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A process that nobody looks after.
+/// A process without a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stray {
-    /// A command of somebody who does not run any more.
+    /// A shell command of a member that is no longer running.
     Command {
-        /// The process.
         pid: i32,
-        /// Its mark.
         mark: String,
-        /// Whose command it was; `None` if the mark names nobody.
+        /// `None` if the mark has no valid name.
         owner: Option<Recipient>,
     },
     /// A teammate that is not in the roster.
-    Teammate {
-        /// The process.
-        pid: i32,
-        /// The name it goes by.
-        name: AgentName,
-    },
+    Teammate { pid: i32, name: AgentName },
 }
 
-/// All of them.
 pub(crate) fn strays(team: &TeamDir) -> Vec<Stray> {
     let mut found = stray_commands(team);
     found.extend(stray_teammates(team));
     found
 }
 
-/// The folder that the team works in, by the one path that everybody knows it by.
+/// The canonical path of the workspace.
 pub(crate) fn workspace(team: &TeamDir) -> PathBuf {
     let workspace = team.workspace();
     let canonical = workspace.canonicalize();
@@ -90,33 +82,33 @@ fn stray_teammates(team: &TeamDir) -> Vec<Stray> {
     .collect()
 }
 
-/// The name that a process goes by if it is a teammate of this team.
+/// The member name of a process, if it is a `teammate` process of this team.
 pub(crate) fn teammate_name(process: &Path, workspace: &Path) -> Option<AgentName> {
-    let words = fs::read(process.join("cmdline")).ok()?;
-    let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
-    let program = Path::new(OsStr::from_bytes(words.first()?));
+    let cmdline = fs::read(process.join("cmdline")).ok()?;
+    let args: Vec<&[u8]> = cmdline.split(|byte| *byte == 0).collect();
+    let program = Path::new(OsStr::from_bytes(args.first()?));
     if program.file_name() != Some(OsStr::new("teammate")) {
         return None;
     }
-    // One that brings its role along is about to join the team by itself.
-    if value_of(&words, "--role").is_some() {
+    // A process with a role is about to join the team.
+    if value_of(&args, "--role").is_some() {
         return None;
     }
-    let name = std::str::from_utf8(value_of(&words, "--name")?).ok()?;
-    let dir = value_of(&words, "--dir").unwrap_or(b".");
-    // A path that is not absolute is meant from where the process started, which is where it is.
+    let name = std::str::from_utf8(value_of(&args, "--name")?).ok()?;
+    let dir = value_of(&args, "--dir").unwrap_or(b".");
+    // A relative path is relative to the working directory of the process.
     let dir = process.join("cwd").join(OsStr::from_bytes(dir));
     let same = dir.canonicalize().is_ok_and(|dir| dir == workspace);
     same.then(|| AgentName::new(name).ok()).flatten()
 }
 
-/// The value of an option, given as two words or as one.
-fn value_of<'a>(words: &[&'a [u8]], option: &str) -> Option<&'a [u8]> {
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let rest = word.strip_prefix(option.as_bytes());
+/// The value of an option, given as `--name VALUE` or `--name=VALUE`.
+fn value_of<'a>(args: &[&'a [u8]], option: &str) -> Option<&'a [u8]> {
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let rest = arg.strip_prefix(option.as_bytes());
         match rest {
-            Some([]) => return words.next().copied(),
+            Some([]) => return args.next().copied(),
             Some([b'=', value @ ..]) => return Some(value),
             Some(_) | None => {}
         }
@@ -125,7 +117,7 @@ fn value_of<'a>(words: &[&'a [u8]], option: &str) -> Option<&'a [u8]> {
 }
 
 /// Ends a stray process, if it still is one. Returns whether it was ended.
-pub(crate) fn end(team: &TeamDir, stray: &Stray) -> Result<bool, String> {
+pub(crate) fn end_stray(team: &TeamDir, stray: &Stray) -> Result<bool, String> {
     match stray {
         Stray::Command { mark, owner, .. } => end_commands(team, mark, owner.as_ref()),
         Stray::Teammate { pid, name } => end_teammate(team, *pid, name),
@@ -133,9 +125,9 @@ pub(crate) fn end(team: &TeamDir, stray: &Stray) -> Result<bool, String> {
 }
 
 fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result<bool, String> {
-    // Nobody may become the owner meanwhile: its new commands would bear the same mark.
+    // The owner must not be started meanwhile: its new commands would have the same mark.
     let in_roster = |name: &AgentName| team.roster().is_ok_and(|r| r.member(name).is_some());
-    let _life = match owner {
+    let _start_lock = match owner {
         Some(Recipient::Member(name)) if in_roster(name) => {
             match team.lock_start(name, Duration::ZERO) {
                 Ok(lock) => Some(lock),
@@ -145,9 +137,9 @@ fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result
         }
         Some(Recipient::Member(_) | Recipient::Lead) | None => None,
     };
-    let _seat = match owner {
+    let _lead_guard = match owner {
         Some(Recipient::Lead) => match team.lock_dead_member(&Recipient::Lead) {
-            Ok(seat) => Some(seat),
+            Ok(guard) => Some(guard),
             Err(JoinError::Held { .. }) => return Ok(false),
             Err(error) => return Err(error.to_string()),
         },
@@ -166,19 +158,19 @@ fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, Stri
     })
 }
 
-/// Ends a process if it is the right one. Returns whether it was ended.
-pub(crate) fn end_process(pid: i32, is_right: impl Fn() -> bool) -> Result<bool, String> {
+/// Ends a process if `is_expected` confirms it. Returns whether it was ended.
+pub(crate) fn end_process(pid: i32, is_expected: impl Fn() -> bool) -> Result<bool, String> {
     let fail = |error: rustix::io::Errno| format!("cannot end process {pid}: {error}");
     let Some(raw) = Pid::from_raw(pid) else {
         return Ok(false);
     };
-    // The handle means one process for ever; that it is the right one is looked at after it.
+    // The handle always refers to the same process, so the check comes after opening it.
     let handle = match pidfd_open(raw, PidfdFlags::empty()) {
         Ok(handle) => handle,
         Err(rustix::io::Errno::SRCH) => return Ok(false),
         Err(error) => return Err(fail(error)),
     };
-    if !is_right() {
+    if !is_expected() {
         return Ok(false);
     }
     for signal in [Signal::TERM, Signal::KILL] {
@@ -204,10 +196,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_given_in_two_ways() {
-        let words: [&[u8]; 5] = [b"teammate", b"--dir", b"/w", b"--name=al", b"--namex"];
-        assert_eq!(value_of(&words, "--dir"), Some(&b"/w"[..]));
-        assert_eq!(value_of(&words, "--name"), Some(&b"al"[..]));
-        assert_eq!(value_of(&words, "--role"), None);
+    fn options_have_two_forms() {
+        let args: [&[u8]; 5] = [b"teammate", b"--dir", b"/w", b"--name=al", b"--namex"];
+        assert_eq!(value_of(&args, "--dir"), Some(&b"/w"[..]));
+        assert_eq!(value_of(&args, "--name"), Some(&b"al"[..]));
+        assert_eq!(value_of(&args, "--role"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A real team folder with something wrong about it.
 
-use doctor::{Checked, Complaint, Finding, Inotify, Kind, Surroundings, examine, mend};
+use doctor::{Environment, Finding, FixReport, Inotify, Kind, Problem, examine, fix_all};
 use protocol::{
     AgentName, DeadLetter, Incarnation, LiveState, MemberStatus, Party, Phase, Recipient, Task,
     TaskStatus,
@@ -17,14 +17,14 @@ use test_support::{TempTeam, wait_until};
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// A user that nobody is.
+/// The id of a user that does not exist.
 pub(crate) const STRANGER: u32 = 54_321;
 
-/// A team with something wrong about it.
-pub(crate) struct Stage {
+/// A team with a problem.
+pub(crate) struct BrokenTeam {
     pub(crate) temp: TempTeam,
-    pub(crate) surroundings: Surroundings,
-    /// What has to go on meanwhile: processes, held locks.
+    pub(crate) environment: Environment,
+    /// Processes and locks that the problem needs.
     kept: Vec<Box<dyn Any>>,
 }
 
@@ -38,17 +38,17 @@ impl Drop for Running {
     }
 }
 
-impl Stage {
+impl BrokenTeam {
     pub(crate) fn healthy() -> Self {
         let temp = TempTeam::new(&["alice"], Options::default());
-        let surroundings = Surroundings {
+        let environment = Environment {
             teammate: Ok(PathBuf::from("/bin/true")),
             inotify: None,
-            ..Surroundings::gather(Vec::new())
+            ..Environment::gather(Vec::new())
         };
         Self {
             temp,
-            surroundings,
+            environment,
             kept: Vec::new(),
         }
     }
@@ -61,13 +61,13 @@ impl Stage {
         examine(self.team(), &self.now())
     }
 
-    pub(crate) fn mend(&self) -> Checked {
-        mend(self.team(), || self.now())
+    pub(crate) fn fix_all(&self) -> FixReport {
+        fix_all(self.team(), || self.now())
     }
 
-    /// The surroundings with what the system's setting allows now.
-    fn now(&self) -> Surroundings {
-        let mut now = self.surroundings.clone();
+    /// The environment with the current inotify limit.
+    fn now(&self) -> Environment {
+        let mut now = self.environment.clone();
         if let Some(inotify) = &mut now.inotify
             && let Ok(text) = fs::read_to_string(&inotify.setting)
         {
@@ -76,7 +76,7 @@ impl Stage {
         now
     }
 
-    /// What was set aside, by its path in the trash below the folder with the time.
+    /// The content of a file in the trash.
     pub(crate) fn trash(&self, path: &str) -> String {
         let times = fs::read_dir(self.team().layout().trash()).unwrap();
         let mut found = times.map(|time| time.unwrap().path().join(path));
@@ -88,8 +88,8 @@ impl Stage {
         self.kept.push(Box::new(kept));
     }
 
-    /// Begins a life of alice, and says in the roster how it goes.
-    pub(crate) fn alice_lives(&self, status: MemberStatus) -> MemberGuard {
+    /// Joins as alice, with this status in the roster.
+    pub(crate) fn start_alice(&self, status: MemberStatus) -> MemberGuard {
         let guard = self.team().join(&alice()).unwrap();
         let changed = self.team().update_roster(|roster| {
             roster.member_mut(&name("alice")).unwrap().status = status.clone();
@@ -103,7 +103,7 @@ impl Stage {
     pub(crate) fn claimed_by(&self, owner: &str) {
         let board = self.team().lock_board().unwrap();
         let created = board.create(|id| {
-            let mut task = Task::new(id, "mend the parser");
+            let mut task = Task::new(id, "fix the parser");
             task.status = TaskStatus::InProgress;
             task.owner.0 = Some(Party::Member(name(owner)));
             task.owner_incarnation = Some(Incarnation(1));
@@ -121,66 +121,66 @@ pub(crate) fn alice() -> Recipient {
     "alice".parse().unwrap()
 }
 
-/// A team of which this and nothing else is wrong.
-pub(crate) fn stage(kind: Kind) -> Stage {
-    let mut stage = Stage::healthy();
+/// A team with exactly this problem.
+pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
+    let mut broken = BrokenTeam::healthy();
     match kind {
-        Kind::UnreapedDeath => drop(stage.alice_lives(MemberStatus::Working)),
+        Kind::UnreapedDeath => drop(broken.start_alice(MemberStatus::Working)),
         Kind::OrphanClaim => {
-            drop(stage.alice_lives(MemberStatus::Shutdown));
-            stage.claimed_by("alice");
+            drop(broken.start_alice(MemberStatus::Shutdown));
+            broken.claimed_by("alice");
         }
-        Kind::OverdueRequest => overdue_request(&mut stage),
+        Kind::OverdueRequest => overdue_request(&mut broken),
         Kind::HeldLock => {
-            let command = heir(&stage, Some("alice.7"));
-            stage.keep(command);
+            let command = inherit_lock(&broken, Some("alice.7"));
+            broken.keep(command);
         }
-        Kind::DeadLetters => dead_letter(&stage),
+        Kind::DeadLetters => dead_letter(&broken),
         Kind::UnfinishedLine => {
-            let inbox = stage.team().layout().inbox(&alice());
+            let inbox = broken.team().layout().inbox(&alice());
             fs::write(inbox, r#"{"type":"message","content":"no newline"}"#).unwrap();
         }
         Kind::DamagedJournal => {
-            drop(stage.alice_lives(MemberStatus::Shutdown));
-            let journal = stage.team().layout().transcript(&alice());
+            drop(broken.start_alice(MemberStatus::Shutdown));
+            let journal = broken.team().layout().transcript(&alice());
             fs::write(journal, "{\"kind\":\"seal\",\"segment\":1}\nwords\n").unwrap();
         }
-        Kind::DamagedFile => damaged_files(&stage),
-        Kind::TemporaryFile => temporary_file(&stage),
+        Kind::DamagedFile => damaged_files(&broken),
+        Kind::TemporaryFile => temporary_file(&broken),
         Kind::NoAccess => {
-            let layout = stage.team().layout();
+            let layout = broken.team().layout();
             fs::set_permissions(layout.tasks_dir(), Permissions::from_mode(0o500)).unwrap();
             fs::create_dir(layout.events()).unwrap();
         }
-        // Only root can give a file away.
+        // Only root can change the owner of a file.
         Kind::ForeignOwner => {
-            let task = stage.team().layout().tasks_dir().join("task_1.json");
+            let task = broken.team().layout().tasks_dir().join("task_1.json");
             fs::write(&task, r#"{"id":1,"subject":"x"}"#).unwrap();
             chown(task, Some(STRANGER), None).unwrap();
         }
         Kind::StrayProcess => {
-            let command = marked_command(&stage);
-            stage.keep(command);
-            let teammate = unknown_teammate(&stage);
-            stage.keep(teammate);
+            let command = marked_command(&broken);
+            broken.keep(command);
+            let teammate = unknown_teammate(&broken);
+            broken.keep(teammate);
         }
-        Kind::Inotify => few_instances(&mut stage),
-        Kind::Clock => from_the_future(&stage),
+        Kind::Inotify => few_instances(&mut broken),
+        Kind::Clock => from_the_future(&broken),
         Kind::NoTeammate => {
-            stage.surroundings.teammate =
-                Err(complaint("there is no program", "unset TEAMMATE_BIN"));
+            broken.environment.teammate =
+                Err(model_problem("there is no program", "unset TEAMMATE_BIN"));
         }
         Kind::NoModel => {
             let problem = "openai:x needs a key: set OPENAI_API_KEY";
-            let complaint = complaint(problem, "export TEAM_MODEL=offline");
-            stage.surroundings.model_problems = vec![complaint];
+            let problem = model_problem(problem, "export TEAM_MODEL=offline");
+            broken.environment.model_problems = vec![problem];
         }
     }
-    stage
+    broken
 }
 
-fn overdue_request(stage: &mut Stage) {
-    let guard = stage.alice_lives(MemberStatus::Idle);
+fn overdue_request(broken: &mut BrokenTeam) {
+    let guard = broken.start_alice(MemberStatus::Idle);
     let me = team::Actor {
         party: Party::Lead,
         incarnation: None,
@@ -193,31 +193,35 @@ fn overdue_request(stage: &mut Stage) {
     };
     let incarnation = guard.incarnation();
     let idle = LiveState::new(incarnation, Phase::Idle, now());
-    stage.team().write_live_state(&guard, &idle).unwrap();
-    team::ask_shutdown(stage.team(), &me, &wish, incarnation).unwrap();
-    // The deadline was now; a checkup comes later.
-    stage.surroundings.now = now().plus(Duration::from_millis(1));
-    stage.keep(guard);
+    broken.team().write_live_state(&guard, &idle).unwrap();
+    team::ask_shutdown(broken.team(), &me, &wish, incarnation).unwrap();
+    // The check comes after the deadline.
+    broken.environment.now = now().plus(Duration::from_millis(1));
+    broken.keep(guard);
 }
 
-fn dead_letter(stage: &Stage) {
+fn dead_letter(broken: &BrokenTeam) {
     let letter = serde_json::json!({
-        "id": "alice/1/0", "time": now(), "inbox": "alice", "reason": "it is no message",
+        "id": "alice/1/0", "time": now(), "inbox": "alice", "reason": "it is not a message",
     });
     let letter: DeadLetter = serde_json::from_value(letter).unwrap();
-    stage.team().add_dead_letter(&letter).unwrap();
+    broken.team().add_dead_letter(&letter).unwrap();
 }
 
-fn temporary_file(stage: &Stage) {
-    let path = stage.team().layout().root().join(".config.json.x1y2z3.tmp");
+fn temporary_file(broken: &BrokenTeam) {
+    let path = broken
+        .team()
+        .layout()
+        .root()
+        .join(".config.json.x1y2z3.tmp");
     fs::write(&path, "{").unwrap();
     let file = File::options().append(true).open(path).unwrap();
     let old = SystemTime::now() - Duration::from_secs(3600);
     file.set_modified(old).unwrap();
 }
 
-fn damaged_files(stage: &Stage) {
-    let layout = stage.team().layout();
+fn damaged_files(broken: &BrokenTeam) {
+    let layout = broken.team().layout();
     fs::write(layout.requests_dir().join("1a2b3c4d.json"), "{}").unwrap();
     fs::write(layout.tasks_dir().join("task_1.json"), "{").unwrap();
     let half = r#"{"id":2,"subject":"x","priority":"high"}"#;
@@ -225,28 +229,28 @@ fn damaged_files(stage: &Stage) {
 }
 
 /// Almost all instances are in use, by a setting that may be changed.
-fn few_instances(stage: &mut Stage) {
-    let setting = stage.temp.workspace().join("max_user_instances");
+fn few_instances(broken: &mut BrokenTeam) {
+    let setting = broken.temp.workspace().join("max_user_instances");
     fs::write(&setting, "128\n").unwrap();
-    stage.surroundings.inotify = Some(Inotify {
+    broken.environment.inotify = Some(Inotify {
         used: 127,
         limit: 128,
         setting,
     });
 }
 
-fn complaint(problem: &str, fix: &str) -> Complaint {
-    Complaint {
-        problem: problem.to_owned(),
-        fix: fix.to_owned(),
+fn model_problem(text: &str, command: &str) -> Problem {
+    Problem {
+        text: text.to_owned(),
+        command: command.to_owned(),
     }
 }
 
 /// A state, a request and two tasks from a time when the clock was two hours ahead.
-fn from_the_future(stage: &Stage) {
-    let team = stage.team();
+fn from_the_future(broken: &BrokenTeam) {
+    let team = broken.team();
     let later = now().plus(Duration::from_secs(7200));
-    let guard = stage.alice_lives(MemberStatus::Shutdown);
+    let guard = broken.start_alice(MemberStatus::Shutdown);
     let state = LiveState::new(guard.incarnation(), Phase::Shutdown, later);
     team.write_live_state(&guard, &state).unwrap();
     drop(guard);
@@ -257,7 +261,7 @@ fn from_the_future(stage: &Stage) {
     let board = team.lock_board().unwrap();
     for seconds in [1, 2] {
         let made = board.create(|id| {
-            let mut task = Task::new(id, "mend the parser");
+            let mut task = Task::new(id, "fix the parser");
             task.created_at = Some(later.plus(Duration::from_secs(seconds)));
             task
         });
@@ -266,24 +270,24 @@ fn from_the_future(stage: &Stage) {
 }
 
 /// A process that has inherited the lock of alice, with a mark of this team or without.
-pub(crate) fn heir(stage: &Stage, mark: Option<&str>) -> Running {
-    let path = stage.team().layout().member_lock(&alice());
-    drop(stage.team().lock_dead_member(&alice()).unwrap());
+pub(crate) fn inherit_lock(broken: &BrokenTeam, mark: Option<&str>) -> Running {
+    let path = broken.team().layout().member_lock(&alice());
+    drop(broken.team().lock_dead_member(&alice()).unwrap());
     let lock = File::options().read(true).write(true).open(path).unwrap();
-    // A process that another test is starting right now may have a copy for a moment.
+    // A process that another test is starting may have a copy for a moment.
     wait_until("the lock", LIMIT, || lock.try_lock().is_ok());
     let mut command = Command::new("sleep");
     command.arg("600").stdin(lock);
     if let Some(mark) = mark {
-        let workspace = stage.temp.workspace().canonicalize().unwrap();
+        let workspace = broken.temp.workspace().canonicalize().unwrap();
         command.env(command::MARK, format!("{}:{mark}", workspace.display()));
     }
     Running(command.spawn().unwrap())
 }
 
-/// What a killed member's command looks like.
-pub(crate) fn marked_command(stage: &Stage) -> Running {
-    let workspace = stage.temp.workspace().canonicalize().unwrap();
+/// A command as a killed member leaves it behind.
+pub(crate) fn marked_command(broken: &BrokenTeam) -> Running {
+    let workspace = broken.temp.workspace().canonicalize().unwrap();
     let mut command = Command::new("sleep");
     command
         .arg("600")
@@ -291,12 +295,12 @@ pub(crate) fn marked_command(stage: &Stage) -> Running {
     Running(command.spawn().unwrap())
 }
 
-/// What a teammate looks like whose member somebody took out of the roster.
-pub(crate) fn unknown_teammate(stage: &Stage) -> Running {
+/// A teammate process whose member is not in the roster.
+pub(crate) fn unknown_teammate(broken: &BrokenTeam) -> Running {
     let mut command = Command::new("sh");
     command.arg0("teammate").args(["-c", "read wait", "--dir"]);
     command
-        .arg(stage.temp.workspace())
+        .arg(broken.temp.workspace())
         .args(["--name", "ghost"]);
     Running(command.stdin(Stdio::piped()).spawn().unwrap())
 }

@@ -1,20 +1,20 @@
-//! Text of models and files, made harmless for a terminal.
+//! Text of models and files, made sanitize for a terminal.
 
 use std::borrow::Cow;
 
 /// The text without anything that a terminal would act on: control characters but for line ends
 /// and tabs, and the marks that turn the direction of writing, with which a line can be made to
 /// read as another.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_harmless) {
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_safe) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().filter(|char| is_harmless(*char)).collect())
+    Cow::Owned(text.chars().filter(|char| is_safe(*char)).collect())
 }
 
-/// The start of a text, harmless and on one line.
+/// The start of a text, sanitize and on one line.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
-    let clean = harmless(text);
+    let clean = sanitize(text);
     let words: Vec<&str> = clean.split_whitespace().collect();
     let line = words.join(" ");
     match line.char_indices().nth(limit) {
@@ -26,7 +26,7 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     }
 }
 
-fn is_harmless(char: char) -> bool {
+fn is_safe(char: char) -> bool {
     match char {
         '\n' | '\t' => true,
         '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
@@ -41,12 +41,12 @@ mod tests {
     #[test]
     fn a_terminal_is_not_told_what_to_do() {
         let text = "\u{1b}]0;title\u{7}\u{1b}[2Jred\u{9b}31m\r\n\ttab\u{202e}txt.exe\u{7f}";
-        assert_eq!(harmless(text), "]0;title[2Jred31m\n\ttabtxt.exe");
+        assert_eq!(sanitize(text), "]0;title[2Jred31m\n\ttabtxt.exe");
     }
 
     #[test]
     fn plain_text_is_not_copied() {
-        assert!(matches!(harmless("žluťoučký kůň\n"), Cow::Borrowed(_)));
+        assert!(matches!(sanitize("žluťoučký kůň\n"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -1,25 +1,25 @@
-//! Listing tasks, and showing one.
+//! `task list` and `task show`.
 
-use super::{args as typed, explain};
+use super::{args as typed, failure};
 use crate::cli::Args;
+use crate::duration;
 use crate::failure::Failure;
-use crate::out::{indented, plain, print};
-use crate::span;
+use crate::output::{indented, print, sanitize};
 use protocol::{Task, TaskHistory, TaskId, TaskStatus, Timestamp};
 use rules::board;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use teamdir::TeamDir;
 
-pub(super) fn list(team: &TeamDir, args: &Args, wish: &typed::List) -> Result<(), Failure> {
-    let look = team::list(team)?;
-    for error in &look.broken {
+pub(super) fn list(team: &TeamDir, args: &Args, command: &typed::List) -> Result<(), Failure> {
+    let listed = team::list(team)?;
+    for error in &listed.broken {
         args.note(&format!("warning: {error}"));
     }
-    let wanted = |task: &&Task| wish.status.is_none_or(|status| status == task.status);
-    let tasks: Vec<&Task> = look.board.tasks().filter(wanted).collect();
+    let wanted = |task: &&Task| command.status.is_none_or(|status| status == task.status);
+    let tasks: Vec<&Task> = listed.board.tasks().filter(wanted).collect();
     if args.json {
-        let ready: BTreeSet<TaskId> = look.board.ready().iter().map(|task| task.id).collect();
+        let ready: BTreeSet<TaskId> = listed.board.ready().iter().map(|task| task.id).collect();
         let tasks: Vec<Value> = tasks
             .into_iter()
             .map(|task| with_ready(task, ready.contains(&task.id)))
@@ -31,13 +31,13 @@ pub(super) fn list(team: &TeamDir, args: &Args, wish: &typed::List) -> Result<()
     }
     let lines = tasks
         .into_iter()
-        .map(|task| board::line(task, &look.board.open_blockers(task)));
+        .map(|task| board::line(task, &listed.board.open_blockers(task)));
     print(&lines.collect::<Vec<String>>().join("\n"))
 }
 
-pub(super) fn show(team: &TeamDir, args: &Args, wish: &typed::Show) -> Result<(), Failure> {
-    let task = team::get(team, wish.id);
-    let task = task.map_err(|error| explain(&error, Some(wish.id)))?;
+pub(super) fn show(team: &TeamDir, args: &Args, command: &typed::Show) -> Result<(), Failure> {
+    let task = team::get(team, command.id);
+    let task = task.map_err(|error| failure(&error, Some(command.id)))?;
     if args.json {
         return print(&json!(task).to_string());
     }
@@ -56,11 +56,11 @@ fn with_ready(task: &Task, ready: bool) -> Value {
 }
 
 fn describe(task: &Task, open: &[TaskId], now: Timestamp) -> String {
-    let mut lines = vec![plain(&board::line(task, open))];
+    let mut lines = vec![sanitize(&board::line(task, open))];
     lines.push(format!("  status: {}", status(task)));
     lines.push(format!("  priority: {}", task.priority.get()));
     if let Some(role) = &task.role {
-        lines.push(format!("  role: {}", plain(role)));
+        lines.push(format!("  role: {}", sanitize(role)));
     }
     if !task.blocked_by.is_empty() {
         let shown = |id: &TaskId| {
@@ -90,22 +90,22 @@ fn status(task: &Task) -> String {
     match (&task.owner.0, task.owner_incarnation, task.status) {
         (None, _, _) => word.to_owned(),
         (Some(owner), Some(incarnation), TaskStatus::InProgress) => {
-            format!("{word}, by {owner} in life {incarnation}")
+            format!("{word}, by {owner} (incarnation {incarnation})")
         }
-        (Some(owner), _, TaskStatus::Pending) => format!("{word}, set aside for {owner}"),
+        (Some(owner), _, TaskStatus::Pending) => format!("{word}, reserved for {owner}"),
         (Some(owner), _, TaskStatus::InProgress | TaskStatus::Completed) => {
             format!("{word}, by {owner}")
         }
     }
 }
 
-/// One line of the history.
+/// One entry of the history.
 fn entry(line: &TaskHistory, now: Timestamp) -> String {
-    let ago = span::words(now.since(line.at));
-    let action = plain(&line.action).replace('\n', " ");
-    let words = format!("    {ago} ago: {action} by {}", line.by);
+    let ago = duration::format(now.since(line.at));
+    let action = sanitize(&line.action).replace('\n', " ");
+    let text = format!("    {ago} ago: {action} by {}", line.by);
     match &line.note {
-        Some(note) => format!("{words}: {}", plain(note).replace('\n', "\n      ")),
-        None => words,
+        Some(note) => format!("{text}: {}", sanitize(note).replace('\n', "\n      ")),
+        None => text,
     }
 }

@@ -1,4 +1,4 @@
-//! What a checkup has to know of the machine.
+//! What the checks need to know of the machine.
 
 use processes::Programs;
 use protocol::Timestamp;
@@ -7,55 +7,50 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use teamdir::now;
 
-/// Where the system keeps how many instances each user may have.
+/// The setting that limits the inotify instances of each user.
 const SETTING: &str = "/proc/sys/fs/inotify/max_user_instances";
 
-/// The machine and the user, as far as they matter to a team.
+/// The machine and the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Surroundings {
-    /// The present time.
+pub struct Environment {
     pub now: Timestamp,
-    /// Who we are.
+    /// The user of this process.
     pub uid: u32,
-    /// Where the program of a teammate is, or why there is none.
-    pub teammate: Result<PathBuf, Complaint>,
-    /// What the system has left of notifications, if it says.
+    /// The path of the `teammate` program, or why there is none.
+    pub teammate: Result<PathBuf, Problem>,
+    /// The use of inotify instances, if it can be determined.
     pub inotify: Option<Inotify>,
-    /// Why models that are chosen cannot be used.
-    pub model_problems: Vec<Complaint>,
+    /// Why chosen models cannot be used.
+    pub model_problems: Vec<Problem>,
 }
 
-/// Something that is wrong with the surroundings, and what to type about it.
+/// A problem of the environment, and the command to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
-    /// What is wrong.
-    pub problem: String,
-    /// What to type.
-    pub fix: String,
+pub struct Problem {
+    pub text: String,
+    pub command: String,
 }
 
-/// How much of the system's notifications this user has used.
+/// The inotify instances of this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inotify {
-    /// Instances that its processes have.
     pub used: u64,
-    /// Instances that it may have.
     pub limit: u64,
-    /// The file that says so to the system.
+    /// The file with the limit.
     pub setting: PathBuf,
 }
 
-impl Surroundings {
-    /// Those of this process. Which models cannot be used is for the caller to say.
-    pub fn gather(model_problems: Vec<Complaint>) -> Self {
+impl Environment {
+    /// The environment of this process. The caller determines which models cannot be used.
+    pub fn gather(model_problems: Vec<Problem>) -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let teammate = Programs::find().map(|programs| programs.teammate);
         Self {
             now: now(),
             uid,
-            teammate: teammate.map_err(|error| Complaint {
-                problem: error.to_string(),
-                fix: error.fix().to_owned(),
+            teammate: teammate.map_err(|error| Problem {
+                text: error.to_string(),
+                command: error.fix().to_owned(),
             }),
             inotify: Inotify::of(uid, Path::new(SETTING)),
             model_problems,
@@ -64,11 +59,11 @@ impl Surroundings {
 }
 
 impl Inotify {
-    /// What a user has used, and what the system's setting allows it.
+    /// The instances of a user, and the limit in `setting`.
     pub fn of(uid: u32, setting: &Path) -> Option<Self> {
         let limit = fs::read_to_string(setting).ok()?;
         let limit = limit.trim().parse().ok()?;
-        let used = processes().filter(|folder| is_of(folder, uid));
+        let used = processes().filter(|folder| belongs_to(folder, uid));
         let used = used.map(|folder| instances(&folder)).sum();
         let setting = setting.to_path_buf();
         Some(Self {
@@ -78,13 +73,12 @@ impl Inotify {
         })
     }
 
-    /// Instances that are left.
     pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
 }
 
-/// The folders of all processes.
+/// The `/proc` folders of all processes.
 pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| {
@@ -93,13 +87,13 @@ pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
     })
 }
 
-fn is_of(process: &Path, uid: u32) -> bool {
+fn belongs_to(process: &Path, uid: u32) -> bool {
     process
         .metadata()
         .is_ok_and(|metadata| metadata.uid() == uid)
 }
 
-/// How many instances a process has. Two descriptors of one count twice, which is rare.
+/// The inotify instances of a process. Two descriptors of the same instance count twice, which is rare.
 fn instances(process: &Path) -> u64 {
     let open = fs::read_dir(process.join("fd")).into_iter().flatten();
     let links = open

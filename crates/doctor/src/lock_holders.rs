@@ -1,7 +1,7 @@
-//! Who holds a lock, as the system sees it.
+//! Finds the processes that hold a lock.
 
-use crate::processes::{end_process, teammate_name, workspace};
-use crate::surroundings::processes;
+use crate::environment::processes;
+use crate::stray_processes::{end_process, teammate_name, workspace};
 use command::survivors;
 use processes::mark_of;
 use protocol::Recipient;
@@ -10,8 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use teamdir::TeamDir;
 
-/// The processes that hold the lock at `path`, among those that we may look at. A lock belongs to an
-/// open file, which processes inherit: there may be several.
+/// The processes that hold the lock at `path`, as far as they can be inspected. A lock belongs to an
+/// open file, which child processes inherit: there may be several.
 pub(crate) fn holders(path: &Path) -> Vec<i32> {
     let Ok(lock) = fs::metadata(path) else {
         return Vec::new();
@@ -34,15 +34,15 @@ fn holds(process: &Path, lock: (u64, u64)) -> bool {
     })
 }
 
-/// Whether an open file has a lock, by what the system says of it.
+/// Whether an open file has a lock, according to its `fdinfo`.
 fn has_lock(info: &Path) -> bool {
     let text = fs::read_to_string(info).unwrap_or_default();
     text.lines()
         .any(|line| line.starts_with("lock:") && line.contains("FLOCK"))
 }
 
-/// Whether a process provably belongs to this member of this team: it bears the mark of its commands,
-/// or is the program of a teammate that was started for it.
+/// Whether a process provably belongs to this member of this team: it has the mark of the member's
+/// commands, or is the `teammate` process that was started for it.
 pub(crate) fn is_ours(team: &TeamDir, owner: &Recipient, pid: i32) -> bool {
     let mark = format!("{}.", mark_of(team, owner));
     let is_marked = || {
@@ -54,30 +54,30 @@ pub(crate) fn is_ours(team: &TeamDir, owner: &Recipient, pid: i32) -> bool {
     name.is_some_and(|name| name.as_str() == owner.as_str()) || is_marked()
 }
 
-/// A process in words.
-pub(crate) fn described(pid: i32) -> String {
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = String::from_utf8_lossy(&words);
-    let words: Vec<&str> = words.split('\0').filter(|word| !word.is_empty()).collect();
-    match words.is_empty() {
+/// A process with its command line, for people.
+pub(crate) fn describe(pid: i32) -> String {
+    let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let cmdline = String::from_utf8_lossy(&cmdline);
+    let args: Vec<&str> = cmdline.split('\0').filter(|arg| !arg.is_empty()).collect();
+    match args.is_empty() {
         true => format!("process {pid}"),
-        false => format!("process {pid} (`{}`)", words.join(" ")),
+        false => format!("process {pid} (`{}`)", args.join(" ")),
     }
 }
 
-/// Ends those who hold the lock of a member and belong to it.
-pub(crate) fn release(team: &TeamDir, owner: &Recipient) -> Result<String, String> {
+/// Ends the processes that hold the lock of a member and belong to it.
+pub(crate) fn release_lock(team: &TeamDir, owner: &Recipient) -> Result<String, String> {
     let path = team.layout().member_lock(owner);
     let mut ended = Vec::new();
     for pid in holders(&path) {
-        let name = described(pid);
+        let name = describe(pid);
         let still = || holders(&path).contains(&pid) && is_ours(team, owner, pid);
         if end_process(pid, still)? {
             ended.push(name);
         }
     }
     Ok(match ended.is_empty() {
-        true => "nobody holds it any more".to_owned(),
+        true => "it is no longer held".to_owned(),
         false => format!("ended {}", ended.join(", ")),
     })
 }

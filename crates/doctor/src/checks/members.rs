@@ -1,37 +1,37 @@
-//! Members and what they owe each other: deaths, claims, requests, locks, processes.
+//! Checks of members: deaths, claims, requests, locks, processes.
 
 use super::or_no_access;
-use crate::finding::{Cure, Finding, Kind};
-use crate::holders::{described, holders, is_ours};
-use crate::processes::{Stray, strays};
-use crate::surroundings::Surroundings;
+use crate::environment::Environment;
+use crate::finding::{Finding, Fix, Kind};
+use crate::lock_holders::{describe, holders, is_ours};
+use crate::stray_processes::{Stray, strays};
 use processes::{ProcessHandle, ProcessHandleError};
 use protocol::{Recipient, RequestKind, Timestamp};
 use team::unanswerable;
 use teamdir::{PathError, TeamDir};
 
-pub(super) fn check(team: &TeamDir, surroundings: &Surroundings) -> Vec<Finding> {
+pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     let mut findings = deaths(team);
     findings.extend(or_no_access(claims(team)));
-    findings.extend(or_no_access(requests(team, surroundings.now)));
+    findings.extend(or_no_access(requests(team, environment.now)));
     findings.extend(locks(team));
     findings.extend(strays(team).into_iter().map(stray));
     findings
 }
 
 fn deaths(team: &TeamDir) -> Vec<Finding> {
-    // A file that cannot be read is found by the check of all files.
+    // Unreadable files are found by the checks of files.
     let views = processes::views(team).into_iter().flatten();
     let dead = views.filter(processes::MemberView::is_unreaped);
     dead.map(|view| {
         let name = &view.member.name;
         let incarnation = view.member.incarnation;
-        Finding::with_cure(
+        Finding::automatic(
             Kind::UnreapedDeath,
             name.as_str(),
-            format!("'{name}' died in incarnation {incarnation}, and nobody has dealt with it"),
-            "The lead has not been told, and its task is still marked as in progress.",
-            Cure::Repair,
+            format!("'{name}' died (incarnation {incarnation}), and no process has reaped it"),
+            "The lead has not been notified, and its task is still in progress.",
+            Fix::Repair,
         )
     })
     .collect()
@@ -40,12 +40,12 @@ fn deaths(team: &TeamDir) -> Vec<Finding> {
 fn claims(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let orphans = processes::orphan_claims(team)?.into_iter();
     let found = orphans.map(|orphan| {
-        Finding::with_cure(
+        Finding::automatic(
             Kind::OrphanClaim,
             format!("task #{}", orphan.task),
             format!("task #{} is in progress, but {}", orphan.task, orphan.why),
             "Nobody works on the task, and nobody can claim it.",
-            Cure::Repair,
+            Fix::Repair,
         )
     });
     Ok(found.collect())
@@ -59,12 +59,15 @@ fn requests(team: &TeamDir, now: Timestamp) -> Result<Vec<Finding>, PathError> {
             RequestKind::Shutdown => "shutdown request",
             RequestKind::Plan => "plan",
         };
-        findings.push(Finding::with_cure(
+        findings.push(Finding::automatic(
             Kind::OverdueRequest,
             id.as_str(),
-            format!("the {kind} {id} to '{}' still waits: {reason}", request.to),
-            "It waits for an answer that does not count any more, or that nobody needs.",
-            Cure::Repair,
+            format!(
+                "the {kind} {id} to '{}' is still pending: {reason}",
+                request.to
+            ),
+            "It waits for an answer that can no longer come or count.",
+            Fix::Repair,
         ));
     }
     Ok(findings)
@@ -82,28 +85,28 @@ fn locks(team: &TeamDir) -> Vec<Finding> {
 }
 
 fn held_lock(team: &TeamDir, owner: Recipient) -> Finding {
-    let problem = format!("a process that does not say who it is holds the lock of '{owner}'");
+    let problem = format!("an unidentified process holds the lock of '{owner}'");
     let meaning = "The member counts as alive and cannot be started or signalled. A program that the \
                    member started may have inherited the lock.";
     let holders = holders(&team.layout().member_lock(&owner));
     if !holders.is_empty() && holders.iter().all(|pid| is_ours(team, &owner, *pid)) {
         let about = owner.as_str().to_owned();
-        let cure = Cure::Release(owner);
-        return Finding::with_cure(Kind::HeldLock, about, problem, meaning, cure);
+        let fix = Fix::ReleaseLock(owner);
+        return Finding::automatic(Kind::HeldLock, about, problem, meaning, fix);
     }
     let path = team.layout().member_lock(&owner);
     let pids: Vec<String> = holders.iter().map(ToString::to_string).collect();
-    let fix = match pids.is_empty() {
+    let command = match pids.is_empty() {
         true => format!("sudo fuser -v {}", path.display()),
         false => format!("kill {}", pids.join(" ")),
     };
-    let named: Vec<String> = holders.iter().map(|pid| described(*pid)).collect();
+    let named: Vec<String> = holders.iter().map(|pid| describe(*pid)).collect();
     let problem = match named.is_empty() {
         true => problem,
         false => format!("{problem}: {}", named.join(", ")),
     };
-    let meaning = format!("{meaning} Whether it may be ended only a person knows.");
-    Finding::for_a_person(Kind::HeldLock, owner.as_str(), problem, &meaning, fix)
+    let meaning = format!("{meaning} Only a person can decide whether it may be ended.");
+    Finding::manual(Kind::HeldLock, owner.as_str(), problem, &meaning, command)
 }
 
 fn stray(stray: Stray) -> Finding {
@@ -112,7 +115,7 @@ fn stray(stray: Stray) -> Finding {
             let whose = owner.as_ref().map_or(mark.as_str(), Recipient::as_str);
             (
                 *pid,
-                format!("process {pid} is a command of '{whose}', which does not run"),
+                format!("process {pid} is a command of '{whose}', which is not running"),
             )
         }
         Stray::Teammate { pid, name } => (
@@ -120,11 +123,11 @@ fn stray(stray: Stray) -> Finding {
             format!("process {pid} is the teammate '{name}', which is not in the roster"),
         ),
     };
-    Finding::with_cure(
+    Finding::automatic(
         Kind::StrayProcess,
         format!("process {pid}"),
         problem,
-        "It uses the workspace and perhaps money, and nobody waits for what it does.",
-        Cure::End(stray),
+        "It uses the workspace and may cost money, and no member uses its results.",
+        Fix::EndProcess(stray),
     )
 }

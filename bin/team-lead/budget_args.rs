@@ -1,27 +1,27 @@
-//! The flags that limit what is spent.
+//! The flags that limit spending.
 
 use protocol::{Caps, Extra, Money};
 
-/// Limits of spending. All that was spent since the team began counts.
+/// Limits of spending. They apply to everything spent since the team was created.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Budget")]
-pub(crate) struct CapArgs {
-    /// The most tokens, as in 200000, 200k or 2M.
+pub(crate) struct BudgetArgs {
+    /// Maximum number of tokens, as in 200000, 200k or 2M.
     #[arg(long, value_name = "N", value_parser = number)]
     max_tokens: Option<u64>,
-    /// The most money in dollars, as in 2.50.
+    /// Maximum cost in dollars, as in 2.50.
     #[arg(long, value_name = "X", value_parser = money)]
     max_cost: Option<Money>,
-    /// The most calls of models.
+    /// Maximum number of model calls.
     #[arg(long, value_name = "N", value_parser = number)]
     max_turns: Option<u64>,
-    /// The most minutes at work: in calls, and in tools between them.
+    /// Maximum working time in minutes: model calls and tool calls.
     #[arg(long, value_name = "N", value_parser = number)]
     max_minutes: Option<u64>,
 }
 
-impl CapArgs {
-    pub(crate) fn caps(&self) -> Caps {
+impl BudgetArgs {
+    pub(crate) fn limits(&self) -> Caps {
         Caps {
             max_tokens: self.max_tokens,
             max_cost: self.max_cost,
@@ -43,7 +43,7 @@ fn number(text: &str) -> Result<u64, String> {
     let number: Option<u64> = digits.replace('_', "").parse().ok();
     number
         .and_then(|number| number.checked_mul(unit))
-        .ok_or_else(|| "a whole number is needed, as in 200000, 200k or 2M".to_owned())
+        .ok_or_else(|| "expected a whole number, as in 200000, 200k or 2M".to_owned())
 }
 
 fn money(text: &str) -> Result<Money, String> {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_may_be_short() {
+    fn numbers_may_have_a_unit() {
         assert_eq!(number("1200"), Ok(1200));
         assert_eq!(number("200k"), Ok(200_000));
         assert_eq!(number("2M"), Ok(2_000_000));

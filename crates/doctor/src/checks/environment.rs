@@ -1,0 +1,69 @@
+//! Checks of the environment: programs, models, inotify, clock.
+
+use crate::clock;
+use crate::environment::{Environment, Inotify, Problem};
+use crate::finding::{Finding, Fix, Kind};
+use crate::fix::sufficient_instances;
+use rustix::fs::{Access, access};
+use teamdir::TeamDir;
+
+/// Each member and each waiting command needs one instance.
+const FEW_INSTANCES: u64 = 4;
+
+pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Err(Problem {
+        text: problem,
+        command,
+    }) = &environment.teammate
+    {
+        findings.push(Finding::manual(
+            Kind::NoTeammate,
+            "teammate",
+            problem,
+            "No member can be started or restarted.",
+            command,
+        ));
+    }
+    for Problem {
+        text: problem,
+        command,
+    } in &environment.model_problems
+    {
+        findings.push(Finding::manual(
+            Kind::NoModel,
+            "model",
+            problem,
+            "A member with this model fails at its first turn. Choose another model or set a key.",
+            command,
+        ));
+    }
+    findings.extend(environment.inotify.as_ref().and_then(few_instances));
+    findings.extend(clock::check(team, environment.now));
+    findings
+}
+
+fn few_instances(inotify: &Inotify) -> Option<Finding> {
+    if inotify.left() >= FEW_INSTANCES {
+        return None;
+    }
+    let Inotify {
+        used,
+        limit,
+        setting,
+    } = inotify;
+    let about = "fs.inotify.max_user_instances";
+    let problem = format!("this user has {used} of its {limit} inotify instances in use");
+    let meaning = "Members without an instance poll their files five times a second.";
+    Some(match access(setting, Access::WRITE_OK) {
+        Ok(()) => {
+            let fix = Fix::RaiseInotifyLimit(setting.clone());
+            Finding::automatic(Kind::Inotify, about, problem, meaning, fix)
+        }
+        // Only root may change it.
+        Err(_) => {
+            let command = format!("sudo sysctl {about}={}", sufficient_instances(*limit));
+            Finding::manual(Kind::Inotify, about, problem, meaning, command)
+        }
+    })
+}

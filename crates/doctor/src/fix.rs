@@ -1,0 +1,150 @@
+//! Applies fixes.
+
+use crate::clock::redate;
+use crate::finding::{Finding, Fix};
+use crate::lock_holders::release_lock;
+use crate::stray_processes::end_stray;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, lchown};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use teamdir::{RepairError, Repaired, TeamDir};
+
+/// How long another process may take to reap a dead member.
+const REAP_LIMIT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// An attempted fix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fixed {
+    pub finding: Finding,
+    /// What was done, or why it failed.
+    pub outcome: Result<String, String>,
+}
+
+/// Fixes what needs no decision of a person. Each fix checks again before it changes anything.
+pub fn fix(team: &TeamDir, findings: &[Finding]) -> Vec<Fixed> {
+    let mut repaired = None;
+    let mut attempts = Vec::new();
+    for finding in findings {
+        let outcome = match &finding.fix {
+            None => continue,
+            // Once for all findings: it repairs everything.
+            Some(Fix::Repair) => repaired.get_or_insert_with(|| repair(team)).clone(),
+            Some(fix) => apply(team, fix),
+        };
+        attempts.push(Fixed {
+            finding: finding.clone(),
+            outcome,
+        });
+    }
+    attempts
+}
+
+fn apply(team: &TeamDir, fix: &Fix) -> Result<String, String> {
+    match fix {
+        Fix::Repair => repair(team),
+        Fix::RemoveFile(leftover) => team
+            .remove_stale_file(leftover)
+            .map(|_| "removed".to_owned())
+            .map_err(|error| error.to_string()),
+        Fix::CloseLine(line) => team
+            .finish_line(line)
+            .map(|_| "the line is closed".to_owned())
+            .map_err(|error| error.to_string()),
+        Fix::GrantAccess(path) => grant_access(path),
+        Fix::EndProcess(stray) => end_stray(team, stray).map(|ended| match ended {
+            true => "ended".to_owned(),
+            false => "it has ended or belongs to a member by now".to_owned(),
+        }),
+        Fix::ReleaseLock(owner) => release_lock(team, owner),
+        Fix::DeadLetters => trash_outcome(team.trash_dead_letters()),
+        Fix::Task(path) => trash_outcome(team.repair_task(path)),
+        Fix::Request(path) => trash_outcome(team.trash_request(path)),
+        Fix::Journal(owner) => trash_outcome(team.repair_journal(owner)),
+        Fix::Folder(path) => trash_outcome(team.trash_folder(path)),
+        Fix::Chown { path, uid } => lchown(path, Some(*uid), None)
+            .map(|()| format!("it now belongs to user {uid}"))
+            .map_err(|error| format!("cannot change {}: {error}", path.display())),
+        Fix::TakeOver(path) => team
+            .take_ownership(path)
+            .map(|_| "replaced by a copy that belongs to you".to_owned())
+            .map_err(|error| format!("{error}; {}", chown_command(path))),
+        Fix::RaiseInotifyLimit(setting) => raise_inotify_limit(setting),
+        Fix::Redate => redate(team),
+    }
+}
+
+/// The command with which a person becomes the owner of a file.
+pub(crate) fn chown_command(path: &Path) -> String {
+    format!("sudo chown \"$(id -u)\" {}", path.display())
+}
+
+/// A sufficient number of inotify instances, if `limit` is too low.
+pub(crate) fn sufficient_instances(limit: u64) -> u64 {
+    limit.saturating_mul(2).max(1024)
+}
+
+/// Whether a dead member has not been reaped yet.
+fn has_unreaped(team: &TeamDir) -> bool {
+    processes::views(team).is_ok_and(|views| views.iter().any(processes::MemberView::is_unreaped))
+}
+
+fn repair(team: &TeamDir) -> Result<String, String> {
+    let began = Instant::now();
+    let mut repairs = processes::repair(team);
+    // Another process may be reaping a member right now.
+    while has_unreaped(team) && began.elapsed() < REAP_LIMIT {
+        std::thread::sleep(POLL_INTERVAL);
+        repairs = processes::repair(team);
+    }
+    match repairs.problems.is_empty() {
+        true => Ok("what dead members left behind is repaired".to_owned()),
+        false => Err(repairs.problems.join("; ")),
+    }
+}
+
+fn trash_outcome(result: Result<Option<Repaired>, RepairError>) -> Result<String, String> {
+    match result.map_err(|error| error.to_string())? {
+        None => Ok("it was already fixed".to_owned()),
+        Some(Repaired {
+            kept_in,
+            is_in_place,
+        }) => {
+            let kept = format!("kept in {}", kept_in.display());
+            Ok(match is_in_place {
+                true => format!("the readable part stays in place; the damaged text is {kept}"),
+                false => kept,
+            })
+        }
+    }
+}
+
+/// Grants the owner of a file or folder access to it, and nobody else.
+pub(crate) fn grant_access(path: &Path) -> Result<String, String> {
+    let granted = fs::symlink_metadata(path).and_then(|metadata| {
+        let needed = match metadata.is_dir() {
+            true => 0o700,
+            false => 0o600,
+        };
+        let mut permissions = metadata.permissions();
+        permissions.set_mode(permissions.mode() | needed);
+        fs::set_permissions(path, permissions)
+    });
+    granted
+        .map(|()| "its owner now has access".to_owned())
+        .map_err(|error| format!("cannot change {}: {error}", path.display()))
+}
+
+/// Raises the limit of inotify instances. It never lowers it, should it have been raised meanwhile.
+fn raise_inotify_limit(setting: &Path) -> Result<String, String> {
+    let fail = |error: std::io::Error| format!("cannot change {}: {error}", setting.display());
+    let text = fs::read_to_string(setting).map_err(fail)?;
+    let now: u64 = text.trim().parse().unwrap_or(0);
+    let wanted = sufficient_instances(now);
+    fs::write(setting, format!("{wanted}\n")).map_err(fail)?;
+    Ok(format!(
+        "{wanted} are allowed until the system restarts; to make it permanent: \
+         echo fs.inotify.max_user_instances={wanted} | sudo tee /etc/sysctl.d/60-team-lead.conf"
+    ))
+}

@@ -1,0 +1,230 @@
+//! The tasks of this member: the one it holds, and the next one.
+
+use crate::machine::TaskState;
+use agent::Message;
+use member::MemberRuntime;
+use protocol::{Incarnation, Party, Recipient, Task, TaskId};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use team::{Actor, BoardError, Worker};
+
+/// Claims and returns tasks for a teammate. Clones share their state.
+#[derive(Clone)]
+pub(crate) struct Claims {
+    runtime: MemberRuntime,
+    worker: Worker,
+    background: tools::Background,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    /// The task whose outcome the model was asked for.
+    outcome_requested: Option<TaskId>,
+    /// Whether a task may be claimed: not after a turn that failed, or a member that can do none
+    /// would claim one task after the other.
+    is_allowed: bool,
+}
+
+impl Claims {
+    pub(crate) fn new(runtime: &MemberRuntime, role: &str, background: &tools::Background) -> Self {
+        let state = State {
+            outcome_requested: None,
+            is_allowed: true,
+        };
+        Self {
+            background: background.clone(),
+            runtime: runtime.clone(),
+            worker: Worker {
+                me: runtime.me(),
+                role: role.to_owned(),
+            },
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// The task that the member holds.
+    pub(crate) fn current(&self) -> Option<Task> {
+        let own = team::unfinished(self.runtime.team(), &self.worker.me);
+        own.unwrap_or_default().into_iter().next()
+    }
+
+    pub(crate) fn allow(&self, is_allowed: bool) {
+        self.lock().is_allowed = is_allowed;
+    }
+
+    /// Whether this member claims tasks by itself.
+    pub(crate) fn is_enabled(&self) -> bool {
+        let Recipient::Member(name) = self.runtime.owner() else {
+            return false;
+        };
+        let roster = self.runtime.team().roster();
+        let member = roster.ok().and_then(|roster| roster.member(name).cloned());
+        self.lock().is_allowed && member.is_some_and(|member| member.no_claim != Some(true))
+    }
+
+    /// Whether the member waits for a decision on its plan or for a command of its own. It keeps its
+    /// task meanwhile, and takes no other.
+    fn is_blocked(&self) -> bool {
+        let Recipient::Member(name) = self.runtime.owner() else {
+            return false;
+        };
+        let gate = member::gate(self.runtime.team(), name, self.runtime.plan().as_ref());
+        matches!(gate, rules::PlanGate::Pending { .. }) || self.background.running() > 0
+    }
+
+    /// What the board has for this member.
+    pub(crate) fn state(&self) -> TaskState {
+        if self.is_blocked() {
+            return TaskState::Nothing;
+        }
+        if let Some(task) = self.current() {
+            let outcome_requested = self.lock().outcome_requested == Some(task.id);
+            return TaskState::Held { outcome_requested };
+        }
+        if !self.is_enabled() {
+            return TaskState::Nothing;
+        }
+        let board = team::list(self.runtime.team());
+        let is_available = board.is_ok_and(|list| {
+            let (me, role) = (&self.worker.me.party, &self.worker.role);
+            list.board.next_for(me, role).is_some()
+        });
+        match is_available {
+            true => TaskState::Available,
+            false => TaskState::Nothing,
+        }
+    }
+
+    /// What to tell a model that would stop: the outcome of its task is missing, or there is a next
+    /// task, which is claimed.
+    pub(crate) fn next(&self) -> Option<Message> {
+        if self.is_blocked() {
+            return None;
+        }
+        if let Some(task) = self.current() {
+            let requested = self.lock().outcome_requested.replace(task.id);
+            if requested != Some(task.id) {
+                return Some(ask_for_outcome(&task));
+            }
+            self.release("the turn ended without an outcome");
+        }
+        self.lock().outcome_requested = None;
+        self.claim()
+    }
+
+    fn claim(&self) -> Option<Message> {
+        let claimed = if self.is_enabled() {
+            team::claim_next(self.runtime.team(), &self.worker)
+        } else {
+            Ok(None)
+        };
+        match claimed {
+            Ok(task) => {
+                self.runtime.set_task(task.as_ref().map(|task| task.id));
+                task.map(|task| {
+                    self.runtime
+                        .note(&format!("claimed task #{}: {}", task.id, task.subject));
+                    claimed_text(&task)
+                })
+            }
+            Err(error) => {
+                self.runtime.note(&format!("no task was claimed: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Returns the held task to the board, for anybody.
+    pub(crate) fn release(&self, reason: &str) {
+        self.lock().outcome_requested = None;
+        self.release_with(reason, |task| {
+            team::release(self.runtime.team(), &self.worker.me, task.id, reason).map(|_| ())
+        });
+    }
+
+    /// Returns the held task to the board, which offers it to this member first.
+    pub(crate) fn suspend(&self, reason: &str) {
+        let (Some(incarnation), Party::Member(name)) =
+            (self.worker.me.incarnation, &self.worker.me.party)
+        else {
+            return;
+        };
+        self.release_with(reason, |_| {
+            team::release_all(self.runtime.team(), name, incarnation, reason).map(|_| ())
+        });
+    }
+
+    fn release_with(&self, reason: &str, release: impl Fn(&Task) -> Result<(), BoardError>) {
+        for task in team::unfinished(self.runtime.team(), &self.worker.me).unwrap_or_default() {
+            match release(&task) {
+                Ok(()) => self
+                    .runtime
+                    .note(&format!("released task #{}: {reason}", task.id)),
+                Err(error) => self
+                    .runtime
+                    .note(&format!("task #{} was not released: {error}", task.id)),
+            }
+        }
+        self.runtime.set_task(None);
+    }
+
+    /// Claims the task again that the death of the last incarnation returned to the board, unless
+    /// another member has it by now.
+    pub(crate) fn reclaim(&self) {
+        match team::take_up_again(self.runtime.team(), &self.worker) {
+            Ok(Some(task)) => {
+                self.runtime.set_task(Some(task.id));
+                self.runtime
+                    .note(&format!("continues task #{}: {}", task.id, task.subject));
+            }
+            Ok(None) => {}
+            Err(error) => self
+                .runtime
+                .note(&format!("no task was reclaimed: {error}")),
+        }
+    }
+
+    /// Returns the tasks that earlier incarnations held: their claims ended with them, and the board
+    /// offers them to this member first.
+    pub(crate) fn release_earlier(&self) -> Result<(), BoardError> {
+        let Actor {
+            party: Party::Member(name),
+            incarnation: Some(incarnation),
+        } = &self.worker.me
+        else {
+            return Ok(());
+        };
+        let before = Incarnation(incarnation.0.saturating_sub(1));
+        let reason = "its owner was restarted";
+        team::release_all(self.runtime.team(), name, before, reason)?;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn claimed_text(task: &Task) -> Message {
+    // A subject must not look like the end of the block around it.
+    let escape = |text: &str| text.replace("</", "< /");
+    let mut text = format!("Task #{}: {}", task.id, escape(&task.subject));
+    if !task.description.is_empty() {
+        text.push_str(&format!("\n{}", escape(&task.description)));
+    }
+    let notes = task.history.iter().filter_map(|entry| entry.note.as_ref());
+    let notes: Vec<&str> = notes.map(String::as_str).collect();
+    if !notes.is_empty() {
+        text.push_str(&format!("\nNotes so far: {}", escape(&notes.join("; "))));
+    }
+    Message::new(format!("<auto-claimed>{text}</auto-claimed>"))
+}
+
+fn ask_for_outcome(task: &Task) -> Message {
+    let id = task.id;
+    Message::new(format!(
+        "<task-outcome>You still hold task #{id}: {}. Say what became of it before you stop: \
+         task_update with status completed and a result, or with status pending and a note if you \
+         cannot go on. Otherwise it goes back to the board.</task-outcome>",
+        task.subject.replace("</", "< /")
+    ))
+}
