@@ -36,7 +36,9 @@ fn advice(error: &anyhow::Error, args: &cli::Args) -> (u8, String) {
         Some(TeammateError::MemberRuntime(RuntimeError::MemberSession(SessionError::Join(
             JoinError::NotAMember(_),
         ))))
-        | Some(TeammateError::Dismissed(_)) => (exit::NOT_FOUND, join),
+        | Some(TeammateError::Dismissed(_) | TeammateError::FolderRemoved(_)) => {
+            (exit::NOT_FOUND, join)
+        }
         Some(TeammateError::MemberRuntime(RuntimeError::MemberSession(SessionError::Join(
             JoinError::Held { .. },
         )))) => (exit::HELD, status),

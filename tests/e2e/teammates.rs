@@ -3,6 +3,7 @@
 
 mod crash;
 mod failures;
+mod folder_gone;
 mod foreign;
 mod full;
 mod hands;

@@ -289,10 +289,10 @@ impl LeadMachine {
 
     /// There is no team any more, and nothing that could be written: the process ends at once.
     fn folder_removed(&mut self, actions: &mut Vec<Action>) {
-        let text = "The team folder was removed; the lead ends.";
+        let text = "The team folder was removed, moved away or replaced; the lead ends.";
         actions.push(Action::PrintError(text.to_owned()));
         self.is_over = true;
-        actions.push(Action::Exit(exit::FAILED));
+        actions.push(Action::Exit(exit::NOT_FOUND));
     }
 
     /// Starts to leave. A running turn is cancelled.

@@ -36,10 +36,21 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
         command::kill_survivors(|found| found.starts_with(&format!("{mark}.")));
     }
     if let Some(program) = member.exec.clone() {
-        return foreign::run(&runtime, &program, &mark, &termination).await;
+        return tokio::select! {
+            ended = foreign::run(&runtime, &program, &mark, &termination) => ended,
+            () = runtime.team_gone() => Err(folder_removed(&runtime)),
+        };
     }
     let mut teammate = Teammate::new(options, &member, runtime, recovered, termination)?;
     teammate.run().await
+}
+
+/// The error of a process whose folder is gone, after a last line in its log.
+fn folder_removed(runtime: &MemberRuntime) -> TeammateError {
+    let folder = runtime.team().layout().root().to_path_buf();
+    let error = TeammateError::FolderRemoved(folder);
+    runtime.note(&format!("{error}; this process ends"));
+    error
 }
 
 /// The member's entry in the roster.

@@ -74,7 +74,7 @@ pub enum TeammateError {
     #[error("a later process is '{0}' now; this one gives up")]
     Replaced(AgentName),
     /// The team folder is gone, or another one is in its place.
-    #[error("the team folder {} was removed", .0.display())]
+    #[error("the team folder {} was removed, moved away or replaced", .0.display())]
     FolderRemoved(PathBuf),
     /// The program of a foreign member ended badly.
     #[error("the program of '{name}' {how}")]

@@ -360,7 +360,7 @@ fn a_lead_whose_folder_is_gone_ends_at_once() {
         assert!(
             matches!(
                 actions[..],
-                [Action::PrintError(_), Action::Exit(exit::FAILED)]
+                [Action::PrintError(_), Action::Exit(exit::NOT_FOUND)]
             ),
             "{actions:?}"
         );

@@ -64,6 +64,8 @@ pub struct Mailbox {
     looked_aside: Option<Instant>,
     /// The live file that notifications are asked for.
     armed: Option<FileId>,
+    /// When the live file was found deleted or moved away, with nothing in its place.
+    missing_since: Option<Instant>,
     /// Whether plain words are synced by a later record; see [`crate::MemberSession::sync_later`].
     syncs_later: bool,
 }
@@ -113,6 +115,7 @@ impl Mailbox {
             last_mail: Instant::now(),
             looked_aside: None,
             armed: None,
+            missing_since: None,
             syncs_later: false,
         };
         mailbox.find_files_set_aside(journal)?;
@@ -320,7 +323,10 @@ impl Mailbox {
                 }
                 // Somebody moved, deleted or replaced the file. What it held may still be read
                 // from the open file; whatever has the name now is another one.
-                None => self.give_up_live(journal)?,
+                None => {
+                    self.give_up_live(journal)?;
+                    self.missing_since = found.is_none().then(Instant::now);
+                }
             }
         }
         if found.is_some() {

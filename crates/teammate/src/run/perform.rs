@@ -1,6 +1,6 @@
 //! The actions of the state machine, performed.
 
-use super::Teammate;
+use super::{Teammate, folder_removed};
 use crate::machine::{Action, Event, Exit};
 use crate::report::{no_report, report};
 use crate::start_options::{Ended, TeammateError};
@@ -97,8 +97,7 @@ impl Teammate {
         let (ended, reason) = match exit {
             Exit::Replaced => return Err(TeammateError::Replaced(self.name.clone())),
             Exit::FolderRemoved => {
-                let folder = self.runtime.team().layout().root().to_path_buf();
-                return Err(TeammateError::FolderRemoved(folder));
+                return Err(folder_removed(&self.runtime));
             }
             Exit::ShutdownApproved(id) => {
                 let reason = format!("its owner shut down (request {id})");

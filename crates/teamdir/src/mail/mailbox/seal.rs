@@ -26,6 +26,8 @@ const MANY_SHARE: u32 = 8;
 const TOO_MANY: usize = 128;
 /// How long the lock of the inbox is waited for. Setting aside can wait; a reader cannot.
 const LOCK_WAIT: Duration = Duration::from_millis(250);
+/// How long an inbox that was deleted stays missing, unless somebody sends mail.
+const CREATE_AFTER: Duration = Duration::from_millis(500);
 /// How soon something that could not be done is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -59,7 +61,8 @@ impl Mailbox {
         let look_again = self.arm(journal, watcher)?;
         if self.live.is_none() {
             // There is nothing that could wake us.
-            wake_at = earliest(wake_at, Instant::now() + RETRY);
+            let retry_at = self.missing_since.map(|_| self.create_at());
+            wake_at = earliest(wake_at, retry_at.unwrap_or(Instant::now() + RETRY));
         }
         Ok(Settled {
             look_again,
@@ -220,6 +223,13 @@ impl Mailbox {
         Ok(next)
     }
 
+    /// When a missing inbox may be created. One that has just been deleted may be the first file of
+    /// the whole folder: nothing must be created in it while it is being removed.
+    fn create_at(&self) -> Instant {
+        self.missing_since
+            .map_or_else(Instant::now, |since| since + CREATE_AFTER)
+    }
+
     /// Creates the inbox, in the way senders do.
     fn create_empty(&self) -> Result<(), ReceiveError> {
         let path = self.inbox.as_path();
@@ -242,8 +252,9 @@ impl Mailbox {
     fn arm(&mut self, journal: &mut Journal, watcher: &mut Watcher) -> Result<bool, ReceiveError> {
         // Whoever only asks whether there is mail does not notice that the file is another one.
         self.follow_the_name(journal)?;
-        if self.live.is_none() {
+        if self.live.is_none() && self.create_at() <= Instant::now() {
             self.create_empty()?;
+            self.missing_since = None;
             self.follow_the_name(journal)?;
         }
         let mut changed = false;
