@@ -28,7 +28,7 @@ impl Loss {
         let root = workspace.team().layout().root().to_path_buf();
         let elsewhere = workspace.path().join("elsewhere");
         match self {
-            Self::Removed => std::fs::remove_dir_all(&root).unwrap(),
+            Self::Removed => remove(&root),
             Self::Moved => std::fs::rename(&root, &elsewhere).unwrap(),
             Self::Replaced => {
                 std::fs::rename(&root, &elsewhere).unwrap();
@@ -52,6 +52,16 @@ impl Loss {
             }
         }
     }
+}
+
+/// Removes the folder, as often as a member that is at work makes necessary: what it writes at the
+/// same moment keeps the folder from being empty.
+#[track_caller]
+fn remove(root: &Path) {
+    wait_until("the folder is removed", LIMIT, || {
+        let _ = std::fs::remove_dir_all(root);
+        !root.exists()
+    });
 }
 
 /// Loses the folder, and checks that the process ends, soon and with the right code.
