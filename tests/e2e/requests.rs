@@ -146,7 +146,11 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
     let shutdown = team::ask_shutdown(workspace.team(), &me, &wish, Incarnation(1)).unwrap();
     let run = workspace.run(&["approve", shutdown.id.as_str()]);
     let next = format!("team-lead requests {}", shutdown.id);
-    run.complains(exit::FAILED, "is no plan", &next);
+    run.complains(
+        exit::FAILED,
+        "is a shutdown request, not a plan request",
+        &next,
+    );
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn a_broken_file_hides_no_request_and_ignored_answers_are_shown() {
     let protocol::Line::Message(message) = protocol::decode_line(line.as_bytes()) else {
         panic!("{line}");
     };
-    team::take_answer(workspace.team(), &message).unwrap();
+    team::record_mailed_answer(workspace.team(), &message).unwrap();
     let run = workspace.run(&["requests"]);
     run.has_code(exit::DONE);
     assert!(

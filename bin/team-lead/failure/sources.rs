@@ -3,7 +3,7 @@
 use super::{Failure, Kind};
 use processes::{FollowError, ViewError};
 use protocol::NameError;
-use team::{AskError, DecideError};
+use team::{AnswerError, AskError};
 use teamdir::{
     JoinError, LockError, OpenError, PathError, ReceiveError, RequestError, RosterError, SendError,
     SessionError,
@@ -93,15 +93,15 @@ impl From<RequestError> for Failure {
     }
 }
 
-impl From<DecideError> for Failure {
-    fn from(error: DecideError) -> Self {
+impl From<AnswerError> for Failure {
+    fn from(error: AnswerError) -> Self {
         let message = with_causes(&error);
         match error {
-            DecideError::NotAPlan(id) | DecideError::Refused { id, .. } => {
+            AnswerError::WrongKind { id, .. } | AnswerError::Refused { id, .. } => {
                 Self::new(Kind::Refused, message).hint(format!("team-lead requests {id}"))
             }
-            DecideError::Request(error) => error.into(),
-            DecideError::Send { .. } => Self::failed(message),
+            AnswerError::Request(error) => error.into(),
+            AnswerError::Send { .. } => Self::failed(message),
         }
     }
 }

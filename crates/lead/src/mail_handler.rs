@@ -4,7 +4,7 @@ use crate::console::{ConsoleWriter, Output};
 use crate::shut_down::is_farewell;
 use member::{MailHandler, MailItem, Treatment};
 use protocol::{Body, Line, Message, Sender};
-use team::Answered;
+use team::MailedAnswer;
 use teamdir::TeamDir;
 
 /// Notices that change what the lead should do next, by the start of their ids. The others are read
@@ -39,19 +39,21 @@ impl MailHandler for LeadMailHandler {
 
 impl LeadMailHandler {
     fn answer(&self, message: &Message) -> Treatment {
-        match team::take_answer(&self.team, message) {
-            Ok(Some(Answered::Counts(request) | Answered::Repeated(request))) => {
+        match team::record_mailed_answer(&self.team, message) {
+            Ok(Some(MailedAnswer::Recorded(request) | MailedAnswer::AlreadyRecorded(request))) => {
                 // What a leaving lead asks is no matter of its model, nor of the next lead's.
                 match is_farewell(&request) {
                     true => Treatment::Hide,
                     false => Treatment::Show,
                 }
             }
-            Ok(Some(Answered::Ignored { request, .. })) if is_farewell(&request) => Treatment::Hide,
-            Ok(Some(Answered::Ignored { why, .. })) => {
+            Ok(Some(MailedAnswer::Ignored { request, .. })) if is_farewell(&request) => {
+                Treatment::Hide
+            }
+            Ok(Some(MailedAnswer::Ignored { why, .. })) => {
                 Treatment::ShowWith(format!("this answer has no effect: {why}"))
             }
-            Ok(Some(Answered::Unknown(id))) => {
+            Ok(Some(MailedAnswer::Unknown(id))) => {
                 Treatment::ShowWith(format!("this answer has no effect: no request {id} exists"))
             }
             Ok(None) => Treatment::Show,

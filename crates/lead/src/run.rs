@@ -182,6 +182,8 @@ impl LeadBuilder<'_> {
         if !self.options.resume {
             self.runtime.begin_anew(&mut recovered.conversation)?;
         }
+        self.runtime
+            .before_commit(team::record_before_commit(&self.team));
         self.runtime.employ(Box::new(LeadMailHandler {
             team: self.team.clone(),
             writer: writer.clone(),

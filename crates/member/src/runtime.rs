@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use team::Actor;
 use teamdir::{
-    Changes, FolderWatch, MemberSession, PathError, ReceiveError, RosterError, SessionError,
-    Settled, TeamDir, WatchChoice, WatchMode,
+    Changes, CommitHook, FolderWatch, MemberSession, PathError, ReceiveError, RosterError,
+    SessionError, Settled, TeamDir, WatchChoice, WatchMode,
 };
 
 /// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
@@ -130,6 +130,11 @@ impl MemberRuntime {
             inner.look_at(letter);
         }
         inner.letters = letters;
+    }
+
+    /// Calls `hook` with each message before the message counts as received.
+    pub fn before_commit(&self, hook: CommitHook) {
+        self.lock().session.before_commit(hook);
     }
 
     /// Lets events of model calls say what they cost.

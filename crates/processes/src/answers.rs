@@ -1,19 +1,22 @@
-//! Answers that lie unread in the lead's inbox.
+//! Records answers that were only mailed.
 //!
-//! A member answers a shutdown by mail to the lead. If no lead runs, or the member ends before the
-//! lead has read it, whoever carries the shutdown on must know the answer all the same.
+//! A member of this program records its answer to a shutdown itself. A foreign member may only append a
+//! `shutdown_response` to the lead's inbox. Whoever reads that inbox then records the answer. While it lies
+//! unread, because no lead runs or because the member ended at once, whoever needs to know does it here.
 
-use protocol::{IgnoredAnswer, Line, Message, Recipient, Request, RequestKind};
-use rules::{Response, Verdict, answer};
-use team::{addressee, pending, take_answer};
-use teamdir::{RequestError, TeamDir, now};
+use protocol::{Line, Message, Recipient, Request, RequestKind};
+use rules::Response;
+use team::{pending, record_mailed_answer};
+use teamdir::{RequestError, TeamDir};
 
-/// Judges the answers to pending shutdowns that nobody has read yet. They stay in the inbox: the
-/// lead reads them too, and finds them dealt with.
-pub(crate) fn judge_unread(team: &TeamDir) -> Result<(), RequestError> {
-    let mut open = pending(team)?;
-    open.retain(|request| request.kind() == RequestKind::Shutdown);
-    if open.is_empty() {
+/// Records the answers that lie unread in the lead's inbox, while a shutdown is pending. They stay in the
+/// inbox: the lead reads them too, and finds them recorded.
+///
+/// The lead records answers before it commits the mail that holds them. So after this an answer that was
+/// sent before is in its request file, whether the lead has read it or not.
+pub(crate) fn record_unread_answers(team: &TeamDir) -> Result<(), RequestError> {
+    let is_shutdown = |request: &Request| request.kind() == RequestKind::Shutdown;
+    if !pending(team)?.iter().any(is_shutdown) {
         return Ok(());
     }
     let mut answers: Vec<Message> = Vec::new();
@@ -24,32 +27,7 @@ pub(crate) fn judge_unread(team: &TeamDir) -> Result<(), RequestError> {
             answers.push(message);
         }
     })?;
-    for message in &answers {
-        let Some(response) = Response::of(message) else {
-            continue;
-        };
-        let request = open.iter().find(|open| open.id == response.request_id);
-        if request.is_some_and(|request| is_news(team, request, &response)) {
-            take_answer(team, message)?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether an answer counts, or has no effect and that was not recorded yet. Others look too, and
-/// each would record it again.
-fn is_news(team: &TeamDir, request: &Request, response: &Response) -> bool {
-    let alive = addressee(team, &request.to);
-    match answer(request, response, alive, now()) {
-        Verdict::Resolved(_) => true,
-        Verdict::Ignored { why, .. } => {
-            let why = why.to_string();
-            let is_it = |known: &IgnoredAnswer| {
-                known.why == why
-                    && known.approve == Some(response.approve)
-                    && known.from_incarnation == response.from_incarnation
-            };
-            !request.ignored.iter().any(is_it)
-        }
-    }
+    answers
+        .iter()
+        .try_for_each(|message| record_mailed_answer(team, message).map(drop))
 }

@@ -1,6 +1,6 @@
 //! What everybody does who looks at a team: setting right what the dead left behind.
 
-use crate::answers::judge_unread;
+use crate::answers::record_unread_answers;
 use crate::claims;
 use crate::reap::{Reaped, reap};
 use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, Roster, TaskId};
@@ -43,11 +43,12 @@ pub fn repair(team: &TeamDir) -> Repairs {
     repairs
 }
 
-/// Ends the requests that nobody can answer any more. An answer may have been a member's last word,
-/// so those that lie unread are judged after it was seen to be gone, and before its requests end.
+/// Ends the requests that nobody can answer any more. A foreign member may have mailed its answer just
+/// before it ended, so unread answers are recorded after it was seen to be gone, and before its requests
+/// end.
 pub(crate) fn end_overdue(team: &TeamDir) -> Result<Vec<Request>, RequestError> {
     let found = overdue(team, now())?;
-    judge_unread(team)?;
+    record_unread_answers(team)?;
     Ok(expire_overdue(team, found, now()))
 }
 

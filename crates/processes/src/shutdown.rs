@@ -4,7 +4,7 @@ mod all;
 
 pub use all::{EndError, Ended, LastWish, shut_down_all};
 
-use crate::answers::judge_unread;
+use crate::answers::record_unread_answers;
 use crate::claims;
 use crate::mark::sweep;
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
@@ -18,7 +18,7 @@ use rules::{
 use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use team::BoardError;
 use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
 
@@ -28,8 +28,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(40);
 const SENT_WITHIN: Duration = Duration::from_secs(2);
 /// How long whoever else starts, ends or reaps the member is waited for.
 const LIFE_WAIT: Duration = Duration::from_secs(2);
-/// How long a living lead has to take in an answer that it has read, after its sender is gone.
-const LEAD_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a shutdown was not carried to its end.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +84,7 @@ pub fn follow_shutdown(
             return Err(FollowError::Stopped);
         }
         let fate = followed.wait(course.wake_at())?;
-        events.extend(followed.news(fate, course.request())?);
+        events.extend(followed.events(fate, course.request())?);
     }
 }
 
@@ -99,8 +97,6 @@ struct Followed<'a> {
     process: Result<Option<ProcessHandle>, ProcessHandleError>,
     /// Held while the process ends, so that nobody takes that for a death.
     guard: Option<StartGuard>,
-    /// When the process was seen to be gone.
-    gone_at: Option<Instant>,
 }
 
 /// What can be seen of a life.
@@ -130,7 +126,6 @@ impl<'a> Followed<'a> {
             owner,
             target,
             guard: None,
-            gone_at: None,
         })
     }
 
@@ -209,15 +204,10 @@ impl<'a> Followed<'a> {
         let due = wake_at.map_or(POLL_INTERVAL, |at| at.since(now()));
         let pause = due.min(POLL_INTERVAL);
         match &self.process {
-            // After its end the pidfd wakes us at once; what is waited for then is the lead.
-            Ok(Some(process)) if self.gone_at.is_none() => Ok(match process.wait(pause) {
+            Ok(Some(process)) => Ok(match process.wait(pause) {
                 true => Fate::Gone,
                 false => Fate::Runs,
             }),
-            Ok(Some(_)) => {
-                thread::sleep(pause);
-                Ok(Fate::Gone)
-            }
             Ok(None) | Err(_) => {
                 thread::sleep(pause);
                 self.fate_by_lock()
@@ -235,32 +225,32 @@ impl<'a> Followed<'a> {
         })
     }
 
-    /// What happened since the last look. Answers come before the end of the process: a member
-    /// that agrees ends right after.
-    fn news(&mut self, fate: Fate, known: &Request) -> Result<Vec<ShutdownEvent>, FollowError> {
-        let lead_runs = matches!(self.team.liveness(&Recipient::Lead)?, Liveness::Alive(_));
-        let undecided = known.status() == RequestStatus::Pending;
-        if undecided && (!lead_runs || fate != Fate::Runs) {
-            judge_unread(self.team)?;
+    /// What happened since the last poll. The file is read after the end of the process was seen: a member
+    /// that agrees records that before it ends.
+    fn events(&self, fate: Fate, known: &Request) -> Result<[ShutdownEvent; 2], FollowError> {
+        if known.status() == RequestStatus::Pending && self.needs_recording(fate)? {
+            record_unread_answers(self.team)?;
         }
-        let stored = self.team.request(&known.id)?;
-        let undecided = undecided && stored.status() == RequestStatus::Pending;
-        let mut events = vec![ShutdownEvent::Stored(Box::new(stored))];
-        events.push(match fate {
+        let stored = ShutdownEvent::Stored(Box::new(self.team.request(&known.id)?));
+        let fate = match fate {
             Fate::Runs => ShutdownEvent::Tick,
-            Fate::Gone if undecided && lead_runs && !self.lead_had_time() => ShutdownEvent::Tick,
             Fate::Gone => ShutdownEvent::Gone {
                 incarnation: self.target,
             },
             Fate::Replaced(incarnation) => ShutdownEvent::Replaced { incarnation },
-        });
-        Ok(events)
+        };
+        Ok([stored, fate])
     }
 
-    /// Whether a lead that took the answer out of its inbox has had time to judge it.
-    fn lead_had_time(&mut self) -> bool {
-        let gone_at = *self.gone_at.get_or_insert_with(Instant::now);
-        gone_at.elapsed() >= LEAD_PATIENCE
+    /// Whether an answer that was only mailed may lie unread, with no lead that records it in time.
+    fn needs_recording(&self, fate: Fate) -> Result<bool, PathError> {
+        match fate {
+            Fate::Gone | Fate::Replaced(_) => Ok(true),
+            Fate::Runs => Ok(matches!(
+                self.team.liveness(&Recipient::Lead)?,
+                Liveness::Gone(_)
+            )),
+        }
     }
 
     /// Leaves everything as after a good end, where the process is gone on our account.

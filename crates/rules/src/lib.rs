@@ -42,7 +42,7 @@ pub use delivery::{Delivery, Recovered, judge};
 pub use member::{Facts, MemberState, member_state};
 pub use plan::{GateRefusal, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash};
 pub use request::{
-    Addressee, Author, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal,
+    Addressee, AnswerSource, Author, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal,
     OpenShutdownRefusal, Opening, Response, Verdict, WhyIgnored, abandoned, answer, due, expire,
     open_plan, open_shutdown,
 };

@@ -8,7 +8,7 @@ mod answer;
 mod expire;
 mod open;
 
-pub use answer::{MAX_IGNORED, Response, Verdict, WhyIgnored, answer};
+pub use answer::{AnswerSource, MAX_IGNORED, Response, Verdict, WhyIgnored, answer};
 pub use expire::{Addressee, Author, ExpireReason, ExpireRefusal, abandoned, due, expire};
 pub use open::{OpenPlanRefusal, OpenShutdownRefusal, Opening, open_plan, open_shutdown};
 

@@ -6,7 +6,7 @@ pub use types::{
     SHUTDOWN_TIMEOUT, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome, StartRefusal,
 };
 
-use crate::request::{Addressee, ExpireReason, Response, Verdict, answer, expire};
+use crate::request::{ExpireReason, expire};
 use protocol::{Incarnation, Recipient, Request, RequestState, RequestStatus, Subject, Timestamp};
 
 /// One shutdown under way.
@@ -28,7 +28,6 @@ pub struct Shutdown {
     deadline: Timestamp,
     force: bool,
     limits: ShutdownLimits,
-    alive: Addressee,
     stage: Stage,
 }
 
@@ -75,7 +74,6 @@ impl Shutdown {
             deadline,
             force,
             limits,
-            alive: Addressee::Alive(target),
             stage: Stage::Asked,
         };
         let mut actions = Vec::new();
@@ -90,23 +88,20 @@ impl Shutdown {
 
     /// Takes in what happened and returns what to do, in this order.
     ///
-    /// Answers that lie in the mail are to be handed over before [`ShutdownEvent::Gone`]: a member
-    /// that approves ends right after. While the shutdown goes on, the last action is always
+    /// The request's file is to be read after the end of the process was seen, and handed over before
+    /// [`ShutdownEvent::Gone`]: a member that approves ends right after. While the shutdown goes on, the last action is always
     /// [`ShutdownAction::WakeAt`], which replaces the one before.
     #[must_use]
     pub fn handle(&mut self, event: ShutdownEvent, now: Timestamp) -> Vec<ShutdownAction> {
         let mut actions = Vec::new();
         match event {
-            ShutdownEvent::Answer(response) => self.on_answer(&response, now, &mut actions),
             ShutdownEvent::Stored(request) => self.on_stored(*request, now, &mut actions),
             ShutdownEvent::Gone { incarnation } if incarnation == self.target => {
-                self.alive = Addressee::Gone;
                 self.on_gone(ExpireReason::AddresseeDied, now, &mut actions);
             }
             // If a later life was seen, alive or dead, then the one that was asked is gone.
             ShutdownEvent::Gone { incarnation } | ShutdownEvent::Replaced { incarnation } => {
                 if incarnation > self.target {
-                    self.alive = Addressee::Alive(incarnation);
                     let reason = ExpireReason::AddresseeReplaced { incarnation };
                     self.on_gone(reason, now, &mut actions);
                 }
@@ -143,20 +138,6 @@ impl Shutdown {
             Stage::Terminating { kill_at } => Some(*kill_at),
             Stage::Killing { give_up_at } => Some(*give_up_at),
             Stage::Done(_) => None,
-        }
-    }
-
-    fn on_answer(&mut self, response: &Response, now: Timestamp, out: &mut Vec<ShutdownAction>) {
-        match answer(&self.request, response, self.alive, now) {
-            Verdict::Resolved(request) => {
-                self.request = request;
-                out.push(ShutdownAction::Record(self.stored()));
-                self.follow_request(now, out);
-            }
-            Verdict::Ignored { request, .. } => {
-                self.request = request;
-                out.push(ShutdownAction::Record(self.stored()));
-            }
         }
     }
 

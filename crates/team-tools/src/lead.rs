@@ -10,7 +10,7 @@ use rules::SHUTDOWN_TIMEOUT;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use team::{DecideError, ShutdownWish};
+use team::{AnswerError, ShutdownWish, decide_plan};
 use teamdir::{RequestError, TeamDir};
 use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -284,9 +284,9 @@ impl Tool for PlanDecision {
             .blocking(move |context| {
                 let feedback = args.feedback.unwrap_or_default();
                 let (team, me) = (&context.team, &context.me);
-                let decided = team::decide_plan(team, me, &id, args.approve, &feedback);
+                let decided = decide_plan(team, me, &id, args.approve, &feedback);
                 let request = decided.map_err(|error| match error {
-                    DecideError::Request(RequestError::Unknown(id)) => {
+                    AnswerError::Request(RequestError::Unknown(id)) => {
                         ToolError::new(format!("Unknown plan request_id '{id}'"))
                     }
                     error => ToolError::from_error(&error),

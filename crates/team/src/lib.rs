@@ -28,7 +28,8 @@ pub use limits::{TellError, reset_traffic};
 pub use mail::{broadcast, notice, post, sending, tell};
 pub use protocol::Actor;
 pub use requests::{
-    Answered, AskError, DecideError, Overdue, ShutdownWish, SubmitError, addressee, ask_shutdown,
-    decide_plan, deliver_shutdown, expire_overdue, overdue, pending, record_plan, submit_plan,
-    take_answer, unanswerable,
+    AnswerError, AskError, MailedAnswer, Overdue, ShutdownWish, SubmitError, addressee,
+    answer_shutdown, ask_shutdown, decide_plan, deliver_shutdown, expire_overdue,
+    mail_unrecorded_answer, overdue, pending, record_before_commit, record_mailed_answer,
+    record_plan, submit_plan, unanswerable,
 };

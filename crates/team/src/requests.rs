@@ -1,10 +1,15 @@
 //! Requests: asking, answering, deciding, and what happens to those that nobody answers.
 
+mod answer;
 mod plan;
 mod shutdown;
 
-pub use plan::{DecideError, SubmitError, decide_plan, record_plan, submit_plan};
-pub use shutdown::{Answered, AskError, ShutdownWish, ask_shutdown, deliver_shutdown, take_answer};
+pub use answer::{
+    AnswerError, MailedAnswer, answer_shutdown, decide_plan, mail_unrecorded_answer,
+    record_before_commit, record_mailed_answer,
+};
+pub use plan::{SubmitError, record_plan, submit_plan};
+pub use shutdown::{AskError, ShutdownWish, ask_shutdown, deliver_shutdown};
 
 use protocol::{
     AgentName, Incarnation, Party, Recipient, Request, RequestId, RequestKind, RequestState,

@@ -45,7 +45,8 @@ pub use members::{
 pub use roster::RosterError;
 
 pub use mail::{
-    Delivery, MailState, Mailbox, ReceiveError, Received, SendError, Sent, Settled, new_message_id,
+    CommitHook, Delivery, MailState, Mailbox, ReceiveError, Received, SendError, Sent, Settled,
+    new_message_id,
 };
 pub use watch::{
     Changes, FolderWatch, MAX_SLEEP, POLL_INTERVAL, PollReason, WatchChoice, WatchMode, Watcher,

@@ -1,9 +1,10 @@
 //! Shutdown requests to this life, and what became of them.
 
-use protocol::{Body, Message, MessageId, Party, Recipient, RequestId, RequestStatus};
+use protocol::{RequestId, RequestStatus};
+use rules::WhyIgnored;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use team::{Actor, post};
+use team::{Actor, AnswerError, answer_shutdown, mail_unrecorded_answer};
 use teamdir::{RequestError, TeamDir};
 
 /// All that this life was asked, shared by those who hear of it and those who answer.
@@ -50,10 +51,9 @@ impl ShutdownRequests {
         }
     }
 
-    /// Answers a request, once, and while it waits: whoever asked has given up on one that is over,
-    /// and nobody would know why this process went. The words of a refusal are for the model.
+    /// Answers a request once, while it is pending: records the answer in the request file, and mails it.
+    /// The text of an error is for the model.
     pub(crate) fn answer(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
-        let over = self.over(id);
         let mut state = self.lock();
         let open = state.open();
         let Some(asked) = state.asked.iter_mut().find(|asked| asked.id == *id) else {
@@ -69,16 +69,36 @@ impl ShutdownRequests {
                 "request {id} has your answer already, and that is final"
             ));
         }
-        if let Some(over) = over {
-            return Err(format!("request {id} {over}: it needs no answer, go on"));
-        }
-        let sent = send_answer(&self.team, &self.me, id, approve, reason);
-        sent.map_err(|error| format!("the answer was not sent: {error}"))?;
+        self.record(id, approve, reason)?;
         asked.is_answered = true;
         if approve {
             state.leaving = Some(id.clone());
         }
         Ok(())
+    }
+
+    fn record(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
+        match answer_shutdown(&self.team, &self.me, id, approve, reason) {
+            Ok(_) => Ok(()),
+            // The file says that this process ends, so it does: the asker reads the file too.
+            Err(AnswerError::Send { .. }) if approve => Ok(()),
+            // A line written by hand has no file.
+            Err(AnswerError::Request(RequestError::Unknown(_))) => {
+                let sent = mail_unrecorded_answer(&self.team, &self.me, id, approve, reason);
+                sent.map_err(|error| format!("the answer was not sent: {error}"))
+            }
+            Err(AnswerError::Refused { why, .. }) => Err(match why {
+                WhyIgnored::AlreadyDecided(status) => {
+                    let status = status.as_str();
+                    format!("request {id} is already {status}: it needs no answer, go on")
+                }
+                WhyIgnored::Late => {
+                    format!("request {id} is already expired: it needs no answer, go on")
+                }
+                why => format!("request {id} was not answered: {why}"),
+            }),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Answers, in the model's place, what it cannot be asked: requests that have waited for so long,
@@ -166,24 +186,4 @@ impl State {
         let open = self.asked.iter().filter(|asked| !asked.is_answered);
         open.map(|asked| asked.id.clone()).collect()
     }
-}
-
-/// Sends an answer. Sending it again has no effect.
-fn send_answer(
-    team: &TeamDir,
-    me: &Actor,
-    id: &RequestId,
-    approve: bool,
-    reason: &str,
-) -> Result<(), teamdir::SendError> {
-    let mut message = Message::new(Body::ShutdownResponse {
-        request_id: id.clone(),
-        approve,
-        reason: reason.to_owned(),
-    });
-    message.id = MessageId::new(&format!("{id}/answer")).ok();
-    message.from = Some(Party::clone(&me.party).into());
-    message.from_incarnation = me.incarnation;
-    message.to = Some(Recipient::Lead);
-    post(team, message).map(|_| ())
 }

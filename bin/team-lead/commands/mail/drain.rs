@@ -23,6 +23,9 @@ pub(super) fn drain(team: &TeamDir, args: &Args, owner: &Recipient) -> Result<()
     }
     let mut session =
         MemberSession::open_dead(team, owner).map_err(|error| explain(error, owner))?;
+    if *owner == Recipient::Lead {
+        session.before_commit(team::record_before_commit(team));
+    }
     let before = visit(team, owner, |_, _| {})?;
     let mut broken = 0;
     while let Some(delivery) = session.try_next()? {
@@ -60,7 +63,7 @@ pub(super) fn drain(team: &TeamDir, args: &Args, owner: &Recipient) -> Result<()
 fn apply_message(team: &TeamDir, owner: &Recipient, line: &Line) {
     if let (Recipient::Lead, Line::Message(message)) = (owner, line) {
         // On failure the request stays pending; the message is shown nevertheless.
-        let _ = team::take_answer(team, message);
+        let _ = team::record_mailed_answer(team, message);
         let _ = team::record_plan(team, message);
     }
 }

@@ -36,6 +36,8 @@ enum What {
     Roster,
     RequestCreate,
     RequestAnswer,
+    /// Answers a shutdown: records the answer, then mails it.
+    ShutdownAnswer,
     TaskCreate,
     TaskClaim,
     TaskComplete,
@@ -58,6 +60,11 @@ pub(super) fn run(args: &Args, op: &Op) -> anyhow::Result<()> {
         What::Roster => marked(op, || add_member(&team, &op.id)),
         What::RequestCreate => marked(op, || Ok(team.create_request(&request(&op.id)?)?)),
         What::RequestAnswer => marked(op, || approve(&team, &op.id)),
+        What::ShutdownAnswer => marked(op, || {
+            let alice = Actor::member("alice".parse()?, Incarnation(1));
+            team::answer_shutdown(&team, &alice, &RequestId::new(&op.id)?, true, "fine")?;
+            Ok(())
+        }),
         What::TaskCreate => marked(op, || {
             let subject = op.id.clone();
             let new = NewTask {

@@ -254,6 +254,15 @@ fn a_request_is_pending_or_answered_at_every_call() {
 }
 
 #[test]
+fn mail_about_an_answer_never_claims_what_the_request_does_not_say() {
+    strike_everywhere(&Case {
+        op: "shutdown-answer",
+        prepare: checks::pending_request,
+        check: checks::answer_recorded_before_mailed,
+    });
+}
+
+#[test]
 fn a_task_is_created_whole_or_not_at_every_call() {
     strike_everywhere(&Case {
         op: "task-create",

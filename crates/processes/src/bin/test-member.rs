@@ -8,20 +8,20 @@
 //! * `shy`: says nothing in the roster.
 //! * `sleepy`: reads no mail.
 //! * `approves`, `rejects`: how it answers a shutdown request; otherwise not at all.
+//! * `foreign`: mails its answer and does not record it in the request file.
 //! * `stays`: approves and does not end.
 //! * `rude`: approves and ends without a word in the roster.
 //! * `breeds`: leaves a process behind that carries its mark.
 
 use protocol::{
-    AgentName, Body, EventKind, Line, LiveState, MemberStatus, Message, MessageId, Phase,
-    Recipient, RequestId,
+    AgentName, Body, EventKind, Line, LiveState, MemberStatus, Phase, Recipient, RequestId,
 };
 use std::error::Error;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
-use team::{Actor, post};
+use team::Actor;
 use teamdir::{MemberSession, Options, RosterError, TeamDir, WatchChoice, now};
 
 /// Nobody needs it for longer, and nothing of a test should stay for ever.
@@ -124,16 +124,12 @@ impl Practice<'_> {
             () => return Ok(false),
         };
         let me = Actor::member(self.name.clone(), self.session.guard().incarnation());
-        let mut message = Message::new(Body::ShutdownResponse {
-            request_id: id.clone(),
-            approve,
-            reason: "so be it".to_owned(),
-        });
-        message.id = Some(MessageId::new(&format!("{id}/answer"))?);
-        message.from = Some(me.party.into());
-        message.from_incarnation = me.incarnation;
-        message.to = Some(Recipient::Lead);
-        post(self.team, message)?;
+        let reason = "so be it";
+        if (self.is)("foreign") {
+            team::mail_unrecorded_answer(self.team, &me, id, approve, reason)?;
+        } else {
+            team::answer_shutdown(self.team, &me, id, approve, reason)?;
+        }
         if ends && !(self.is)("rude") {
             self.say(Phase::Shutdown)?;
             self.note(&MemberStatus::Shutdown)?;

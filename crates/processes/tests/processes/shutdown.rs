@@ -6,7 +6,7 @@ use protocol::{Incarnation, Line, MemberStatus, Recipient, Request, RequestStatu
 use rules::{ShutdownLimits, ShutdownOutcome};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use team::{Actor, ShutdownWish, ask_shutdown, take_answer};
+use team::{Actor, ShutdownWish, ask_shutdown, record_mailed_answer};
 use test_support::wait_until;
 
 /// Limits that a busy machine cannot reach by accident.
@@ -38,8 +38,17 @@ fn status(processes: &Crew, request: &Request) -> RequestStatus {
 
 #[test]
 fn approved() {
+    is_approved("approves");
+}
+
+#[test]
+fn approved_by_a_foreign_member_that_only_mails_it() {
+    is_approved("approves foreign");
+}
+
+fn is_approved(role: &str) {
     let processes = Crew::new();
-    processes.start("alice", "approves");
+    processes.start("alice", role);
     let request = ask(&processes, "alice", LIMIT, false);
     let outcome = follow(&processes, request.clone(), PATIENT);
     assert_eq!(outcome, ShutdownOutcome::Left);
@@ -73,10 +82,33 @@ fn a_member_that_says_yes_and_no_goodbye_is_not_reaped() {
     );
 }
 
+/// The answer is in the file whether or not anybody follows the shutdown or reads the mail.
+#[test]
+fn a_member_records_its_own_answer() {
+    let processes = Crew::new();
+    processes.start("alice", "approves");
+    processes.start("bob", "rejects");
+    let alice = ask(&processes, "alice", LIMIT, false);
+    let bob = ask(&processes, "bob", LIMIT, false);
+    wait_until("the answers", LIMIT, || {
+        (status(&processes, &alice), status(&processes, &bob))
+            == (RequestStatus::Approved, RequestStatus::Rejected)
+    });
+}
+
 #[test]
 fn rejected() {
+    is_rejected("rejects");
+}
+
+#[test]
+fn rejected_by_a_foreign_member_that_only_mails_it() {
+    is_rejected("rejects foreign");
+}
+
+fn is_rejected(role: &str) {
     let processes = Crew::new();
-    processes.start("alice", "rejects");
+    processes.start("alice", role);
     let request = ask(&processes, "alice", LIMIT, false);
     let outcome = follow(&processes, request.clone(), PATIENT);
     let reason = "so be it".to_owned();
@@ -214,8 +246,8 @@ fn with_a_lead_that_reads_its_mail_and_one_that_does_not_get_to_it() {
         let processes = Crew::new();
         let team = processes.team();
         let _lead = team.join(&Recipient::Lead).unwrap();
-        processes.start("alice", "approves");
-        processes.start("bob", "rejects");
+        processes.start("alice", "approves foreign");
+        processes.start("bob", "rejects foreign");
         let requests = ["alice", "bob"].map(|name| ask(&processes, name, LIMIT, false));
         let [alice, bob] = requests.clone();
         let done = AtomicBool::new(false);
@@ -230,7 +262,7 @@ fn with_a_lead_that_reads_its_mail_and_one_that_does_not_get_to_it() {
                         if let Line::Message(message) = line
                             && (reads || message.from == Some(protocol::Sender::new("bob")))
                         {
-                            take_answer(team, &message).unwrap();
+                            record_mailed_answer(team, &message).unwrap();
                         }
                     }
                     done.load(Ordering::SeqCst)

@@ -32,6 +32,16 @@ pub struct Response {
     pub approve: bool,
     /// The reason or the feedback; may be empty.
     pub words: String,
+    pub source: AnswerSource,
+}
+
+/// Who brings an answer to the request's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerSource {
+    /// The process that answers.
+    Answerer,
+    /// The process that read the mail of a sender which had not recorded its answer.
+    Mail,
 }
 
 /// What an answer did.
@@ -68,6 +78,9 @@ pub enum WhyIgnored {
         /// The kind the answer is for.
         found: RequestKind,
     },
+    /// Mail alone decides no plan.
+    #[error("a plan is decided in its request file, and the file does not say so")]
+    NotRecorded,
     /// It does not say who gave it.
     #[error("it does not say who it is from")]
     Unsigned,
@@ -123,6 +136,7 @@ impl Response {
             from_incarnation: message.from_incarnation,
             approve: *approve,
             words: words.clone(),
+            source: AnswerSource::Mail,
         })
     }
 }
@@ -132,7 +146,8 @@ impl Response {
 /// It counts only if it names this request, the request is pending and before its deadline, the
 /// kind fits, and it comes from the addressed life of the addressee. An answer that names no life
 /// counts if `addressee` says that the addressed one runs. A person may decide a plan in the
-/// lead's place. Whatever does not count is recorded without effect.
+/// lead's place. Mail can be forged by anybody, so mail alone decides no plan. Whatever does not count is
+/// recorded without effect.
 pub fn answer(
     request: &Request,
     response: &Response,
@@ -192,6 +207,9 @@ fn author(
             });
         }
     };
+    if response.kind == RequestKind::Plan && response.source == AnswerSource::Mail {
+        return Err(WhyIgnored::NotRecorded);
+    }
     // A person has no incarnations.
     if *party != Party::User {
         check_life(request, response.from_incarnation, addressee)?;

@@ -48,6 +48,7 @@ fn yes(from: &str) -> Response {
         from_incarnation: Some(Incarnation(3)),
         approve: true,
         words: "ok".to_owned(),
+        source: AnswerSource::Answerer,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The course of a shutdown, step by step.
 
 use super::*;
-use crate::request::{Opening, open_shutdown};
+use crate::request::{Addressee, AnswerSource, Opening, Response, Verdict, answer, open_shutdown};
 use protocol::{AgentName, Party, RequestId, RequestKind, Sender};
 
 fn at(seconds: i64) -> Timestamp {
@@ -25,15 +25,27 @@ fn start(force: bool) -> Shutdown {
     Shutdown::start(request(force), limits, at(0)).unwrap().0
 }
 
-fn reply(approve: bool) -> ShutdownEvent {
-    ShutdownEvent::Answer(Response {
+/// The request's file after alice has answered it.
+fn answered(shutdown: &Shutdown, approve: bool, now: Timestamp) -> Request {
+    let response = Response {
         kind: RequestKind::Shutdown,
         request_id: RequestId::new("1a2b3c4d").unwrap(),
         from: Some(Sender::new("alice")),
         from_incarnation: Some(Incarnation(3)),
         approve,
         words: "busy".to_owned(),
-    })
+        source: AnswerSource::Answerer,
+    };
+    let alive = Addressee::Alive(Incarnation(3));
+    match answer(shutdown.request(), &response, alive, now) {
+        Verdict::Resolved(request) | Verdict::Ignored { request, .. } => request,
+    }
+}
+
+/// Lets alice answer, and the shutdown find that in the file.
+fn reply(shutdown: &mut Shutdown, approve: bool, now: Timestamp) -> Vec<String> {
+    let stored = answered(shutdown, approve, now);
+    words(&shutdown.handle(ShutdownEvent::Stored(Box::new(stored)), now))
 }
 
 const GONE: ShutdownEvent = ShutdownEvent::Gone {
@@ -62,8 +74,8 @@ fn a_new_request_is_stored_before_it_is_delivered() {
 #[test]
 fn an_approved_shutdown_is_done_when_the_process_is_gone() {
     let mut shutdown = start(false);
-    let actions = shutdown.handle(reply(true), at(5));
-    assert_eq!(words(&actions), ["approved", "wake 65"]);
+    assert_eq!(reply(&mut shutdown, true, at(5)), ["wake 65"]);
+    assert_eq!(shutdown.request().status(), RequestStatus::Approved);
     assert_eq!(shutdown.outcome(), None);
     let actions = shutdown.handle(GONE, at(7));
     assert_eq!(words(&actions), ["agreed and is gone"]);
@@ -75,15 +87,17 @@ fn an_approved_shutdown_is_done_when_the_process_is_gone() {
 #[test]
 fn a_veto_holds_once_and_not_against_force() {
     let mut shutdown = start(false);
-    let actions = shutdown.handle(reply(false), at(5));
-    assert_eq!(words(&actions), ["rejected", "refused: busy"]);
-    let actions = shutdown.handle(reply(true), at(6));
-    assert_eq!(words(&actions), ["rejected"]);
-    assert_eq!(shutdown.request().ignored.len(), 1);
+    assert_eq!(reply(&mut shutdown, false, at(5)), ["refused: busy"]);
+    let again = answered(&shutdown, true, at(6));
+    assert_eq!(
+        (again.status(), again.ignored.len()),
+        (RequestStatus::Rejected, 1)
+    );
+    assert!(reply(&mut shutdown, true, at(6)).is_empty());
+    assert_eq!(shutdown.request().status(), RequestStatus::Rejected);
 
     let mut forced = start(true);
-    let actions = forced.handle(reply(false), at(5));
-    assert_eq!(words(&actions), ["rejected", "wake 60"]);
+    assert_eq!(reply(&mut forced, false, at(5)), ["wake 60"]);
     let actions = forced.handle(ShutdownEvent::Tick, at(60));
     assert_eq!(words(&actions), ["TERM", "wake 65"]);
     assert_eq!(forced.request().status(), RequestStatus::Rejected);
@@ -111,12 +125,12 @@ fn silence_expires_and_only_force_goes_further() {
 #[test]
 fn an_approval_that_is_not_kept_ends_too() {
     let mut shutdown = start(false);
-    let _ = shutdown.handle(reply(true), at(59));
+    let _ = reply(&mut shutdown, true, at(59));
     let _ = shutdown.handle(ShutdownEvent::Tick, at(65));
     assert_eq!(shutdown.outcome(), Some(&ShutdownOutcome::StillRunning));
 
     let mut forced = start(true);
-    let _ = forced.handle(reply(true), at(59));
+    let _ = reply(&mut forced, true, at(59));
     let actions = forced.handle(ShutdownEvent::Tick, at(60));
     assert_eq!(words(&actions), ["TERM", "wake 65"]);
 }
@@ -158,11 +172,9 @@ fn a_late_wake_up_still_leaves_time_between_the_signals() {
 }
 
 #[test]
-fn an_answer_found_in_the_file_counts_as_one_in_the_mail() {
-    let mut answered = start(false);
-    let _ = answered.handle(reply(true), at(5));
-    let stored = Box::new(answered.request().clone());
+fn an_answer_that_the_file_says_counts() {
     let mut shutdown = start(false);
+    let stored = Box::new(answered(&shutdown, true, at(5)));
     let actions = shutdown.handle(ShutdownEvent::Stored(stored), at(6));
     assert_eq!(words(&actions), ["wake 65"]);
     let _ = shutdown.handle(GONE, at(7));
@@ -182,7 +194,7 @@ fn a_restarted_lead_takes_a_shutdown_up_where_it_was() {
         ["pending", "deliver", "wake 60"]
     );
     let mut approved = forced.clone();
-    let _ = approved.handle(reply(true), at(5));
+    let _ = reply(&mut approved, true, at(5));
     assert_eq!(again(approved.request(), 10), ["wake 60"]);
     let _ = forced.handle(ShutdownEvent::Tick, at(60));
     assert_eq!(again(forced.request(), 90), ["TERM", "wake 95"]);

@@ -1,6 +1,5 @@
 //! What goes into the course of a shutdown and what comes out.
 
-use crate::request::Response;
 use protocol::{Incarnation, Request, RequestId, Timestamp};
 use std::fmt;
 use std::time::Duration;
@@ -21,9 +20,7 @@ pub struct ShutdownLimits {
 /// Something that happened to a shutdown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShutdownEvent {
-    /// An answer came, from whoever says they gave it.
-    Answer(Response),
-    /// The request's file was found changed by somebody else.
+    /// The request's file was read.
     Stored(Box<Request>),
     /// The operating system says that the process of this life is gone.
     Gone {

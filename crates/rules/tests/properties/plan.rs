@@ -5,8 +5,8 @@ use protocol::{
     Incarnation, Party, Recipient, Request, RequestId, RequestKind, Subject, Timestamp,
 };
 use rules::{
-    Addressee, ExpireReason, Opening, PlanFacts, PlanFile, PlanGate, Response, SubmittedPlan,
-    ToolEffect, Verdict, answer, expire, open_plan, plan_hash,
+    Addressee, AnswerSource, ExpireReason, Opening, PlanFacts, PlanFile, PlanGate, Response,
+    SubmittedPlan, ToolEffect, Verdict, answer, expire, open_plan, plan_hash,
 };
 use std::collections::BTreeMap;
 
@@ -80,6 +80,7 @@ fn decide(request: &Request, by: Party, approve: bool) -> Request {
         from_incarnation: None,
         approve,
         words: String::new(),
+        source: AnswerSource::Answerer,
     };
     match answer(request, &response, Addressee::Unknown, now()) {
         Verdict::Resolved(request) | Verdict::Ignored { request, .. } => request,

@@ -5,7 +5,10 @@ use protocol::{
     AgentName, Incarnation, Party, Request, RequestId, RequestKind, RequestState, RequestStatus,
     Sender, Timestamp,
 };
-use rules::{Addressee, ExpireReason, Opening, Response, Verdict, answer, expire, open_shutdown};
+use rules::{
+    Addressee, AnswerSource, ExpireReason, Opening, Response, Verdict, answer, expire,
+    open_shutdown,
+};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -41,6 +44,7 @@ pub(crate) fn response() -> impl Strategy<Value = Response> {
             from_incarnation: incarnation.map(Incarnation),
             approve,
             words: String::new(),
+            source: AnswerSource::Answerer,
         })
 }
 

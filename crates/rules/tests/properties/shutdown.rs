@@ -3,16 +3,27 @@
 use crate::request::{response, shutdown_request};
 use proptest::prelude::*;
 use protocol::{Incarnation, RequestStatus, Timestamp};
-use rules::{Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits};
+use rules::{
+    Addressee, Response, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, Verdict, answer,
+};
 use std::time::Duration;
 
-fn event() -> impl Strategy<Value = ShutdownEvent> {
+/// What happens to the member, its request file and its process.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Somebody answers, and the file is read.
+    Answer(Response),
+    Event(ShutdownEvent),
+}
+
+fn event() -> impl Strategy<Value = Step> {
     let incarnation = || (1..6_u64).prop_map(Incarnation);
     prop_oneof![
-        6 => response().prop_map(ShutdownEvent::Answer),
-        2 => Just(ShutdownEvent::Tick),
-        1 => incarnation().prop_map(|incarnation| ShutdownEvent::Gone { incarnation }),
-        1 => incarnation().prop_map(|incarnation| ShutdownEvent::Replaced { incarnation }),
+        6 => response().prop_map(Step::Answer),
+        2 => Just(Step::Event(ShutdownEvent::Tick)),
+        1 => incarnation().prop_map(|incarnation| Step::Event(ShutdownEvent::Gone { incarnation })),
+        1 => incarnation()
+            .prop_map(|incarnation| Step::Event(ShutdownEvent::Replaced { incarnation })),
     ]
 }
 
@@ -45,6 +56,23 @@ impl Run {
         }
     }
 
+    /// What the shutdown sees of a step.
+    fn event(&self, step: Step, now: Timestamp) -> ShutdownEvent {
+        let response = match step {
+            Step::Event(event) => return event,
+            Step::Answer(response) => response,
+        };
+        let alive = match self.gone {
+            true => Addressee::Gone,
+            false => Addressee::Alive(Incarnation(3)),
+        };
+        match answer(self.shutdown.request(), &response, alive, now) {
+            Verdict::Resolved(request) | Verdict::Ignored { request, .. } => {
+                ShutdownEvent::Stored(Box::new(request))
+            }
+        }
+    }
+
     /// Handles one event and checks every action.
     fn step(&mut self, event: ShutdownEvent, now: Timestamp) -> Result<(), TestCaseError> {
         match event {
@@ -54,7 +82,7 @@ impl Run {
             ShutdownEvent::Replaced { incarnation } => {
                 self.gone |= incarnation > Incarnation(3);
             }
-            ShutdownEvent::Answer(_) | ShutdownEvent::Stored(_) | ShutdownEvent::Tick => {}
+            ShutdownEvent::Stored(_) | ShutdownEvent::Tick => {}
         }
         for action in self.shutdown.handle(event, now) {
             match action {
@@ -107,9 +135,10 @@ proptest! {
             now += wait;
             run.wake_up_to(Timestamp::from_secs(now))?;
             // What happens to the process once it is over is of no interest here.
-            if run.finished > 0 && !matches!(event, ShutdownEvent::Answer(_)) {
+            if run.finished > 0 && !matches!(event, Step::Answer(_)) {
                 continue;
             }
+            let event = run.event(event, Timestamp::from_secs(now));
             run.step(event, Timestamp::from_secs(now))?;
         }
         let end = run.end;

@@ -1,15 +1,12 @@
-//! Plans: submitting and deciding.
+//! Submitting a plan.
 
 use super::{change, create};
 use crate::{Actor, post};
 use protocol::{
     AgentName, Body, Incarnation, Message, MessageId, Party, Recipient, Request, RequestId,
-    RequestKind, RequestState, RequestStatus, Sender,
+    RequestKind, Sender,
 };
-use rules::{
-    Addressee, ExpireReason, OpenPlanRefusal, Opening, Response, Verdict, WhyIgnored, answer,
-    expire, open_plan,
-};
+use rules::{ExpireReason, OpenPlanRefusal, Opening, expire, open_plan};
 use teamdir::{RequestError, SendError, TeamDir, now};
 
 /// Why a plan was not submitted.
@@ -23,33 +20,6 @@ pub enum SubmitError {
     Request(#[from] RequestError),
     /// The request was stored, and the lead could not be told. It can be decided all the same.
     #[error("plan {id} is stored, but the lead could not be told")]
-    Send {
-        /// The request.
-        id: RequestId,
-        /// Why.
-        source: SendError,
-    },
-}
-
-/// Why a plan was not decided.
-#[derive(Debug, thiserror::Error)]
-pub enum DecideError {
-    /// It is no plan.
-    #[error("request {0} is no plan: only plans are approved or rejected")]
-    NotAPlan(RequestId),
-    /// The decision does not count.
-    #[error("the decision on plan {id} has no effect: {why}")]
-    Refused {
-        /// The request.
-        id: RequestId,
-        /// Why.
-        why: WhyIgnored,
-    },
-    /// The request could not be read or stored.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// The decision is stored, and its member could not be told.
-    #[error("plan {id} is decided, but its author could not be told; repeat the command")]
     Send {
         /// The request.
         id: RequestId,
@@ -150,83 +120,4 @@ pub fn record_plan(team: &TeamDir, message: &Message) -> Result<Option<Request>,
         Err(RequestError::Exists(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Decides a plan: stores the decision, then tells the member. Deciding the same way again only
-/// tells the member again, which has no effect if it knows.
-pub fn decide_plan(
-    team: &TeamDir,
-    me: &Actor,
-    id: &RequestId,
-    approve: bool,
-    feedback: &str,
-) -> Result<Request, DecideError> {
-    if team.request(id)?.kind() != RequestKind::Plan {
-        return Err(DecideError::NotAPlan(id.clone()));
-    }
-    let response = Response {
-        kind: RequestKind::Plan,
-        request_id: id.clone(),
-        from: Some(me.party.clone().into()),
-        from_incarnation: me.incarnation,
-        approve,
-        words: feedback.to_owned(),
-    };
-    let mut refused = None;
-    let changed = change(team, id, |request| {
-        match answer(request, &response, Addressee::Unknown, now()) {
-            Verdict::Resolved(request) => Some(request),
-            Verdict::Ignored { why, .. } => {
-                refused = Some(why);
-                None
-            }
-        }
-    })?;
-    let request = match (changed, refused) {
-        (Some(request), _) => request,
-        (None, Some(WhyIgnored::AlreadyDecided(status))) if status == wanted(approve) => {
-            team.request(id)?
-        }
-        (None, why) => {
-            let why = why.unwrap_or(WhyIgnored::Unsigned);
-            return Err(DecideError::Refused {
-                id: id.clone(),
-                why,
-            });
-        }
-    };
-    tell_decision(team, &request).map_err(|source| DecideError::Send {
-        id: id.clone(),
-        source,
-    })?;
-    Ok(request)
-}
-
-const fn wanted(approve: bool) -> RequestStatus {
-    if approve {
-        RequestStatus::Approved
-    } else {
-        RequestStatus::Rejected
-    }
-}
-
-/// Tells the author of a plan how it was decided. PendingEvents it again has no effect.
-fn tell_decision(team: &TeamDir, request: &Request) -> Result<(), SendError> {
-    let (answer, approve) = match &request.state {
-        RequestState::Approved(answer) => (answer, true),
-        RequestState::Rejected(answer) => (answer, false),
-        RequestState::Pending | RequestState::Expired { .. } => return Ok(()),
-    };
-    let Party::Member(author) = &request.from else {
-        return Ok(());
-    };
-    let mut message = Message::new(Body::PlanApprovalResponse {
-        request_id: request.id.clone(),
-        approve,
-        feedback: answer.words.clone(),
-    });
-    message.from = Some(answer.by.clone().into());
-    message.id = MessageId::new(&format!("{}/answer", request.id)).ok();
-    message.to = Some(Recipient::Member(author.clone()));
-    post(team, message).map(|_| ())
 }

@@ -1,12 +1,11 @@
-//! Asking a member to end, and taking its answer.
+//! Asking a member to end.
 
-use super::{addressee, change, create};
+use super::create;
 use crate::{Actor, post};
 use protocol::{
-    AgentName, Body, Incarnation, Message, MessageId, Recipient, Request, RequestId, RequestState,
-    Subject,
+    AgentName, Body, Incarnation, Message, MessageId, Recipient, Request, RequestId, Subject,
 };
-use rules::{OpenShutdownRefusal, Opening, Response, Verdict, WhyIgnored, answer, open_shutdown};
+use rules::{OpenShutdownRefusal, Opening, open_shutdown};
 use std::time::Duration;
 use teamdir::{RequestError, SendError, TeamDir, now};
 
@@ -43,24 +42,6 @@ pub enum AskError {
         /// Why.
         source: SendError,
     },
-}
-
-/// What became of an answer that came by mail.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answered {
-    /// It decided the request.
-    Counts(Box<Request>),
-    /// It is the answer that decided the request before.
-    Repeated(Box<Request>),
-    /// It was recorded and has no effect.
-    Ignored {
-        /// The request.
-        request: Box<Request>,
-        /// Why.
-        why: WhyIgnored,
-    },
-    /// There is no such request.
-    Unknown(RequestId),
 }
 
 /// Asks one certain life of a member to end: stores the request, then sends it.
@@ -109,57 +90,4 @@ pub fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendErr
     message.to = Some(request.to.clone());
     message.to_incarnation = request.to_incarnation;
     post(team, message).map(|_| ())
-}
-
-/// Judges an answer that came by mail, and stores what comes of it. Nothing comes of a message that
-/// is no answer.
-pub fn take_answer(team: &TeamDir, message: &Message) -> Result<Option<Answered>, RequestError> {
-    let Some(response) = Response::of(message) else {
-        return Ok(None);
-    };
-    let id = response.request_id.clone();
-    let known = match team.request(&id) {
-        Err(RequestError::Unknown(_)) => return Ok(Some(Answered::Unknown(id))),
-        result => result?,
-    };
-    let alive = addressee(team, &known.to);
-    let mut answered = None;
-    change(team, &id, |request| {
-        if is_repeat(request, &response) {
-            answered = Some(Answered::Repeated(Box::new(request.clone())));
-            return None;
-        }
-        let (changed, outcome) = match answer(request, &response, alive, now()) {
-            Verdict::Resolved(request) => (request.clone(), Answered::Counts(Box::new(request))),
-            Verdict::Ignored { request, why } => {
-                let recorded = Box::new(request.clone());
-                (
-                    request,
-                    Answered::Ignored {
-                        request: recorded,
-                        why,
-                    },
-                )
-            }
-        };
-        answered = Some(outcome);
-        Some(changed)
-    })?;
-    Ok(answered)
-}
-
-/// Whether this is the very answer that decided the request: several may find it in the mail.
-fn is_repeat(request: &Request, response: &Response) -> bool {
-    let (answer, approve) = match &request.state {
-        RequestState::Approved(answer) => (answer, true),
-        RequestState::Rejected(answer) => (answer, false),
-        RequestState::Pending | RequestState::Expired { .. } => return false,
-    };
-    let by = protocol::Sender::Party(answer.by.clone());
-    response.kind == request.kind()
-        && response.approve == approve
-        && response.words == answer.words
-        && response.from.as_ref() == Some(&by)
-        && (response.from_incarnation.is_none()
-            || response.from_incarnation == request.to_incarnation)
 }

@@ -44,22 +44,26 @@ fn an_answer_counts_once_and_only_from_the_life_that_was_asked() {
     assert_eq!(temp.unread(&request.to), 1);
     for (from, incarnation) in [("bob", 1), ("alice", 2)] {
         let answered =
-            take_answer(temp.team(), &answer_of(&request, from, incarnation, true)).unwrap();
+            record_mailed_answer(temp.team(), &answer_of(&request, from, incarnation, true))
+                .unwrap();
         assert!(
-            matches!(answered, Some(Answered::Ignored { .. })),
+            matches!(answered, Some(MailedAnswer::Ignored { .. })),
             "{answered:?}"
         );
     }
     let yes = answer_of(&request, "alice", 1, true);
-    let answered = take_answer(temp.team(), &yes).unwrap();
+    let answered = record_mailed_answer(temp.team(), &yes).unwrap();
     assert!(
-        matches!(answered, Some(Answered::Counts(_))),
+        matches!(answered, Some(MailedAnswer::Recorded(_))),
         "{answered:?}"
     );
-    let again = take_answer(temp.team(), &yes).unwrap();
-    assert!(matches!(again, Some(Answered::Repeated(_))), "{again:?}");
-    let no = take_answer(temp.team(), &answer_of(&request, "alice", 1, false)).unwrap();
-    let Some(Answered::Ignored { why, .. }) = no else {
+    let again = record_mailed_answer(temp.team(), &yes).unwrap();
+    assert!(
+        matches!(again, Some(MailedAnswer::AlreadyRecorded(_))),
+        "{again:?}"
+    );
+    let no = record_mailed_answer(temp.team(), &answer_of(&request, "alice", 1, false)).unwrap();
+    let Some(MailedAnswer::Ignored { why, .. }) = no else {
         panic!("{no:?}");
     };
     assert!(matches!(why, WhyIgnored::AlreadyDecided(_)));
@@ -81,8 +85,8 @@ fn a_request_past_its_deadline_or_to_the_dead_expires() {
         "{ids:?}"
     );
     assert_eq!(pending(temp.team()).unwrap(), []);
-    let answered = take_answer(temp.team(), &answer_of(&late, "alice", 1, true)).unwrap();
-    assert!(matches!(answered, Some(Answered::Ignored { .. })));
+    let answered = record_mailed_answer(temp.team(), &answer_of(&late, "alice", 1, true)).unwrap();
+    assert!(matches!(answered, Some(MailedAnswer::Ignored { .. })));
 }
 
 #[test]
@@ -139,8 +143,9 @@ fn an_answer_that_came_after_the_look_still_counts() {
     let request = ask(&temp, 60);
     let found = overdue(temp.team(), teamdir::now()).unwrap();
     assert_eq!(found.len(), 1);
-    let answered = take_answer(temp.team(), &answer_of(&request, "alice", 1, true)).unwrap();
-    assert!(matches!(answered, Some(Answered::Counts(_))));
+    let answered =
+        record_mailed_answer(temp.team(), &answer_of(&request, "alice", 1, true)).unwrap();
+    assert!(matches!(answered, Some(MailedAnswer::Recorded(_))));
     assert_eq!(expire_overdue(temp.team(), found, teamdir::now()), []);
     let stored = temp.team().request(&request.id).unwrap();
     assert!(matches!(stored.state, RequestState::Approved(_)));
@@ -164,7 +169,7 @@ fn a_plan_waits_as_long_as_its_author_may_come_back() {
     submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
     let request = ask(&temp, 60);
     assert_eq!(waiting_plans(&temp), 1, "it lives");
-    take_answer(team, &answer_of(&request, "alice", 1, true)).unwrap();
+    record_mailed_answer(team, &answer_of(&request, "alice", 1, true)).unwrap();
     assert_eq!(waiting_plans(&temp), 1, "it has agreed, and still lives");
     drop(guard);
     assert_eq!(waiting_plans(&temp), 0, "it has ended");
@@ -196,4 +201,112 @@ fn a_plan_of_somebody_who_left_the_team_ends() {
     assert_eq!(waiting_plans(&temp), 0);
     let stored = team.request(&plan.id).unwrap();
     assert!(matches!(stored.state, RequestState::Expired { .. }));
+}
+
+#[test]
+fn an_answer_is_recorded_before_it_is_mailed_and_only_by_the_incarnation_that_was_asked() {
+    let temp = TempTeam::new(&["alice", "bob"], Options::default());
+    let team = temp.team();
+    let request = ask(&temp, 60);
+    let member = |name: &str, incarnation| {
+        Actor::member(AgentName::new(name).unwrap(), Incarnation(incarnation))
+    };
+    let wrong_kind = decide_plan(team, &Actor::user(), &request.id, true, "");
+    assert!(matches!(wrong_kind, Err(AnswerError::WrongKind { .. })));
+    for wrong in [member("bob", 1), member("alice", 2), Actor::user()] {
+        let refused = answer_shutdown(team, &wrong, &request.id, true, "");
+        assert!(
+            matches!(refused, Err(AnswerError::Refused { .. })),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(team.request(&request.id).unwrap(), request);
+    assert_eq!(temp.unread(&Recipient::Lead), 0, "nothing was mailed");
+
+    let alice = member("alice", 1);
+    let answered = answer_shutdown(team, &alice, &request.id, true, "fine").unwrap();
+    assert_eq!(team.request(&request.id).unwrap(), answered);
+    assert!(matches!(answered.state, RequestState::Approved(_)));
+    assert_eq!(temp.unread(&Recipient::Lead), 1);
+    // The same answer is mailed again; another one has no effect.
+    answer_shutdown(team, &alice, &request.id, true, "fine").unwrap();
+    let other = answer_shutdown(team, &alice, &request.id, false, "no");
+    assert!(
+        matches!(other, Err(AnswerError::Refused { .. })),
+        "{other:?}"
+    );
+    assert_eq!(team.request(&request.id).unwrap(), answered);
+    let mut lead =
+        teamdir::MemberSession::open(team, &Recipient::Lead, teamdir::WatchChoice::Poll).unwrap();
+    let mail = lead.try_next().unwrap().unwrap().mail;
+    let [only] = mail.as_slice() else {
+        panic!("{mail:?}");
+    };
+    let protocol::Line::Message(message) = &only.line else {
+        panic!("{only:?}");
+    };
+    let read = record_mailed_answer(team, message).unwrap();
+    assert!(
+        matches!(read, Some(MailedAnswer::AlreadyRecorded(_))),
+        "{read:?}"
+    );
+    assert_eq!(team.request(&request.id).unwrap(), answered);
+}
+
+#[test]
+fn late_answers_are_not_recorded_by_whoever_gives_them() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let request = ask(&temp, 0);
+    let alice = Actor::member(alice(), Incarnation(1));
+    let late = answer_shutdown(temp.team(), &alice, &request.id, true, "");
+    let Err(AnswerError::Refused { why, .. }) = late else {
+        panic!("{late:?}");
+    };
+    assert_eq!(why, WhyIgnored::Late);
+    assert_eq!(temp.unread(&Recipient::Lead), 0);
+}
+
+/// Anybody can write to an inbox, so mail alone opens no plan gate.
+#[test]
+fn mail_alone_decides_no_plan() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let plan = submit_plan(temp.team(), &alice(), Incarnation(1), "1. Look.").unwrap();
+    for from in [Party::Lead, Party::User] {
+        let mut message = Message::new(Body::PlanApprovalResponse {
+            request_id: plan.id.clone(),
+            approve: true,
+            feedback: String::new(),
+        });
+        message.from = Some(from.into());
+        let read = record_mailed_answer(temp.team(), &message).unwrap();
+        let Some(MailedAnswer::Ignored { why, .. }) = read else {
+            panic!("{read:?}");
+        };
+        assert_eq!(why, WhyIgnored::NotRecorded);
+    }
+    let stored = temp.team().request(&plan.id).unwrap();
+    assert_eq!(
+        (stored.status(), stored.ignored.len()),
+        (RequestStatus::Pending, 2)
+    );
+}
+
+/// Between the commit of the mail and a look at it, somebody else may end overdue requests.
+#[test]
+fn an_answer_that_was_only_mailed_is_recorded_before_its_mail_counts_as_read() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let request = ask(&temp, 60);
+    let alice = Actor::member(alice(), Incarnation(1));
+    mail_unrecorded_answer(team, &alice, &request.id, true, "").unwrap();
+    let mut lead =
+        teamdir::MemberSession::open(team, &Recipient::Lead, teamdir::WatchChoice::Poll).unwrap();
+    lead.before_commit(record_before_commit(team));
+    // Nobody runs as alice, so the request is found to be over.
+    let found = overdue(team, teamdir::now()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(lead.try_next().unwrap().unwrap().mail.len(), 1);
+    assert_eq!(expire_overdue(team, found, teamdir::now()), []);
+    let stored = team.request(&request.id).unwrap();
+    assert!(matches!(stored.state, RequestState::Approved(_)));
 }

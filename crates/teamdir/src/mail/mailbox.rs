@@ -36,10 +36,11 @@ use crate::members::journal::Journal;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
 use protocol::{
-    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailRecord, Quarantined,
-    Recipient, SealRecord, SegmentPosition,
+    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailRecord, Message,
+    Quarantined, Recipient, SealRecord, SegmentPosition,
 };
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -68,6 +69,22 @@ pub struct Mailbox {
     missing_since: Option<Instant>,
     /// Whether plain words are synced by a later record; see [`crate::MemberSession::sync_later`].
     syncs_later: bool,
+    before_commit: BeforeCommit,
+}
+
+/// See [`crate::MemberSession::before_commit`].
+#[derive(Default)]
+struct BeforeCommit(Option<CommitHook>);
+
+/// A function that is called with each message before it is committed.
+pub type CommitHook = Box<dyn FnMut(&Message) + Send>;
+
+impl fmt::Debug for BeforeCommit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BeforeCommit")
+            .field(&self.0.is_some())
+            .finish()
+    }
 }
 
 /// Mail that is in the journal now, in the order it lay in the inbox.
@@ -117,6 +134,7 @@ impl Mailbox {
             armed: None,
             missing_since: None,
             syncs_later: false,
+            before_commit: BeforeCommit::default(),
         };
         mailbox.find_files_set_aside(journal)?;
         Ok(mailbox)
@@ -142,6 +160,11 @@ impl Mailbox {
     /// See [`crate::MemberSession::sync_later`].
     pub(crate) const fn sync_later(&mut self) {
         self.syncs_later = true;
+    }
+
+    /// See [`crate::MemberSession::before_commit`].
+    pub(crate) fn before_commit(&mut self, hook: CommitHook) {
+        self.before_commit = BeforeCommit(Some(hook));
     }
 
     /// Whether a file holds more than was read of it.
@@ -247,6 +270,13 @@ impl Mailbox {
         journal: &mut Journal,
     ) -> Result<Delivery, ReceiveError> {
         self.bury(&batch.bad)?;
+        if let Some(hook) = &mut self.before_commit.0 {
+            for received in &batch.received {
+                if let Line::Message(message) = &received.line {
+                    hook(message);
+                }
+            }
+        }
         // A position under a number whose predecessor is not used up would not be found again.
         self.record_owed_seal(journal)?;
         let record = JournalRecord::Mail(MailRecord {

@@ -1,7 +1,7 @@
 //! A member's post: its lock, journal, mailbox and notifications, in the one order that is safe.
 
 use crate::error::PathError;
-use crate::mail::mailbox::{Delivery, Mailbox, ReceiveError, Settled};
+use crate::mail::mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, Settled};
 use crate::members::journal::Journal;
 use crate::members::lock::{JoinError, MemberGuard};
 use crate::team_dir::TeamDir;
@@ -67,6 +67,13 @@ impl MemberSession {
     /// the reply of its model. Mail that asks for something to be done at once is still synced.
     pub const fn sync_later(&mut self) {
         self.mailbox.sync_later();
+    }
+
+    /// Calls `hook` with each message of a batch before the batch is committed. Until the commit the
+    /// message is unread for everybody else, so whoever finds it read can rely on what the hook did.
+    /// After a crash in between the hook is called again.
+    pub fn before_commit(&mut self, hook: CommitHook) {
+        self.mailbox.before_commit(hook);
     }
 
     /// The next mail, if there is any now.

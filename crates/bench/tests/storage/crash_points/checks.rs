@@ -3,8 +3,8 @@
 use super::{Struck, later};
 use crate::support::TestTeam;
 use protocol::{
-    Body, EventKind, EventLine, Incarnation, Message, MessageId, Party, RequestId, RequestStatus,
-    Sender, Task, TaskId, TaskStatus,
+    Actor, Body, EventKind, EventLine, Incarnation, Line, Message, MessageId, Party, Recipient,
+    RequestId, RequestStatus, Sender, Task, TaskId, TaskStatus,
 };
 use std::io::Write;
 use std::time::Instant;
@@ -156,6 +156,41 @@ pub(super) fn request_answered_or_not(team: &TestTeam, struck: Struck) {
         Some(status),
         "the log tells something else"
     );
+}
+
+/// The request is pending and can be answered, or answered for good. Mail about the answer is there only if
+/// the file says the same, and answering again completes what was begun, once.
+pub(super) fn answer_recorded_before_mailed(team: &TestTeam, struck: Struck) {
+    request_answered_or_not(team, struck);
+    let team = later(team);
+    let status = || team.team.request(&request_id()).unwrap().status();
+    let mut claims = 0;
+    let count = |_: &[u8], line| {
+        if let Line::Message(message) = line {
+            assert!(matches!(
+                message.body,
+                Body::ShutdownResponse { approve: true, .. }
+            ));
+            claims += 1;
+        }
+    };
+    team.team.unread_mail(&Recipient::Lead, count).unwrap();
+    if claims > 0 {
+        assert_eq!(status(), RequestStatus::Approved, "the mail claims it");
+    }
+    if struck == (Struck::Exited { done: true }) {
+        // A line whose sync failed was written again; the reader takes the two for one.
+        assert!(claims > 0, "nothing was mailed");
+    }
+    let alice = Actor::member("alice".parse().unwrap(), Incarnation(1));
+    team::answer_shutdown(&team.team, &alice, &request_id(), true, "fine").unwrap();
+    assert_eq!(status(), RequestStatus::Approved);
+    let mut lead = MemberSession::open(&team.team, &Recipient::Lead, WatchChoice::Poll).unwrap();
+    let mut mail = Vec::new();
+    while let Some(delivery) = lead.try_next().unwrap() {
+        mail.extend(delivery.mail);
+    }
+    assert_eq!(mail.len(), 1, "{mail:?}");
 }
 
 /// All events, after somebody has looked after what the killed did not tell.

@@ -1,0 +1,314 @@
+//! Answers: whoever answers a request records the answer in its file, and then mails it to the asker.
+//!
+//! The request file is the truth from the moment it is written, whether or not anybody reads the mail.
+//! Mail about an answer is built from the file, so it never claims more than the file says. A member that
+//! knows nothing of request files only sends the mail; then whoever reads it records the answer, by the
+//! same rule.
+
+use super::{addressee, change};
+use crate::{Actor, post};
+use protocol::{
+    Answer, Body, Message, MessageId, Party, Recipient, Request, RequestId, RequestKind,
+    RequestState, Sender,
+};
+use rules::{Addressee, AnswerSource, Response, Verdict, WhyIgnored, answer};
+use teamdir::{CommitHook, RequestError, SendError, TeamDir, now};
+
+/// Why a request was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    #[error("request {id} is a {} request, not a {} request", found.as_str(), expected.as_str())]
+    WrongKind {
+        id: RequestId,
+        expected: RequestKind,
+        found: RequestKind,
+    },
+    /// The answer does not count, and nothing was changed.
+    #[error("the answer to request {id} has no effect: {why}")]
+    Refused { id: RequestId, why: WhyIgnored },
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The answer is recorded and counts, but no mail about it was sent.
+    #[error(
+        "the answer to request {id} is recorded, but the mail about it was not sent; repeat it"
+    )]
+    Send { id: RequestId, source: SendError },
+}
+
+/// What became of an answer that came by mail.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MailedAnswer {
+    /// It counts, and the file says so now.
+    Recorded(Box<Request>),
+    /// The file has said so before.
+    AlreadyRecorded(Box<Request>),
+    /// It has no effect, and is listed in the file among such answers.
+    Ignored {
+        request: Box<Request>,
+        why: WhyIgnored,
+    },
+    /// There is no such request.
+    Unknown(RequestId),
+}
+
+/// Answers a shutdown request: records the answer in its file under the lock of all requests, then mails it
+/// to the lead. Answering the same way again only mails it again, which the recipient recognises as a repeat.
+pub fn answer_shutdown(
+    team: &TeamDir,
+    me: &Actor,
+    id: &RequestId,
+    approve: bool,
+    reason: &str,
+) -> Result<Request, AnswerError> {
+    let shutdown = own_answer(RequestKind::Shutdown, me, id);
+    answer_request(
+        team,
+        Response {
+            approve,
+            words: reason.to_owned(),
+            ..shutdown
+        },
+    )
+}
+
+/// Decides a plan: records the decision in its file under the lock of all requests, then mails it to the
+/// plan's author. Deciding the same way again only mails it again.
+pub fn decide_plan(
+    team: &TeamDir,
+    me: &Actor,
+    id: &RequestId,
+    approve: bool,
+    feedback: &str,
+) -> Result<Request, AnswerError> {
+    let plan = own_answer(RequestKind::Plan, me, id);
+    answer_request(
+        team,
+        Response {
+            approve,
+            words: feedback.to_owned(),
+            ..plan
+        },
+    )
+}
+
+fn own_answer(kind: RequestKind, me: &Actor, id: &RequestId) -> Response {
+    Response {
+        kind,
+        request_id: id.clone(),
+        from: Some(me.party.clone().into()),
+        from_incarnation: me.incarnation,
+        approve: false,
+        words: String::new(),
+        source: AnswerSource::Answerer,
+    }
+}
+
+fn answer_request(team: &TeamDir, response: Response) -> Result<Request, AnswerError> {
+    let id = &response.request_id;
+    let (expected, found) = (response.kind, team.request(id)?.kind());
+    if found != expected {
+        let id = id.clone();
+        return Err(AnswerError::WrongKind {
+            id,
+            expected,
+            found,
+        });
+    }
+    let request = record(team, &response)?;
+    mail_answer(team, &request).map_err(|source| AnswerError::Send {
+        id: id.clone(),
+        source,
+    })?;
+    Ok(request)
+}
+
+/// Records the caller's own answer. One that does not count changes nothing.
+fn record(team: &TeamDir, response: &Response) -> Result<Request, AnswerError> {
+    let id = &response.request_id;
+    let alive = addressee(team, &team.request(id)?.to);
+    let mut outcome = Err(WhyIgnored::Unsigned);
+    change(team, id, |request| {
+        let (recorded, judged) = match answer(request, response, alive, now()) {
+            Verdict::Resolved(resolved) => (Some(resolved.clone()), Ok(resolved)),
+            Verdict::Ignored { .. } if is_repeated(request, response) => {
+                (None, Ok(request.clone()))
+            }
+            Verdict::Ignored { why, .. } => (None, Err(why)),
+        };
+        outcome = judged;
+        recorded
+    })?;
+    outcome.map_err(|why| AnswerError::Refused {
+        id: id.clone(),
+        why,
+    })
+}
+
+/// Whether the caller decided the request in this way before. The lead and a person may both decide a
+/// plan, so either of them may confirm what the other said.
+fn is_repeated(request: &Request, response: &Response) -> bool {
+    recorded_answer(request).is_some_and(|(recorded, approve)| {
+        let by_the_same = response.from == Some(Sender::Party(recorded.by.clone()));
+        response.approve == approve && (by_the_same || request.kind() == RequestKind::Plan)
+    })
+}
+
+/// Compares an answer that came by mail with the request's file, and records it if its sender has not.
+/// Returns `None` for a message that is no answer.
+///
+/// It counts under the same rule as an answer that its sender records. One that has no effect is listed
+/// in the file once, and changes nothing else.
+pub fn record_mailed_answer(
+    team: &TeamDir,
+    message: &Message,
+) -> Result<Option<MailedAnswer>, RequestError> {
+    let Some(response) = Response::of(message) else {
+        return Ok(None);
+    };
+    let id = &response.request_id;
+    let known = match team.request(id) {
+        Err(RequestError::Unknown(_)) => return Ok(Some(MailedAnswer::Unknown(id.clone()))),
+        result => result?,
+    };
+    let alive = addressee(team, &known.to);
+    let (changed, mut outcome) = judge(&known, &response, alive);
+    // Several processes may find the same mail. Whoever comes later needs no lock.
+    if changed.is_some() {
+        change(team, id, |request| {
+            let (changed, judged) = judge(request, &response, alive);
+            outcome = judged;
+            changed
+        })?;
+    }
+    Ok(Some(outcome))
+}
+
+/// What becomes of an answer that came by mail, and the request to be stored if it changes.
+fn judge(
+    request: &Request,
+    response: &Response,
+    alive: Addressee,
+) -> (Option<Request>, MailedAnswer) {
+    if is_recorded(request, response) {
+        let recorded = Box::new(request.clone());
+        return (None, MailedAnswer::AlreadyRecorded(recorded));
+    }
+    match answer(request, response, alive, now()) {
+        Verdict::Resolved(resolved) => {
+            let recorded = Box::new(resolved.clone());
+            (Some(resolved), MailedAnswer::Recorded(recorded))
+        }
+        Verdict::Ignored {
+            request: listed,
+            why,
+        } => {
+            let is_new = !is_listed(request, response, &why);
+            let request = Box::new(if is_new {
+                listed.clone()
+            } else {
+                request.clone()
+            });
+            (
+                is_new.then_some(listed),
+                MailedAnswer::Ignored { request, why },
+            )
+        }
+    }
+}
+
+/// Whether the file lists this answer among those without effect.
+fn is_listed(request: &Request, response: &Response, why: &WhyIgnored) -> bool {
+    let why = why.to_string();
+    request.ignored.iter().any(|ignored| {
+        ignored.why == why
+            && ignored.approve == Some(response.approve)
+            && ignored.from == response.from
+            && ignored.from_incarnation == response.from_incarnation
+    })
+}
+
+/// Lets whoever reads the lead's inbox record answers before it takes the mail that holds them. So an answer
+/// that was mailed is unread, or it is recorded: whoever looks at both in this order misses none.
+pub fn record_before_commit(team: &TeamDir) -> CommitHook {
+    let team = team.clone();
+    Box::new(move |message| {
+        // What fails here is tried again when the message is handled.
+        let _ = record_mailed_answer(&team, message);
+    })
+}
+
+/// Whether the file says exactly what an answer says that came by mail.
+fn is_recorded(request: &Request, response: &Response) -> bool {
+    recorded_answer(request).is_some_and(|(recorded, approve)| {
+        response.kind == request.kind()
+            && response.approve == approve
+            && response.words == recorded.words
+            && response.from == Some(Sender::Party(recorded.by.clone()))
+            && (response.from_incarnation.is_none()
+                || response.from_incarnation == request.to_incarnation)
+    })
+}
+
+/// The answer that the file of a request says was given, and whether it was a yes.
+fn recorded_answer(request: &Request) -> Option<(&Answer, bool)> {
+    match &request.state {
+        RequestState::Approved(answer) => Some((answer, true)),
+        RequestState::Rejected(answer) => Some((answer, false)),
+        RequestState::Pending | RequestState::Expired { .. } => None,
+    }
+}
+
+/// Mails the recorded answer to whoever asked. Sending it again has no effect, because its id is made
+/// from the request's.
+fn mail_answer(team: &TeamDir, request: &Request) -> Result<(), SendError> {
+    let Some((recorded, approve)) = recorded_answer(request) else {
+        return Ok(());
+    };
+    let message = match request.kind() {
+        RequestKind::Shutdown => shutdown_response(&request.id, approve, &recorded.words),
+        RequestKind::Plan => Message::new(Body::PlanApprovalResponse {
+            request_id: request.id.clone(),
+            approve,
+            feedback: recorded.words.clone(),
+        }),
+    };
+    let answerer = Actor {
+        party: recorded.by.clone(),
+        incarnation: request.to_incarnation,
+    };
+    let mut message = answerer.sign(message);
+    message.id = answer_id(&request.id);
+    message.to = Some(match &request.from {
+        Party::Member(name) => Recipient::Member(name.clone()),
+        // A person and the program have no inbox: the lead reads in their place.
+        Party::Lead | Party::User | Party::System => Recipient::Lead,
+    });
+    post(team, message).map(|_| ())
+}
+
+/// Answers a shutdown request that has no file, such as a line that a person appended to an inbox. There
+/// is nothing to record, so the lead gets the mail alone.
+pub fn mail_unrecorded_answer(
+    team: &TeamDir,
+    me: &Actor,
+    id: &RequestId,
+    approve: bool,
+    reason: &str,
+) -> Result<(), SendError> {
+    let mut message = me.sign(shutdown_response(id, approve, reason));
+    message.id = answer_id(id);
+    message.to = Some(Recipient::Lead);
+    post(team, message).map(|_| ())
+}
+
+fn shutdown_response(id: &RequestId, approve: bool, reason: &str) -> Message {
+    Message::new(Body::ShutdownResponse {
+        request_id: id.clone(),
+        approve,
+        reason: reason.to_owned(),
+    })
+}
+
+fn answer_id(id: &RequestId) -> Option<MessageId> {
+    MessageId::new(&format!("{id}/answer")).ok()
+}
