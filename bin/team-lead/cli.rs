@@ -5,7 +5,7 @@
 
 use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
-    requests, run, shutdown, spawn, status, task, up, wait, watch,
+    requests, run, sandbox, shutdown, spawn, status, task, up, wait, watch,
 };
 use crate::failure::Failure;
 use anyhow::Context;
@@ -82,6 +82,7 @@ pub(crate) enum Verb {
     Config(config::ConfigVerb),
     Watch(watch::Watch),
     Doctor(doctor::Doctor),
+    Sandbox(sandbox::Sandbox),
     Clean(clean::Clean),
     Completions(completions::Completions),
     Man(completions::Man),

@@ -13,6 +13,7 @@ pub(crate) mod mail;
 pub(crate) mod process;
 pub(crate) mod requests;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod status;

@@ -12,7 +12,7 @@ mod tail;
 
 use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
-    requests, run, shutdown, spawn, status, task, up, wait, watch,
+    requests, run, sandbox, shutdown, spawn, status, task, up, wait, watch,
 };
 use cli::{Args, Verb, open};
 use failure::Failure;
@@ -55,6 +55,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Config(command) => config::run(args, command),
         Verb::Watch(command) => return watch::run(&open(args)?, args, command),
         Verb::Doctor(command) => return doctor::run(args, command),
+        Verb::Sandbox(command) => return sandbox::run(args, command),
         Verb::Clean(command) => clean::run(&open(args)?, args, command),
         Verb::Completions(command) => completions::completions(command),
         Verb::Man(command) => completions::man(command),

@@ -274,6 +274,7 @@ const RULES: &[Rule] = &[
             "teammate",
             "tui",
             "budget",
+            "sandbox",
             "tools",
         ],
         external: &[

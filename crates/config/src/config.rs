@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The project's file, in the workspace.
-const PROJECT_FILE: &str = "team.toml";
+pub const PROJECT_FILE: &str = "team.toml";
 /// The user's file, below the user's configuration folder.
 const USER_FILE: &str = "team-lead/config.toml";
 /// The variables that name a model, in order of precedence.

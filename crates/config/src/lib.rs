@@ -18,7 +18,7 @@ mod file;
 mod show;
 
 pub use apply::{ApplyError, apply};
-pub use config::{Config, Origin, Setting, load, price_source};
+pub use config::{Config, Origin, PROJECT_FILE, Setting, load, price_source};
 pub use error::ConfigError;
 pub use file::{FileConfig, MemberEntry, OPTIONAL_TOOLS, Role};
 pub use show::ShownSetting;

@@ -24,6 +24,8 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 ];
 const DEFAULT_TMP_BYTES: u64 = 2 << 30;
 const SHARED_MEMORY_BYTES: u64 = 1 << 30;
+/// The mode of a folder in which everybody has files.
+const SHARED_MODE: &str = "1777";
 
 /// What is at a path of the new tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,12 +87,13 @@ pub(crate) fn mounts(wanted: &Description) -> Result<Vec<Mount>, PrepareError> {
     for path in &wanted.writable {
         tree.add_writable(path)?;
     }
-    for path in &wanted.hidden {
-        tree.add_hidden(path)?;
+    for path in with_targets(&wanted.hidden) {
+        tree.add_hidden(&path)?;
     }
-    for path in &wanted.read_only {
-        tree.add_protected(path)?;
+    for path in with_targets(&wanted.read_only) {
+        tree.add_protected(&path)?;
     }
+    tree.remove_needless();
     tree.emit()
 }
 
@@ -117,10 +120,7 @@ impl Tree {
             identity: (metadata.dev(), metadata.ino()),
             folder: metadata.is_dir(),
         };
-        // A list may name a folder and something below it: one mount is enough for both.
-        if !matches!(self.ground(&real), Some((_, Entry::Readable { .. }))) {
-            self.entries.entry(real).or_insert(entry);
-        }
+        self.entries.entry(real).or_insert(entry);
         Ok(())
     }
 
@@ -198,6 +198,20 @@ impl Tree {
         }
     }
 
+    /// Removes what is shown by a readable folder above it already.
+    fn remove_needless(&mut self) {
+        let is_needless = |(path, entry): &(&PathBuf, &Entry)| {
+            let above = self.ground(path);
+            matches!(entry, Entry::Readable { .. })
+                && matches!(above, Some((_, Entry::Readable { .. })))
+        };
+        let needless = self.entries.iter().filter(is_needless);
+        let needless: Vec<PathBuf> = needless.map(|(path, _)| path.clone()).collect();
+        for path in needless {
+            self.entries.remove(&path);
+        }
+    }
+
     fn emit(&self) -> Result<Vec<Mount>, PrepareError> {
         let mut mounts = Vec::new();
         for (path, entry) in &self.entries {
@@ -252,7 +266,7 @@ impl Tree {
                 attributes: FROZEN,
             }),
             Entry::Hidden { .. } => mounts.push(Mount::Cover(target)),
-            Entry::Memory { bytes } => mounts.push(memory(target, *bytes)?),
+            Entry::Memory { bytes } => mounts.push(memory(target, SHARED_MODE, *bytes)?),
             Entry::Devices => devices(mounts)?,
             Entry::Processes => mounts.push(Mount::Processes(target)),
             // Where the machine's own tree is shown, so is its link.
@@ -266,9 +280,20 @@ impl Tree {
     }
 }
 
+/// The paths, and what those among them lead to that are links: a link is no better protected than
+/// its target.
+fn with_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let is_link =
+        |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let targets = paths.iter().filter(is_link);
+    let targets = targets.filter_map(|path| fs::canonicalize(path).ok());
+    paths.iter().cloned().chain(targets).collect()
+}
+
 fn devices(mounts: &mut Vec<Mount>) -> Result<(), PrepareError> {
     let dev = Path::new("/dev");
-    mounts.push(memory(relative(dev)?, 1 << 16)?);
+    // Not writable for others, or the kernel refuses to open its devices with O_CREAT.
+    mounts.push(memory(relative(dev)?, "0755", 1 << 16)?);
     for name in DEVICES {
         let path = dev.join(name);
         let Ok(metadata) = fs::symlink_metadata(&path) else {
@@ -291,15 +316,15 @@ fn devices(mounts: &mut Vec<Mount>) -> Result<(), PrepareError> {
     }
     let shared = relative(&dev.join("shm"))?;
     mounts.push(Mount::Folder(shared.clone()));
-    mounts.push(memory(shared, SHARED_MEMORY_BYTES)?);
+    mounts.push(memory(shared, SHARED_MODE, SHARED_MEMORY_BYTES)?);
     let terminals = relative(&dev.join("pts"))?;
     mounts.push(Mount::Folder(terminals.clone()));
     mounts.push(Mount::Terminals(terminals));
     Ok(())
 }
 
-fn memory(target: CString, bytes: u64) -> Result<Mount, PrepareError> {
-    let options = format!("mode=1777,size={bytes}");
+fn memory(target: CString, mode: &str, bytes: u64) -> Result<Mount, PrepareError> {
+    let options = format!("mode={mode},size={bytes}");
     Ok(Mount::Memory {
         target,
         options: CString::new(options).map_err(io::Error::from)?,

@@ -159,10 +159,10 @@ pub(crate) fn drop_capabilities() -> Result<()> {
     }
     const HIGHEST: c_int = 63;
     for capability in 0..=HIGHEST {
-        // SAFETY: takes numbers. It fails for numbers the kernel does not know, and for a process
-        // without capabilities, which cannot gain any either because of `no_new_privs`.
-        unsafe {
-            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+        // SAFETY: takes numbers. It fails for the first number that the kernel does not know, and
+        // for a process without capabilities, which cannot gain any because of `no_new_privs`.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } != 0 {
+            break;
         }
     }
     let header = Header {

@@ -28,23 +28,19 @@ pub struct Place<'a> {
     pub network: Network,
 }
 
-/// The description for a place. `list` returns the names in a folder, and none where there is no
-/// folder; `variables` is the environment to choose from.
+/// The description for a place. `names` are those in the workspace, `exists` says whether there is
+/// anything at a path, and `variables` is the environment to choose from.
 pub fn description(
     place: &Place<'_>,
-    list: impl Fn(&Path) -> Vec<OsString>,
+    names: &[OsString],
+    exists: impl Fn(&Path) -> bool,
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Description {
-    let exists = |path: &Path| match (path.parent(), path.file_name()) {
-        (Some(folder), Some(name)) => list(folder).iter().any(|found| found == name),
-        (None, _) | (_, None) => true,
-    };
     let workspace = place.workspace;
-    let names = list(workspace);
     let is_secret = |name: &&OsString| is_env(name) && !is_example(name);
     let secrets = names.iter().filter(is_secret);
     let secrets = secrets.map(|name| workspace.join(name)).collect();
-    let inside = inside(place, &names, &exists);
+    let inside = inside(place, names, &exists);
     let mut readable = readable(place, &exists);
     let mut writable = Vec::new();
     match place.writable {

@@ -3,16 +3,17 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// A file system of names.
-fn listing(paths: &[&str]) -> impl Fn(&Path) -> Vec<OsString> + use<> {
-    let mut all = BTreeSet::new();
-    for path in paths {
-        all.extend(Path::new(path).ancestors().map(Path::to_owned));
-    }
-    move |folder: &Path| {
-        let inside = all.iter().filter(|path| path.parent() == Some(folder));
-        let names = inside.filter_map(|path| path.file_name());
-        names.map(OsStr::to_owned).collect()
-    }
+fn described(place: &Place<'_>, paths: &[&str]) -> Description {
+    let all: BTreeSet<&Path> = paths
+        .iter()
+        .flat_map(|path| Path::new(path).ancestors())
+        .collect();
+    let inside = all
+        .iter()
+        .filter(|path| path.parent() == Some(place.workspace));
+    let names = inside.filter_map(|path| path.file_name());
+    let names: Vec<OsString> = names.map(OsStr::to_owned).collect();
+    description(place, &names, |path| all.contains(path), [])
 }
 
 fn place(workspace: &'static str) -> Place<'static> {
@@ -49,7 +50,7 @@ fn has(paths: &[PathBuf], path: &str) -> bool {
 
 #[test]
 fn the_system_and_tools_are_readable_and_nothing_else() {
-    let found = description(&place("/home/u/work"), listing(MACHINE), []);
+    let found = described(&place("/home/u/work"), MACHINE);
     let expected = ["/etc", "/usr", "/home/u/.cargo"].map(PathBuf::from);
     assert_eq!(found.readable, expected);
     assert_eq!(found.writable, [PathBuf::from("/home/u/work")]);
@@ -58,7 +59,7 @@ fn the_system_and_tools_are_readable_and_nothing_else() {
 
 #[test]
 fn secrets_are_hidden_where_they_exist() {
-    let found = description(&place("/home/u/work"), listing(MACHINE), []);
+    let found = described(&place("/home/u/work"), MACHINE);
     for path in [
         "/etc/shadow",
         "/home/u/.ssh",
@@ -74,7 +75,7 @@ fn secrets_are_hidden_where_they_exist() {
 
 #[test]
 fn control_files_are_protected_or_unwanted() {
-    let found = description(&place("/home/u/work"), listing(MACHINE), []);
+    let found = described(&place("/home/u/work"), MACHINE);
     for path in [
         ".git/hooks",
         ".git/config",
@@ -95,14 +96,14 @@ fn control_files_are_protected_or_unwanted() {
 
 #[test]
 fn a_folder_without_a_repository_must_not_become_one_of_the_commands_making() {
-    let found = description(&place("/srv/data"), listing(&["/srv/data/a.txt"]), []);
+    let found = described(&place("/srv/data"), &["/srv/data/a.txt"]);
     assert!(has(&found.unwanted, "/srv/data/.git"));
     assert_eq!(found.placeholders, []);
 }
 
 #[test]
 fn a_linked_repository_keeps_its_link() {
-    let found = description(&place("/srv/tree"), listing(&["/srv/tree/.git"]), []);
+    let found = described(&place("/srv/tree"), &["/srv/tree/.git"]);
     assert!(has(&found.read_only, "/srv/tree/.git"));
 }
 
@@ -110,7 +111,7 @@ fn a_linked_repository_keeps_its_link() {
 fn a_read_only_workspace_has_nothing_writable_and_gets_no_placeholders() {
     let mut place = place("/home/u/work");
     place.writable = false;
-    let found = description(&place, listing(MACHINE), []);
+    let found = described(&place, MACHINE);
     assert!(found.writable.is_empty());
     assert_eq!((found.placeholders, found.unwanted), (vec![], vec![]));
     assert!(has(&found.readable, "/home/u/work"));
@@ -121,7 +122,7 @@ fn a_read_only_workspace_has_nothing_writable_and_gets_no_placeholders() {
 fn with_the_network_names_can_be_resolved() {
     let mut place = place("/home/u/work");
     place.network = Network::On;
-    let found = description(&place, listing(MACHINE), []);
+    let found = described(&place, MACHINE);
     assert!(has(&found.readable, "/etc/resolv.conf"));
 }
 
@@ -136,7 +137,7 @@ fn only_harmless_variables_pass() {
         ("TMPDIR", "/elsewhere"),
     ];
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
-    let found = description(&place("/srv"), listing(&[]), variables);
+    let found = description(&place("/srv"), &[], |_| false, variables);
     let names: Vec<_> = found
         .environment
         .iter()

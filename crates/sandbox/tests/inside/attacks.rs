@@ -1,0 +1,146 @@
+//! Everything that is known to have got through some layer, tried from inside.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use sandbox::{Level, Network};
+
+use crate::place::{Scene, Targets, input};
+use crate::runner::{Conditions, all_conditions, run};
+
+const ATTACK: &str = include_str!("attack.py");
+
+/// What Landlock and the filter cannot stop without namespaces, by the first part of its name:
+/// files in the writable workspace, modes of the user's files, the list of processes, shared memory of the same user, and
+/// processes that go on.
+const WITHOUT_NAMESPACES: [&str; 7] = [
+    "control_",
+    "read_secret_in_workspace",
+    "process_see",
+    "write_outside_chmod",
+    "process_priority",
+    "memory_remove_shared",
+    "left_running",
+];
+
+fn attack(conditions: Conditions) {
+    let scene = Scene::new(conditions.user);
+    let mut targets = Targets::new(&scene);
+    let is_full = conditions.level == Level::Full;
+    let before = scene.protected(is_full);
+    fs::write(scene.workspace().join("attack.py"), ATTACK).unwrap();
+    scene.give_away();
+    let script = format!(
+        "exec /usr/bin/python3 attack.py {}",
+        targets.arguments(&scene)
+    );
+    let stdin = input(&scene.outside().join("file"));
+    let output = run(&scene, conditions, &script, stdin);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{conditions:?}: {text}");
+    let tried = text.lines().find_map(|line| line.strip_prefix("TRIED "));
+    let tried: usize = tried.and_then(|count| count.parse().ok()).unwrap();
+    assert!(tried > 100, "only {tried} attempts");
+    let through = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("THROUGH "));
+    let is_expected = |name: &&str| {
+        !is_full
+            && WITHOUT_NAMESPACES
+                .iter()
+                .any(|known| name.starts_with(known))
+    };
+    let unexpected: BTreeSet<&str> = through.filter(|name| !is_expected(name)).collect();
+    assert!(
+        unexpected.is_empty(),
+        "{conditions:?}: {unexpected:?}\n{text}"
+    );
+    for (path, content) in before {
+        let now = fs::read_to_string(&path).ok();
+        assert_eq!(now, content, "{conditions:?}: {} changed", path.display());
+    }
+    assert!(!scene.outside().join("attack").exists());
+    assert!(targets.victim_lives());
+    if conditions.network == Network::Off {
+        assert!(!targets.got_datagram(), "{conditions:?}");
+    }
+    if is_full {
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(
+            !scene.workspace().join("survivor").exists(),
+            "{conditions:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_gets_through() {
+    all_conditions().into_iter().for_each(attack);
+}
+
+#[test]
+fn with_the_network_on_nothing_else_gets_through() {
+    for mut conditions in all_conditions() {
+        conditions.network = Network::On;
+        attack(conditions);
+    }
+}
+
+#[test]
+fn a_read_only_workspace_cannot_be_changed() {
+    for mut conditions in all_conditions() {
+        conditions.read_only = true;
+        let scene = Scene::new(conditions.user);
+        let script = "for f in src/lib.rs new .git/new .git/HEAD; do echo x >> $f && echo THROUGH $f; done; \
+             rm src/lib.rs && echo THROUGH rm; [ -s .env ] && cat .env && echo THROUGH secret; \
+             cat src/lib.rs > $TMPDIR/copy && cat $TMPDIR/copy && git log; exit 0";
+        let output = run(&scene, conditions, script, Stdio::null());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!text.contains("THROUGH"), "{conditions:?}: {text}");
+        assert!(text.contains("before"), "{conditions:?}: {text}");
+    }
+}
+
+/// The file does not exist before, so that nothing can protect it; it is found afterwards.
+#[test]
+fn control_files_that_a_command_creates_are_found() {
+    for conditions in all_conditions() {
+        let scene = Scene::new(conditions.user);
+        let script = "echo x > .envrc; mkdir .claude; echo x > harmless";
+        let output = run(&scene, conditions, script, Stdio::null());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let created: BTreeSet<_> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("CREATED "))
+            .collect();
+        let expected = [".claude", ".envrc"].map(|name| scene.workspace().join(name));
+        let expected: BTreeSet<_> = expected.iter().filter_map(|path| path.to_str()).collect();
+        assert_eq!(created, expected, "{conditions:?}");
+    }
+}
+
+/// A forged `commondir` would make git outside run a program of the command's choice.
+#[test]
+fn git_outside_runs_nothing_of_the_commands_choice() {
+    for conditions in all_conditions() {
+        if conditions.level != Level::Full {
+            continue;
+        }
+        let scene = Scene::new(conditions.user);
+        let script = "mkdir -p forged/objects forged/refs; cp .git/HEAD forged/; \
+             printf '[core]\\n\\tfsmonitor = touch %s/ran\\n' $PWD > forged/config; \
+             echo ../forged > .git/commondir; rm -f .git/commondir; mv .git .git-away; \
+             mkdir -p .git/hooks; git config core.fsmonitor \"touch $PWD/ran\"; exit 0";
+        run(&scene, conditions, script, Stdio::null());
+        let mut git = scene.as_user("git");
+        let status = git
+            .arg("status")
+            .current_dir(scene.workspace())
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{status:?}");
+        assert!(!scene.workspace().join("ran").exists(), "{conditions:?}");
+    }
+}
