@@ -2,7 +2,7 @@
 
 use crate::cli::{Args, workspace};
 use crate::failure::{Failure, Kind};
-use crate::out::print;
+use crate::output::{print, print_stderr};
 use anyhow::Context;
 use sandbox::workspace::{Place, description};
 use sandbox::{Description, Layer, Layers, Level, Network, PrepareError, Session, StartError};
@@ -190,7 +190,7 @@ fn cannot_start(program: &OsString, error: StartError) -> Result<u8, Failure> {
             return Err(Failure::new(Kind::Failed, message).hint("team-lead sandbox check"));
         }
     };
-    crate::out::say(&format!("error: {program} {text}: {}", error.source));
+    print_stderr(&format!("error: {program} {text}: {}", error.source));
     Ok(code)
 }
 
@@ -212,7 +212,7 @@ fn move_aside(args: &Args, session: &Session) {
             Ok(()) => args.note(&format!(
                 "the command created {from}, which other programs trust: it is now {to}"
             )),
-            Err(error) => crate::out::say(&format!(
+            Err(error) => print_stderr(&format!(
                 "error: the command created {from}, which other programs trust, and it cannot be \
                  moved to {to}: {error}"
             )),

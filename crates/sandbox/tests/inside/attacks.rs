@@ -30,7 +30,7 @@ fn attack(conditions: Conditions) {
     let mut targets = Targets::new(&scene);
     let is_full = conditions.level == Level::Full;
     let before = scene.protected(is_full);
-    fs::write(scene.workspace().join("attack.py"), ATTACK).unwrap();
+    fs::write(scene.workspace().join("attack.py"), ATTACK).expect("it is written");
     scene.give_away();
     let script = format!(
         "exec /usr/bin/python3 attack.py {}",
@@ -41,7 +41,9 @@ fn attack(conditions: Conditions) {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{conditions:?}: {text}");
     let tried = text.lines().find_map(|line| line.strip_prefix("TRIED "));
-    let tried: usize = tried.and_then(|count| count.parse().ok()).unwrap();
+    let tried: usize = tried
+        .and_then(|count| count.parse().ok())
+        .expect("the attack ends");
     assert!(tried > 100, "only {tried} attempts");
     let through = text
         .lines()

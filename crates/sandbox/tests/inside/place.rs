@@ -149,11 +149,9 @@ pub(crate) struct Targets {
 
 impl Targets {
     pub(crate) fn new(scene: &Scene) -> Self {
-        let abstract_name = format!(
-            "sandbox-test-{}-{}",
-            std::process::id(),
-            scene.user.unwrap_or(0)
-        );
+        // The name of the folder is the scene's alone.
+        let folder = scene.folder.path().file_name().expect("it has one");
+        let abstract_name = folder.display().to_string();
         let address = SocketAddr::from_abstract_name(&abstract_name).expect("it is short");
         let sockets = [scene.outside(), scene.home()].map(|folder| {
             let path = folder.join("socket");
