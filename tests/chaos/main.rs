@@ -1,4 +1,4 @@
-//! A minute of chaos, and a ledger that balances.
+//! A minute of faults, after which the ledger must balance.
 
 use chaos::{Programs, Setup};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ fn a_minute_of_chaos_loses_nothing_repeats_nothing_and_leaves_nothing() {
         dir: None,
         stop: Arc::default(),
     };
-    // The last words are shown with a failure.
-    let say = |words: &str| eprintln!("{words}");
-    let outcome = chaos::run(&setup, &say).expect("the run takes place");
+    // Shown if the test fails.
+    let say = |text: &str| eprintln!("{text}");
+    let outcome = chaos::run(&setup, &say).expect("the run can be set up");
     let (ledger, kept) = (&outcome.ledger, &outcome.kept);
     assert!(
         ledger.is_balanced(),
         "scripts/chaos --members 8 --seed 60\n{ledger}\nkept in {kept:?}"
     );
-    // It was chaos, and there was work in it.
-    assert!(ledger.blows.members_killed > 5, "{ledger}");
+    // There were faults, and there was work.
+    assert!(ledger.faults.members_killed > 5, "{ledger}");
     assert!(ledger.messages.sent > 20, "{ledger}");
     assert!(ledger.tasks.once > 0, "{ledger}");
 }

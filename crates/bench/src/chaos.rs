@@ -1,4 +1,4 @@
-//! `bench chaos`: a team at checked work while everything goes wrong.
+//! `bench chaos`: a team does checked work while faults are injected.
 
 use chaos::{Programs, Setup};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -8,16 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Which run.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How long blows fall, in minutes.
+    /// How long faults are injected, in minutes.
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
     /// How many members, the lead not counted.
     #[arg(long, default_value_t = 20)]
     members: usize,
-    /// Decides on blows and work; chosen by chance and said if it is left out.
+    /// Determines the faults and the work; random and printed if it is left out.
     #[arg(long)]
     seed: Option<u64>,
     /// Prints the ledger as JSON.
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folder = here.parent().unwrap_or(&here);
     let time = Duration::try_from_secs_f64(args.minutes * 60.0)?;
     anyhow::ensure!(args.members > 0, "a team needs a member");
-    let seed = args.seed.unwrap_or_else(by_chance);
+    let seed = args.seed.unwrap_or_else(random_seed);
     let setup = Setup {
         programs: Programs::beside(folder)?,
         members: args.members,
@@ -79,12 +78,12 @@ fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// A seed that is short enough to be typed.
-fn by_chance() -> u64 {
+fn random_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     u64::from(now.unwrap_or_default().subsec_nanos()) % 1_000_000
 }
 
-/// Tells whoever waits what is going on.
+/// Prints progress.
 #[expect(
     clippy::print_stderr,
     reason = "the ledger alone goes to standard output"

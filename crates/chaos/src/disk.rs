@@ -1,4 +1,4 @@
-//! The disk of the team, and a balloon that fills it.
+//! The disk of the team, and a file that fills it.
 
 use anyhow::Context as _;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -10,23 +10,23 @@ use tempfile::TempDir;
 use test_support::SmallDisk;
 
 const MIB: u64 = 1 << 20;
-/// The least room of a disk; garbage alone can take some of it.
+/// The smallest size of the disk.
 const LEAST: u64 = 128 * MIB;
-/// What a team may write in a minute, generously.
+/// More than a team writes in a minute.
 const PER_MINUTE: u64 = 48 * MIB;
 
-/// Where a run takes place.
+/// The folders of a run.
 #[derive(Debug)]
 pub(crate) struct Home {
     runtime: TempDir,
     disk: Option<SmallDisk>,
     workspace: PathBuf,
-    /// Why there is no disk that can be filled.
+    /// Why there is no small disk.
     pub(crate) left_out: Option<String>,
 }
 
 impl Home {
-    /// A fresh folder, on a small disk of its own where that can be had.
+    /// A new folder, on a small disk of its own where that is possible.
     pub(crate) fn new(parent: Option<&Path>, time: Duration) -> anyhow::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("chaos-");
@@ -65,16 +65,16 @@ impl Home {
         self.runtime.path()
     }
 
-    /// The balloon for its disk, if it has one of its own.
-    pub(crate) fn balloon(&self) -> Option<Balloon> {
+    /// The filler for its disk, if it has one of its own.
+    pub(crate) fn filler(&self) -> Option<DiskFiller> {
         let disk = self.disk.as_ref()?;
-        Some(Balloon {
-            path: disk.path().join("balloon"),
+        Some(DiskFiller {
+            path: disk.path().join("filler"),
             file: None,
         })
     }
 
-    /// Keeps everything for those who want to see why a run failed. Returns where.
+    /// Keeps all files of a run that failed, and returns where.
     pub(crate) fn keep(mut self) -> anyhow::Result<PathBuf> {
         self.runtime.disable_cleanup(true);
         let runtime = self.runtime.path().to_path_buf();
@@ -85,16 +85,16 @@ impl Home {
     }
 }
 
-/// A file that takes all room there is.
+/// A file that takes all free space.
 #[derive(Debug)]
-pub(crate) struct Balloon {
+pub(crate) struct DiskFiller {
     path: PathBuf,
     file: Option<(File, u64)>,
 }
 
-impl Balloon {
-    /// Takes what room is left. To be called again and again, since others may make room.
-    pub(crate) fn blow_up(&mut self) -> anyhow::Result<()> {
+impl DiskFiller {
+    /// Takes the free space. Called repeatedly, because other processes may free some.
+    pub(crate) fn fill(&mut self) -> anyhow::Result<()> {
         if self.file.is_none() {
             self.file = Some((File::create(&self.path)?, 0));
         }
@@ -112,8 +112,8 @@ impl Balloon {
         Ok(())
     }
 
-    /// Gives the room back.
-    pub(crate) fn burst(&mut self) {
+    /// Frees the space.
+    pub(crate) fn free(&mut self) {
         if self.file.take().is_some() {
             let _ = std::fs::remove_file(&self.path);
         }

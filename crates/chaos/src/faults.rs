@@ -1,8 +1,8 @@
-//! Blows, carried out.
+//! Injects the planned faults.
 
-use crate::disk::Balloon;
+use crate::disk::DiskFiller;
 use crate::foreign;
-use crate::plan::{Blow, Plan, Victim};
+use crate::plan::{Fault, Plan, Target};
 use crate::world::{World, name, recipient};
 use processes::ProcessHandle;
 use rustix::process::Signal;
@@ -10,25 +10,25 @@ use std::iter::Peekable;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Strikes the team by a plan, and ends what was to last for a while.
-pub(crate) struct Striker<'a> {
+/// Injects faults by a plan, and ends those that last for a while.
+pub(crate) struct FaultInjector<'a> {
     world: &'a World,
     plan: Peekable<Plan>,
     start: Instant,
-    balloon: Option<Balloon>,
+    filler: Option<DiskFiller>,
     stopped: Vec<(Instant, ProcessHandle)>,
     full_until: Option<Instant>,
     outage_until: Option<Instant>,
     commands: Vec<Child>,
 }
 
-impl<'a> Striker<'a> {
-    pub(crate) fn new(world: &'a World, plan: Plan, balloon: Option<Balloon>) -> Self {
+impl<'a> FaultInjector<'a> {
+    pub(crate) fn new(world: &'a World, plan: Plan, filler: Option<DiskFiller>) -> Self {
         Self {
             world,
             plan: plan.peekable(),
             start: Instant::now(),
-            balloon,
+            filler,
             stopped: Vec::new(),
             full_until: None,
             outage_until: None,
@@ -36,34 +36,34 @@ impl<'a> Striker<'a> {
         }
     }
 
-    /// Does what is due. Returns whether more is to come.
-    pub(crate) fn go_on(&mut self) -> bool {
-        self.relent(Instant::now());
+    /// Injects the faults that are due. Returns whether more will come.
+    pub(crate) fn tick(&mut self) -> bool {
+        self.end_expired(Instant::now());
         self.commands
             .retain_mut(|command| matches!(command.try_wait(), Ok(None)));
         let now = self.start.elapsed();
-        while let Some((_, blow)) = self.plan.next_if(|(time, _)| *time <= now) {
-            self.strike(blow);
+        while let Some((_, fault)) = self.plan.next_if(|(time, _)| *time <= now) {
+            self.inject(fault);
         }
         self.plan.peek().is_some()
     }
 
-    /// Ends everything: nobody stands still, the disk has room, the server answers.
+    /// Ends all faults: no process is stopped, the disk has room, the server answers.
     pub(crate) fn stop(mut self) {
         for (_, process) in self.stopped.drain(..) {
             let _ = process.signal(Signal::CONT);
         }
-        if let Some(balloon) = &mut self.balloon {
-            balloon.burst();
+        if let Some(filler) = &mut self.filler {
+            filler.free();
         }
-        self.world.brain.calm_down();
+        self.world.model.stop_faults();
         for command in &mut self.commands {
             crate::programs::wait(command, Duration::from_secs(60));
         }
     }
 
-    /// Ends what has lasted long enough.
-    fn relent(&mut self, now: Instant) {
+    /// Ends the faults whose time is over.
+    fn end_expired(&mut self, now: Instant) {
         self.stopped.retain(|(until, process)| {
             let is_over = *until <= now;
             if is_over {
@@ -71,79 +71,79 @@ impl<'a> Striker<'a> {
             }
             !is_over
         });
-        if let (Some(until), Some(balloon)) = (self.full_until, &mut self.balloon) {
+        if let (Some(until), Some(filler)) = (self.full_until, &mut self.filler) {
             if until <= now {
-                balloon.burst();
+                filler.free();
                 self.full_until = None;
             } else {
-                // Others may have made room.
-                let _ = balloon.blow_up();
+                // Other processes may have freed space.
+                let _ = filler.fill();
             }
         }
         if self.outage_until.is_some_and(|until| until <= now) {
-            self.world.brain.set_outage(false);
+            self.world.model.set_outage(false);
             self.outage_until = None;
         }
     }
 
-    fn strike(&mut self, blow: Blow) {
+    fn inject(&mut self, fault: Fault) {
         let now = Instant::now();
-        match blow {
-            Blow::Kill(victim) => self.kill(victim),
-            Blow::Stop(victim, time) => {
-                if let Some(process) = self.process(victim)
+        match fault {
+            Fault::Kill(target) => self.kill(target),
+            Fault::Stop(target, time) => {
+                if let Some(process) = self.process(target)
                     && process.signal(Signal::STOP).is_ok()
                 {
                     self.stopped.push((now + time, process));
-                    self.world.count(|blows| blows.stopped += 1);
+                    self.world.count(|faults| faults.stopped += 1);
                 }
             }
-            Blow::FillDisk(time) => {
-                if let Some(balloon) = &mut self.balloon
-                    && balloon.blow_up().is_ok()
+            Fault::FillDisk(time) => {
+                if let Some(filler) = &mut self.filler
+                    && filler.fill().is_ok()
                 {
                     self.full_until = Some(now + time);
-                    self.world.count(|blows| blows.disk_full += 1);
+                    self.world.count(|faults| faults.disk_full += 1);
                 }
             }
-            Blow::Outage(time) => {
-                self.world.brain.set_outage(true);
+            Fault::Outage(time) => {
+                self.world.model.set_outage(true);
                 self.outage_until = Some(now + time);
             }
-            Blow::Foreign(victim, kind) => {
-                let inbox = self.world.team.layout().inbox(&recipient(victim));
-                // It may fail on a full disk, which is no matter for garbage.
+            Fault::Foreign(target, kind) => {
+                let inbox = self.world.team.layout().inbox(&recipient(target));
+                // Garbage need not be written on a full disk.
                 foreign::append(&inbox, &foreign::garbage(kind));
-                self.world.count(|blows| blows.garbage += 1);
+                self.world.count(|faults| faults.garbage += 1);
             }
-            Blow::Ask(number) => {
+            Fault::Ask(number) => {
                 let name = name(number);
                 let mut command =
                     self.world
-                        .office
+                        .runner
                         .command(&["shutdown", &name, "--timeout", "20"]);
                 if let Ok(command) = command.spawn() {
                     self.commands.push(command);
-                    self.world.count(|blows| blows.shutdowns += 1);
+                    self.world.count(|faults| faults.shutdowns += 1);
                 }
             }
         }
     }
 
-    fn kill(&self, victim: Victim) {
-        let Some(process) = self.process(victim) else {
+    fn kill(&self, target: Target) {
+        let Some(process) = self.process(target) else {
             return;
         };
         if process.signal(Signal::KILL).is_ok() {
-            self.world.count(|blows| match victim {
-                Victim::Lead => blows.leads_killed += 1,
-                Victim::Member(_) => blows.members_killed += 1,
+            self.world.count(|faults| match target {
+                Target::Lead => faults.leads_killed += 1,
+                Target::Member(_) => faults.members_killed += 1,
             });
         }
     }
 
-    fn process(&self, victim: Victim) -> Option<ProcessHandle> {
-        ProcessHandle::of(&self.world.team, &recipient(victim))
+    fn process(&self, target: Target) -> Option<ProcessHandle> {
+        ProcessHandle::of(&self.world.team, &recipient(target))
             .ok()
             .flatten()
     }

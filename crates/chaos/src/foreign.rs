@@ -1,4 +1,4 @@
-//! Writers that know nothing of locks.
+//! Writers that take no locks.
 
 use crate::ledger::Outcome;
 use crate::plan::Garbage;
@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Longer than any reader takes.
+/// Longer than any reader accepts.
 const HUGE: usize = (2 << 20) + 4321;
 
-/// Appends bytes with one write. Returns what came of it.
+/// Appends bytes with one write, and returns the outcome.
 pub(crate) fn append(inbox: &Path, bytes: &[u8]) -> Outcome {
     match try_append(inbox, bytes) {
         Ok(written) if written == bytes.len() => Outcome::Done,
-        // All but the newline may be there.
+        // A part of it may have been written.
         Ok(written) if written > 0 => Outcome::Unknown,
         Ok(_) | Err(_) => Outcome::Failed,
     }
@@ -24,7 +24,7 @@ fn try_append(inbox: &Path, bytes: &[u8]) -> io::Result<usize> {
     file.write(bytes)
 }
 
-/// What a writer of garbage writes.
+/// The bytes of each kind of garbage.
 pub(crate) fn garbage(kind: Garbage) -> Vec<u8> {
     match kind {
         Garbage::TornLine => b"\n{\"type\":\"message\",\"from\":\"m01\",\"cont\n".to_vec(),

@@ -1,43 +1,43 @@
-//! The facts, as the files have them when everything is over.
+//! Collects the facts from the files after the end of the run.
 
-use crate::ledger::{Facts, Found, Outcome, TaskFact, Try, letter_of};
-use crate::picture;
-use crate::words::{Mark, Verb, Word};
-use crate::worker_model::view::{Came, came};
+use crate::history;
+use crate::ledger::{Attempt, Facts, Found, Outcome, TaskFact, note_of};
+use crate::tags::{Mark, Tag, Verb};
+use crate::team_model::view::{ToolOutcome, tool_outcome};
 use crate::world::World;
 use protocol::{JournalLine, JournalRecord, Recipient, RequestStatus, TaskStatus};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What one journal tells.
+/// The contents of one journal.
 #[derive(Debug, Default)]
 struct Journal {
-    /// The words in each letter, in the order of the journal.
-    letters: Vec<Vec<Word>>,
-    /// How often each letter was said to the model, by its number.
+    /// The tags in each message, in the order of the journal.
+    mail: Vec<Vec<Tag>>,
+    /// How often each message was shown to the model, by its number.
     said: BTreeMap<usize, usize>,
-    /// How often each message is there, by sender and id.
+    /// How often each message was recorded, by sender and id.
     ids: BTreeMap<(String, String), usize>,
-    /// The uses of tools that are not over: by their id, the tool, and what it is for.
+    /// The tool calls without a result: by their id, the tool, and what it is for.
     uses: BTreeMap<String, (String, Vec<(Mark, String)>)>,
-    /// What came of tools: tool, mark, recipient.
-    came: Vec<(String, Mark, String, Came)>,
+    /// The outcome of each tool call: tool, mark, recipient.
+    outcomes: Vec<(String, Mark, String, ToolOutcome)>,
 }
 
-/// Collects all facts. Nothing runs any more.
+/// Collects all facts. No process of the team runs any more.
 pub(crate) fn gather(world: &World) -> anyhow::Result<Facts> {
     let notes = world.notes().clone();
     let mut facts = Facts {
-        blows: notes.blows,
-        tries: notes.tries,
+        faults: notes.faults,
+        attempts: notes.attempts,
         ..Facts::default()
     };
-    facts.blows.server_errors = world.brain.errors();
+    facts.faults.server_errors = world.model.errors();
     for owner in world.recipients().chain([Recipient::Lead]) {
         let journal = Journal::read(world, &owner)?;
-        journal.tell(&owner.to_string(), &mut facts);
+        journal.add_to(&owner.to_string(), &mut facts);
     }
-    for (key, count) in world.brain.shown() {
+    for (key, count) in world.model.shown() {
         facts.found.entry(key).or_default().shown = count;
     }
     dead_letters(world, &mut facts)?;
@@ -61,7 +61,7 @@ pub(crate) fn gather(world: &World) -> anyhow::Result<Facts> {
         .map(|incarnations| incarnations.saturating_sub(1))
         .sum();
     facts.restarts = usize::try_from(incarnations)?;
-    facts.history = picture::differences(&world.team)?;
+    facts.history = history::differences(&world.team)?;
     Ok(facts)
 }
 
@@ -83,18 +83,18 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Takes in a letter.
+    /// Adds a message.
     fn take(&mut self, id: &str, line: &Value) {
         let text = match line {
             Value::String(text) => text.as_str(),
             object => object["content"].as_str().unwrap_or(""),
         };
-        self.letters.push(Word::all(text));
+        self.mail.push(Tag::all(text));
         let from = line["from"].as_str().unwrap_or("").to_owned();
         *self.ids.entry((from, id.to_owned())).or_default() += 1;
     }
 
-    /// Takes in a record of the conversation.
+    /// Adds a record of the conversation.
     fn record(&mut self, record: &Value) {
         match record["kind"].as_str() {
             Some("user") => {
@@ -116,8 +116,8 @@ impl Journal {
             }
             Some("result") => {
                 let id = record["result"]["tool_use_id"].as_str().unwrap_or("");
-                let came = came(&record["result"]);
-                self.over(id, came);
+                let outcome = tool_outcome(&record["result"]);
+                self.over(id, outcome);
             }
             _ => {}
         }
@@ -133,41 +133,39 @@ impl Journal {
             .or(input["plan"].as_str())
             .unwrap_or("");
         let to = input["to"].as_str().unwrap_or("").to_owned();
-        let purposes = Word::all(text)
-            .into_iter()
-            .map(|word| (word.mark, to.clone()));
+        let purposes = Tag::all(text).into_iter().map(|tag| (tag.mark, to.clone()));
         self.uses.insert(id, (tool, purposes.collect()));
     }
 
-    fn over(&mut self, id: &str, came: Came) {
+    fn over(&mut self, id: &str, outcome: ToolOutcome) {
         if let Some((tool, purposes)) = self.uses.remove(id) {
             for (mark, to) in purposes {
-                self.came.push((tool.clone(), mark, to, came));
+                self.outcomes.push((tool.clone(), mark, to, outcome));
             }
         }
     }
 
-    fn tell(mut self, owner: &str, facts: &mut Facts) {
-        // A life that ended in the middle of a tool and was followed by none.
+    fn add_to(mut self, owner: &str, facts: &mut Facts) {
+        // An incarnation that ended in the middle of a tool call, and was the last.
         let open: Vec<String> = self.uses.keys().cloned().collect();
         for id in open {
-            self.over(&id, Came::Unknown);
+            self.over(&id, ToolOutcome::Unknown);
         }
-        for (at, words) in self.letters.iter().enumerate() {
+        for (at, tags) in self.mail.iter().enumerate() {
             let said = self.said.get(&(at + 1)).copied().unwrap_or_default();
             if said > 1 {
                 facts.repeated.push(format!(
-                    "duplicated: letter {} of {owner} was said {said} times",
+                    "duplicated: message {} of {owner} was shown {said} times",
                     at + 1
                 ));
             }
-            for word in words {
-                let key = (owner.to_owned(), word.mark.clone());
+            for tag in tags {
+                let key = (owner.to_owned(), tag.mark.clone());
                 let found: &mut Found = facts.found.entry(key.clone()).or_default();
                 found.recorded += 1;
                 found.said += said;
-                if matches!(word.mark.verb, Verb::Order | Verb::Plan) {
-                    facts.options.insert(key);
+                if matches!(tag.mark.verb, Verb::Order | Verb::Plan) {
+                    facts.orders.insert(key);
                 }
             }
         }
@@ -176,30 +174,40 @@ impl Journal {
                 "duplicated: message {id} of {from} is {count} times in the journal of {owner}"
             ));
         }
-        for (tool, mark, to, came) in self.came {
-            obey(owner, (&tool, &mark), &to, came, facts);
+        for (tool, mark, to, outcome) in self.outcomes {
+            count_tool_use(owner, (&tool, &mark), &to, outcome, facts);
         }
     }
 }
 
-/// What the use of a tool means for the balance.
-fn obey(owner: &str, (tool, mark): (&str, &Mark), to: &str, came: Came, facts: &mut Facts) {
+/// Counts the outcome of a tool call.
+fn count_tool_use(
+    owner: &str,
+    (tool, mark): (&str, &Mark),
+    to: &str,
+    outcome: ToolOutcome,
+    facts: &mut Facts,
+) {
     let order = match tool {
         "send_message" => Mark::new(Verb::Order, &mark.id),
         "plan_approval" => mark.clone(),
         _ => return,
     };
-    if came != Came::Bad {
-        facts.obeyed.insert((owner.to_owned(), order.clone()));
+    if outcome != ToolOutcome::Bad {
+        facts.carried_out.insert((owner.to_owned(), order.clone()));
     }
     if tool == "send_message" {
-        let outcome = match came {
-            Came::Good => Outcome::Done,
-            Came::Unknown => Outcome::Unknown,
-            Came::Bad => Outcome::Failed,
+        let sent = match outcome {
+            ToolOutcome::Good => Outcome::Done,
+            ToolOutcome::Unknown => Outcome::Unknown,
+            ToolOutcome::Bad => Outcome::Failed,
         };
-        let (mark, to) = (letter_of(&order), to.to_owned());
-        facts.tries.push(Try { mark, to, outcome });
+        let (mark, to) = (note_of(&order), to.to_owned());
+        facts.attempts.push(Attempt {
+            mark,
+            to,
+            outcome: sent,
+        });
     }
 }
 
@@ -207,19 +215,19 @@ fn dead_letters(world: &World, facts: &mut Facts) -> anyhow::Result<()> {
     world.team.read_dead_letters(|letter| {
         facts.dead_letters += 1;
         let text = serde_json::json!(letter).to_string();
-        for word in Word::all(&text) {
-            let key = (letter.inbox.to_string(), word.mark);
-            facts.found.entry(key).or_default().buried += 1;
+        for tag in Tag::all(&text) {
+            let key = (letter.inbox.to_string(), tag.mark);
+            facts.found.entry(key).or_default().dead_lettered += 1;
         }
     })?;
     Ok(())
 }
 
 fn tasks(world: &World, created: &[(Mark, u64)], facts: &mut Facts) -> anyhow::Result<()> {
-    let log = std::fs::read(world.office.workspace.join("work.log")).unwrap_or_default();
+    let log = std::fs::read(world.runner.workspace.join("work.log")).unwrap_or_default();
     let mut worked: BTreeMap<Mark, usize> = BTreeMap::new();
-    for word in Word::all(&String::from_utf8_lossy(&log)) {
-        *worked.entry(word.mark).or_default() += 1;
+    for tag in Tag::all(&String::from_utf8_lossy(&log)) {
+        *worked.entry(tag.mark).or_default() += 1;
     }
     let mut board = BTreeMap::new();
     for task in world.team.tasks()? {

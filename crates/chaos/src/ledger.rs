@@ -1,49 +1,44 @@
-//! The balance: facts in, a verdict out. Nothing here looks at the team.
+//! The balance of a run, as a pure function of the facts.
 
 mod print;
 #[cfg(test)]
 mod tests;
 
-use crate::words::{Mark, Verb};
+use crate::tags::{Mark, Verb};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many faults are told in words.
-const MOST_WORDS: usize = 60;
+/// How many problems are listed.
+const MOST_PROBLEMS: usize = 60;
 
-/// What its sender was told of a try to send.
+/// What the sender of a message knows about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was sent.
     Done,
-    /// Nobody can say: the sender was killed on the way.
+    /// The sender was killed before it knew.
     Unknown,
-    /// It was not sent.
     Failed,
 }
 
-/// One try to send a message.
+/// One attempt to send a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Try {
-    /// Which message.
+pub struct Attempt {
     pub mark: Mark,
-    /// To whom.
     pub to: String,
-    /// What came of it.
     pub outcome: Outcome,
 }
 
-/// What became of a message with its recipient.
+/// The traces of a message with its recipient.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Found {
     /// How often it is recorded in the journal.
     pub recorded: usize,
-    /// How often it was said to the model, by the journal.
+    /// How often the journal says that it was shown to the model.
     pub said: usize,
-    /// The most often that it stood in one request to the model.
+    /// The most often that it occurred in one request to the model.
     pub shown: usize,
     /// How often it is among the dead letters.
-    pub buried: usize,
+    pub dead_lettered: usize,
 }
 
 /// A task at the end.
@@ -59,18 +54,15 @@ pub struct TaskFact {
     pub by_owner: bool,
     /// How often its work was done.
     pub worked: usize,
-    /// Who has it in hand though it is not done.
+    /// Its owner, if it is not completed.
     pub held_by: Option<String>,
 }
 
-/// What was done to the team.
+/// The faults that were injected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Blows {
-    /// Members killed.
+pub struct FaultCounts {
     pub members_killed: usize,
-    /// Leads killed.
     pub leads_killed: usize,
-    /// Commands killed.
     pub commands_killed: usize,
     /// Processes stopped and continued.
     pub stopped: usize,
@@ -80,60 +72,57 @@ pub struct Blows {
     pub server_errors: usize,
     /// Lines of garbage.
     pub garbage: usize,
-    /// Shutdowns asked for on the way.
+    /// Shutdown requests during the run.
     pub shutdowns: usize,
 }
 
-/// All that is known at the end.
+/// Everything that is known at the end.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// What was done to the team.
-    pub blows: Blows,
-    /// Lives that began after the first of each member and of the lead.
+    pub faults: FaultCounts,
+    /// Incarnations after the first, of all members and the lead.
     pub restarts: usize,
-    /// Everything that anybody tried to send.
-    pub tries: Vec<Try>,
+    pub attempts: Vec<Attempt>,
     /// What is in the journals, by owner.
     pub found: BTreeMap<(String, Mark), Found>,
-    /// Mail of any kind that was recorded or said more than once, in words.
+    /// Mail of any kind that was recorded or shown more than once.
     pub repeated: Vec<String>,
     /// Dead letters of any kind.
     pub dead_letters: usize,
-    /// StartOptions that were said to their reader.
-    pub options: BTreeSet<(String, Mark)>,
-    /// StartOptions of which something came: a letter sent, or a plan submitted.
-    pub obeyed: BTreeSet<(String, Mark)>,
+    /// Orders that were recorded by their recipient.
+    pub orders: BTreeSet<(String, Mark)>,
+    /// Orders that led to a note sent or a plan submitted.
+    pub carried_out: BTreeSet<(String, Mark)>,
     /// The tasks whose creation was reported as done.
     pub tasks: Vec<TaskFact>,
-    /// What was left lying: requests without an answer, members that did not come to rest.
+    /// What was left undone: requests without an answer, members that did not become idle.
     pub stranded: Vec<String>,
     /// Processes that were left.
     pub orphans: Vec<String>,
     /// Differences between the replayed events and the files.
     pub history: Vec<String>,
-    /// What could not be done on this machine.
+    /// Faults that are not possible on this machine.
     pub left_out: Vec<String>,
 }
 
 /// The messages in the balance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Messages {
-    /// Messages that their senders were told to be sent.
+    /// Messages that were reported as sent.
     pub sent: usize,
-    /// Messages of which nobody can say whether they were sent.
+    /// Messages whose sender was killed before it knew.
     pub unknown: usize,
-    /// Those of them that were.
+    /// Those of them that arrived.
     pub unknown_arrived: usize,
-    /// Messages that are recorded and were said to their model.
+    /// Messages that were recorded and shown to the model.
     pub injected: usize,
     /// Dead letters of any kind.
     pub dead_lettered: usize,
-    /// Messages that were sent and not recorded, or recorded and not said.
+    /// Messages that were sent and not recorded, or recorded and not shown.
     pub lost: usize,
-    /// Messages that were recorded or said more than once.
+    /// Messages that were recorded or shown more than once.
     pub duplicated: usize,
-    /// Messages that came to somebody to whom nobody sent them, or were sent though it was said that
-    /// they were not.
+    /// Messages that arrived where nobody sent them, or were reported as not sent and arrived.
     pub astray: usize,
 }
 
@@ -142,7 +131,7 @@ pub struct Messages {
 pub struct Tasks {
     /// Completed once, by their last owner.
     pub once: usize,
-    /// Completed more than once, or by somebody else than their last owner.
+    /// Completed more than once, or not by their last owner.
     pub twice: usize,
     /// Not completed.
     pub never: usize,
@@ -153,31 +142,28 @@ pub struct Tasks {
 /// The balance of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Ledger {
-    /// What was done to the team.
-    pub blows: Blows,
-    /// Lives after the first.
+    pub faults: FaultCounts,
+    /// Incarnations after the first.
     pub restarts: usize,
-    /// The messages.
     pub messages: Messages,
-    /// The tasks.
     pub tasks: Tasks,
-    /// StartOptions, requests, tasks and members that were left lying.
+    /// Orders, requests, tasks and members that were left undone.
     pub stranded: usize,
     /// Processes that were left.
     pub orphans: usize,
     /// Differences between the replayed events and the files.
     pub history: usize,
-    /// What could not be done on this machine.
+    /// Faults that are not possible on this machine.
     pub left_out: Vec<String>,
-    /// The faults in words, the first of them.
-    pub faults: Vec<String>,
+    /// The first problems.
+    pub problems: Vec<String>,
 }
 
 impl Ledger {
     /// The balance of these facts.
     pub fn of(facts: &Facts) -> Self {
         let mut ledger = Self {
-            blows: facts.blows,
+            faults: facts.faults,
             restarts: facts.restarts,
             left_out: facts.left_out.clone(),
             ..Self::default()
@@ -185,29 +171,29 @@ impl Ledger {
         ledger.messages.dead_lettered = facts.dead_letters;
         ledger.count_messages(facts);
         ledger.messages.duplicated += facts.repeated.len();
-        ledger.faults.extend(facts.repeated.iter().cloned());
+        ledger.problems.extend(facts.repeated.iter().cloned());
         ledger.count_tasks(facts);
-        for (owner, order) in facts.options.difference(&facts.obeyed) {
+        for (owner, order) in facts.orders.difference(&facts.carried_out) {
             ledger.strand(format!("{owner} never carried out {order}"));
         }
-        for words in &facts.stranded {
-            ledger.strand(words.clone());
+        for what in &facts.stranded {
+            ledger.strand(what.clone());
         }
         ledger.orphans = facts.orphans.len();
         let orphans = facts.orphans.iter();
         ledger
-            .faults
+            .problems
             .extend(orphans.map(|orphan| format!("left: {orphan}")));
         ledger.history = facts.history.len();
         let history = facts.history.iter();
         ledger
-            .faults
+            .problems
             .extend(history.map(|line| format!("history: {line}")));
-        ledger.faults.truncate(MOST_WORDS);
+        ledger.problems.truncate(MOST_PROBLEMS);
         ledger
     }
 
-    /// Whether nothing was lost, repeated, stranded or left, and the events tell all of it.
+    /// Whether nothing was lost, duplicated, stranded or left, and the event log agrees with the files.
     pub fn is_balanced(&self) -> bool {
         let Messages {
             lost,
@@ -220,15 +206,15 @@ impl Ledger {
         lost + duplicated + astray + twice + never + kept == 0
     }
 
-    fn strand(&mut self, words: String) {
+    fn strand(&mut self, what: String) {
         self.stranded += 1;
-        self.faults.push(format!("stranded: {words}"));
+        self.problems.push(format!("stranded: {what}"));
     }
 
     fn count_messages(&mut self, facts: &Facts) {
         let mut known: BTreeMap<(String, Mark), Outcome> = BTreeMap::new();
         for (key, outcome) in facts
-            .tries
+            .attempts
             .iter()
             .map(|t| ((t.to.clone(), t.mark.clone()), t.outcome))
         {
@@ -241,7 +227,8 @@ impl Ledger {
         }
         for (owner, mark) in facts.found.keys().filter(|key| !known.contains_key(*key)) {
             self.messages.astray += 1;
-            self.faults.push(format!("astray: {mark} came to {owner}"));
+            self.problems
+                .push(format!("astray: {mark} arrived at {owner}"));
         }
     }
 
@@ -260,24 +247,26 @@ impl Ledger {
             recorded,
             said,
             shown,
-            buried,
+            dead_lettered,
         } = found;
-        let seen = format!("{recorded} recorded, {said} said, {shown} shown, {buried} buried");
+        let seen = format!(
+            "{recorded} recorded, {said} said, {shown} shown, {dead_lettered} dead-lettered"
+        );
         if recorded > 1 || said > 1 || shown > 1 {
             messages.duplicated += 1;
-            self.faults
+            self.problems
                 .push(format!("duplicated: {mark} to {to}: {seen}"));
         } else if recorded == 1 && said == 1 && shown == 1 {
             messages.injected += 1;
             if outcome == Outcome::Failed {
                 messages.astray += 1;
-                self.faults.push(format!(
-                    "astray: {mark} to {to} arrived though its sender was told that it was not sent"
+                self.problems.push(format!(
+                    "astray: {mark} to {to} arrived though it was reported as not sent"
                 ));
             }
         } else if recorded == 1 || outcome == Outcome::Done {
             messages.lost += 1;
-            self.faults.push(format!("lost: {mark} to {to}: {seen}"));
+            self.problems.push(format!("lost: {mark} to {to}: {seen}"));
         }
     }
 
@@ -293,11 +282,11 @@ impl Ledger {
             let tasks = &mut self.tasks;
             if !is_done || *completed == 0 {
                 tasks.never += 1;
-                self.faults.push(format!("never done: {name}"));
+                self.problems.push(format!("never done: {name}"));
             } else if *completed > 1 || !by_owner || task.worked == 0 {
                 tasks.twice += 1;
                 let worked = task.worked;
-                self.faults.push(format!("not done once: {name}: completed {completed} times, by its last owner: {by_owner}, worked on {worked} times"));
+                self.problems.push(format!("not done once: {name}: completed {completed} times, by its last owner: {by_owner}, worked on {worked} times"));
             } else {
                 tasks.once += 1;
             }
@@ -309,7 +298,7 @@ impl Ledger {
     }
 }
 
-/// Of several tries the one that binds most: a message that was sent once was sent.
+/// The stronger of two outcomes: a message that was sent once was sent.
 fn stronger(one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Outcome::Done, _) | (_, Outcome::Done) => Outcome::Done,
@@ -318,7 +307,7 @@ fn stronger(one: Outcome, other: Outcome) -> Outcome {
     }
 }
 
-/// The letter that an order asks for.
-pub(crate) fn letter_of(order: &Mark) -> Mark {
-    Mark::new(Verb::MailItem, &order.id)
+/// The note that an order asks for.
+pub(crate) fn note_of(order: &Mark) -> Mark {
+    Mark::new(Verb::Note, &order.id)
 }

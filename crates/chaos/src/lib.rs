@@ -1,35 +1,35 @@
-//! A team at checked work while everything goes wrong.
+//! A team does checked work while faults of every kind are injected.
 //!
 //! # Theory of operation
 //!
 //! Members are real `teammate` processes, the lead is a real `team-lead run`, and the model of all of
-//! them is a server on the loopback interface that speaks the wire format of a provider (`Brain`). It
-//! carries out what it reads: orders to write to somebody, tasks, plans. Each message and each task
-//! bears an id ([`words`]).
+//! them is a server on the loopback interface that speaks the wire format of a provider (`TeamModel`). It
+//! carries out what it reads: orders to send a message, tasks, plans. Each message and each task has an
+//! id ([`tags`]).
 //!
-//! A [`Plan`] made of the seed says which blow falls when: kills, stops, full disks, outages of the
-//! server, garbage in inboxes. Another part of the run gives work, a third brings back the dead.
+//! A [`Plan`] derived from the seed says which fault is injected when: kills, stops, full disks, outages
+//! of the server, garbage in inboxes. The operator gives work, the restarter restarts dead processes.
 //!
-//! After the last blow the team comes to rest and is shut down. Then the files are read, and a
-//! [`Ledger`] says whether every message that was reported as sent is in its reader's journal and was
-//! said to its model once, every task was done once, nothing was left lying and nothing runs.
+//! After the last fault the team finishes its work and is shut down. Then the files are read, and a
+//! [`Ledger`] says whether every message that was reported as sent is in its recipient's journal and was
+//! shown to its model once, every task was completed once, nothing is pending and no process is left.
 //!
-//! **Not promised:** the same seed gives the same blows and the same work at the same times; which
-//! system call a kill hits is the system's choice.
+//! **Not promised:** the same seed gives the same faults and the same work at the same times; which
+//! system call a kill hits is up to the kernel.
 
 mod disk;
 mod faults;
 mod foreign;
 mod gather;
+mod history;
 pub mod ledger;
 mod operator;
-mod picture;
 pub mod plan;
 mod programs;
 mod quiesce;
 mod restarter;
-pub mod words;
-mod worker_model;
+pub mod tags;
+mod team_model;
 mod world;
 
 pub use ledger::Ledger;
@@ -38,72 +38,71 @@ pub use programs::Programs;
 
 use anyhow::Context as _;
 use disk::Home;
-use faults::Striker;
-use operator::Boss;
-use programs::{Office, wait};
-use restarter::Nurse;
+use faults::FaultInjector;
+use operator::Operator;
+use programs::{Runner, wait};
+use restarter::Restarter;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use team_model::TeamModel;
 use teamdir::{Options, TeamDir};
 use test_support::llm_server::LlmServer;
 use test_support::try_wait_for;
-use worker_model::Brain;
 use world::{World, name};
 
-/// How often blows and the dead are looked after.
+/// How often due faults are injected and dead processes are looked for.
 const TICK: Duration = Duration::from_millis(50);
-/// How often a line is said about how things are.
-const SAY_EVERY: Duration = Duration::from_secs(5);
-/// How long a team may take to come to rest on a busy machine.
-const REST_LIMIT: Duration = Duration::from_secs(300);
+/// How often the progress is reported.
+const REPORT_EVERY: Duration = Duration::from_secs(5);
+/// How long a team may take to finish its work on a busy machine.
+const QUIESCE_LIMIT: Duration = Duration::from_secs(300);
 /// How long the lead may take to end the team.
 const LEAVE_LIMIT: Duration = Duration::from_secs(180);
-/// How long a process may take to vanish once nothing holds it.
+/// How long a process may take to end once nothing keeps it.
 const GONE_LIMIT: Duration = Duration::from_secs(20);
 
-/// What team, and for how long.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The programs to be tried.
     pub programs: Programs,
     /// How many members, the lead not counted.
     pub members: usize,
-    /// How long blows fall.
+    /// How long faults are injected.
     pub time: Duration,
-    /// What decides on blows and work.
+    /// Determines the faults and the work.
     pub seed: u64,
-    /// Where the folder of the run goes; the place for temporary files if it is not said.
+    /// Where the folder of the run goes; by default the folder for temporary files.
     pub dir: Option<PathBuf>,
-    /// Ends the blows early when it is set. The team then comes to rest and is counted all the same.
+    /// Ends the faults early when it is set. The team still finishes its work and is counted.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The balance.
     pub ledger: Ledger,
-    /// Where everything can be looked at, if the balance is not even.
+    /// Where all files were kept, if the ledger is not balanced.
     pub kept: Option<PathBuf>,
 }
 
-/// Runs a team under blows. `say` is told every few seconds how things are.
+/// Runs a team under faults. `say` gets a line of progress every few seconds.
 ///
 /// # Errors
 ///
 /// If the run could not take place. What is wrong with the team is in the ledger.
 pub fn run(setup: &Setup, say: &(dyn Fn(&str) + Sync)) -> anyhow::Result<Outcome> {
     let home = Home::new(setup.dir.as_deref(), setup.time)?;
-    let brain = Arc::new(Brain::new(setup.seed));
+    let model = Arc::new(TeamModel::new(setup.seed));
     let server = LlmServer::start();
-    let mind = Arc::clone(&brain);
-    server.decide("team", move |request| mind.answer(&request));
+    let shared = Arc::clone(&model);
+    server.decide("team", move |request| shared.answer(&request));
     let address = server.base_url("team");
-    let office = Office::new(&setup.programs, home.workspace(), home.runtime(), address);
-    let ended = run_in(setup, &home, office, brain, say);
+    let runner = Runner::new(&setup.programs, home.workspace(), home.runtime(), address);
+    let ended = run_in(setup, &home, runner, model, say);
     drop(server);
     let facts = ended?;
     let ledger = Ledger::of(&facts);
@@ -118,16 +117,16 @@ pub fn run(setup: &Setup, say: &(dyn Fn(&str) + Sync)) -> anyhow::Result<Outcome
 fn run_in(
     setup: &Setup,
     home: &Home,
-    office: Office,
-    brain: Arc<Brain>,
+    runner: Runner,
+    model: Arc<TeamModel>,
     say: &(dyn Fn(&str) + Sync),
 ) -> anyhow::Result<ledger::Facts> {
-    // Models exchange as much as they are told to here.
+    // The models here send as many messages as they are ordered to.
     let limits = "[limits]\nmembers = 200\nmessages_per_minute = 1000000\n";
     std::fs::write(home.workspace().join("team.toml"), limits)?;
     let team = TeamDir::create(home.workspace(), "default", Options::default())?;
-    let world = World::new(office, team, setup.members, brain);
-    let ended = live(setup, home, &world, say);
+    let world = World::new(runner, team, setup.members, model);
+    let ended = run_team(setup, home, &world, say);
     let orphans = sweep(&world);
     let stranded = ended?;
     let mut facts = gather::gather(&world)?;
@@ -137,43 +136,43 @@ fn run_in(
     Ok(facts)
 }
 
-/// The life of the team, from its first member to its last. Returns what was left lying.
-fn live(
+/// Runs the team from its first member to its end. Returns what was left undone.
+fn run_team(
     setup: &Setup,
     home: &Home,
     world: &World,
     say: &(dyn Fn(&str) + Sync),
 ) -> anyhow::Result<Vec<String>> {
-    let mut nurse = Nurse::new(world, setup.seed)?;
-    spec(world)?;
-    say(&format!("{} members are there", setup.members));
+    let mut restarter = Restarter::new(world, setup.seed)?;
+    start_members(world)?;
+    say(&format!("{} members run", setup.members));
     let end = Instant::now() + setup.time;
     let goes_on = || Instant::now() < end && !setup.stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
-        scope.spawn(|| Boss::new(world, setup.seed).work_while(goes_on));
+        scope.spawn(|| Operator::new(world, setup.seed).work_while(goes_on));
         let plan = Plan::new(setup.seed, setup.members, setup.time);
-        let mut striker = Striker::new(world, plan, home.balloon());
+        let mut injector = FaultInjector::new(world, plan, home.filler());
         let mut said = Instant::now();
         while goes_on() {
-            striker.go_on();
-            nurse.tend();
-            if said.elapsed() > SAY_EVERY {
+            injector.tick();
+            restarter.restart_dead();
+            if said.elapsed() > REPORT_EVERY {
                 said = Instant::now();
                 say(&progress(world, end));
             }
             thread::sleep(TICK);
         }
-        striker.stop();
+        injector.stop();
     });
-    say("no more blows");
-    let mut stranded = quiesce::settle(world, &mut nurse, REST_LIMIT, &|words| say(words));
-    say("at rest; the lead ends the team");
-    stranded.extend(nurse.dismiss(LEAVE_LIMIT));
+    say("no more faults are injected");
+    let mut stranded = quiesce::settle(world, &mut restarter, QUIESCE_LIMIT, &|text| say(text));
+    say("all work is done; the lead ends the team");
+    stranded.extend(restarter.end_team(LEAVE_LIMIT));
     Ok(stranded)
 }
 
-/// Starts all members. Every second one is brought back by the lead when it dies.
-fn spec(world: &World) -> anyhow::Result<()> {
+/// Starts all members. The lead restarts every second one when it dies.
+fn start_members(world: &World) -> anyhow::Result<()> {
     let start = |number: usize| {
         let name = name(number);
         let model = format!("anthropic:{name}");
@@ -192,7 +191,7 @@ fn spec(world: &World) -> anyhow::Result<()> {
             policy,
         ];
         world
-            .office
+            .runner
             .command(&args)
             .spawn()
             .with_context(|| format!("start {name}"))
@@ -210,32 +209,31 @@ fn spec(world: &World) -> anyhow::Result<()> {
 
 fn progress(world: &World, end: Instant) -> String {
     let left = end.saturating_duration_since(Instant::now()).as_secs();
-    let open: usize = world.brain.open().values().sum();
+    let open: usize = world.model.open().values().sum();
     let notes = world.notes();
-    let kills = notes.blows.members_killed + notes.blows.leads_killed;
+    let kills = notes.faults.members_killed + notes.faults.leads_killed;
     format!(
         "{left} s left: {kills} kills, {} messages and {} tasks given, {open} orders open, {} requests to the model",
-        notes.tries.len(),
+        notes.attempts.len(),
         notes.tasks.len(),
-        world.brain.requests()
+        world.model.requests()
     )
 }
 
-/// Waits until no process of the run is left, and ends those that are. Returns which.
+/// Waits until no process of the run is left, kills those that are, and returns them.
 fn sweep(world: &World) -> Vec<String> {
-    let gone = || world.office.processes().is_empty().then_some(());
+    let gone = || world.runner.processes().is_empty().then_some(());
     if try_wait_for(GONE_LIMIT, gone).is_some() {
         return Vec::new();
     }
-    let left = world.office.processes();
+    let left = world.runner.processes();
     for (pid, _) in &left {
-        let pid = i32::try_from(*pid)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+            // It may have ended by now.
+            let _ = kill_process(pid, Signal::KILL);
         }
     }
-    let words = left.iter().map(|(pid, line)| format!("{pid} {line}"));
-    words.collect()
+    left.iter()
+        .map(|(pid, line)| format!("{pid} {line}"))
+        .collect()
 }

@@ -1,49 +1,49 @@
-//! Who gives the team its work: orders, tasks and plans, each with an id of its own.
+//! Gives the team its work: orders, tasks and plans, each with an id of its own.
 
 use crate::foreign;
 use crate::ledger::Outcome;
-use crate::plan::Victim;
-use crate::words::{Mark, Verb, Word};
+use crate::plan::Target;
+use crate::tags::{Mark, Tag, Verb};
 use crate::world::{World, name, recipient};
 use serde_json::json;
 use std::thread;
 use std::time::Duration;
 use test_support::Rng;
 
-/// How many orders a member may have in hand, on average, before the boss waits: a slow machine gets
+/// How many open orders a member may have, on average, before the operator waits: a slow machine gets
 /// less work, not a longer queue.
-const IN_HAND: usize = 3;
-/// How often the boss looks whether it may go on.
+const OPEN_ORDERS: usize = 3;
+/// How often the operator checks whether it may continue.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Gives work, by a seed.
-pub(crate) struct Boss<'a> {
+/// Gives work, determined by a seed.
+pub(crate) struct Operator<'a> {
     world: &'a World,
     rng: Rng,
-    options: usize,
+    orders: usize,
     plans: usize,
     tasks: usize,
 }
 
-/// How a message is brought.
+/// How a message is delivered.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     /// By `team-lead send`.
     Command,
     /// By the same, killed after this long.
     Killed(Duration),
-    /// As a line of plain text, by a program that knows no locks.
+    /// As a line of plain text, by a program that takes no locks.
     Plain,
     /// As a JSON object, by the same.
     Object,
 }
 
-impl<'a> Boss<'a> {
+impl<'a> Operator<'a> {
     pub(crate) fn new(world: &'a World, seed: u64) -> Self {
         Self {
             world,
             rng: Rng::new(seed ^ 0xb055),
-            options: 0,
+            orders: 0,
             plans: 0,
             tasks: 0,
         }
@@ -64,14 +64,14 @@ impl<'a> Boss<'a> {
     }
 
     fn is_busy(&self) -> bool {
-        let open: usize = self.world.brain.open().values().sum();
-        open > IN_HAND * self.world.members
+        let open: usize = self.world.model.open().values().sum();
+        open > OPEN_ORDERS * self.world.members
     }
 
     fn next(&mut self) {
         match self.rng.below(100) {
             0..70 => self.order(),
-            70..80 => self.letter(),
+            70..80 => self.note(),
             80..96 => self.task(),
             _ => self.plan(),
         }
@@ -81,9 +81,9 @@ impl<'a> Boss<'a> {
         usize::try_from(self.rng.below(count as u64)).unwrap_or_default()
     }
 
-    /// A member is to write to another, or to the lead.
+    /// Orders a member to write to another, or to the lead.
     fn order(&mut self) {
-        self.options += 1;
+        self.orders += 1;
         let members = self.world.members;
         let from = self.below(members);
         let other = (from + 1 + self.below(members.max(2) - 1)) % members;
@@ -92,31 +92,31 @@ impl<'a> Boss<'a> {
             _ if other == from => "lead".to_owned(),
             _ => name(other),
         };
-        let word = Word::order(&format!("A-{:06}", self.options), &to);
-        self.bring(Victim::Member(from), &word);
+        let tag = Tag::order(&format!("A-{:06}", self.orders), &to);
+        self.deliver(Target::Member(from), &tag);
     }
 
-    /// A letter from outside, which asks for nothing.
-    fn letter(&mut self) {
-        self.options += 1;
+    /// Sends a note, which asks for nothing.
+    fn note(&mut self) {
+        self.orders += 1;
         let members = self.world.members;
-        let victim = match self.below(members + 1) {
-            number if number < members => Victim::Member(number),
-            _ => Victim::Lead,
+        let target = match self.below(members + 1) {
+            number if number < members => Target::Member(number),
+            _ => Target::Lead,
         };
-        let word = Word::plain(Verb::MailItem, &format!("F-{:06}", self.options));
-        self.bring(victim, &word);
+        let tag = Tag::plain(Verb::Note, &format!("F-{:06}", self.orders));
+        self.deliver(target, &tag);
     }
 
-    /// A member is to submit a plan.
+    /// Orders a member to submit a plan.
     fn plan(&mut self) {
         self.plans += 1;
         let from = self.below(self.world.members);
-        let word = Word::plain(Verb::Plan, &format!("P-{:06}", self.plans));
-        self.bring(Victim::Member(from), &word);
+        let tag = Tag::plain(Verb::Plan, &format!("P-{:06}", self.plans));
+        self.deliver(Target::Member(from), &tag);
     }
 
-    /// A task for whoever is free; some wait for the one before.
+    /// Creates a task; some are blocked by the one before.
     fn task(&mut self) {
         self.tasks += 1;
         let mark = Mark::new(Verb::Task, &format!("T-{:06}", self.tasks));
@@ -133,7 +133,7 @@ impl<'a> Boss<'a> {
         {
             args.extend(["--blocked-by", before]);
         }
-        if let Some((0, said)) = self.world.office.run(&args)
+        if let Some((0, said)) = self.world.runner.run(&args)
             && let Some(number) = said.trim().strip_prefix("Created task #")
             && let Ok(number) = number.parse()
         {
@@ -141,7 +141,7 @@ impl<'a> Boss<'a> {
         }
     }
 
-    fn bring(&mut self, victim: Victim, word: &Word) {
+    fn deliver(&mut self, target: Target, tag: &Tag) {
         let way = match self.rng.below(100) {
             0..60 => Way::Command,
             60..68 => {
@@ -152,29 +152,29 @@ impl<'a> Boss<'a> {
             68..84 => Way::Plain,
             _ => Way::Object,
         };
-        let owner = recipient(victim);
+        let owner = recipient(target);
         let to = owner.to_string();
         let inbox = self.world.team.layout().inbox(&owner);
-        let text = word.to_string();
+        let text = tag.to_string();
         let outcome = match way {
-            Way::Command => match self.world.office.run(&["send", &to, &text]) {
+            Way::Command => match self.world.runner.run(&["send", &to, &text]) {
                 Some((0, _)) => Outcome::Done,
                 Some(_) => Outcome::Failed,
                 None => Outcome::Unknown,
             },
-            Way::Killed(after) => self.bring_killed(&to, &text, after),
-            // The newline before it ends what another may have left without one.
+            Way::Killed(after) => self.send_and_kill(&to, &text, after),
+            // The newline before it ends a line that another writer may have left unfinished.
             Way::Plain => foreign::append(&inbox, format!("\n{text}\n").as_bytes()),
             Way::Object => {
                 let object = json!({"type": "message", "from": "stranger", "content": text});
                 foreign::append(&inbox, format!("{object}\n").as_bytes())
             }
         };
-        self.world.tried(&word.mark, &to, outcome);
+        self.world.note_attempt(&tag.mark, &to, outcome);
     }
 
-    fn bring_killed(&self, to: &str, text: &str, after: Duration) -> Outcome {
-        let Ok(mut child) = self.world.office.command(&["send", to, text]).spawn() else {
+    fn send_and_kill(&self, to: &str, text: &str, after: Duration) -> Outcome {
+        let Ok(mut child) = self.world.runner.command(&["send", to, text]).spawn() else {
             return Outcome::Failed;
         };
         thread::sleep(after);
@@ -183,7 +183,7 @@ impl<'a> Boss<'a> {
             Ok(Some(0)) => Outcome::Done,
             Ok(Some(_)) => Outcome::Failed,
             Ok(None) | Err(_) => {
-                self.world.count(|blows| blows.commands_killed += 1);
+                self.world.count(|faults| faults.commands_killed += 1);
                 Outcome::Unknown
             }
         }

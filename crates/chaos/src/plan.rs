@@ -1,34 +1,31 @@
-//! When which blow falls: a pure function of the seed.
+//! Which fault is injected when: a pure function of the seed.
 
 use std::time::Duration;
 use test_support::Rng;
 
-/// Before the first blow: the team comes up.
-const CALM: Duration = Duration::from_secs(2);
+/// The time before the first fault, in which the team starts.
+const WARM_UP: Duration = Duration::from_secs(2);
 
-/// Somebody who can be struck.
+/// A process that a fault can hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Victim {
-    /// The lead.
+pub enum Target {
     Lead,
-    /// The member of this number.
+    /// The member with this number.
     Member(usize),
 }
 
 /// What a foreign writer puts into an inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
-    /// A JSON object that was begun and never ended, with a newline.
+    /// An unfinished JSON object with a newline.
     TornLine,
     /// The same without a newline.
     HalfLine,
-    /// Bytes that are no text.
     NotUtf8,
-    /// A line that is longer than any reader takes.
+    /// A line that is longer than any reader accepts.
     Huge,
-    /// A JSON object of a type that nobody knows, and other JSON.
+    /// A JSON object of an unknown type, and other JSON.
     WrongJson,
-    /// Lines of white space.
     Blank,
 }
 
@@ -41,31 +38,31 @@ const GARBAGE: [Garbage; 6] = [
     Garbage::Blank,
 ];
 
-/// Something bad that happens to the team.
+/// A fault that is injected into the team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blow {
+pub enum Fault {
     /// SIGKILL.
-    Kill(Victim),
+    Kill(Target),
     /// SIGSTOP, and SIGCONT after this long.
-    Stop(Victim, Duration),
+    Stop(Target, Duration),
     /// The disk is full for this long.
     FillDisk(Duration),
     /// The model's server answers everything with an error for this long.
     Outage(Duration),
-    /// A foreign writer appends something that is no message.
-    Foreign(Victim, Garbage),
+    /// A foreign writer appends something that is not a message.
+    Foreign(Target, Garbage),
     /// A member is asked to shut down while it works.
     Ask(usize),
 }
 
-/// All blows of a run, in the order of their times.
+/// All faults of a run, by time.
 #[derive(Debug, Clone)]
 pub struct Plan {
     rng: Rng,
     members: usize,
     now: Duration,
     end: Duration,
-    /// The mean time from one blow to the next.
+    /// The mean time from one fault to the next.
     gap: Duration,
 }
 
@@ -76,20 +73,20 @@ impl Plan {
         Self {
             rng: Rng::new(seed),
             members: members.max(1),
-            now: CALM,
+            now: WARM_UP,
             end: time,
             gap: per_member.clamp(Duration::from_millis(150), Duration::from_secs(1)),
         }
     }
 
-    fn victim(&mut self) -> Victim {
-        // The lead is struck a little more often than each of the others.
+    fn target(&mut self) -> Target {
+        // The lead is hit a little more often than each member.
         let number = self.rng.below(self.members as u64 + 2);
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         if number < self.members {
-            Victim::Member(number)
+            Target::Member(number)
         } else {
-            Victim::Lead
+            Target::Lead
         }
     }
 
@@ -97,38 +94,38 @@ impl Plan {
         Duration::from_millis(least + self.rng.below(most - least))
     }
 
-    fn blow(&mut self) -> Blow {
+    fn fault(&mut self) -> Fault {
         match self.rng.below(100) {
-            0..45 => Blow::Kill(self.victim()),
+            0..45 => Fault::Kill(self.target()),
             45..60 => {
-                let victim = self.victim();
-                Blow::Stop(victim, self.millis(1000, 5000))
+                let target = self.target();
+                Fault::Stop(target, self.millis(1000, 5000))
             }
-            60..64 => Blow::FillDisk(self.millis(1000, 5000)),
-            64..69 => Blow::Outage(self.millis(500, 3000)),
+            60..64 => Fault::FillDisk(self.millis(1000, 5000)),
+            64..69 => Fault::Outage(self.millis(500, 3000)),
             69..72 => {
                 let number = self.rng.below(self.members as u64);
-                Blow::Ask(usize::try_from(number).unwrap_or_default())
+                Fault::Ask(usize::try_from(number).unwrap_or_default())
             }
             _ => {
-                let victim = self.victim();
+                let target = self.target();
                 let kinds = GARBAGE.len() as u64;
                 let kind = usize::try_from(self.rng.below(kinds)).unwrap_or_default();
-                Blow::Foreign(victim, GARBAGE[kind])
+                Fault::Foreign(target, GARBAGE[kind])
             }
         }
     }
 }
 
 impl Iterator for Plan {
-    type Item = (Duration, Blow);
+    type Item = (Duration, Fault);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // From almost at once up to twice the mean, so that some blows fall together.
+        // From almost zero to twice the mean, so that some faults coincide.
         let gap = u64::try_from(self.gap.as_millis()).unwrap_or(u64::MAX);
         let gap = self.millis(1, 2 * gap);
         self.now += gap;
-        (self.now < self.end).then(|| (self.now, self.blow()))
+        (self.now < self.end).then(|| (self.now, self.fault()))
     }
 }
 
@@ -139,34 +136,36 @@ mod tests {
     const MINUTES: Duration = Duration::from_secs(600);
 
     #[test]
-    fn the_seed_decides() {
+    fn the_same_seed_gives_the_same_plan() {
         let plan = |seed| Plan::new(seed, 20, MINUTES).collect::<Vec<_>>();
         assert_eq!(plan(7), plan(7));
         assert_ne!(plan(7), plan(8));
     }
 
     #[test]
-    fn times_go_up_and_everything_happens() {
+    fn times_increase_and_every_kind_of_fault_is_planned() {
         let plan: Vec<_> = Plan::new(1, 20, MINUTES).collect();
         assert!(plan.is_sorted_by_key(|(time, _)| *time));
         assert!(plan.iter().all(|(time, _)| *time < MINUTES));
-        let has = |test: fn(&Blow) -> bool| plan.iter().any(|(_, blow)| test(blow));
-        assert!(has(|blow| matches!(blow, Blow::Kill(Victim::Lead))));
-        assert!(has(|blow| matches!(blow, Blow::Kill(Victim::Member(19)))));
-        assert!(has(|blow| matches!(blow, Blow::Stop(Victim::Lead, _))));
-        assert!(has(|blow| matches!(blow, Blow::FillDisk(_))));
-        assert!(has(|blow| matches!(blow, Blow::Outage(_))));
-        assert!(has(|blow| matches!(blow, Blow::Ask(_))));
+        let has = |test: fn(&Fault) -> bool| plan.iter().any(|(_, fault)| test(fault));
+        assert!(has(|fault| matches!(fault, Fault::Kill(Target::Lead))));
+        assert!(has(|fault| matches!(
+            fault,
+            Fault::Kill(Target::Member(19))
+        )));
+        assert!(has(|fault| matches!(fault, Fault::Stop(Target::Lead, _))));
+        assert!(has(|fault| matches!(fault, Fault::FillDisk(_))));
+        assert!(has(|fault| matches!(fault, Fault::Outage(_))));
+        assert!(has(|fault| matches!(fault, Fault::Ask(_))));
         for kind in GARBAGE {
-            let found =
-                |(_, blow): &(_, Blow)| matches!(blow, Blow::Foreign(_, found) if *found == kind);
+            let found = |(_, fault): &(_, Fault)| matches!(fault, Fault::Foreign(_, found) if *found == kind);
             assert!(plan.iter().any(found), "{kind:?}");
         }
     }
 
     #[test]
     fn a_minute_has_enough_of_them_for_a_small_team() {
-        let blows = Plan::new(3, 8, Duration::from_secs(60)).count();
-        assert!(blows > 30, "{blows}");
+        let faults = Plan::new(3, 8, Duration::from_secs(60)).count();
+        assert!(faults > 30, "{faults}");
     }
 }

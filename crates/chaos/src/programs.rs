@@ -1,13 +1,13 @@
 //! The two programs, run in the workspace of the team.
 
-use crate::worker_model::LEAD;
+use crate::team_model::LEAD;
 use anyhow::Context as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What would choose a model, a folder or a way in the place of the run.
+/// Variables of the machine that would change the run.
 const FOREIGN: [&str; 16] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -27,11 +27,11 @@ const FOREIGN: [&str; 16] = [
     "http_proxy",
 ];
 
-/// The variable by which every process of the run is known.
+/// The variable that every process of the run has.
 const MARK: &str = "TEAM_CHAOS";
-/// Conversations of members are never made shorter: their model remembers by them alone.
+/// Members never compact their conversations: their model has no other memory.
 const WINDOW: &str = "20000000";
-/// The lead's are, every now and then.
+/// The lead compacts its conversation now and then.
 const LEAD_WINDOW: &str = "40000";
 /// How long a command may take that only writes or reads files.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,13 +45,13 @@ pub struct Programs {
     pub teammate: PathBuf,
 }
 
-/// The programs in one workspace.
+/// Runs the programs in one workspace.
 #[derive(Debug, Clone)]
-pub(crate) struct Office {
+pub(crate) struct Runner {
     programs: Programs,
     /// The folder that holds the team's.
     pub(crate) workspace: PathBuf,
-    /// Where the run keeps its own files: never full.
+    /// The run's own files, on a disk that never fills.
     pub(crate) runtime: PathBuf,
     address: String,
 }
@@ -75,7 +75,7 @@ impl Programs {
     }
 }
 
-impl Office {
+impl Runner {
     pub(crate) fn new(
         programs: &Programs,
         workspace: &Path,
@@ -90,7 +90,7 @@ impl Office {
         }
     }
 
-    /// `team-lead` with these arguments, silent.
+    /// A `team-lead` with these arguments and without output.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.programs.lead);
         command.current_dir(&self.workspace).args(args);
@@ -125,7 +125,7 @@ impl Office {
         Some((status, said))
     }
 
-    /// Starts the lead, which takes what is typed from a pipe. What it prints is kept.
+    /// Starts the lead with a pipe as its input. Its output is kept.
     pub(crate) fn lead(&self, first: bool) -> anyhow::Result<Child> {
         let path = self.runtime.join("lead.log");
         let log = File::options().append(true).create(true).open(&path);
@@ -151,7 +151,7 @@ impl Office {
         command.spawn().context("start the lead")
     }
 
-    /// The processes of this run but the harness itself, each in words.
+    /// The processes of this run but the harness itself, with their command lines.
     pub(crate) fn processes(&self) -> Vec<(u32, String)> {
         let own = std::process::id();
         let mark = [
@@ -164,12 +164,12 @@ impl Office {
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let others = pids.filter(|pid| *pid != own);
         others
-            .filter_map(|pid| Some((pid, self.words_of(pid, &mark)?)))
+            .filter_map(|pid| Some((pid, self.command_line(pid, &mark)?)))
             .collect()
     }
 
-    /// A process in words, if it is one of this run: by its environment or by where it works.
-    fn words_of(&self, pid: u32, mark: &[u8]) -> Option<String> {
+    /// The command line of a process of this run, recognized by its environment or its working folder.
+    fn command_line(&self, pid: u32, mark: &[u8]) -> Option<String> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let environ = std::fs::read(folder.join("environ")).unwrap_or_default();
         let marked = environ

@@ -1,21 +1,21 @@
-//! After the last blow: everybody is brought back, and all work comes to its end.
+//! After the last fault: all members are restarted, and all work is finished.
 
-use crate::restarter::Nurse;
+use crate::restarter::Restarter;
 use crate::world::{World, name};
 use processes::Quiet;
 use protocol::{AgentName, TaskStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the team is looked at.
+/// How often the team is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// How often those are reminded whose turn failed with something left to do.
+/// How often members are reminded whose turn failed with work left to do.
 const REMIND_EVERY: Duration = Duration::from_secs(5);
 
-/// Waits until the team is at rest with nothing left to do. Returns why it is not, if the limit passes.
+/// Waits until the team is idle with nothing left to do. Returns why it is not, if the limit passes.
 pub(crate) fn settle(
     world: &World,
-    nurse: &mut Nurse<'_>,
+    restarter: &mut Restarter<'_>,
     limit: Duration,
     say: &dyn Fn(&str),
 ) -> Vec<String> {
@@ -23,14 +23,14 @@ pub(crate) fn settle(
     let mut reminded = Instant::now();
     let mut said = Instant::now();
     loop {
-        nurse.tend();
-        let left = left(world, nurse);
+        restarter.restart_dead();
+        let left = left(world, restarter);
         if left.is_empty() || start.elapsed() > limit {
             return left;
         }
         if said.elapsed() > REMIND_EVERY {
             said = Instant::now();
-            say(&format!("coming to rest: {}", left.join("; ")));
+            say(&format!("waiting for: {}", left.join("; ")));
         }
         if reminded.elapsed() > REMIND_EVERY {
             remind(world);
@@ -40,11 +40,11 @@ pub(crate) fn settle(
     }
 }
 
-/// What keeps the team from rest, in words.
-fn left(world: &World, nurse: &mut Nurse<'_>) -> Vec<String> {
+/// The work that is left, as text.
+fn left(world: &World, restarter: &mut Restarter<'_>) -> Vec<String> {
     let mut left = Vec::new();
-    if !nurse.all_live() {
-        left.push("somebody is gone".to_owned());
+    if !restarter.all_live() {
+        left.push("a process is not running".to_owned());
     }
     match processes::quiet(&world.team) {
         Ok(Quiet::Yes {
@@ -57,7 +57,7 @@ fn left(world: &World, nurse: &mut Nurse<'_>) -> Vec<String> {
         Ok(Quiet::No { why }) => left.push(why),
         Err(error) => left.push(error.to_string()),
     }
-    let open = world.brain.open();
+    let open = world.model.open();
     left.extend(
         open.iter()
             .map(|(name, count)| format!("{name} has {count} open orders")),
@@ -78,9 +78,9 @@ fn left(world: &World, nurse: &mut Nurse<'_>) -> Vec<String> {
     left
 }
 
-/// Writes to those who would not go on by themselves, as a person does.
+/// Sends a message to members that would not continue by themselves, as a person does.
 fn remind(world: &World) {
-    let open = world.brain.open();
+    let open = world.model.open();
     let (failed, waiting): (Vec<AgentName>, bool) = match processes::quiet(&world.team) {
         Ok(Quiet::Yes {
             failed,
@@ -89,14 +89,14 @@ fn remind(world: &World) {
         Ok(Quiet::No { .. }) | Err(_) => (Vec::new(), false),
     };
     if waiting {
-        // A lead whose model could not be reached tries again when something comes.
-        world.office.run(&["send", "lead", "Go on, please."]);
+        // A lead whose model could not be reached tries again when mail arrives.
+        world.runner.run(&["send", "lead", "Go on, please."]);
     }
     let names = (0..world.members).map(name);
     let stuck = names.filter(|name| {
         open.contains_key(name) || failed.iter().any(|failed| failed.as_str() == name)
     });
     for name in stuck {
-        world.office.run(&["send", &name, "Go on, please."]);
+        world.runner.run(&["send", &name, "Go on, please."]);
     }
 }

@@ -1,4 +1,4 @@
-//! Who brings back the dead.
+//! Restarts dead processes.
 
 use crate::programs::wait;
 use crate::world::{World, name};
@@ -11,44 +11,44 @@ use std::time::{Duration, Instant};
 use teamdir::Liveness;
 use test_support::Rng;
 
-/// How many members are brought back at a time.
+/// How many members are restarted at a time.
 const AT_ONCE: usize = 4;
-/// The longest that somebody stays dead. Half of the members are brought back by the lead sooner,
-/// if there is one.
-const MOST_DEAD: u64 = 2500;
+/// The longest time in milliseconds that a process stays dead. The lead, if it runs, restarts half of the
+/// members sooner.
+const LONGEST_DEATH: u64 = 2500;
 
-/// Brings back whoever is gone: members by `team-lead restart`, the lead by `team-lead run --resume`.
-pub(crate) struct Nurse<'a> {
+/// Restarts dead processes: members by `team-lead restart`, the lead by `team-lead run --resume`.
+pub(crate) struct Restarter<'a> {
     world: &'a World,
     rng: Rng,
     lead: Child,
-    /// When somebody is to be brought back.
+    /// When each dead process is restarted.
     due: BTreeMap<Recipient, Instant>,
     helpers: Vec<(Recipient, Child)>,
-    /// How many leads there were.
+    /// How many leads were started.
     pub(crate) leads: usize,
 }
 
-impl<'a> Nurse<'a> {
+impl<'a> Restarter<'a> {
     /// Starts the lead.
     pub(crate) fn new(world: &'a World, seed: u64) -> anyhow::Result<Self> {
         Ok(Self {
             world,
             rng: Rng::new(seed ^ 0x9045),
-            lead: world.office.lead(true)?,
+            lead: world.runner.lead(true)?,
             due: BTreeMap::new(),
             helpers: Vec::new(),
             leads: 1,
         })
     }
 
-    /// Looks after everybody, once.
-    pub(crate) fn tend(&mut self) {
+    /// Restarts the processes that have been dead for long enough.
+    pub(crate) fn restart_dead(&mut self) {
         self.helpers
             .retain_mut(|(_, helper)| matches!(helper.try_wait(), Ok(None)));
         let lead_is_gone = !matches!(self.lead.try_wait(), Ok(None));
         if self.is_due(Recipient::Lead, lead_is_gone)
-            && let Ok(lead) = self.world.office.lead(false)
+            && let Ok(lead) = self.world.runner.lead(false)
         {
             self.lead = lead;
             self.leads += 1;
@@ -60,12 +60,12 @@ impl<'a> Nurse<'a> {
             let gone = self.world.team.liveness(&owner);
             let is_gone = matches!(gone, Ok(Liveness::Gone(_)));
             if self.is_due(owner.clone(), is_gone) {
-                self.bring_back(owner);
+                self.restart(owner);
             }
         }
     }
 
-    /// Whether everybody is there.
+    /// Whether all processes run.
     pub(crate) fn all_live(&mut self) -> bool {
         let members = self.world.recipients();
         let gone = members
@@ -73,30 +73,30 @@ impl<'a> Nurse<'a> {
         gone.count() == 0 && self.helpers.is_empty() && matches!(self.lead.try_wait(), Ok(None))
     }
 
-    /// Lets the lead leave, which ends the team. Returns what went wrong.
-    pub(crate) fn dismiss(mut self, limit: Duration) -> Option<String> {
+    /// Ends the lead, which shuts the team down. Returns what went wrong.
+    pub(crate) fn end_team(mut self, limit: Duration) -> Option<String> {
         if let Some(mut stdin) = self.lead.stdin.take() {
-            // A lead that has just died is told by its exit code.
+            // The exit code tells of a lead that has just died.
             let _ = stdin.write_all(b"q\n");
         }
         for (_, mut helper) in self.helpers.drain(..) {
             wait(&mut helper, limit);
         }
         match wait(&mut self.lead, limit) {
-            // With 1 it says that its model could not be reached for a while.
+            // Exit code 1: its model could not be reached for a while.
             Some(0 | 1) => None,
             Some(code) => Some(format!("the lead left with exit code {code}")),
             None => Some(format!("the lead had not left after {} s", limit.as_secs())),
         }
     }
 
-    /// Whether somebody has been gone for as long as it stays so.
+    /// Whether a dead process is due to be restarted.
     fn is_due(&mut self, owner: Recipient, is_gone: bool) -> bool {
         if !is_gone {
             self.due.remove(&owner);
             return false;
         }
-        let pause = Duration::from_millis(200 + self.rng.below(MOST_DEAD));
+        let pause = Duration::from_millis(200 + self.rng.below(LONGEST_DEATH));
         let due = *self
             .due
             .entry(owner.clone())
@@ -108,13 +108,13 @@ impl<'a> Nurse<'a> {
         is_due
     }
 
-    fn bring_back(&mut self, owner: Recipient) {
+    fn restart(&mut self, owner: Recipient) {
         let is_helped = self.helpers.iter().any(|(helped, _)| *helped == owner);
         if is_helped || self.helpers.len() >= AT_ONCE {
             return;
         }
-        let mut command = self.world.office.command(&["restart", &owner.to_string()]);
-        let log = self.world.office.runtime.join("restarts.log");
+        let mut command = self.world.runner.command(&["restart", &owner.to_string()]);
+        let log = self.world.runner.runtime.join("restarts.log");
         if let Ok(log) = File::options().append(true).create(true).open(log) {
             command.stderr(log);
         }
@@ -124,7 +124,7 @@ impl<'a> Nurse<'a> {
     }
 }
 
-impl Drop for Nurse<'_> {
+impl Drop for Restarter<'_> {
     fn drop(&mut self) {
         let _ = self.lead.kill();
         let _ = self.lead.wait();

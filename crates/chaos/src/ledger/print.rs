@@ -5,20 +5,24 @@ use std::fmt;
 
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut row = |name: &str, words: String| writeln!(f, "  {name:<14}{words}");
-        let (blows, mail, tasks) = (&self.blows, &self.messages, &self.tasks);
+        let mut row = |name: &str, text: String| writeln!(f, "  {name:<14}{text}");
+        let (faults, mail, tasks) = (&self.faults, &self.messages, &self.tasks);
         row(
             "kills",
             format!(
                 "{} members, {} leads, {} commands",
-                blows.members_killed, blows.leads_killed, blows.commands_killed
+                faults.members_killed, faults.leads_killed, faults.commands_killed
             ),
         )?;
         row(
-            "other blows",
+            "other faults",
             format!(
                 "{} stopped, {} times a full disk, {} errors of the model's server, {} lines of garbage, {} shutdowns",
-                blows.stopped, blows.disk_full, blows.server_errors, blows.garbage, blows.shutdowns
+                faults.stopped,
+                faults.disk_full,
+                faults.server_errors,
+                faults.garbage,
+                faults.shutdowns
             ),
         )?;
         row("restarts", self.restarts.to_string())?;
@@ -52,8 +56,8 @@ impl fmt::Display for Ledger {
                 count => format!("{count} differences between the replayed events and the files"),
             },
         )?;
-        for words in &self.left_out {
-            row("left out", words.clone())?;
+        for reason in &self.left_out {
+            row("left out", reason.clone())?;
         }
         let verdict = if self.is_balanced() {
             "balanced"
@@ -61,8 +65,8 @@ impl fmt::Display for Ledger {
             "NOT BALANCED"
         };
         row("verdict", verdict.to_owned())?;
-        for fault in &self.faults {
-            writeln!(f, "    {fault}")?;
+        for problem in &self.problems {
+            writeln!(f, "    {problem}")?;
         }
         Ok(())
     }

@@ -4,13 +4,13 @@ fn mark(verb: Verb, id: &str) -> Mark {
     Mark::new(verb, id)
 }
 
-fn letter(number: usize) -> Mark {
-    mark(Verb::MailItem, &format!("A-{number:06}"))
+fn note(number: usize) -> Mark {
+    mark(Verb::Note, &format!("A-{number:06}"))
 }
 
-fn tried(number: usize, outcome: Outcome) -> Try {
-    Try {
-        mark: letter(number),
+fn note_attempt(number: usize, outcome: Outcome) -> Attempt {
+    Attempt {
+        mark: note(number),
         to: "m01".to_owned(),
         outcome,
     }
@@ -20,7 +20,7 @@ const ONCE: Found = Found {
     recorded: 1,
     said: 1,
     shown: 1,
-    buried: 0,
+    dead_lettered: 0,
 };
 
 fn done(name: &str) -> TaskFact {
@@ -34,12 +34,12 @@ fn done(name: &str) -> TaskFact {
     }
 }
 
-/// Ten letters and two tasks, all in order.
+/// Ten notes and two tasks, all correct.
 fn good() -> Facts {
     let mut facts = Facts::default();
     for number in 0..10 {
-        facts.tries.push(tried(number, Outcome::Done));
-        facts.found.insert(("m01".to_owned(), letter(number)), ONCE);
+        facts.attempts.push(note_attempt(number, Outcome::Done));
+        facts.found.insert(("m01".to_owned(), note(number)), ONCE);
     }
     facts.tasks = vec![done("1"), done("2")];
     facts
@@ -52,7 +52,7 @@ fn balance(change: impl FnOnce(&mut Facts)) -> Ledger {
 }
 
 fn found(facts: &mut Facts, number: usize) -> &mut Found {
-    let key = ("m01".to_owned(), letter(number));
+    let key = ("m01".to_owned(), note(number));
     facts.found.get_mut(&key).expect("planted before")
 }
 
@@ -62,13 +62,13 @@ fn what_is_in_order_is_balanced() {
     assert!(ledger.is_balanced(), "{ledger}");
     assert_eq!((ledger.messages.sent, ledger.messages.injected), (10, 10));
     assert_eq!(ledger.tasks.once, 2);
-    assert_eq!(ledger.faults, [""; 0]);
+    assert_eq!(ledger.problems, [""; 0]);
 }
 
 #[test]
 fn a_message_that_is_nowhere_is_lost_and_so_is_one_that_was_never_said() {
     let gone = balance(|facts| {
-        facts.found.remove(&("m01".to_owned(), letter(3)));
+        facts.found.remove(&("m01".to_owned(), note(3)));
     });
     assert_eq!(gone.messages.lost, 1);
     assert!(!gone.is_balanced());
@@ -83,7 +83,7 @@ fn a_message_that_is_nowhere_is_lost_and_so_is_one_that_was_never_said() {
 fn a_message_among_the_dead_letters_is_lost() {
     let ledger = balance(|facts| {
         *found(facts, 3) = Found {
-            buried: 1,
+            dead_lettered: 1,
             ..Found::default()
         };
         facts.dead_letters = 1;
@@ -112,21 +112,21 @@ fn a_message_that_is_there_twice_is_duplicated_wherever_it_is() {
 
 #[test]
 fn of_an_unknown_outcome_both_ends_are_good_but_not_two_of_them() {
-    let nowhere = balance(|facts| facts.tries.push(tried(77, Outcome::Unknown)));
+    let nowhere = balance(|facts| facts.attempts.push(note_attempt(77, Outcome::Unknown)));
     assert!(nowhere.is_balanced());
     assert_eq!(
         (nowhere.messages.unknown, nowhere.messages.unknown_arrived),
         (1, 0)
     );
-    let key = || ("m01".to_owned(), letter(77));
+    let key = || ("m01".to_owned(), note(77));
     let arrived = balance(|facts| {
-        facts.tries.push(tried(77, Outcome::Unknown));
+        facts.attempts.push(note_attempt(77, Outcome::Unknown));
         facts.found.insert(key(), ONCE);
     });
     assert!(arrived.is_balanced());
     assert_eq!(arrived.messages.unknown_arrived, 1);
     let twice = balance(|facts| {
-        facts.tries.push(tried(77, Outcome::Unknown));
+        facts.attempts.push(note_attempt(77, Outcome::Unknown));
         facts.found.insert(
             key(),
             Found {
@@ -140,12 +140,12 @@ fn of_an_unknown_outcome_both_ends_are_good_but_not_two_of_them() {
 
 #[test]
 fn a_failed_try_binds_nobody_but_must_not_arrive() {
-    let again = balance(|facts| facts.tries.push(tried(3, Outcome::Failed)));
+    let again = balance(|facts| facts.attempts.push(note_attempt(3, Outcome::Failed)));
     assert!(again.is_balanced());
     assert_eq!(again.messages.sent, 10);
     let ghost = balance(|facts| {
-        facts.tries.push(tried(77, Outcome::Failed));
-        facts.found.insert(("m01".to_owned(), letter(77)), ONCE);
+        facts.attempts.push(note_attempt(77, Outcome::Failed));
+        facts.found.insert(("m01".to_owned(), note(77)), ONCE);
     });
     assert_eq!(ghost.messages.astray, 1);
     assert!(!ghost.is_balanced());
@@ -154,7 +154,7 @@ fn a_failed_try_binds_nobody_but_must_not_arrive() {
 #[test]
 fn a_message_at_the_wrong_place_is_astray() {
     let ledger = balance(|facts| {
-        facts.found.insert(("m02".to_owned(), letter(1)), ONCE);
+        facts.found.insert(("m02".to_owned(), note(1)), ONCE);
     });
     assert_eq!(ledger.messages.astray, 1);
     assert!(!ledger.is_balanced());
@@ -178,15 +178,15 @@ fn tasks_are_done_once_by_their_last_owner() {
 fn whatever_is_left_lying_is_told() {
     let order = || ("m01".to_owned(), mark(Verb::Order, "A-000001"));
     let forgotten = balance(|facts| {
-        facts.options.insert(order());
+        facts.orders.insert(order());
     });
     assert_eq!(forgotten.stranded, 1);
     assert!(!forgotten.is_balanced());
-    let obeyed = balance(|facts| {
-        facts.options.insert(order());
-        facts.obeyed.insert(order());
+    let carried_out = balance(|facts| {
+        facts.orders.insert(order());
+        facts.carried_out.insert(order());
     });
-    assert!(obeyed.is_balanced());
+    assert!(carried_out.is_balanced());
     let open = balance(|facts| facts.stranded.push("request 1a2b3c4d".to_owned()));
     assert!(!open.is_balanced());
     let orphan = balance(|facts| facts.orphans.push("4711 sleep".to_owned()));

@@ -1,63 +1,54 @@
-//! The words of checked work: each message and each task bears an id, in square brackets so that a
-//! line that was torn cannot pass for another.
+//! The tags of checked work: each message and each task has an id, in square brackets so that a torn line
+//! cannot be mistaken for another.
 //!
-//! | words | meaning |
+//! | tag | meaning |
 //! |---|---|
-//! | `[order A-000123 m07]` | whoever reads this is to send `[letter A-000123]` to m07 |
-//! | `[letter A-000123]` | nothing is to be done |
-//! | `[plan P-000012]` | whoever reads this is to submit a plan of that name |
+//! | `[order A-000123 m07]` | the reader must send `[note A-000123]` to m07 |
+//! | `[note A-000123]` | nothing has to be done |
+//! | `[plan P-000012]` | the reader must submit a plan with that tag |
 //! | `[task T-000042]` | the subject of a task |
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a word is about.
+/// What a tag is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// Send a letter.
     Order,
-    /// A letter.
-    MailItem,
-    /// Submit a plan.
+    Note,
     Plan,
-    /// A task.
     Task,
 }
 
 impl Verb {
-    const ALL: [Self; 4] = [Self::Order, Self::MailItem, Self::Plan, Self::Task];
+    const ALL: [Self; 4] = [Self::Order, Self::Note, Self::Plan, Self::Task];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Order => "order",
-            Self::MailItem => "letter",
+            Self::Note => "note",
             Self::Plan => "plan",
             Self::Task => "task",
         }
     }
 }
 
-/// What can be told apart: a message, or a task.
+/// The identity of a message or a task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Mark {
-    /// What it is.
     pub verb: Verb,
-    /// Which one.
     pub id: String,
 }
 
-/// A mark, and for an order to whom the letter is to go.
+/// A mark, and for an order the recipient of the note.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Word {
-    /// What it is.
+pub struct Tag {
     pub mark: Mark,
-    /// For whom an order wants its letter.
     pub to: Option<String>,
 }
 
 impl Mark {
-    /// The mark of this kind and id.
     pub fn new(verb: Verb, id: &str) -> Self {
         let id = id.to_owned();
         Self { verb, id }
@@ -70,21 +61,21 @@ impl fmt::Display for Mark {
     }
 }
 
-impl Word {
-    /// An order to send the letter of this id.
+impl Tag {
+    /// An order to send the note with this id.
     pub fn order(id: &str, to: &str) -> Self {
         let mark = Mark::new(Verb::Order, id);
         let to = Some(to.to_owned());
         Self { mark, to }
     }
 
-    /// Any other word.
+    /// Any other tag.
     pub fn plain(verb: Verb, id: &str) -> Self {
         let mark = Mark::new(verb, id);
         Self { mark, to: None }
     }
 
-    /// All words in a text, in order.
+    /// All tags in a text, in order.
     pub fn all(text: &str) -> Vec<Self> {
         let parts = text.split('[').skip(1);
         let insides = parts.filter_map(|part| part.split_once(']'));
@@ -92,7 +83,7 @@ impl Word {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.to {
             Some(to) => write!(f, "[{} {} {to}]", self.mark.verb.name(), self.mark.id),
@@ -101,7 +92,7 @@ impl fmt::Display for Word {
     }
 }
 
-fn parse(inside: &str) -> Option<Word> {
+fn parse(inside: &str) -> Option<Tag> {
     let mut parts = inside.split(' ');
     let name = parts.next()?;
     let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name)?;
@@ -109,7 +100,7 @@ fn parse(inside: &str) -> Option<Word> {
     let to = parts.next().map(str::to_owned);
     let fits = to.is_some() == (verb == Verb::Order) && parts.next().is_none();
     let mark = Mark::new(verb, id);
-    fits.then_some(Word { mark, to })
+    fits.then_some(Tag { mark, to })
 }
 
 /// A capital letter, a dash and six digits.
@@ -127,29 +118,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_as_they_are_written() {
-        let words = [
-            Word::order("A-000123", "m07"),
-            Word::plain(Verb::MailItem, "A-000123"),
-            Word::plain(Verb::Plan, "P-000001"),
-            Word::plain(Verb::Task, "T-000042"),
+    fn tags_are_parsed_as_they_are_written() {
+        let tags = [
+            Tag::order("A-000123", "m07"),
+            Tag::plain(Verb::Note, "A-000123"),
+            Tag::plain(Verb::Plan, "P-000001"),
+            Tag::plain(Verb::Task, "T-000042"),
         ];
-        let text: Vec<String> = words.iter().map(Word::to_string).collect();
-        assert_eq!(Word::all(&format!("so {} and", text.join(" x "))), words);
+        let text: Vec<String> = tags.iter().map(Tag::to_string).collect();
+        assert_eq!(Tag::all(&format!("so {} and", text.join(" x "))), tags);
     }
 
     #[test]
-    fn what_was_torn_is_no_word() {
+    fn torn_text_is_no_tag() {
         for text in [
-            "[letter A-0001",
-            "[letter A-0001]",
-            "[letter]",
+            "[note A-0001",
+            "[note A-0001]",
+            "[note]",
             "[order A-000123]",
             "[sing A-000123]",
         ] {
-            assert_eq!(Word::all(text), [], "{text}");
+            assert_eq!(Tag::all(text), [], "{text}");
         }
-        let glued = Word::all("[letter A-00[letter A-000002]");
-        assert_eq!(glued, [Word::plain(Verb::MailItem, "A-000002")]);
+        let glued = Tag::all("[note A-00[note A-000002]");
+        assert_eq!(glued, [Tag::plain(Verb::Note, "A-000002")]);
     }
 }

@@ -1,34 +1,30 @@
-//! A request as its sender's model sees it.
+//! A request as the model sees it.
 
-use crate::words::{Mark, Verb, Word};
+use crate::tags::{Mark, Tag, Verb};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a result begins with whose tool was interrupted by the death of its process.
+/// The start of the result of a tool call that was interrupted by the death of its process.
 const INTERRUPTED: &str = "interrupted, outcome unknown";
 
-/// What came of a tool's use.
+/// The outcome of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Came {
-    /// It failed.
+pub(crate) enum ToolOutcome {
     Bad,
-    /// Nobody knows.
     Unknown,
-    /// It succeeded.
     Good,
 }
 
 /// What a model can know from a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct View {
-    /// The words in its mail, with how often each stands there.
-    pub(crate) mail: BTreeMap<Word, usize>,
-    /// What came of its tools, by the tool and what it was used for. One success outweighs all
-    /// failures.
-    pub(crate) came: BTreeMap<(String, Mark), Came>,
-    /// Whether one of the tools it used last failed.
-    pub(crate) stumbled: bool,
-    /// How things stand, as the program says with each request.
+    /// The tags in its mail, with how often each occurs.
+    pub(crate) mail: BTreeMap<Tag, usize>,
+    /// The outcome of its tool calls, by tool and purpose. One success outweighs all failures.
+    pub(crate) outcomes: BTreeMap<(String, Mark), ToolOutcome>,
+    /// Whether one of the last tool calls failed.
+    pub(crate) failed: bool,
+    /// The state of the team, which the program adds to each request.
     pub(crate) state: String,
 }
 
@@ -40,7 +36,7 @@ impl View {
         for message in messages {
             let is_user = message["role"] == "user";
             if is_user {
-                view.stumbled = false;
+                view.failed = false;
             }
             for block in &blocks(&message["content"]) {
                 match block["type"].as_str() {
@@ -50,12 +46,12 @@ impl View {
                         uses.insert(id, purposes(block));
                     }
                     Some("tool_result") => {
-                        let came = came(block);
-                        view.stumbled |= came == Came::Bad;
+                        let outcome = tool_outcome(block);
+                        view.failed |= outcome == ToolOutcome::Bad;
                         let id = block["tool_use_id"].as_str().unwrap_or("");
                         for purpose in uses.remove(id).unwrap_or_default() {
-                            let known = view.came.entry(purpose).or_insert(came);
-                            *known = (*known).max(came);
+                            let known = view.outcomes.entry(purpose).or_insert(outcome);
+                            *known = (*known).max(outcome);
                         }
                     }
                     _ => {}
@@ -70,9 +66,9 @@ impl View {
             let Some((inside, _)) = part.split_once("</inbox>") else {
                 continue;
             };
-            let letter: Value = serde_json::from_str(inside.trim()).unwrap_or_default();
-            for word in Word::all(letter["content"].as_str().unwrap_or("")) {
-                *self.mail.entry(word).or_default() += 1;
+            let note: Value = serde_json::from_str(inside.trim()).unwrap_or_default();
+            for tag in Tag::all(note["content"].as_str().unwrap_or("")) {
+                *self.mail.entry(tag).or_default() += 1;
             }
         }
         if let Some((_, state)) = text.rsplit_once("<team-state>") {
@@ -82,31 +78,34 @@ impl View {
 
     /// Whether a tool was used for a mark, and nothing more is to be done about it.
     pub(crate) fn is_settled(&self, tool: &str, mark: &Mark) -> bool {
-        matches!(self.came_of(tool, mark), Some(Came::Good | Came::Unknown))
+        matches!(
+            self.came_of(tool, mark),
+            Some(ToolOutcome::Good | ToolOutcome::Unknown)
+        )
     }
 
     /// Whether a tool was used for a mark and is known to have succeeded.
     pub(crate) fn is_done(&self, tool: &str, mark: &Mark) -> bool {
-        self.came_of(tool, mark) == Some(Came::Good)
+        self.came_of(tool, mark) == Some(ToolOutcome::Good)
     }
 
-    fn came_of(&self, tool: &str, mark: &Mark) -> Option<Came> {
-        self.came.get(&(tool.to_owned(), mark.clone())).copied()
+    fn came_of(&self, tool: &str, mark: &Mark) -> Option<ToolOutcome> {
+        self.outcomes.get(&(tool.to_owned(), mark.clone())).copied()
     }
 
     /// The orders that were not carried out yet, each with its recipient.
     pub(crate) fn open_orders(&self) -> Vec<(Mark, String)> {
-        let options = self.mail.keys().filter_map(|word| {
-            let letter = Mark::new(Verb::MailItem, &word.mark.id);
-            Some((letter, word.to.clone()?))
+        let options = self.mail.keys().filter_map(|tag| {
+            let note = Mark::new(Verb::Note, &tag.mark.id);
+            Some((note, tag.to.clone()?))
         });
-        let open = options.filter(|(letter, _)| !self.is_settled("send_message", letter));
+        let open = options.filter(|(note, _)| !self.is_settled("send_message", note));
         open.collect()
     }
 
     /// The plans that are to be submitted.
     pub(crate) fn open_plans(&self) -> Vec<Mark> {
-        let marks = self.mail.keys().map(|word| &word.mark);
+        let marks = self.mail.keys().map(|tag| &tag.mark);
         let plans = marks.filter(|mark| mark.verb == Verb::Plan);
         let open = plans.filter(|mark| !self.is_settled("plan_approval", mark));
         open.cloned().collect()
@@ -116,10 +115,8 @@ impl View {
     pub(crate) fn task(&self) -> Option<(u64, Mark)> {
         let line = self.lines("Your task: #").next()?;
         let (number, subject) = line.split_once(':')?;
-        let words = Word::all(subject);
-        let mark = words
-            .into_iter()
-            .find(|word| word.mark.verb == Verb::Task)?;
+        let tags = Tag::all(subject);
+        let mark = tags.into_iter().find(|tag| tag.mark.verb == Verb::Task)?;
         Some((number.parse().ok()?, mark.mark))
     }
 
@@ -154,26 +151,26 @@ fn purposes(used: &Value) -> Vec<(String, Mark)> {
     let tool = used["name"].as_str().unwrap_or("");
     let fields = used["input"].as_object().into_iter().flatten();
     let texts = fields.filter_map(|(_, value)| value.as_str());
-    let words = texts.flat_map(Word::all);
-    words.map(|word| (tool.to_owned(), word.mark)).collect()
+    let tags = texts.flat_map(Tag::all);
+    tags.map(|tag| (tool.to_owned(), tag.mark)).collect()
 }
 
-/// What came of a tool, by its result.
-pub(crate) fn came(result: &Value) -> Came {
+/// The outcome of a tool call, by its result.
+pub(crate) fn tool_outcome(result: &Value) -> ToolOutcome {
     let text = match &result["content"] {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     if text.contains(INTERRUPTED) {
-        Came::Unknown
+        ToolOutcome::Unknown
     } else if result["is_error"] == true {
-        Came::Bad
+        ToolOutcome::Bad
     } else {
-        Came::Good
+        ToolOutcome::Good
     }
 }
 
-/// The blocks of a content, which may be a mere text.
+/// The blocks of a content, which may be plain text.
 fn blocks(content: &Value) -> Vec<Value> {
     match content {
         Value::String(text) => vec![serde_json::json!({"type": "text", "text": text})],
@@ -188,12 +185,12 @@ mod tests {
     use serde_json::json;
 
     fn mail(content: &str) -> String {
-        let letter = json!({"type": "message", "from": "user", "content": content});
-        format!("<inbox>\n{letter}\n</inbox>")
+        let note = json!({"type": "message", "from": "user", "content": content});
+        format!("<inbox>\n{note}\n</inbox>")
     }
 
-    fn sent(id: &str, letter: &str) -> Value {
-        let input = json!({"to": "m07", "content": letter});
+    fn sent(id: &str, note: &str) -> Value {
+        let input = json!({"to": "m07", "content": note});
         json!({"role": "assistant", "content": [
             {"type": "tool_use", "id": id, "name": "send_message", "input": input}
         ]})
@@ -206,28 +203,28 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_open_until_its_letter_was_sent_or_nobody_knows() {
+    fn an_order_is_open_until_its_note_was_sent_or_its_outcome_is_unknown() {
         let order = json!({"role": "user", "content": mail("[order A-000001 m07]")});
         let open = |rest: &[Value]| {
             let messages: Vec<Value> = [std::slice::from_ref(&order), rest].concat();
             View::of(&messages).open_orders().len()
         };
         assert_eq!(open(&[]), 1);
-        let use_one = sent("a", "[letter A-000001]");
+        let use_one = sent("a", "[note A-000001]");
         assert_eq!(open(&[use_one.clone(), result("a", "Sent", false)]), 0);
         assert_eq!(open(&[use_one.clone(), result("a", "disk full", true)]), 1);
         let torn = result("a", &format!("{INTERRUPTED}: the process"), true);
         assert_eq!(open(&[use_one.clone(), torn]), 0);
-        let other = sent("b", "[letter A-000002]");
+        let other = sent("b", "[note A-000002]");
         assert_eq!(open(&[other, result("b", "Sent", false)]), 1);
     }
 
     #[test]
     fn mail_is_counted() {
-        let text = format!("{}{}", mail("[letter A-000001]"), mail("[letter A-000001]"));
+        let text = format!("{}{}", mail("[note A-000001]"), mail("[note A-000001]"));
         let view =
             View::of(&[json!({"role": "user", "content": [{"type": "text", "text": text}]})]);
-        assert_eq!(view.mail[&Word::plain(Verb::MailItem, "A-000001")], 2);
+        assert_eq!(view.mail[&Tag::plain(Verb::Note, "A-000001")], 2);
     }
 
     #[test]

@@ -1,13 +1,12 @@
-//! What the model of everybody is: it reads a request, does the next thing that is to be done, and
-//! now and then it errs.
+//! The model of the whole team: it reads a request, takes the next step, and fails now and then.
 //!
-//! A member carries out its orders and its task by tools and nothing else. It remembers nothing by
-//! itself: what was done it sees in its conversation, as a model does. So whatever the program forgets
-//! or says twice shows in what is sent.
+//! A member carries out its orders and its task by tool calls only. The model has no memory: like a real
+//! one it knows what was done from the conversation alone. So whatever the program forgets or repeats
+//! shows in what is sent.
 
 pub(crate) mod view;
 
-use crate::words::Mark;
+use crate::tags::Mark;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,20 +17,20 @@ use test_support::Rng;
 use test_support::llm_server::{CapturedRequest, ServerReply};
 use view::View;
 
-/// The model of the lead. Each member's model bears the member's name.
+/// The name of the lead's model. Each member's model has the name of the member.
 pub(crate) const LEAD: &str = "lead";
 /// How many orders are carried out in one reply.
 const AT_ONCE: usize = 3;
-/// How long a model thinks about a failure before it tries again: a full disk may be empty by then.
+/// How long a model thinks about a failure before it tries again: a full disk may have space by then.
 const AFTER_FAILURE: Duration = Duration::from_millis(700);
 
 /// The model of the whole team.
 #[derive(Debug)]
-pub(crate) struct Brain {
+pub(crate) struct TeamModel {
     state: Mutex<State>,
-    /// Nothing goes wrong any more.
-    calm: AtomicBool,
-    /// Everything goes wrong.
+    /// No request fails any more.
+    no_faults: AtomicBool,
+    /// Every request fails.
     outage: AtomicBool,
     errors: AtomicUsize,
     requests: AtomicUsize,
@@ -40,12 +39,12 @@ pub(crate) struct Brain {
 #[derive(Debug)]
 struct State {
     rng: Rng,
-    agents: BTreeMap<String, Recovered>,
+    agents: BTreeMap<String, Observed>,
 }
 
-/// What is kept of an agent's requests. Its answers do not depend on it.
+/// What was observed of an agent's requests. The answers do not depend on it.
 #[derive(Debug, Clone, Default)]
-struct Recovered {
+struct Observed {
     /// The most often that each message stood in one request.
     shown: BTreeMap<Mark, usize>,
     /// How many orders were open in its last request.
@@ -61,27 +60,27 @@ enum Deed {
     Say(String),
 }
 
-impl Brain {
+impl TeamModel {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             state: Mutex::new(State {
                 rng: Rng::new(seed ^ 0xb4a1),
                 agents: BTreeMap::new(),
             }),
-            calm: AtomicBool::new(false),
+            no_faults: AtomicBool::new(false),
             outage: AtomicBool::new(false),
             errors: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
         }
     }
 
-    /// From now on nothing goes wrong.
-    pub(crate) fn calm_down(&self) {
+    /// From now on no request fails.
+    pub(crate) fn stop_faults(&self) {
         self.set_outage(false);
-        self.calm.store(true, Ordering::SeqCst);
+        self.no_faults.store(true, Ordering::SeqCst);
     }
 
-    /// Whether everything goes wrong from now on.
+    /// Whether every request fails from now on.
     pub(crate) fn set_outage(&self, outage: bool) {
         self.outage.store(outage, Ordering::SeqCst);
     }
@@ -119,7 +118,7 @@ impl Brain {
         self.requests.fetch_add(1, Ordering::SeqCst);
         let name = request.model().to_owned();
         if request.system_text().starts_with("You summarise") {
-            return ServerReply::text("Mail came, and what it asked for was done.");
+            return ServerReply::text("All mail was handled.");
         }
         let view = View::of(request.messages());
         let deed = if name == LEAD {
@@ -132,7 +131,7 @@ impl Brain {
             state.remember(&name, &view);
             (state.rng.below(1000), state.rng.below(60))
         };
-        let pause = if view.stumbled {
+        let pause = if view.failed {
             AFTER_FAILURE
         } else {
             Duration::from_millis(think)
@@ -150,7 +149,7 @@ impl Brain {
         let soon = |reply: ServerReply| reply.header("retry-after-ms", "80");
         let dice = match (
             self.outage.load(Ordering::SeqCst),
-            self.calm.load(Ordering::SeqCst),
+            self.no_faults.load(Ordering::SeqCst),
         ) {
             (true, _) => dice % 70,
             (false, true) => 1000,
@@ -181,15 +180,15 @@ impl Brain {
 impl State {
     fn remember(&mut self, name: &str, view: &View) {
         let memory = self.agents.entry(name.to_owned()).or_default();
-        for (word, count) in &view.mail {
-            let shown = memory.shown.entry(word.mark.clone()).or_default();
+        for (tag, count) in &view.mail {
+            let shown = memory.shown.entry(tag.mark.clone()).or_default();
             *shown = (*shown).max(*count);
         }
         memory.open = view.open_orders().len() + view.open_plans().len();
     }
 }
 
-/// What the lead does: it decides what waits for it.
+/// The next step of the lead: it decides pending plans.
 fn lead(view: &View) -> Deed {
     let plans = view.plans_to_decide().into_iter();
     let decide = |id: String| ("plan_approval", json!({"request_id": id, "approve": true}));
@@ -201,7 +200,7 @@ fn lead(view: &View) -> Deed {
     }
 }
 
-/// What a member does: first it answers, then it carries out its orders, then its task.
+/// The next step of a member: it answers requests first, then carries out its orders, then its task.
 fn member(name: &str, view: &View) -> Deed {
     if let Some(id) = view.shutdown() {
         let answer = json!({"request_id": id, "approve": true});
@@ -209,8 +208,8 @@ fn member(name: &str, view: &View) -> Deed {
     }
     let options = view.open_orders();
     if !options.is_empty() {
-        let send = |(letter, to): (Mark, String)| {
-            let content = format!("{letter} from {name}");
+        let send = |(note, to): (Mark, String)| {
+            let content = format!("{note} from {name}");
             ("send_message", json!({"to": to, "content": content}))
         };
         return Deed::Call(options.into_iter().map(send).take(AT_ONCE).collect());
@@ -227,13 +226,13 @@ fn member(name: &str, view: &View) -> Deed {
     }
 }
 
-/// The next step of a task: its work, and then the word that it is done.
+/// The next step of a task: its work, and then its completion.
 fn work(name: &str, view: &View, number: u64, mark: &Mark) -> (&'static str, Value) {
     if view.is_done("bash", mark) {
         let update = json!({"task_id": number, "status": "completed", "result": format!("{mark} by {name}")});
         ("task_update", update)
     } else {
-        // Long enough to be killed in, with a process beside it that would be left if nobody ended it.
+        // Long enough to be killed, with a second process that must be ended too.
         let command = format!("sleep 3600 & sleep 0.2; echo '{mark} {name}' >> work.log");
         ("bash", json!({"command": command}))
     }
@@ -242,7 +241,7 @@ fn work(name: &str, view: &View, number: u64, mark: &Mark) -> (&'static str, Val
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::Verb;
+    use crate::tags::Verb;
 
     fn heard(text: &str) -> View {
         View::of(&[json!({"role": "user", "content": text})])
@@ -278,8 +277,8 @@ mod tests {
         let mark = Mark::new(Verb::Task, "T-000003");
         let mut view = heard("hello");
         assert_eq!(work("m01", &view, 3, &mark).0, "bash");
-        view.came
-            .insert(("bash".to_owned(), mark.clone()), view::Came::Good);
+        view.outcomes
+            .insert(("bash".to_owned(), mark.clone()), view::ToolOutcome::Good);
         assert_eq!(work("m01", &view, 3, &mark).0, "task_update");
     }
 
