@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "offline",
         ours: &["llm"],
-        external: &["serde_json"],
+        external: &["serde", "serde_json"],
         dev_ours: &[],
     },
     Rule {

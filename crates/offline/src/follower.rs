@@ -1,332 +1,382 @@
-//! How far the work is, found out by living through the conversation again.
+//! Replays the events of a conversation to find out how far each instruction is.
 
-use super::grammar;
-use super::intent::Intent;
-use super::letters::{Mail, News, mails};
-use super::names::Known;
-use super::plan::{self, not_understood};
-use super::step::{Answered, Call, Job, Step};
-use super::summary::{self, Line};
-use super::who::Me;
-use super::words;
+use serde_json::json;
+
+use crate::clause::{Clause, parse};
+use crate::event::{Event, Mail};
+use crate::identity::Identity;
+use crate::names::Known;
+use crate::plan::{self, READY, decision};
+use crate::report;
+use crate::step::{Awaited, Call, Job, Step};
+use crate::table::Verb;
 
 mod advance;
-mod settle;
 
-pub(super) use settle::Next;
+/// How many plans are submitted for one instruction.
+const MOST_PLANS: u32 = 4;
 
-/// Mail that has come, and what became of it.
+/// A message, and whether an instruction used it or the user was told about it.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) mail: Mail,
-    /// A plan has gone on with it.
-    pub(super) used: bool,
-    /// It was told to the user.
-    pub(super) told: bool,
+struct Received {
+    mail: Mail,
+    used: bool,
+    reported: bool,
 }
 
-/// The state of the agent after some part of its conversation.
+/// What a job does next.
+#[derive(Clone, Debug, PartialEq)]
+enum Next {
+    Call(Call),
+    /// It waits for this.
+    Wait(String),
+    Finished,
+}
+
+/// The state of the agent after a part of its conversation.
 #[derive(Debug)]
-pub(super) struct Follower<'a> {
-    pub(super) me: Me<'a>,
-    pub(super) jobs: Vec<Job>,
-    pub(super) pool: Vec<Entry>,
-    pub(super) known: Known,
-    /// What it was asked to do so far, for someone who asks what it remembers.
+pub(crate) struct Follower<'a> {
+    me: Identity<'a>,
+    jobs: Vec<Job>,
+    inbox: Vec<Received>,
+    known: Known,
+    /// What the agent was asked to do so far.
     asked: Vec<String>,
-    /// Whether the conversation begins with a summary of this model's own, which
-    /// has all that came before it.
-    restored: bool,
 }
 
 impl<'a> Follower<'a> {
-    pub(super) fn new(me: Me<'a>) -> Self {
+    pub(crate) fn new(me: Identity<'a>) -> Self {
         Self {
             me,
             jobs: Vec::new(),
-            pool: Vec::new(),
+            inbox: Vec::new(),
             known: Known::default(),
             asked: Vec::new(),
-            restored: false,
         }
     }
 
-    /// Takes in a text of the user's side.
-    pub(super) fn hear(&mut self, news: News) {
-        match news {
-            News::Instruction(text) => self.instruction(&text),
-            News::Mail(mail) => self.mail(mail),
-            News::Claimed { id, work } => self.claimed(id, &work),
-            News::Background(text) => self.background(&text),
-            News::Summary(text) => self.restore(&text),
-            News::Unanswered(_) if self.restored => {}
-            News::Unanswered(text) => self.live(&summary::of_transcript(&text)),
-        }
-    }
-
-    fn instruction(&mut self, text: &str) {
-        self.known.speaker = (!self.me.is_lead()).then(|| "lead".to_owned());
-        let parsed = grammar::parse(text, &mut self.known);
-        let mut steps = plan::steps(&parsed.intents, &self.me);
-        if parsed.intents.is_empty() && words::is_question(text) {
-            steps.push(Step::Note(self.open_answer(text)));
-        } else {
-            steps.extend(
-                parsed
-                    .unclear
-                    .iter()
-                    .map(|text| Step::Note(not_understood(text))),
-            );
-        }
-        if parsed.intents.is_empty() {
-            steps.push(Step::Note(words::EXAMPLES.to_owned()));
-        } else {
-            self.asked.push(text.to_owned());
-        }
-        let topic = parsed.intents.iter().find_map(topic);
-        self.jobs.push(Job {
-            instruction: Some(text.to_owned()),
-            topic,
-            ..Job::new(steps)
-        });
-    }
-
-    fn mail(&mut self, mail: Mail) {
-        let mut used = false;
-        if !self.me.is_lead() {
-            let job = match mail.kind.as_str() {
-                "message" => self.answer(&mail),
-                "shutdown_request" => Some(farewell(&mail)),
-                _ => None,
-            };
-            used = job.is_some();
-            self.jobs.extend(job);
-        }
-        self.pool.push(Entry {
-            mail,
-            used,
-            told: false,
-        });
-    }
-
-    /// The job that a message gives a teammate, if it asks for something.
-    fn answer(&mut self, mail: &Mail) -> Option<Job> {
-        let text = mail.content.trim();
-        if text.starts_with("Re:") || text.is_empty() {
-            return None;
-        }
-        // Nobody can be written to who has not said his name: the answer goes to the lead.
-        let person = matches!(mail.from.as_str(), "user" | "unsigned");
-        let speaker = if person { "lead" } else { &mail.from };
-        self.known.speaker = Some(speaker.to_owned());
-        let parsed = grammar::parse(text, &mut self.known);
-        let from_above = person || mail.from == "lead";
-        let asks = words::is_question(text);
-        if parsed.intents.is_empty() && !asks && (!from_above || words::is_thanks(text)) {
-            return None;
-        }
-        let mut steps = plan::steps(&parsed.intents, &self.me);
-        if parsed.intents.is_empty() && (asks || words::is_greeting(text)) {
-            steps.push(Step::Note(self.open_answer(text)));
-        } else {
-            steps.extend(
-                parsed
-                    .unclear
-                    .iter()
-                    .map(|text| Step::Note(not_understood(text))),
-            );
-        }
-        if !parsed.intents.is_empty() {
-            self.asked.push(text.to_owned());
-        }
-        let to = speaker;
-        let answered = parsed.intents.iter().any(|intent| match intent {
-            Intent::Send { to: others, .. } => others.iter().any(|other| other == to),
-            Intent::SubmitPlan { .. } => true,
-            _ => false,
-        });
-        if !answered && !to.is_empty() {
-            steps.push(Step::Reply { to: to.to_owned() });
-        }
-        let topic = parsed.intents.iter().find_map(topic);
-        Some(Job {
-            topic,
-            ..Job::new(steps)
-        })
-    }
-
-    /// The answer to words that ask for no work.
-    fn open_answer(&self, text: &str) -> String {
-        if words::asks_for_memory(text) {
-            words::memory(&self.asked)
-        } else {
-            words::status(&self.me)
-        }
-    }
-
-    fn claimed(&mut self, id: i64, work: &str) {
-        let parsed = grammar::parse(work, &mut self.known);
-        let mut steps = vec![Step::Note(format!(
-            "Task #{id}: {}",
-            work.lines().next().unwrap_or_default()
-        ))];
-        steps.extend(plan::steps(&parsed.intents, &self.me));
-        if parsed.intents.is_empty() {
-            steps.push(Step::Note(not_understood(work)));
-        }
-        steps.push(Step::Complete { id });
-        let topic = Some(work.lines().next().unwrap_or_default().to_owned());
-        self.jobs.push(Job {
-            topic,
-            ..Job::new(steps)
-        });
-    }
-
-    /// One entry for each command that has ended.
-    fn background(&mut self, text: &str) {
-        let mut parts: Vec<String> = Vec::new();
-        for line in text.lines() {
-            match parts.last_mut() {
-                Some(last) if !line.starts_with("[bg:") => {
-                    last.push('\n');
-                    last.push_str(line);
-                }
-                _ => parts.push(line.to_owned()),
+    pub(crate) fn replay(&mut self, event: Event) {
+        match event {
+            Event::Instruction(text) => {
+                let speaker = (!self.me.is_lead()).then_some("lead");
+                let job = self.order(&text, speaker, false);
+                self.jobs.extend(job);
             }
-        }
-        for content in parts {
-            let mail = Mail {
+            Event::Mail(mail) => self.receive(mail),
+            Event::Claimed { id, work } => self.claimed(id, &work),
+            Event::Background(content) => self.receive(Mail {
                 kind: "background".to_owned(),
                 content,
                 ..Mail::default()
-            };
-            self.pool.push(Entry {
-                mail,
-                used: false,
-                told: false,
-            });
-        }
-    }
-
-    fn restore(&mut self, text: &str) {
-        let lines = summary::lines(text);
-        self.restored |= text.contains(summary::HEAD);
-        self.live(&lines);
-        if let (true, Some(order)) = (lines.is_empty(), guess(text)) {
-            self.instruction(&order);
-        }
-    }
-
-    /// Lives through what a summary tells.
-    fn live(&mut self, lines: &[Line]) {
-        for line in lines {
-            match line {
-                Line::Instruction(text) => {
-                    let open = self
-                        .jobs
-                        .iter()
-                        .any(|job| job.instruction.as_ref() == Some(text));
-                    if !open {
-                        self.instruction(text);
-                    }
+            }),
+            Event::Result(outcome) => self.result(&outcome),
+            Event::Said => {
+                let nexts = self.nexts();
+                let mut nexts = nexts.iter();
+                self.jobs.retain(|_| nexts.next() != Some(&Next::Finished));
+                for received in &mut self.inbox {
+                    received.reported = true;
                 }
-                Line::Mail(mail) => self.mail(mail.clone()),
-                Line::Claimed(id, work) => self.claimed(*id, work),
-                Line::Background(text) => self.background(text),
-                Line::Result {
-                    tool,
-                    input,
-                    content,
-                    failed,
-                } => self.result(Answered {
-                    tool,
-                    input,
-                    content,
-                    failed: *failed,
-                }),
-                Line::Said => self.said(),
             }
         }
     }
 
-    /// Takes in the result of a tool.
-    pub(super) fn result(&mut self, answered: Answered<'_>) {
-        let heads: Vec<Next> = (0..self.jobs.len()).map(|job| self.head(job)).collect();
-        let place = |same: &dyn Fn(&Call) -> bool| {
-            let is_it = |next: &Next| matches!(next, Next::Call(call) if same(call));
-            heads.iter().position(is_it)
+    /// The call that comes next. The answer to a shutdown request comes last.
+    pub(crate) fn next_call(&mut self) -> Option<Call> {
+        self.jobs.sort_by_key(|job| job.is_shutdown);
+        let mut nexts = self.nexts().into_iter();
+        nexts.find_map(|next| match next {
+            Next::Call(call) => Some(call),
+            Next::Wait(_) | Next::Finished => None,
+        })
+    }
+
+    /// What was done, what came, and what is awaited.
+    pub(crate) fn report(&mut self) -> String {
+        let mut waits = Vec::new();
+        for next in self.nexts() {
+            if let Next::Wait(what) = next
+                && !waits.contains(&what)
+            {
+                waits.push(what);
+            }
+        }
+        let done = self.jobs.iter().flat_map(|job| &job.report).cloned();
+        let mut lines: Vec<String> = done.collect();
+        let new = self.inbox.iter().filter(|new| !new.used && !new.reported);
+        lines.extend(new.map(|new| report::mail(&new.mail)));
+        if lines.len() + waits.len() > 1 {
+            lines.retain(|line| !line.starts_with(READY));
+        }
+        if !waits.is_empty() {
+            lines.push(format!("Waiting for {}.", waits.join(" and ")));
+        }
+        if lines.is_empty() {
+            lines.push(format!("Nothing to do. {}", report::EXAMPLES));
+        }
+        lines.join("\n")
+    }
+
+    /// Takes mail. A teammate follows messages and agrees to a shutdown.
+    fn receive(&mut self, mail: Mail) {
+        let job = match mail.kind.as_str() {
+            _ if self.me.is_lead() => None,
+            "message" => self.message(&mail),
+            "shutdown_request" => {
+                let reason = "Nothing is in hand.";
+                let id = &mail.request_id;
+                let input = json!({"request_id": id, "approve": true, "reason": reason});
+                let mut job = Job::new(vec![Step::Call(Call("shutdown_response", input))]);
+                job.is_shutdown = true;
+                Some(job)
+            }
+            _ => None,
         };
-        let exact = place(&|call| call.tool == answered.tool && call.input == *answered.input);
-        if exact.is_none() && answered.tool == "read_file" && self.absorb(answered) {
-            return;
+        let (used, reported) = (job.is_some(), false);
+        self.inbox.push(Received {
+            mail,
+            used,
+            reported,
+        });
+        self.jobs.extend(job);
+    }
+
+    fn message(&mut self, mail: &Mail) -> Option<Job> {
+        // Nobody can write to a user or to an unsigned line: the answer goes to the lead.
+        let speaker = match mail.from.as_str() {
+            "user" | "unsigned" => "lead",
+            from => from,
+        };
+        let text = mail.content.trim();
+        let asks = !text.is_empty() && !report::is_reply(text);
+        asks.then(|| self.order(text, Some(speaker), true))?
+    }
+
+    /// The job for an instruction; none for mail that asks for nothing.
+    fn order(&mut self, text: &str, speaker: Option<&str>, is_mail: bool) -> Option<Job> {
+        self.known.speaker = speaker.map(str::to_owned);
+        let parsed = parse(text, &mut self.known);
+        let understood = !parsed.clauses.is_empty();
+        let asks = text.contains('?');
+        let thanks = report::opens_with(text, "thanks thank ok okay noted great good");
+        if is_mail && !understood && !asks && (speaker != Some("lead") || thanks) {
+            return None;
         }
-        // Words in a call may have changed when older results were shortened.
-        match exact.or_else(|| place(&|call| call.tool == answered.tool)) {
-            Some(job) => self.advance(job, answered),
-            None if answered.tool == "read_inbox" => {
-                self.inbox(answered.content);
+        let mut steps = plan::steps(&parsed.clauses, &self.me);
+        let greets = is_mail && report::opens_with(text, "hello hi hey");
+        if !understood && (asks || greets) {
+            let answer = report::open_answer(text, &self.asked, &self.me);
+            steps.push(Step::Note(answer));
+        } else {
+            let unclear = parsed.unclear.iter();
+            let notes = unclear.map(|text| report::not_understood(text));
+            steps.extend(notes.map(Step::Note));
+        }
+        if understood {
+            self.asked.push(text.to_owned());
+        } else if !is_mail {
+            steps.push(Step::Note(report::EXAMPLES.to_owned()));
+        }
+        let answers = |clause: &Clause| match clause.verb {
+            Verb::Send => clause.names.iter().any(|to| Some(to.as_str()) == speaker),
+            verb => verb == Verb::SubmitPlan,
+        };
+        if is_mail && !parsed.clauses.iter().any(answers) {
+            let sender = speaker.filter(|name| !name.is_empty());
+            steps.extend(sender.map(|name| Step::Reply(name.to_owned())));
+        }
+        let topic = |clause: &&Clause| clause.verb == Verb::Topic;
+        let mut job = Job::new(steps);
+        job.topic = parsed.clauses.iter().find(topic).map(Clause::text);
+        Some(job)
+    }
+
+    fn claimed(&mut self, id: i64, work: &str) {
+        let parsed = parse(work, &mut self.known);
+        let subject = work.lines().next().unwrap_or_default();
+        let mut steps = vec![Step::Note(format!("Task #{id}: {subject}"))];
+        steps.extend(plan::steps(&parsed.clauses, &self.me));
+        if parsed.clauses.is_empty() {
+            steps.push(Step::Note(report::not_understood(work)));
+        }
+        steps.push(Step::Complete(id));
+        let mut job = Job::new(steps);
+        job.topic = Some(subject.to_owned());
+        self.jobs.push(job);
+    }
+
+    /// What each job does next.
+    fn nexts(&mut self) -> Vec<Next> {
+        let count = self.jobs.len();
+        (0..count).map(|at| self.next(at)).collect()
+    }
+
+    /// Brings a job to its next call, wait or end.
+    fn next(&mut self, at: usize) -> Next {
+        let mut job = std::mem::take(&mut self.jobs[at]);
+        let next = loop {
+            if let Some(next) = self.settle(&mut job) {
+                break next;
             }
-            None => {}
+        };
+        self.jobs[at] = job;
+        next
+    }
+
+    /// Carries out a step that needs no tool, or says what comes next.
+    fn settle(&mut self, job: &mut Job) -> Option<Next> {
+        let Some(step) = job.steps.pop_front() else {
+            return Some(Next::Finished);
+        };
+        let next = match &step {
+            Step::Await(Awaited::Decision) if self.decided(job) => return None,
+            Step::Await(awaited) => match self.arrived(job, awaited) {
+                Some(report) => {
+                    job.report.push(report);
+                    return None;
+                }
+                None => Next::Wait(report::awaited(awaited)),
+            },
+            Step::Decide { from, .. } if job.unreachable.contains(from) => return None,
+            Step::Decide { from, .. } if self.plan_of(from).is_none() => {
+                Next::Wait(report::awaited(&Awaited::Plan(from.clone())))
+            }
+            step => Next::Call(self.call_of(job, step)?),
+        };
+        if let Next::Call(Call(tool, _)) = next
+            && !self.me.has(tool)
+        {
+            let note = format!("I have no tool {tool} here, so that step is left out.");
+            job.report.push(note);
+            return None;
+        }
+        job.steps.push_front(step);
+        Some(next)
+    }
+
+    /// The call that a step makes; none if the step needs no call and is done.
+    fn call_of(&self, job: &mut Job, step: &Step) -> Option<Call> {
+        match step {
+            Step::Call(call) => return Some(call.clone()),
+            Step::Decide {
+                from,
+                approve,
+                feedback,
+            } => {
+                let plan = &self.inbox.get(self.plan_of(from)?)?.mail;
+                let id = plan.request_id.as_deref().unwrap_or_default();
+                return Some(decision(id, *approve, feedback.as_ref()));
+            }
+            Step::ListFiles { command, .. } => {
+                return Some(Call("bash", json!({"command": command})));
+            }
+            Step::ReadListed(path) => return Some(Call("read_file", json!({"path": path}))),
+            Step::Reply(to) => {
+                let content = report::reply(&job.report);
+                return Some(Call("send_message", json!({"to": to, "content": content})));
+            }
+            Step::Complete(id) => {
+                let mut input = json!({"task_id": id, "status": "completed"});
+                if self.me.takes("task_update", "result") {
+                    input["result"] = json!(report::reply(&job.report));
+                }
+                return Some(Call("task_update", input));
+            }
+            Step::Note(text) => job.report.push(text.clone()),
+            Step::CountRead(dir) => job.report.push(report::read(dir, job)),
+            Step::Chain => advance::chain(job),
+            Step::ShutdownListed => advance::shut_down_listed(job),
+            Step::Await(_) => {}
+        }
+        None
+    }
+
+    /// The place of a teammate's plan that nobody decided about.
+    fn plan_of(&self, from: &str) -> Option<usize> {
+        let is_plan = |mail: &Mail| mail.submits_plan() && mail.is_from(from);
+        let mut inbox = self.inbox.iter();
+        inbox.rposition(|received| !received.used && is_plan(&received.mail))
+    }
+
+    /// Uses the first message after `since` that fits.
+    fn take(&mut self, since: usize, fits: impl Fn(&Mail) -> bool) -> Option<Mail> {
+        let mut new = self.inbox.iter_mut().skip(since);
+        let received = new.find(|received| !received.used && fits(&received.mail))?;
+        received.used = true;
+        Some(received.mail.clone())
+    }
+
+    /// The report about awaited mail, if it has come.
+    fn arrived(&mut self, job: &Job, awaited: &Awaited) -> Option<String> {
+        match awaited {
+            Awaited::Idle(name) | Awaited::Shutdown(name) if job.unreachable.contains(name) => {
+                Some(format!("I do not wait for {name}."))
+            }
+            Awaited::Idle(name) => {
+                let since = job.contacted.get(name).copied().unwrap_or(0);
+                let has_work = job.sent.contains(name);
+                let mail = self.take(since, |mail| {
+                    // A teammate that was just started says that it is ready.
+                    let ready = mail.content.starts_with(READY) && !mail.content.contains('\n');
+                    let idle = mail.is("idle_notification", name) && !(has_work && ready);
+                    idle || report::reports_end(mail, name)
+                })?;
+                Some(format!("{name} reports: {}", report::short(&mail.content)))
+            }
+            Awaited::Shutdown(name) => {
+                let ends = |mail: &Mail| {
+                    mail.is("shutdown_response", name) || report::reports_end(mail, name)
+                };
+                let mail = self.take(0, ends)?;
+                Some(report::shutdown_answer(name, &mail))
+            }
+            Awaited::Plan(name) => {
+                let mail = &self.inbox.get(self.plan_of(name)?)?.mail;
+                let plan = mail.plan.as_ref().unwrap_or(&mail.content);
+                Some(format!("Plan of {name}: {}", report::short(plan)))
+            }
+            Awaited::Background => {
+                let mail = self.take(0, |mail| mail.kind == "background")?;
+                Some(format!("Background: {}", report::short(&mail.content)))
+            }
+            Awaited::Decision => None,
         }
     }
 
-    /// Mail that a tool brought.
-    pub(super) fn inbox(&mut self, content: &str) -> usize {
-        let mails = mails(content.trim()).unwrap_or_default();
-        let count = mails.len();
-        for mail in mails {
-            self.mail(mail);
+    /// Goes on with the lead's decision about the agent's own plan, if it has come.
+    fn decided(&mut self, job: &mut Job) -> bool {
+        let own = job.plan_id.clone();
+        let decides = |mail: &Mail| {
+            let same = mail.request_id.is_none() || own.is_none() || mail.request_id == own;
+            mail.kind == "plan_approval_response" && !mail.submits_plan() && same
+        };
+        let Some(mail) = self.take(0, decides) else {
+            return false;
+        };
+        if mail.approve == Some(true) {
+            job.report.push("My plan was approved.".to_owned());
+            return true;
         }
-        count
-    }
-
-    /// Takes in that the agent has ended a turn with words.
-    pub(super) fn said(&mut self) {
-        let finished: Vec<bool> = (0..self.jobs.len())
-            .map(|job| matches!(self.head(job), Next::Finished))
-            .collect();
-        let mut finished = finished.into_iter();
-        self.jobs.retain(|_| !finished.next().unwrap_or(false));
-        for entry in &mut self.pool {
-            entry.told = true;
+        let feedback = report::short(mail.feedback.as_ref().unwrap_or(&mail.content));
+        job.report.push(format!("My plan was rejected: {feedback}"));
+        if job.plans < MOST_PLANS {
+            self.submit(job, &format!("\nRevised after the feedback: {feedback}"));
+            return true;
         }
+        job.report.push("I give this work up.".to_owned());
+        let is_answer = |step: &Step| matches!(step, Step::Reply(_) | Step::Complete(_));
+        job.steps.retain(is_answer);
+        true
     }
-}
 
-fn topic(intent: &Intent) -> Option<String> {
-    match intent {
-        Intent::Topic { text } => Some(text.clone()),
-        _ => None,
+    /// Puts a plan of all steps that are left before them.
+    fn submit(&self, job: &mut Job, revision: &str) {
+        job.plans += 1;
+        let plan = report::plan(&self.me, job.topic.as_deref(), &job.steps);
+        job.steps.push_front(Step::Await(Awaited::Decision));
+        job.call_first(
+            "plan_approval",
+            json!({"plan": format!("{plan}{revision}")}),
+        );
     }
-}
-
-/// The answer to a request to shut down.
-fn farewell(mail: &Mail) -> Job {
-    let step = Step::Call(Call {
-        tool: "shutdown_response",
-        input: serde_json::json!({
-            "request_id": mail.request_id.clone().unwrap_or_default(),
-            "approve": true,
-            "reason": "Nothing is in hand.",
-        }),
-    });
-    Job {
-        farewell: true,
-        ..Job::new(vec![step])
-    }
-}
-
-/// The order in a summary that another model wrote. Only reading can be taken up
-/// again, since doing it twice does no harm.
-pub(super) fn guess(text: &str) -> Option<String> {
-    let orders = text.lines().map(|line| {
-        let order = line.rsplit(": ").next().unwrap_or(line);
-        order.trim_matches(['"', '\'', '`', ' ', '-', '*'])
-    });
-    let mut reads = orders.filter(|order| {
-        let parsed = grammar::parse(order, &mut Known::default());
-        let reads = matches!(parsed.intents.as_slice(), [Intent::ReadEvery { .. }]);
-        reads && parsed.unclear.is_empty()
-    });
-    reads.next().map(str::to_owned)
 }

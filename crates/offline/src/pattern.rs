@@ -1,125 +1,118 @@
 //! Matches the tokens of a clause against a pattern.
 //!
-//! A pattern is a line of elements. A small word stands for itself, `a|b` for one
-//! of several, `[a]` may be absent, and a word in capitals is a slot:
+//! A pattern is a line of elements. A word stands for itself, `a|b` for one of several, `[a|b]`
+//! for any number of them, and a word in capitals is a slot, which `[SLOT]` makes optional:
 //!
-//! - `NAME`: a teammate, `NAMES`: one or more, `POSS`: whose (`her`, `bob's`);
-//! - `FILE`: a path, `DIR`: a path that may be one plain word, `NUM`: a number, `ID`: the id of a request;
-//! - `TEXT`: a quoted text or some words, `REST`: all that follows.
+//! - `NAMES`: one or more teammates, `WHOSE`: `her`, `bob's`, `it`;
+//! - `FILE`: a path, `DIR`: a path that may be a plain word, `NUM`: a number, `ID`: a request's id;
+//! - `TEXT`: a quoted text or some words, `LIST`: any tokens with their brackets closed;
+//! - `REST`: everything that follows, `WORK`: the same if it begins with a verb.
+//!
+//! Words that change nothing, such as `the`, are skipped where no element takes them.
 
-use super::names;
-use super::tokens::{Kind, Token};
+use crate::names;
+use crate::table::is_verb;
+use crate::words::{Kind, Token};
 
-/// The tokens that the slots of a pattern took, in order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Captures<'a> {
-    slots: Vec<(&'static str, &'a [Token])>,
-}
+/// The slots of a pattern in order, with the tokens that each took.
+pub(crate) type Captures<'c, 'a> = Vec<(&'static str, &'c [Token<'a>])>;
 
-impl<'a> Captures<'a> {
-    /// The tokens of the `number`th slot of a kind.
-    pub(super) fn nth(&self, slot: &str, number: usize) -> Option<&'a [Token]> {
-        let mut found = self.slots.iter().filter(|(name, _)| *name == slot);
-        found.nth(number).map(|(_, tokens)| *tokens)
-    }
+const FILLERS: &str =
+    "the a an my your our of all new some any short simple small me please now too";
 
-    pub(super) fn get(&self, slot: &str) -> Option<&'a [Token]> {
-        self.nth(slot, 0)
-    }
-}
+/// A list of names longer than this is not one.
+const MOST_NAME_TOKENS: usize = 100;
 
-/// Matches all tokens against a pattern.
-pub(super) fn matches<'a>(pattern: &'static str, tokens: &'a [Token]) -> Option<Captures<'a>> {
+/// What the slots of a pattern take, if the tokens match it.
+pub(crate) fn captures<'c, 'a>(
+    pattern: &'static str,
+    tokens: &'c [Token<'a>],
+) -> Option<Captures<'c, 'a>> {
     let elements: Vec<&'static str> = pattern.split(' ').collect();
-    let mut captures = Captures::default();
-    step(&elements, tokens, &mut captures).then_some(captures)
+    let mut captures = Vec::new();
+    matches(&elements, tokens, &mut captures).then_some(captures)
 }
 
-fn step<'a>(elements: &[&'static str], tokens: &'a [Token], captures: &mut Captures<'a>) -> bool {
+fn matches<'c, 'a>(
+    elements: &[&'static str],
+    tokens: &'c [Token<'a>],
+    captures: &mut Captures<'c, 'a>,
+) -> bool {
     let Some((element, later)) = elements.split_first() else {
-        return tokens.is_empty();
+        return tokens.iter().all(is_filler);
     };
-    if is_slot(element) {
-        return slot(element, later, tokens, captures);
-    }
-    let (words, optional) = match element.strip_prefix('[') {
-        Some(words) => (words.trim_end_matches(']'), true),
-        None => (*element, false),
+    let (inner, again) = match element.strip_prefix('[') {
+        Some(inner) => (inner.trim_end_matches(']'), elements),
+        None => (*element, later),
     };
-    if let Some((first, rest)) = tokens.split_first() {
-        let fits = first.kind != Kind::Quoted && words.split('|').any(|word| word == first.lower);
-        if fits && step(later, rest, captures) {
+    let is_optional = element.starts_with('[');
+    if inner.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        if slot(inner, later, tokens, captures) {
             return true;
         }
+    } else if let Some((first, rest)) = tokens.split_first()
+        && first.kind != Kind::Quoted
+        && inner.split('|').any(|word| word == first.lower)
+        && matches(again, rest, captures)
+    {
+        return true;
     }
-    optional && step(later, tokens, captures)
+    is_optional && matches(later, tokens, captures)
+        || tokens
+            .split_first()
+            .is_some_and(|(first, rest)| is_filler(first) && matches(elements, rest, captures))
 }
 
-fn is_slot(element: &str) -> bool {
-    element.len() > 1 && element.bytes().all(|byte| byte.is_ascii_uppercase())
+fn is_filler(token: &Token<'_>) -> bool {
+    token.is_any(FILLERS) || token.kind == Kind::Word && token.number().is_some()
 }
 
 /// Tries all lengths of a slot, the shortest first.
-fn slot<'a>(
+fn slot<'c, 'a>(
     name: &'static str,
     later: &[&'static str],
-    tokens: &'a [Token],
-    captures: &mut Captures<'a>,
+    tokens: &'c [Token<'a>],
+    captures: &mut Captures<'c, 'a>,
 ) -> bool {
-    let from = if name == "REST" { tokens.len() } else { 1 };
-    for length in from.max(1)..=tokens.len() {
+    let all = tokens.len();
+    let (least, most) = match name {
+        "REST" | "WORK" => (all.max(1), all),
+        "TEXT" | "LIST" => (1, all),
+        "NAMES" => (1, all.min(MOST_NAME_TOKENS)),
+        _ => (1, all.min(1)),
+    };
+    for length in least..=most {
         let (taken, rest) = tokens.split_at(length);
-        if !fits(name, taken) {
-            continue;
+        if fits(name, taken) {
+            captures.push((name, taken));
+            if matches(later, rest, captures) {
+                return true;
+            }
+            captures.pop();
         }
-        captures.slots.push((name, taken));
-        if step(later, rest, captures) {
-            return true;
-        }
-        captures.slots.pop();
     }
     false
 }
 
-fn fits(slot: &str, taken: &[Token]) -> bool {
-    let only = match taken {
-        [only] => Some(only),
-        _ => None,
+fn fits(slot: &str, taken: &[Token<'_>]) -> bool {
+    let Some(first) = taken.first() else {
+        return false;
     };
+    let count = |mark: char| taken.iter().filter(|token| token.is_mark(mark)).count();
     match slot {
-        "NAME" => names::name(taken).is_some(),
         "NAMES" => names::list(taken).is_some(),
-        "POSS" => names::possessor(taken).is_some(),
-        "FILE" => only.is_some_and(is_path),
-        "DIR" => only.is_some_and(|token| token.kind != Kind::Mark),
-        "NUM" => only.is_some_and(|token| number(token).is_some()),
-        "ID" => only.is_some_and(|token| {
-            token.kind != Kind::Mark && token.text.chars().any(|char| char.is_ascii_digit())
-        }),
-        // A quoted text is whole: words around it are not part of it.
+        "WHOSE" => names::owner(first).is_some(),
+        "FILE" => first.is_path(),
+        "DIR" => first.kind != Kind::Mark,
+        "NUM" => first.number().is_some(),
+        "ID" => {
+            let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+            first.text.contains(char::is_numeric) && first.text.chars().all(allowed)
+        }
+        // Words around a quoted text are not part of it.
         "TEXT" => taken.len() == 1 || taken.iter().all(|token| token.kind != Kind::Quoted),
+        "LIST" => count('(') == count(')'),
+        "WORK" => is_verb(first),
         _ => true,
     }
-}
-
-pub(super) fn is_path(token: &Token) -> bool {
-    const NAMES: &[&str] = &["makefile", "readme", "dockerfile", "license", "justfile"];
-    match token.kind {
-        Kind::Quoted => !token.text.trim().is_empty() && !token.text.contains('\n'),
-        Kind::Word => token.text.contains(['.', '/']) || token.is_any(NAMES),
-        Kind::Mark => false,
-    }
-}
-
-/// The number that a token is, in digits or as a small word.
-pub(super) fn number(token: &Token) -> Option<i64> {
-    const WORDS: [&str; 13] = [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-        "eleven", "twelve",
-    ];
-    let text = token.lower.trim_start_matches('#');
-    if let Some(place) = WORDS.iter().position(|word| *word == text) {
-        return i64::try_from(place).ok();
-    }
-    text.parse().ok()
 }

@@ -1,261 +1,203 @@
-//! The words of the offline model.
+//! Cuts an instruction into tokens, and the tokens into clauses with one verb each.
 
-use std::fmt::Write;
+use crate::names::is_name;
+use crate::table::{is_team_verb, is_verb};
 
-use serde_json::Value;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Word,
+    Quoted,
+    Mark,
+}
 
-use super::letters::Mail;
-use super::step::{Answered, Awaited};
-use super::who::Me;
+/// A word, a quoted text without its quotes, or one punctuation mark.
+#[derive(Clone, Debug)]
+pub(crate) struct Token<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) text: &'a str,
+    /// The text in lower case, for comparison.
+    pub(crate) lower: String,
+    start: usize,
+    end: usize,
+}
 
-/// What it understands, for someone who was not understood.
-pub(super) const EXAMPLES: &str = "I understand, for example: \
-    Spawn alice (coder) and bob (tester). | Ask alice to write hello to a.txt. | Send bob a message saying \"hi\". | \
-    Broadcast \"phase 1 complete\" to all teammates. | Request her shutdown. | Approve bob's plan. | \
-    Create 2 tasks: \"Build\", \"Test\". | Run \"ls -la\". | Read README.md. | List the teammates. \
-    For everything else choose a real model, as with --model anthropic:NAME.";
-
-const LONG: usize = 1500;
-
-/// The text, cut if it is long.
-pub(super) fn short(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(LONG) {
-        Some((end, _)) => format!("{} [...]", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+impl Token<'_> {
+    pub(crate) fn is_mark(&self, mark: char) -> bool {
+        self.kind == Kind::Mark && self.text.starts_with(mark)
     }
-}
 
-/// The answer to the sender of a message. Its start tells that it is one, so that
-/// nobody answers it.
-pub(super) fn reply(report: &[String]) -> String {
-    let text = if report.is_empty() {
-        "Done.".to_owned()
-    } else {
-        report.join(" ")
-    };
-    format!("Re: {}", short(&text))
-}
-
-pub(super) fn status(me: &Me<'_>) -> String {
-    format!(
-        "I am {}, speaking through the offline model: I follow plain instructions and cannot answer open questions. I have nothing else in hand.",
-        me.introduction()
-    )
-}
-
-/// What it was asked to do, the oldest first.
-pub(super) fn memory(asked: &[String]) -> String {
-    if asked.is_empty() {
-        return "Nobody has asked me to do anything yet.".to_owned();
+    /// Whether the token is one of these words, which are separated by spaces.
+    pub(crate) fn is_any(&self, words: &str) -> bool {
+        self.kind == Kind::Word && words.split(' ').any(|word| word == self.lower)
     }
-    let asked: Vec<String> = asked.iter().map(|text| format!("- {text}")).collect();
-    format!("I was asked, in this order:\n{}", asked.join("\n"))
-}
 
-fn first_word(text: &str) -> String {
-    let word = text.split_whitespace().next().unwrap_or_default();
-    word.trim_matches(|char: char| !char.is_alphanumeric())
-        .to_lowercase()
-}
-
-pub(super) fn is_question(text: &str) -> bool {
-    text.contains('?') || text.to_lowercase().contains("your status")
-}
-
-/// Whether someone wants to know what it remembers.
-pub(super) fn asks_for_memory(text: &str) -> bool {
-    let text = text.to_lowercase();
-    ["remember", "so far"]
-        .iter()
-        .any(|word| text.contains(word))
-}
-
-pub(super) fn is_thanks(text: &str) -> bool {
-    [
-        "thanks", "thank", "ok", "okay", "fyi", "noted", "great", "good",
-    ]
-    .contains(&first_word(text).as_str())
-}
-
-pub(super) fn is_greeting(text: &str) -> bool {
-    ["hello", "hi", "hey"].contains(&first_word(text).as_str())
-}
-
-pub(super) fn awaited(awaited: &Awaited) -> String {
-    match awaited {
-        Awaited::Idle(name) => format!("{name} to be done"),
-        Awaited::Plan(name) => format!("{name}'s plan"),
-        Awaited::Shutdown(name) => format!("{name}'s answer to the shutdown request"),
-        Awaited::Decision => "the lead's decision about my plan".to_owned(),
-        Awaited::Background => "the background command to end".to_owned(),
+    /// Whether the token stands between the items of a list.
+    pub(crate) fn separates(&self) -> bool {
+        self.is_mark(',') || self.is_any("and")
     }
-}
 
-/// Whether the program tells that a teammate is no longer there.
-pub(super) fn tells_of_end(mail: &Mail, name: &str) -> bool {
-    let text = mail.content.to_lowercase();
-    let ends = [
-        "died",
-        "dead",
-        "killed",
-        "crashed",
-        "exited",
-        "failed",
-        "shut down",
-        "expired",
-    ];
-    mail.kind == "notice"
-        && text.contains(&name.to_lowercase())
-        && ends.iter().any(|word| text.contains(word))
-}
-
-pub(super) fn shutdown_answer(name: &str, mail: &Mail) -> String {
-    let why = mail
-        .feedback
-        .clone()
-        .unwrap_or_else(|| mail.content.clone());
-    let why = if why.trim().is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", short(&why))
-    };
-    match (mail.kind.as_str(), mail.approve) {
-        ("shutdown_response", Some(true)) => format!("{name} approved the shutdown{why}."),
-        ("shutdown_response", Some(false)) => format!("{name} rejected the shutdown{why}."),
-        _ => format!("{name} answered{why}."),
-    }
-}
-
-/// One line or paragraph about a result.
-pub(super) fn outcome(answered: &Answered<'_>) -> String {
-    let text = |key: &str| answered.text(key);
-    let tool = answered.tool;
-    let main = [
-        "path",
-        "command",
-        "to",
-        "name",
-        "teammate",
-        "subject",
-        "request_id",
-    ]
-    .iter()
-    .map(|key| text(key))
-    .find(|text| !text.is_empty());
-    let content = match short(answered.content).as_str() {
-        "" => format!("{tool}: (no output)"),
-        text => text.to_owned(),
-    };
-    if answered.failed {
-        return format!(
-            "{tool} {} did not work: {content}",
-            main.unwrap_or_default()
-        );
-    }
-    match tool {
-        "send_message" => format!("{content}: \"{}\"", text("content")),
-        "bash" => format!("$ {}\n{content}", text("command")),
-        "read_file" => format!("{}:\n{content}", text("path")),
-        "write_file" if !content.contains(text("path")) => format!("{content} to {}", text("path")),
-        "task_create" => match task_id(&content) {
-            Some(id) => format!("Created task #{id}: {}", text("subject")),
-            None => format!("Created a task: {}", text("subject")),
-        },
-        "task_update" => {
-            let id = answered
-                .input
-                .get("task_id")
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            match text("status") {
-                "" => format!("Updated task #{id}."),
-                status => format!("Task #{id} is {status}."),
-            }
+    pub(crate) fn is_path(&self) -> bool {
+        match self.kind {
+            Kind::Quoted => !self.text.trim().is_empty() && !self.text.contains('\n'),
+            Kind::Word => self.text.contains(['.', '/']) || self.is_any("makefile readme license"),
+            Kind::Mark => false,
         }
-        _ => content,
+    }
+
+    /// The number in digits or as a small word.
+    pub(crate) fn number(&self) -> Option<i64> {
+        const WORDS: &str = "one two three four five six seven eight nine ten";
+        let place = WORDS
+            .split(' ')
+            .zip(1..)
+            .find(|(word, _)| *word == self.lower);
+        let digits = || self.text.trim_start_matches('#').parse().ok();
+        place.map(|(_, number)| number).or_else(digits)
     }
 }
 
-/// The report about an inbox that was looked into.
-pub(super) fn inbox<'m>(mails: impl Iterator<Item = &'m Mail>, content: &str) -> String {
-    let lines: Vec<String> = mails.map(line).collect();
-    match (lines.is_empty(), content.trim()) {
-        (false, _) => format!("Inbox:\n{}", lines.join("\n")),
-        (true, "" | "[]") => "Inbox: no messages.".to_owned(),
-        (true, other) => format!("Inbox: {}", short(other)),
-    }
-}
+/// Marks that end a word when a space follows them.
+const MARKS: &[char] = &['.', ',', ';', ':', '!', '?', '(', ')', '\u{2026}'];
 
-/// One line about a message.
-pub(super) fn line(mail: &Mail) -> String {
-    let mut text = format!(
-        "From {}",
-        if mail.from.is_empty() {
-            "the program"
+pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    while let Some(rest) = text.get(start..)
+        && let Some(first) = rest.chars().next()
+    {
+        let one = first.len_utf8();
+        let (kind, inner, length) = if let Some((inner, length)) = quoted(rest) {
+            (Kind::Quoted, Some(inner), length)
+        } else if first == '\n' || MARKS.contains(&first) && !begins_word(rest) {
+            (Kind::Mark, rest.get(..one), one)
+        } else if first.is_whitespace() {
+            start += one;
+            continue;
         } else {
-            &mail.from
-        }
-    );
-    if mail.kind != "message" {
-        let _ = write!(text, " ({})", mail.kind);
-    }
-    if let Some(id) = &mail.request_id {
-        let _ = write!(text, " [request {id}]");
-    }
-    let content = mail
-        .plan
-        .as_ref()
-        .filter(|_| mail.content.trim().is_empty())
-        .unwrap_or(&mail.content);
-    let _ = write!(text, ": {}", short(content));
-    if mail.submits_plan() {
-        let id = mail.request_id.as_deref().unwrap_or("ID");
-        let _ = write!(
+            let length = word_length(rest);
+            (Kind::Word, rest.get(..length), length)
+        };
+        let text = inner.unwrap_or_default();
+        let (lower, end) = (text.to_lowercase(), start + length);
+        found.push(Token {
+            kind,
             text,
-            "\nTo decide about it say: Approve plan {id}. Or: Reject plan {id} because ..."
-        );
+            lower,
+            start,
+            end,
+        });
+        start = end;
     }
-    text
+    found
 }
 
-/// The id in the result of `task_create`, if it can be seen.
-pub(super) fn task_id(content: &str) -> Option<i64> {
-    if let Ok(value) = serde_json::from_str::<Value>(content) {
-        return value
-            .get("id")
-            .or_else(|| value.get("task")?.get("id"))?
-            .as_i64();
+/// The quoted text that begins here, and its length with the quotes.
+fn quoted(rest: &str) -> Option<(&str, usize)> {
+    let open = rest.chars().next()?;
+    let close = match open {
+        '"' | '\'' | '`' => open,
+        '\u{201c}' => '\u{201d}',
+        '\u{2018}' => '\u{2019}',
+        '\u{ab}' => '\u{bb}',
+        _ => return None,
+    };
+    let inside = rest.get(open.len_utf8()..)?;
+    // An apostrophe inside a word closes nothing.
+    let closes = |end: &usize| {
+        let next = inside.get(end + close.len_utf8()..).unwrap_or_default();
+        !matches!(close, '\'' | '\u{2019}') || !next.starts_with(char::is_alphanumeric)
+    };
+    let mut ends = inside.match_indices(close).map(|(end, _)| end);
+    let end = ends.find(closes)?;
+    Some((inside.get(..end)?, open.len_utf8() + end + close.len_utf8()))
+}
+
+/// Whether a mark belongs to the word after it, as in `./run.sh` or `.env`.
+fn begins_word(rest: &str) -> bool {
+    let next = rest.strip_prefix('.').and_then(|rest| rest.chars().next());
+    next.is_some_and(|next| next.is_alphanumeric() || matches!(next, '.' | '/'))
+}
+
+/// The length of the word that begins here: up to a space, or up to marks before a space.
+fn word_length(rest: &str) -> usize {
+    let ends = |(at, char): &(usize, char)| {
+        let after = rest.get(*at..).unwrap_or_default();
+        let after = after.trim_start_matches(MARKS);
+        let is_last = after.is_empty() || after.starts_with(char::is_whitespace);
+        let cuts = char.is_whitespace() || matches!(char, '(' | ')' | ',' | ';');
+        cuts || MARKS.contains(char) && is_last
+    };
+    let end = rest.char_indices().skip(1).find(ends);
+    end.map_or(rest.len(), |(at, _)| at)
+}
+
+/// The part of the text that neighbouring tokens cover. A single quoted text comes without quotes.
+pub(crate) fn covered<'a>(text: &'a str, tokens: &[Token<'a>]) -> &'a str {
+    match tokens {
+        [] => "",
+        [only] => only.text,
+        [first, .., last] => text.get(first.start..last.end).unwrap_or_default(),
     }
-    let (_, rest) = content
-        .split_once('#')
-        .or_else(|| content.split_once("\"id\":"))?;
-    let digits: String = rest
-        .trim_start()
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    digits.parse().ok()
 }
 
-/// The names in the result of `list_teammates` that are not shut down.
-pub(super) fn listed(content: &str) -> Vec<String> {
-    let lines = content
-        .lines()
-        .filter(|line| line.starts_with(' ') && line.contains('('));
-    let live = lines.filter(|line| {
-        let state = line.rsplit_once("):").map_or("", |(_, state)| state.trim());
-        !state.starts_with("shutdown") && !state.starts_with("dead")
-    });
-    live.filter_map(|line| line.split_whitespace().next())
-        .map(str::to_owned)
-        .collect()
+/// Cuts an instruction into clauses, each with one verb.
+pub(crate) fn clauses<'a>(tokens: &[Token<'a>]) -> Vec<Vec<Token<'a>>> {
+    let mut all = Vec::new();
+    let mut open: Vec<Token<'a>> = Vec::new();
+    let mut rest = tokens;
+    while let Some((token, later)) = rest.split_first() {
+        rest = later;
+        let next = match later.split_first() {
+            Some((and, later)) if token.is_mark(',') && and.is_any("and") => later,
+            _ => later,
+        };
+        let ends = [".", ";", "!", "?", "\n", "\u{2026}"].contains(&token.text);
+        if token.separates()
+            && let Some(verb) = cut(&open, next)
+        {
+            all.push(std::mem::take(&mut open));
+            open.extend(verb);
+            rest = next;
+        } else if ends && token.kind == Kind::Mark || token.is_any("then") {
+            while open.last().is_some_and(Token::separates) {
+                open.pop();
+            }
+            all.push(std::mem::take(&mut open));
+        } else {
+            open.push(token.clone());
+        }
+    }
+    all.push(open);
+    all
 }
 
-/// Whether a result is no longer there and something stands in its place.
-pub(super) fn is_placeholder(content: &str) -> bool {
-    let content = content.trim();
-    content.starts_with("[Previous: used")
-        || content.starts_with('[') && content.ends_with(']')
-        || content.starts_with("<persisted-output")
+/// Whether a clause ends before `rest`, and the verb that the next one leaves out, as in `ask
+/// alice to read a.txt and bob to run ls`.
+fn cut<'a>(open: &[Token<'a>], rest: &[Token<'a>]) -> Option<Option<Token<'a>>> {
+    let next = rest.first()?;
+    let at = open.iter().position(is_verb)?;
+    let verb = open.get(at)?;
+    // Nothing follows the verb yet, as in `review and reject his plan`.
+    if at + 1 == open.len() {
+        return None;
+    }
+    if is_team_verb(next) {
+        return Some(None);
+    }
+    let is_verb_at = |place: usize| rest.get(place).is_some_and(is_verb);
+    if verb.is_any("ask tell have let get") {
+        let given = open.iter().filter(|token| is_verb(token)).count() > 1;
+        let to = rest.get(1).is_some_and(|second| second.is_any("to"));
+        let works = if to { is_verb_at(2) } else { is_verb_at(1) };
+        let same = to != verb.is_any("have let");
+        return (given && is_name(next) && works && same).then(|| Some(verb.clone()));
+    }
+    if verb.is_any("read") && next.is_path() {
+        return Some(Some(verb.clone()));
+    }
+    // The subjects of tasks may begin with any verb, and so may the work of a new teammate.
+    let has = |words: &str| open.iter().any(|token| token.is_any(words));
+    let lists = has("tasks") && open.iter().all(|token| token.kind != Kind::Quoted);
+    let spawns = verb.is_any("spawn hire launch") && has("to who");
+    (is_verb(next) && !lists && !spawns).then_some(None)
 }

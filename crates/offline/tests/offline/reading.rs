@@ -68,15 +68,7 @@ fn a_list_that_was_forgotten_is_made_again() {
 
 /// The summary that the model itself gives of a conversation.
 fn summary(agent: &Agent) -> String {
-    let mut asker = Agent::new(&agent.request.system, &[]);
-    asker.request.turns = agent.request.turns.clone();
-    asker.hear(
-        "Summarise the conversation so far: what was accomplished, current state, key decisions.",
-    );
-    match asker.step() {
-        Did::Said(text) => text,
-        other => panic!("{other:?}"),
-    }
+    summary_of_transcript(agent, 4_000)
 }
 
 #[test]
@@ -97,9 +89,9 @@ fn a_summary_of_its_own_lets_it_go_on() {
     assert!(text.contains("I read 20 files"), "{text}");
 }
 
-/// The request for a summary as the agent loop makes it: the conversation is one
-/// text, whose long parts are clipped.
-fn summary_of_transcript(agent: &Agent) -> String {
+/// The request for a summary as the agent makes it: the conversation is one text, whose long
+/// results are clipped.
+fn summary_of_transcript(agent: &Agent, longest: usize) -> String {
     let mut text = String::new();
     let mut tool = String::new();
     for turn in &agent.request.turns {
@@ -109,7 +101,7 @@ fn summary_of_transcript(agent: &Agent) -> String {
                     tool = used.name.clone();
                     format!("Assistant uses {tool}: {}\n\n", used.replayed_input().get())
                 }
-                llm::Block::ToolResult(result) if result.content.len() > 300 => {
+                llm::Block::ToolResult(result) if result.content.len() > longest => {
                     let content = &result.content;
                     let (head, _) = content.split_at(60);
                     let (_, tail) = content.split_at(content.len() - 60);
@@ -142,7 +134,7 @@ fn a_summary_of_a_transcript_lets_it_go_on() {
     lead.hear(ORDER);
     let (read, lists, text) = read(&mut lead, &files, |agent, round| {
         if round % 6 == 5 {
-            let text = summary_of_transcript(agent);
+            let text = summary_of_transcript(agent, 300);
             let text = format!("[Conversation compressed. Transcript: t.jsonl]\n\n{text}");
             agent.request.turns = vec![Turn::user(text)];
             agent.hear("Not answered yet:\n\nResult of read_file: fn main() {}");
@@ -157,12 +149,12 @@ fn a_summary_of_a_transcript_lets_it_go_on() {
 fn an_unanswered_instruction_is_taken_up_once() {
     let mut lead = Agent::lead();
     lead.hear("Run ls");
-    let text = summary_of_transcript(&lead);
+    let text = summary_of_transcript(&lead, 300);
     lead.request.turns = vec![Turn::user(format!(
         "[Conversation compressed. Transcript: t]\n\n{text}"
     ))];
     lead.hear("Not answered yet:\n\nUser: Run ls\n\n");
-    let again = summary_of_transcript(&lead);
+    let again = summary_of_transcript(&lead, 300);
     assert_eq!(again, text);
     assert_eq!(lead.turn().0.len(), 1);
     let mut lead = Agent::lead();
@@ -184,15 +176,14 @@ fn a_summary_of_its_own_keeps_mail_and_waits() {
 }
 
 #[test]
-fn a_foreign_summary_starts_the_reading_again_and_nothing_else() {
-    let mut lead = Agent::lead();
-    lead.hear(&format!("[Conversation compressed. Transcript: t]\n\nThe user asked: \"{ORDER}\"\nSome files were read."));
-    let files = files(3);
-    let (read, lists, _) = read(&mut lead, &files, |_, _| {});
-    assert_eq!((read, lists), (files, 1));
-    let mut lead = Agent::lead();
-    lead.hear("[Conversation compressed. Transcript: t]\n\nThe user asked: Spawn alice");
-    assert!(lead.turn().0.is_empty());
+fn a_summary_of_another_model_starts_nothing() {
+    for order in [ORDER, "Spawn alice"] {
+        let mut lead = Agent::lead();
+        lead.hear(&format!(
+            "[Conversation compressed. Transcript: t]\n\nThe user asked: {order}"
+        ));
+        assert!(lead.turn().0.is_empty());
+    }
 }
 
 #[test]
