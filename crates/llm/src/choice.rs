@@ -1,4 +1,4 @@
-//! Which model is meant, and what is needed to reach it.
+//! Parses which model is meant, and builds it.
 //!
 //! Nothing here reads the environment: the variables are passed in.
 
@@ -34,7 +34,7 @@ pub enum ModelChoice {
     Anthropic(String),
     /// A model of this name behind Chat Completions.
     OpenAi(String),
-    /// The stand-in that needs no key.
+    /// The built-in model that needs no server.
     Offline,
     /// Recorded turns from this file.
     Script(PathBuf),
@@ -51,16 +51,14 @@ impl fmt::Display for ModelChoice {
     }
 }
 
-/// A choice, and what made it.
+/// A choice, and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// The model.
     pub choice: ModelChoice,
-    /// What made the choice.
     pub by: ChosenBy,
 }
 
-/// What made a choice.
+/// Where a choice came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The caller's own value, as from a command line.
@@ -75,13 +73,11 @@ pub enum ChosenBy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value:?} is not a model: {reason}; {VALUES}")]
 pub struct ChoiceError {
-    /// The value.
     pub value: String,
-    /// What is wrong with it.
     pub reason: String,
 }
 
-/// The values that there are, for the words of errors.
+/// The valid values, for the text of errors.
 const VALUES: &str = "choose anthropic:NAME, openai:NAME (any OpenAI-compatible server), offline, \
     script:FILE, or a bare NAME if ANTHROPIC_API_KEY or OPENAI_API_KEY is set";
 
@@ -91,9 +87,8 @@ pub enum BuildError {
     /// There is no key.
     #[error("{choice} needs a key: set {variables}")]
     NoKey {
-        /// The model.
         choice: ModelChoice,
-        /// The variables that are looked at.
+        /// The variables that may have it.
         variables: &'static str,
     },
     /// The client cannot be made.

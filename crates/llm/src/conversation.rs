@@ -234,7 +234,7 @@ pub struct ToolResult {
     pub tool_use_id: String,
     /// The output.
     pub content: String,
-    /// Whether the output tells of a failure.
+    /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
 }

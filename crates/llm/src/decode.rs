@@ -16,10 +16,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub enum DecodeError {
     /// A payload is not the JSON that it should be.
     #[error("a piece of the reply cannot be read: {reason}")]
-    Malformed {
-        /// What is wrong with it.
-        reason: String,
-    },
+    Malformed { reason: String },
     /// The reply is a page for people.
     #[error("the reply is an HTML page, not a model's answer; the address may be wrong")]
     NotAStream,
@@ -32,7 +29,7 @@ pub enum DecodeError {
     /// The reply is complete, but says nothing and uses no tool.
     #[error("the reply says nothing and uses no tool")]
     Empty,
-    /// The server told of an error inside the reply.
+    /// The server reported an error inside the reply.
     #[error("the server failed inside its reply: {}", .0.message)]
     Server(Box<ErrorInfo>),
 }
@@ -110,8 +107,8 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes and tells `sink` what they bring. After an error it
-    /// gives the same error again.
+    /// Takes the next bytes and passes the events in them to `sink`. After an error
+    /// it returns the same error again.
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Event)) -> Result<(), DecodeError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -213,8 +210,7 @@ pub(crate) fn trim_body(body: &[u8]) -> &[u8] {
     body.strip_prefix(BOM).unwrap_or(body).trim_ascii()
 }
 
-/// Completes a reply: tells by the presence of tool uses whether results are
-/// awaited, marks a tool use at a cut end, and refuses a reply of nothing.
+/// Completes a reply: sets the stop reason if tool uses await their results, marks a tool use at a cut end, and refuses a reply of nothing.
 pub(crate) fn complete_reply(
     mut blocks: Vec<Block>,
     stop: StopReason,

@@ -11,9 +11,9 @@ use crate::script::ScriptError;
 /// What a server said about a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Its words, without keys and shortened; may be empty.
+    /// Its message, without keys and shortened; may be empty.
     pub message: String,
-    /// Its name for the request, for those who ask it for help.
+    /// Its id of the request, for support requests.
     pub request_id: Option<String>,
 }
 
@@ -31,8 +31,8 @@ impl fmt::Display for Detail {
     }
 }
 
-/// Why a model gave no reply. All of these are final: what may pass has been
-/// tried again before. They print as what happened, and what to do.
+/// Why a model gave no reply. All of these are final: temporary failures have been
+/// retried before. Each prints as the failure and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelError {
     /// The request breaks a rule of the conversation.
@@ -43,75 +43,55 @@ pub enum ModelError {
     KeyRefused {
         /// The variable that has or should have the key.
         variable: &'static str,
-        /// The server's address.
         address: String,
-        /// The server's words.
         detail: Detail,
     },
     /// The key may not do this (403).
     Forbidden {
         /// The variable that has the key.
         variable: &'static str,
-        /// The name of the model.
         model: String,
-        /// The server's words.
         detail: Detail,
     },
     /// The model or the address is unknown (404), or the address has moved (3xx).
     NotFound {
-        /// The name of the model.
         model: String,
-        /// The server's address.
         address: String,
         /// The variable that has the address.
         variable: &'static str,
-        /// The server's words.
         detail: Detail,
     },
     /// There is no money left, or none was ever there.
     Billing(Detail),
     /// The conversation is longer than the model's window.
     ContextTooLong {
-        /// The length of the conversation, if told.
         tokens: Option<u64>,
-        /// The size of the window, if told.
         limit: Option<u64>,
-        /// The server's words.
         detail: Detail,
     },
     /// The body of the request is larger than the server takes (413).
-    RequestTooLarge {
-        /// The size of the body.
-        bytes: usize,
-        /// The server's words.
-        detail: Detail,
-    },
+    RequestTooLarge { bytes: usize, detail: Detail },
     /// The server does not accept the request, whatever is tried.
     BadRequest {
         /// The status of the answer; 200 if the error came inside a reply.
         status: u16,
-        /// The server's words.
         detail: Detail,
     },
-    /// Every try failed, or the server asks for more patience than there is.
+    /// Every attempt failed, or the server demands a longer wait than allowed.
     GaveUp {
-        /// Who was asked.
         provider: Provider,
-        /// The server's address.
         address: String,
-        /// How many tries there were.
         tries: u32,
         /// Why the last one failed.
         reason: WaitReason,
-        /// How long the server asked to wait, if it did.
+        /// How long the server demands to wait.
         asked_to_wait: Option<Duration>,
         /// More about the last failure.
         detail: Detail,
     },
-    /// The script does not go on.
+    /// The script has no further turn.
     Script(ScriptError),
-    /// Whoever watches over the calls cannot tell whether this one is allowed. The words say why,
-    /// and what to do.
+    /// It cannot be determined whether the call is allowed. The text says why, and what to do.
     Withheld(String),
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct RetryHints {
     pub(crate) request_id: Option<String>,
 }
 
-/// Who is asked, for the words of errors.
+/// The server, for the text of errors.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) provider: Provider,
@@ -52,7 +52,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The words of an error, with the key taken out. Every text of a server or
+    /// The text of an error, with the key taken out. Every text of a server or
     /// a library passes through here before anyone sees it.
     pub(crate) fn detail(&self, message: &str, request_id: Option<String>) -> Detail {
         let scrub = |text: &str| match &self.secret {

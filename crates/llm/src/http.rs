@@ -1,4 +1,4 @@
-//! The thin skin of HTTP around encoding and decoding.
+//! The HTTP client: sends encoded requests, decodes replies, retries.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -50,7 +50,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// One address that is asked with the same headers every time.
+/// One address, with the headers of every request to it.
 pub(crate) struct Endpoint {
     client: Client,
     url: Url,
@@ -87,7 +87,7 @@ impl Endpoint {
         })
     }
 
-    /// Asks until there is a reply or no hope, or until it is cancelled.
+    /// Sends until there is a reply or a final failure, or until it is cancelled.
     pub(crate) async fn ask(
         &self,
         body: Vec<u8>,
@@ -293,7 +293,7 @@ async fn drain(mut response: Response) {
     let _ = timeout(DRAIN_TIME, rest).await;
 }
 
-/// The words of an error and of its causes.
+/// The text of an error and of its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! JSON that is kept as it came, and JSON that has to be mended first.
+//! JSON that is kept as it came, and JSON that has to be repaired first.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -100,12 +100,12 @@ impl fmt::Debug for RawJson {
     }
 }
 
-/// Reads payloads of a stream, and mends those that `serde_json` refuses only
+/// Reads payloads of a stream, and repairs those that `serde_json` refuses only
 /// because a server cut its text between the two halves of a character.
 #[derive(Debug, Default)]
 pub(crate) struct PayloadReader {
     mended: String,
-    /// The first half of a character that the last mended payload ended with.
+    /// The first half of a character that the last repaired payload ended with.
     half: Option<u16>,
 }
 
@@ -125,7 +125,7 @@ impl PayloadReader {
     }
 }
 
-/// Mends a complete text whose pieces have all been joined.
+/// Repairs a complete text whose pieces have all been joined.
 pub(crate) fn mend_whole(text: String) -> String {
     if text.contains("\\ud") || text.contains("\\uD") {
         mend_surrogates(&text, None)
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn whole_characters_and_escaped_backslashes_stay() {
-        // The lone half at the end makes the rest go through the mending.
+        // The lone half at the end makes the rest go through the repair.
         assert_eq!(
             read_all(&[r#""\ud83d\ude00 \\ud83d \n\ud83d""#]),
             ["\u{1f600} \\ud83d \n"]

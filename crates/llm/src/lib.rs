@@ -1,11 +1,11 @@
-//! The voice of an agent: one way to talk to models, whoever serves them.
+//! A client for language models: one interface, whichever provider serves them.
 //!
 //! # Theory of operation
 //!
 //! A conversation is a list of [`Turn`]s that belong to no provider. A
 //! [`Request`] carries it, with the system text and the tools, to a [`Model`],
 //! and the answer is a [`Reply`], whose blocks become the next turn exactly as
-//! they came. While it comes in, [`Event`]s tell about it.
+//! they came. While it comes in, the model emits [`Event`]s.
 //!
 //! Three layers make a model of a provider:
 //!
@@ -14,15 +14,15 @@
 //!   refuses one that cannot be brought there, see [`Request::validate`].
 //! - *Decoding* turns the bytes of an answer into events and a reply. It is pure
 //!   and takes the bytes in pieces of any size, see [`Decoder`] and [`sse`].
-//! - The *skin* sends the one, reads the other, and tries again where that may
-//!   help. How long it waits is a pure function, see [`RetryPolicy`]. What does
-//!   not pass is a [`ModelError`] that says what to do.
+//! - The *HTTP client* sends requests, reads replies, and retries where that may
+//!   help. How long it waits is a pure function, see [`RetryPolicy`]. A failure
+//!   that retries do not cure is a [`ModelError`] that says what to do.
 //!
 //! [`Anthropic`] and [`OpenAi`] are such models; [`ScriptModel`] plays recorded
-//! turns from a file, see [`script`]. [`choose`] finds out which one is meant.
+//! turns from a file, see [`script`]. [`choose`] parses which one is meant.
 //!
-//! **Invariant:** a reply is given out only if its end marker came. No tool use
-//! of a reply that was cut off is ever seen by the caller.
+//! **Invariant:** a reply is returned only if its end marker came. The caller never
+//! sees a tool use of a reply that was cut off.
 //!
 //! **Invariant:** a key leaves a [`Secret`] only into the header of a request.
 //! Every text of a server or a library is searched for it before it becomes part

@@ -1,4 +1,4 @@
-//! The seam between those who talk to a model and those who are one.
+//! The interface between an agent and a model.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,19 +14,18 @@ use crate::request::Request;
 /// A future on the heap, so that [`Model`] can be used as `dyn Model`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Receives what happens while a reply is on its way. It must return quickly.
+/// Receives the events of a reply. It must return quickly.
 pub type EventSink<'a> = dyn FnMut(Event) + Send + 'a;
 
-/// Something that answers: a provider, or a stand-in for one.
+/// A language model, or a program that takes the place of one.
 pub trait Model: Send + Sync {
     /// The name under which it was chosen, like `anthropic:NAME`.
     fn name(&self) -> &str;
 
-    /// Asks for the next turn. What happens on the way is told to `events`; the
-    /// reply has everything once more, and counts alone.
+    /// Requests the next turn. Its parts go to `events` as they come in; only the
+    /// returned reply counts, and it has all of them.
     ///
-    /// Failures that may pass are tried again inside, and told as
-    /// [`Event::Waiting`]. When `cancel` is cancelled the call ends at once with
+    /// Temporary failures are retried, and reported as [`Event::Waiting`]. When `cancel` is cancelled the call ends at once with
     /// [`ModelError::Cancelled`], wherever it is.
     ///
     /// The clients of providers need a tokio runtime with its network and timers
@@ -39,7 +38,7 @@ pub trait Model: Send + Sync {
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
 }
 
-/// What happens while a reply is on its way.
+/// A part of a reply, or a wait for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// More text.
@@ -53,20 +52,19 @@ pub enum Event {
         /// The name of the tool.
         name: String,
     },
-    /// The try failed, and another follows after a wait. All that the call told
-    /// before is void.
+    /// The attempt failed, and another follows after a wait. All events of the
+    /// call so far are void.
     Waiting(Waiting),
 }
 
-/// A wait before the next try. It prints as `waiting: rate limit, 12 s`, and as `waiting: budget`
+/// A wait before the next attempt. It prints as `waiting: rate limit, 12 s`, and as `waiting: budget`
 /// where nobody knows how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Why the last try failed.
+    /// Why the last attempt failed.
     pub reason: WaitReason,
-    /// How long the wait is; where nobody knows, when the next look is.
+    /// How long the wait is; if its end is unknown, the time until the next check.
     pub delay: Duration,
-    /// How many tries have failed so far.
     pub failed_tries: u32,
 }
 
@@ -85,7 +83,7 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Why a try failed in a way that may pass.
+/// Why an attempt failed for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitReason {
     /// Too many requests or tokens in a span of time.
@@ -97,10 +95,10 @@ pub enum WaitReason {
     /// The server failed with this status.
     #[error("server error {0}")]
     ServerError(u16),
-    /// The server told of a failure of its own inside its reply.
+    /// The server reported a failure of its own inside its reply.
     #[error("server error")]
     ErrorInReply,
-    /// No connection came about.
+    /// The connection failed.
     #[error("cannot connect")]
     CannotConnect,
     /// The reply ended before its end marker.
@@ -115,17 +113,16 @@ pub enum WaitReason {
     /// The reply said nothing and used no tool.
     #[error("empty answer")]
     Empty,
-    /// Nothing was asked, because there is no budget for it. Whoever keeps the budget goes on when
-    /// there is more.
+    /// Nothing was sent, because the budget is spent. The call goes on when the budget is raised.
     #[error("budget")]
     Budget,
-    /// Nothing was asked yet, because as many as may ask at a time do.
+    /// Nothing was sent yet, because as many calls as allowed are under way.
     #[error("its turn to ask")]
     Turn,
 }
 
 impl WaitReason {
-    /// Whether the wait ends at a known time. The others end when somebody does something.
+    /// Whether the wait ends at a known time. The others end on an event.
     const fn has_end(self) -> bool {
         !matches!(self, Self::Budget | Self::Turn)
     }
@@ -140,7 +137,7 @@ pub struct Reply {
     pub stop: StopReason,
     /// What it cost, if the server says so.
     pub usage: Option<Usage>,
-    /// The model that answered, by the server's word; empty if it gave none.
+    /// The model that answered, as the server names it; empty if it does not.
     pub model: String,
 }
 
@@ -169,7 +166,7 @@ impl Reply {
 pub enum StopReason {
     /// It is done.
     EndTurn,
-    /// It waits for the results of its tool uses. Told by their presence, since
+    /// It waits for the results of its tool uses. Set whenever there are any, since
     /// some servers name another reason.
     ToolUse,
     /// It reached the limit of the reply. A tool use at the end is marked as cut.
@@ -181,9 +178,7 @@ pub enum StopReason {
     Paused,
     /// It or its provider refused. No tool use of such a turn is to be run.
     Refusal {
-        /// The kind of refusal, if told.
         category: Option<String>,
-        /// The explanation, if given.
         explanation: Option<String>,
     },
     /// The conversation fills the model's window: make it shorter.
@@ -203,7 +198,7 @@ pub struct Usage {
     pub cache_read: u64,
     /// Input that was written to the cache.
     pub cache_write: u64,
-    /// How much of the output was thought, if told.
+    /// How much of the output was thinking, if the server reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
 }

@@ -39,7 +39,7 @@ pub struct OpenAiConfig {
     pub key: Option<Secret>,
     /// The address, without `/chat/completions`.
     pub base_url: String,
-    /// How the server differs; unset, its address tells.
+    /// How the server differs; if unset, its address decides.
     pub dialect: Option<Dialect>,
     /// Times and retries.
     pub options: ClientOptions,

@@ -1,4 +1,4 @@
-//! What a model is asked, and the rules that every provider insists on.
+//! A request to a model, and the rules that every provider enforces.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::conversation::{Block, Role, Turn};
 
-/// What a model is asked.
+/// A request for the next turn of a conversation.
 ///
 /// Text that changes from request to request belongs at the end of the last
 /// turn. In the system text it would make the provider's prompt cache miss for
@@ -152,10 +152,10 @@ pub enum RequestError {
 }
 
 impl Request {
-    /// Checks the rules that every provider insists on. The clients do so before
+    /// Checks the rules that every provider enforces. The clients do so before
     /// they send anything.
     ///
-    /// Some things are mended instead, in what is sent: neighbouring turns of
+    /// Some things are corrected instead, in what is sent: neighbouring turns of
     /// the same side are merged, tool results are put first in their turn, blank
     /// texts are left out, and so are turns that have nothing else.
     pub fn validate(&self) -> Result<(), RequestError> {

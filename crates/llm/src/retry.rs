@@ -37,7 +37,7 @@ impl Default for RetryPolicy {
 /// The state of a call after a failed try.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedTry {
-    /// How many tries have failed, this one included.
+    /// How many attempts have failed, this one included.
     pub tries: u32,
     /// The time since the first one failed.
     pub since_first: Duration,

@@ -1,4 +1,4 @@
-//! A model that plays recorded turns.
+//! A model that replays recorded turns.
 //!
 //! # The file
 //!
@@ -70,7 +70,6 @@ pub enum ScriptError {
         path: PathBuf,
         /// The line, from 1 on.
         line: usize,
-        /// What is wrong.
         reason: String,
     },
     /// All turns have been played.
@@ -109,7 +108,7 @@ pub enum ScriptError {
     },
 }
 
-/// Plays the turns that a script has for one agent.
+/// Replays the turns that a script has for one agent.
 #[derive(Debug)]
 pub struct ScriptModel {
     name: String,
@@ -165,7 +164,7 @@ impl ScriptModel {
         }
     }
 
-    /// Takes the turns of an agent from a text; the path is for the words of
+    /// Takes the turns of an agent from a text; the path is for the text of
     /// errors.
     pub fn parse(path: PathBuf, text: &str, agent: &str) -> Result<Self, ScriptError> {
         let mut all = turns(&path, text)?;
@@ -340,7 +339,7 @@ fn turns(path: &Path, text: &str) -> Result<BTreeMap<String, Vec<ScriptTurn>>, S
     Ok(all)
 }
 
-/// Whether the file has a turn a line, told by its first one.
+/// Whether the file has one turn per line, judged by its first line.
 fn is_lines(text: &str) -> bool {
     #[derive(Deserialize)]
     struct Line {

@@ -56,48 +56,27 @@ impl Plan<'_> {
         if self.needs_waits(clause.verb) {
             self.flush();
         }
-        let (path, text, id) = (clause.path(), clause.text(), clause.number);
         match clause.verb {
             Verb::Ask | Verb::Send => self.write(clause, later),
-            Verb::Broadcast => self.call("broadcast", json!({"content": text})),
             Verb::ChainTasks => {
                 self.steps.push(Step::Chain);
                 self.call("task_list", json!({}));
             }
-            Verb::CheckBackground => self.call("check_background", json!({})),
-            Verb::CheckInbox => self.call("read_inbox", json!({})),
-            Verb::ClaimTask => self.call("claim_task", json!({"task_id": id})),
-            Verb::Compact => self.call("compact", json!({})),
-            Verb::CompleteTask => self.steps.push(Step::Complete(id)),
-            Verb::Create => {
-                let content = report::first_content(path);
-                self.call("write_file", json!({"path": path, "content": content}));
-            }
+            Verb::CompleteTask => self.steps.push(Step::Complete(clause.number)),
             Verb::CreateChain | Verb::CreateTask | Verb::CreateTasks => self.create(clause, later),
             Verb::Decide => self.decide(clause),
-            Verb::EditFile => {
-                let new = clause.texts.get(1);
-                let input = json!({"path": path, "old_text": text, "new_text": new});
-                self.call("edit_file", input);
+            Verb::ReadEvery => {
+                let step = list_files(clause.path(), clause.texts.first());
+                self.steps.push(step);
             }
-            Verb::ListFiles => {
-                let command = format!("ls -la {}", report::shell_word(path));
-                self.call("bash", json!({"command": command}));
-            }
-            Verb::ListTasks => self.call("task_list", json!({})),
-            Verb::ListTeammates => self.call("list_teammates", json!({})),
-            Verb::ReadEvery => self.steps.push(list_files(path, clause.texts.first())),
-            Verb::ReadFile => self.call("read_file", json!({"path": path})),
             Verb::ReviewPlan => {
                 let plans = clause.names.iter().cloned().map(Awaited::Plan);
                 self.steps.extend(plans.map(Step::Await));
             }
-            Verb::Run => self.call("bash", json!({"command": text})),
             Verb::RunInBackground => {
-                self.call("background_run", json!({"command": text}));
+                self.call("background_run", json!({"command": clause.text()}));
                 self.waits.push(Awaited::Background);
             }
-            Verb::ShowTask => self.call("task_get", json!({"task_id": id})),
             Verb::Shutdown => {
                 for name in &clause.names {
                     self.call("shutdown_request", json!({"teammate": name}));
@@ -117,12 +96,15 @@ impl Plan<'_> {
             }
             Verb::SubmitPlan => self.submit(clause),
             Verb::Topic if self.has(Verb::SubmitPlan) => {}
-            Verb::Topic => self.steps.push(Step::Note(report::not_understood(&text))),
+            Verb::Topic => {
+                let note = report::not_understood(&clause.text());
+                self.steps.push(Step::Note(note));
+            }
             Verb::WaitFor => {
                 let names = clause.names.iter().cloned();
                 self.steps.extend(names.map(Awaited::Idle).map(Step::Await));
             }
-            Verb::WriteFile => self.call("write_file", json!({"path": path, "content": text})),
+            _ => self.steps.extend(one_call(clause).map(Step::Call)),
         }
     }
 
@@ -225,6 +207,38 @@ impl Plan<'_> {
             self.call("task_list", json!({}));
         }
     }
+}
+
+/// The call of a verb that is carried out by one call.
+fn one_call(clause: &Clause) -> Option<Call> {
+    let (path, text, id) = (clause.path(), clause.text(), clause.number);
+    Some(match clause.verb {
+        Verb::Broadcast => Call("broadcast", json!({"content": text})),
+        Verb::CheckBackground => Call("check_background", json!({})),
+        Verb::CheckInbox => Call("read_inbox", json!({})),
+        Verb::ClaimTask => Call("claim_task", json!({"task_id": id})),
+        Verb::Compact => Call("compact", json!({})),
+        Verb::Create => {
+            let content = report::first_content(path);
+            Call("write_file", json!({"path": path, "content": content}))
+        }
+        Verb::EditFile => {
+            let new = clause.texts.get(1);
+            let input = json!({"path": path, "old_text": text, "new_text": new});
+            Call("edit_file", input)
+        }
+        Verb::ListFiles => {
+            let command = format!("ls -la {}", report::shell_word(path));
+            Call("bash", json!({"command": command}))
+        }
+        Verb::ListTasks => Call("task_list", json!({})),
+        Verb::ListTeammates => Call("list_teammates", json!({})),
+        Verb::ReadFile => Call("read_file", json!({"path": path})),
+        Verb::Run => Call("bash", json!({"command": text})),
+        Verb::ShowTask => Call("task_get", json!({"task_id": id})),
+        Verb::WriteFile => Call("write_file", json!({"path": path, "content": text})),
+        _ => return None,
+    })
 }
 
 /// Whether a clause is about the plan of this teammate.

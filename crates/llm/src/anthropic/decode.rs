@@ -82,7 +82,7 @@ struct WireMessage<'a> {
     usage: Option<UsageSoFar>,
 }
 
-/// Counts as they are told, each time for the whole reply so far.
+/// Counts as the server reports them, each time for the whole reply so far.
 #[derive(Debug, Default, Deserialize)]
 struct UsageSoFar {
     #[serde(default, deserialize_with = "lenient_count")]

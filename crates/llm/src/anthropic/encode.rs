@@ -13,7 +13,7 @@ use crate::request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSp
 /// text, and after the last two turns of the user. The last makes the next
 /// request find all that is sent now; the one before finds what the previous
 /// request left there, also if this turn brought more blocks than the provider
-/// looks back.
+/// searches.
 pub(super) fn encode(request: &Request, model: &str) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(is_understood)?;
     let body = Body {

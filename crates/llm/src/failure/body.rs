@@ -11,7 +11,7 @@ pub struct ErrorInfo {
     pub kind: String,
     /// The code, like `context_length_exceeded`.
     pub code: String,
-    /// The words.
+    /// The message.
     pub message: String,
     /// The server's name for the request.
     pub request_id: Option<String>,
@@ -28,7 +28,7 @@ const TOO_LONG: [&str; 3] = [
     "model_context_window_exceeded",
 ];
 
-/// Words that mean the same, of servers whose codes do not tell it from any
+/// Texts that mean the same, of servers whose codes do not distinguish it from any
 /// other bad request: the Messages API, vLLM, and gateways before them.
 const TOO_LONG_WORDS: [&str; 4] = [
     "prompt is too long",

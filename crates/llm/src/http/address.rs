@@ -16,7 +16,6 @@ pub enum ClientError {
     Address {
         /// The variable that has the address.
         variable: &'static str,
-        /// What is wrong with it.
         reason: String,
     },
     /// The key has characters that cannot be sent.

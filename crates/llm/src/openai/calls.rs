@@ -44,7 +44,7 @@ pub(super) struct ToolCalls {
 #[derive(Debug, Default)]
 struct OpenCall {
     index: u64,
-    /// The id that the server told.
+    /// The id that the server sent.
     told_id: String,
     /// The id that is used.
     id: String,

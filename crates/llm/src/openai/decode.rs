@@ -25,7 +25,7 @@ struct Chat {
     model: String,
     text: String,
     thinking: String,
-    /// Whether the server refused, in the words that are then the text.
+    /// Whether the server refused; the text then is its explanation.
     refused: bool,
     /// The sealed thoughts of a gateway, which it wants back.
     reasoning_details: Vec<RawJson>,

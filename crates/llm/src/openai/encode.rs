@@ -210,7 +210,7 @@ impl Serialize for Message<'_> {
     }
 }
 
-/// This wire has no mark for failures, so that the text has to say it.
+/// This wire format has no flag for failures, so the text has to say it.
 fn result_text(result: &ToolResult) -> String {
     if result.is_error {
         format!("ERROR: {}", result.content)
