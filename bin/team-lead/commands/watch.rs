@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use protocol::exit;
 use std::io::IsTerminal;
 use teamdir::TeamDir;
-use tui::{Left, WatchError, WatchOptions};
+use tui::{Exit, WatchError, WatchOptions};
 
 /// Watch and control the team on a full screen.
 #[derive(clap::Args)]
@@ -38,9 +38,9 @@ pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Watch) -> Result<u8, Fail
         program,
     };
     match tui::watch(team, &options)? {
-        Left::ByKey => Ok(exit::DONE),
-        Left::Interrupted => Ok(exit::INTERRUPTED),
-        Left::Signal(signal) => {
+        Exit::Quit => Ok(exit::DONE),
+        Exit::Interrupted => Ok(exit::INTERRUPTED),
+        Exit::Signal(signal) => {
             // The sender sees that the process ended by its signal.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
             Ok(exit::INTERRUPTED)

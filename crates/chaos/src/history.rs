@@ -76,7 +76,7 @@ fn by_events(team: &TeamDir) -> anyhow::Result<Facts> {
     {
         owners.push(member.clone());
         let role = incarnation.role.as_deref().unwrap_or("?");
-        let (state, number) = (incarnation.word(), incarnation.incarnation);
+        let (state, number) = (incarnation.state_name(), incarnation.incarnation);
         facts.insert(format!("{member} ({role}) {state} in incarnation {number}"));
     }
     for (id, work) in &replay.tasks {

@@ -4,7 +4,7 @@
 //! The journal is read as any program may read it: kinds that are not known, and records that do not
 //! look as they should, are passed over.
 
-use crate::harmless::harmless;
+use crate::sanitize::sanitize;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -108,9 +108,13 @@ impl Conversation {
         };
         let lines = match kind.as_str() {
             "open" => as_a(line).map(|Open { incarnation }| {
-                // Nothing comes of what an earlier life was at.
+                // The calls of an earlier incarnation never finish.
                 self.calls.clear();
-                vec![format!("! life {incarnation} begins")]
+                let restarts = incarnation.saturating_sub(1);
+                vec![match restarts {
+                    0 => "! started".to_owned(),
+                    _ => format!("! restarted {restarts}x"),
+                }]
             }),
             "user" => as_a(line).map(|User { messages }| {
                 let said = messages.iter().flat_map(heard);
@@ -120,14 +124,14 @@ impl Conversation {
             "result" => as_a(line).map(|Result { result }| vec![self.outcome(&result)]),
             "compaction" => as_a(line).map(|Compaction { archive }| {
                 vec![format!(
-                    "! the conversation was made shorter; all of it is in {archive}"
+                    "! the conversation was compacted; the full text is in {archive}"
                 )]
             }),
             "ended" => as_a(line).map(|Ended { reason }| vec![format!("! {reason}")]),
             _ => None,
         };
         let lines = lines.unwrap_or_default().into_iter();
-        lines.map(|line| harmless(&line)).collect()
+        lines.map(|line| sanitize(&line)).collect()
     }
 
     /// The calls that nothing has come of yet.
@@ -144,7 +148,7 @@ impl Conversation {
                 "tool_use" => {
                     let asked = asked(&block.input);
                     let call = format!("{} {asked}", block.name);
-                    let call = harmless(call.trim_end());
+                    let call = sanitize(call.trim_end());
                     self.calls.push((block.id, call));
                 }
                 _ => {}
@@ -293,7 +297,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "! life 2 begins",
+                "! restarted 1x",
                 "prompt: Mend it.",
                 "Quickly.",
                 "I look.",
@@ -332,7 +336,7 @@ mod tests {
             lines,
             [
                 "> a tool => late",
-                "! the conversation was made shorter; all of it is in archives/1-1.jsonl",
+                "! the conversation was compacted; the full text is in archives/1-1.jsonl",
                 "! interrupted",
             ]
         );

@@ -1,31 +1,31 @@
-//! The team as a picture: its history replayed, and the full-screen view.
+//! The full-screen view of a team, and the replay of its event log.
 //!
 //! # Theory of operation
 //!
-//! [`Replay`] folds the event log into what it adds up to: roster, board, mail.
+//! [`Replay`] folds the event log into the state that results from it: roster, board, mail.
 //!
-//! [`Screen`] is the state of the full-screen view. Whoever runs it feeds it with [`Input`]: keys, a
-//! new [`look()`] at the team, lines of history ([`flow()`]), of a [`Conversation`] or a log, the time. It
-//! answers with [`Effect`]s. Commands are those of the command line: `Run(["approve", ...])` means what typing it
-//! means. [`Screen::draw`] draws the state on any terminal of `ratatui`, a test's included.
+//! [`Screen`] is the state of the full-screen view. It handles [`Input`]: keys, a new [`snapshot()`] of
+//! the team, lines of the event log ([`event_text()`]), of a [`Conversation`] or a log, and the time. It
+//! returns [`Effect`]s. Commands are those of the command line: `Run(["approve", ...])` does the same
+//! as typing it. [`Screen::draw`] draws the state on any `ratatui` terminal, including that of a test.
 //!
-//! [`watch`] is the skin around it: a real terminal, files, processes and signals.
+//! [`watch`] connects it to a real terminal, files, processes and signals.
 //!
 //! **Invariants:** [`Screen`] reads no file, clock or key, and draws the same state the same way;
 //! no control character of a file reaches a terminal.
 
 mod conversation;
-mod flow;
-mod harmless;
-mod look;
+mod event_text;
 mod replay;
+mod sanitize;
 mod screen;
+mod snapshot;
 mod terminal;
 
 pub use conversation::Conversation;
-pub use flow::flow;
-pub use harmless::harmless;
-pub use look::{Look, MemberRow, RequestRow, TaskRow, look};
+pub use event_text::event_text;
 pub use replay::{Mail, MemberHistory, Replay, Work};
+pub use sanitize::sanitize;
 pub use screen::{Effect, Input, Key, Pane, Screen};
-pub use terminal::{FullScreen, Left, WatchError, WatchOptions, watch};
+pub use snapshot::{MemberRow, RequestRow, Snapshot, TaskRow, snapshot};
+pub use terminal::{Exit, FullScreen, WatchError, WatchOptions, watch};

@@ -1,9 +1,9 @@
-//! The event log, replayed: who there is, what is on the board, how much mail went where.
+//! Replays the event log: members, board, requests, and counts of mail.
 //!
-//! A process may be killed between a change and the event about it. What it did not tell is told
-//! by whoever takes the same lock next (tasks, requests), reaps it (its death), or comes after it
-//! (its mail). So replaying the log of a team at rest gives the roster, the board and the counts of
-//! messages that the files show.
+//! A process may be killed between a change and its event. The missing event is then logged by the
+//! next process that takes the same lock (tasks, requests), by the one that reaps the member (death), or
+//! by the next incarnation (mail). So replaying the log of a quiet team gives the roster, the board and
+//! the counts of messages that the files show.
 
 use protocol::{
     Event, EventKind, EventLine, Incarnation, MessageId, Party, Phase, Recipient, RequestId,
@@ -11,70 +11,64 @@ use protocol::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the events so far add up to.
+/// The state that results from the events so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replay {
-    /// Everybody who was ready once, and has not left.
+    /// All members and leads that were ready once and have not left.
     pub members: BTreeMap<Recipient, MemberHistory>,
-    /// The tasks on the board.
     pub tasks: BTreeMap<TaskId, Work>,
-    /// The requests, each with its status.
     pub requests: BTreeMap<RequestId, RequestStatus>,
-    /// The mail of everybody who got any.
     pub mail: BTreeMap<Recipient, Mail>,
-    /// Lines that are no events.
+    /// The number of lines that are not events.
     pub broken: usize,
 }
 
-/// A member, or the lead, as the log tells it.
+/// A member or the lead, according to the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemberHistory {
-    /// Its role, if the log has it.
     pub role: Option<String>,
-    /// Its last life.
+    /// The last incarnation.
     pub incarnation: Incarnation,
-    /// The last phase of that life.
+    /// The last phase of that incarnation.
     pub phase: Option<Phase>,
-    /// Whether that life died.
+    /// Whether that incarnation died.
     pub died: bool,
-    /// How many lives died.
+    /// The number of incarnations that died.
     pub deaths: u64,
 }
 
-/// A task as the log tells it.
+/// A task, according to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// How far it has come.
     pub status: TaskStatus,
-    /// Who has it.
     pub owner: Option<Party>,
 }
 
-/// Somebody's mail as the log tells it.
+/// The mail of a member, according to the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mail {
     sent: BTreeSet<MessageId>,
     delivered: BTreeSet<MessageId>,
-    /// Lines that could not be delivered.
+    /// The number of undeliverable lines.
     pub dead_letters: usize,
 }
 
 impl Mail {
-    /// How many messages were accepted into the inbox. One that was delivered was accepted, even
-    /// if its sender died before it could say so.
+    /// The number of messages that the inbox accepted. A delivered message was accepted, even if its
+    /// sender died before it logged that.
     pub fn sent(&self) -> usize {
         self.sent.union(&self.delivered).count()
     }
 
-    /// How many messages are in the journal.
+    /// The number of messages in the journal.
     pub fn delivered(&self) -> usize {
         self.delivered.len()
     }
 }
 
 impl MemberHistory {
-    /// The word for its state, as `status` has it. A process that hangs cannot say so.
-    pub fn word(&self) -> &'static str {
+    /// The name of the state, as in `status`. The log cannot show that a process hangs.
+    pub fn state_name(&self) -> &'static str {
         match self.phase {
             _ if self.died => "dead",
             None | Some(Phase::Starting) => "starting",
@@ -86,8 +80,8 @@ impl MemberHistory {
         }
     }
 
-    /// Takes in news of a life. Returns whether it is the last one: an older one is history.
-    fn is_now(&mut self, incarnation: Incarnation) -> bool {
+    /// Records an incarnation. Returns whether it is the latest one.
+    fn record_incarnation(&mut self, incarnation: Incarnation) -> bool {
         if incarnation > self.incarnation {
             self.incarnation = incarnation;
             self.phase = None;
@@ -98,7 +92,7 @@ impl MemberHistory {
 }
 
 impl Replay {
-    /// Takes in the next line of the log.
+    /// Applies the next line of the log.
     pub fn line(&mut self, line: &[u8]) {
         match EventLine::decode(line) {
             EventLine::Known(event) => self.event(event),
@@ -107,7 +101,7 @@ impl Replay {
         }
     }
 
-    /// Takes in the next event.
+    /// Applies the next event.
     #[expect(clippy::too_many_lines, reason = "one arm for each kind of event")]
     pub fn event(&mut self, event: Event) {
         match event.kind {
@@ -121,7 +115,7 @@ impl Replay {
                 self.mail.entry(inbox).or_default().dead_letters += 1;
             }
             EventKind::Request { request_id, .. } => {
-                // An answer may be told of before the question.
+                // The event of an answer may precede that of its request.
                 let status = self.requests.entry(request_id);
                 status.or_insert(RequestStatus::Pending);
             }
@@ -185,18 +179,18 @@ impl Replay {
         }
     }
 
-    /// Somebody of whom there is news, and whether the news is of its last life.
+    /// The history of a member, and whether `incarnation` is its latest.
     fn member(
         &mut self,
         member: Recipient,
         incarnation: Incarnation,
     ) -> (&mut MemberHistory, bool) {
         let history = self.members.entry(member).or_default();
-        let is_now = history.is_now(incarnation);
-        (history, is_now)
+        let is_latest = history.record_incarnation(incarnation);
+        (history, is_latest)
     }
 
-    /// Whoever deals with a death may be killed and leave it to the next, who tells of it again.
+    /// A death may be logged twice, if the process that reaps the member is killed.
     fn die(&mut self, member: Recipient, incarnation: Incarnation) {
         if let (history, true) = self.member(member, incarnation)
             && !history.died
@@ -218,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_follow_each_other_and_old_news_is_history() {
+    fn events_of_an_old_incarnation_do_not_change_the_state() {
         let text = r#"{"time":1,"event":"ready","member":"al","incarnation":1,"pid":7}
 {"time":1,"event":"spawn","member":"al","incarnation":1,"role":"coder"}
 {"time":2,"event":"state","member":"al","incarnation":1,"phase":"working"}
@@ -227,7 +221,7 @@ mod tests {
         let al: Recipient = "al".parse().unwrap();
         let dead = replay(text);
         let history = dead.members.get(&al).unwrap();
-        assert_eq!((history.word(), history.deaths), ("dead", 1));
+        assert_eq!((history.state_name(), history.deaths), ("dead", 1));
         assert_eq!(history.role.as_deref(), Some("coder"));
         let more = r#"{"time":4,"event":"state","member":"al","incarnation":2,"phase":"idle"}
 {"time":4,"event":"state","member":"al","incarnation":1,"phase":"working"}
@@ -235,7 +229,7 @@ mod tests {
         let back = replay(&format!("{text}\n{more}"));
         let history = back.members.get(&al).unwrap();
         assert_eq!(
-            (history.word(), history.incarnation.0, history.deaths),
+            (history.state_name(), history.incarnation.0, history.deaths),
             ("idle", 2, 1)
         );
         let left = replay(&format!(
@@ -246,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_is_counted_once_and_what_was_delivered_was_sent() {
+    fn mail_is_counted_once_and_delivered_mail_was_sent() {
         let replay = replay(
             r#"{"time":1,"event":"send","id":"a","from":"lead","to":"al","type":"message"}
 {"time":1,"event":"deliver","id":"a","to":"al"}
@@ -264,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_board_is_what_the_last_event_of_each_task_says() {
+    fn the_board_follows_the_last_event_of_each_task() {
         let replay = replay(
             r#"{"time":1,"event":"task","task":1,"action":"created","by":"lead","status":"pending"}
 {"time":1,"event":"task","task":2,"action":"created","by":"lead","status":"pending"}

@@ -1,82 +1,75 @@
 //! The state of the full-screen view: what is shown, what is selected, what is being typed.
 //!
-//! Everything that happens comes in through [`Screen::handle`], which answers with what is to be
-//! done about it. Nothing here reads a file, a clock or a key.
+//! [`Screen::handle`] takes all input and returns the effects. Nothing here reads a file, a clock or a
+//! key.
 
 mod draw;
 mod keys;
 
 pub use keys::Key;
 
-use crate::look::{Look, MemberRow, RequestRow};
+use crate::snapshot::{MemberRow, RequestRow, Snapshot};
 use protocol::{AgentName, RequestId, Timestamp};
 use std::collections::VecDeque;
 
-/// How many lines of history are kept.
-const KEPT: usize = 500;
+/// The number of lines that are kept of events and logs.
+const MAX_LINES: usize = 500;
 
 /// The view of a team.
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
-    look: Look,
+    snapshot: Snapshot,
     now: Timestamp,
-    flow: VecDeque<String>,
-    /// The lines of the lower pane: of the conversation or the log that is followed.
+    events: VecDeque<String>,
+    /// The lines of the followed conversation or log.
     log: VecDeque<String>,
-    /// What goes on at the end of the conversation.
+    /// The unfinished tool calls at the end of the conversation.
     running: Vec<String>,
     pane: Pane,
     focus: Focus,
-    /// Whose line is marked, by name: rows move.
+    /// The selected member, by name because rows move.
     member: Option<AgentName>,
     request: Option<RequestId>,
     mode: Mode,
-    /// What came of the last command.
+    /// The result of the last command.
     notice: Option<Notice>,
     /// How many lines the lower pane is scrolled back.
     scroll: usize,
-    /// Whether words may be coloured.
     colors: bool,
 }
 
-/// Something that happened.
+/// An input of the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// A key was pressed.
     Key(Key),
-    /// The team looks like this now.
-    Look(Box<Look>),
-    /// Lines of history, oldest first.
-    Flow(Vec<String>),
-    /// Lines of the conversation or the log that is followed, oldest first.
-    Log(Vec<String>),
-    /// What goes on at the end of the conversation that is followed.
+    /// The current state of the team.
+    Snapshot(Box<Snapshot>),
+    /// Lines of the event log, oldest first.
+    Events(Vec<String>),
+    /// Lines of the followed conversation or log, oldest first.
+    Lines(Vec<String>),
+    /// The unfinished tool calls of the followed conversation.
     Running(Vec<String>),
-    /// What is followed begins anew.
-    Anew,
+    /// The followed file was replaced: its lines start again.
+    Reset,
     /// A command ended.
     Done {
-        /// Whether it did what was asked.
         ok: bool,
-        /// What it said.
-        words: String,
+        output: String,
     },
-    /// Time has passed.
+    /// The current time.
     Tick(Timestamp),
 }
 
-/// Something to be done.
+/// An action that the screen requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Leave.
     Quit,
-    /// Run `team-lead` with these words.
+    /// Run `team-lead` with these arguments.
     Run(Vec<String>),
-    /// Follow this member, from its last lines on.
+    /// Follow a member, starting with its last lines.
     Follow {
-        /// Who is followed, if anybody.
         member: Option<AgentName>,
-        /// What of it.
         pane: Pane,
     },
 }
@@ -84,10 +77,8 @@ pub enum Effect {
 /// What is followed of a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pane {
-    /// What is said to its model, what the model says and does.
     #[default]
     Conversation,
-    /// What its process says to people.
     Log,
 }
 
@@ -99,23 +90,23 @@ enum Focus {
     Requests,
 }
 
-/// What keys mean.
+/// The meaning of keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Mode {
     /// Each key is a command.
     #[default]
-    Look,
-    /// The keys are shown.
+    Command,
+    /// The list of keys is shown.
     Help,
-    /// Words are typed.
-    Type { what: Typed, text: String },
+    /// Text is typed.
+    Type { purpose: Purpose, text: String },
     /// A question waits for y or n.
     Confirm { question: String, run: Vec<String> },
 }
 
-/// What words are typed for.
+/// The purpose of typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Typed {
+enum Purpose {
     Message(AgentName),
     Rejection(RequestId),
 }
@@ -123,11 +114,10 @@ enum Typed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Notice {
     ok: bool,
-    words: String,
+    text: String,
 }
 
 impl Screen {
-    /// A view of nothing yet, in colours or without.
     pub fn new(colors: bool) -> Self {
         Self {
             colors,
@@ -135,20 +125,20 @@ impl Screen {
         }
     }
 
-    /// Takes in what happened. Returns what is to be done about it.
+    /// Handles an input. Returns the resulting effects.
     pub fn handle(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Key(key) => self.press(key),
-            Input::Look(look) => {
-                self.look = *look;
+            Input::Snapshot(snapshot) => {
+                self.snapshot = *snapshot;
                 self.keep_selection()
             }
-            Input::Flow(lines) => {
-                keep_last(&mut self.flow, lines);
+            Input::Events(lines) => {
+                keep_last(&mut self.events, lines);
                 Vec::new()
             }
-            Input::Log(lines) => {
-                // Whoever has scrolled back keeps reading the same lines.
+            Input::Lines(lines) => {
+                // A scrolled pane keeps showing the same lines.
                 if self.scroll > 0 {
                     self.scroll += lines.len();
                 }
@@ -160,12 +150,12 @@ impl Screen {
                 self.running = lines;
                 Vec::new()
             }
-            Input::Anew => {
-                self.begin_anew();
+            Input::Reset => {
+                self.reset();
                 Vec::new()
             }
-            Input::Done { ok, words } => {
-                self.notice = Some(Notice { ok, words });
+            Input::Done { ok, output } => {
+                self.notice = Some(Notice { ok, text: output });
                 Vec::new()
             }
             Input::Tick(now) => {
@@ -175,34 +165,32 @@ impl Screen {
         }
     }
 
-    /// The marked member.
-    fn chosen(&self) -> Option<&MemberRow> {
+    fn selected_member(&self) -> Option<&MemberRow> {
         let name = self.member.as_ref()?;
-        self.look.members.iter().find(|row| row.name == *name)
+        self.snapshot.members.iter().find(|row| row.name == *name)
     }
 
-    /// The marked request.
-    fn asked(&self) -> Option<&RequestRow> {
+    fn selected_request(&self) -> Option<&RequestRow> {
         let id = self.request.as_ref()?;
-        self.look.requests.iter().find(|row| row.id == *id)
+        self.snapshot.requests.iter().find(|row| row.id == *id)
     }
 
-    /// Marks something that exists, where there is anything.
+    /// Selects an existing member and request, if there are any.
     fn keep_selection(&mut self) -> Vec<Effect> {
-        if self.asked().is_none() {
-            self.request = self.look.requests.first().map(|row| row.id.clone());
+        if self.selected_request().is_none() {
+            self.request = self.snapshot.requests.first().map(|row| row.id.clone());
         }
-        if self.look.requests.is_empty() {
+        if self.snapshot.requests.is_empty() {
             self.focus = Focus::Members;
         }
-        if self.chosen().is_some() {
+        if self.selected_member().is_some() {
             return Vec::new();
         }
-        let first = self.look.members.first().map(|row| row.name.clone());
-        self.choose(first)
+        let first = self.snapshot.members.first().map(|row| row.name.clone());
+        self.select_member(first)
     }
 
-    fn choose(&mut self, member: Option<AgentName>) -> Vec<Effect> {
+    fn select_member(&mut self, member: Option<AgentName>) -> Vec<Effect> {
         if member == self.member {
             return Vec::new();
         }
@@ -211,13 +199,13 @@ impl Screen {
     }
 
     fn follow(&mut self) -> Vec<Effect> {
-        self.begin_anew();
+        self.reset();
         let member = self.member.clone();
         let pane = self.pane;
         vec![Effect::Follow { member, pane }]
     }
 
-    fn begin_anew(&mut self) {
+    fn reset(&mut self) {
         self.log.clear();
         self.running.clear();
         self.scroll = 0;
@@ -226,6 +214,6 @@ impl Screen {
 
 fn keep_last(kept: &mut VecDeque<String>, lines: Vec<String>) {
     kept.extend(lines);
-    let too_many = kept.len().saturating_sub(KEPT);
-    kept.drain(..too_many);
+    let excess = kept.len().saturating_sub(MAX_LINES);
+    kept.drain(..excess);
 }

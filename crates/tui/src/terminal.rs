@@ -1,8 +1,7 @@
-//! The full-screen view at a real terminal: keys, files, processes and signals in, a picture out.
+//! The full-screen view on a real terminal.
 //!
-//! One thread waits in one `poll` for everything there is to wait for: the keyboard, the files of the
-//! team, the ends of its processes, the ends of commands, and signals. Between two of these nothing
-//! runs, but for a look at the clock every few seconds.
+//! One thread waits in one `poll` for the keyboard, the files of the team, the ends of its processes and
+//! of commands, and signals. Otherwise it only updates the shown ages every few seconds.
 
 mod commands;
 mod full_screen;
@@ -12,51 +11,47 @@ mod tail;
 
 pub use full_screen::FullScreen;
 
-use crate::look::look;
 use crate::screen::{Effect, Input, Key, Screen};
+use crate::snapshot::snapshot;
 use commands::Commands;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use signals::Signals;
-use sources::{Sources, Told, Wake};
+use sources::{FollowedLines, Sources, Wake};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 use teamdir::{PathError, TeamDir, now};
 
-/// How the view is used.
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
-    /// Whether words may be coloured.
     pub colors: bool,
-    /// The program that commands are given to.
+    /// The program that runs commands.
     pub program: PathBuf,
 }
 
-/// Why the view was left.
+/// Why the view ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// By its key.
-    ByKey,
-    /// With Ctrl-C.
+pub enum Exit {
+    /// The user quit.
+    Quit,
+    /// Ctrl-C.
     Interrupted,
-    /// Because of this signal. The terminal is as it was.
+    /// A signal. The terminal is restored.
     Signal(i32),
 }
 
-/// Why there is no view.
+/// Why the view failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The terminal cannot be used.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
-    /// The files cannot be followed.
     #[error(transparent)]
     File(#[from] PathError),
 }
 
-/// Shows the team until somebody leaves. Standard input and output must be a terminal, which is as
-/// it was when this returns.
-pub fn watch(team: &TeamDir, options: &WatchOptions) -> Result<Left, WatchError> {
+/// Shows the team until the user quits. Standard input and output must be a terminal, which is
+/// restored when this returns.
+pub fn watch(team: &TeamDir, options: &WatchOptions) -> Result<Exit, WatchError> {
     let signals = Signals::listen()?;
     let mut view = View {
         screen: Screen::new(options.colors),
@@ -66,7 +61,7 @@ pub fn watch(team: &TeamDir, options: &WatchOptions) -> Result<Left, WatchError>
         signals,
     };
     let mut terminal = FullScreen::enter()?;
-    view.repair_and_look()?;
+    view.repair_and_update()?;
     view.run(&mut terminal)
 }
 
@@ -79,101 +74,95 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn run(&mut self, terminal: &mut FullScreen) -> Result<Left, WatchError> {
+    fn run(&mut self, terminal: &mut FullScreen) -> Result<Exit, WatchError> {
         loop {
             self.screen.handle(Input::Tick(now()));
             terminal.draw(&self.screen)?;
             let wake = self.sources.wait(&self.signals, &self.commands)?;
             if let Some(signal) = self.signals.fatal() {
-                return Ok(Left::Signal(signal));
+                return Ok(Exit::Signal(signal));
             }
             let Wake {
                 keyboard,
                 files,
                 deaths,
             } = wake;
-            for (ok, words) in self.commands.ended() {
-                self.screen.handle(Input::Done { ok, words });
+            for (ok, output) in self.commands.finished() {
+                self.screen.handle(Input::Done { ok, output });
             }
             if deaths {
-                self.repair_and_look()?;
+                self.repair_and_update()?;
             } else if files {
-                self.look()?;
+                self.update()?;
             }
-            if keyboard && let Some(left) = self.read_keys(terminal)? {
-                return Ok(left);
+            if keyboard && let Some(exit) = self.read_keys(terminal)? {
+                return Ok(exit);
             }
         }
     }
 
-    /// Whoever looks at a team sets right what the dead left behind.
-    fn repair_and_look(&mut self) -> Result<(), WatchError> {
+    /// Repairs what dead members left behind, as every command does.
+    fn repair_and_update(&mut self) -> Result<(), WatchError> {
         let _ = processes::repair(self.team);
-        self.look()
+        self.update()
     }
 
-    fn look(&mut self) -> Result<(), WatchError> {
-        // Asked for before looking, so that nothing falls between.
-        self.sources.ask(self.team);
-        let picture = look(self.team);
-        self.sources.attend(self.team, &picture);
-        let effects = self.screen.handle(Input::Look(Box::new(picture)));
-        self.obey(effects);
-        let flow = self.sources.flow()?;
-        self.screen.handle(Input::Flow(flow));
-        self.show_news();
+    fn update(&mut self) -> Result<(), WatchError> {
+        // Watch before reading, so that no change is missed.
+        self.sources.watch_files(self.team);
+        let snapshot = snapshot(self.team);
+        self.sources.watch_processes(self.team, &snapshot);
+        let effects = self.screen.handle(Input::Snapshot(Box::new(snapshot)));
+        self.apply(effects);
+        let events = self.sources.events()?;
+        self.screen.handle(Input::Events(events));
+        self.show_followed();
         Ok(())
     }
 
-    /// Shows what has come of whatever is followed.
-    fn show_news(&mut self) {
-        let Told {
-            is_anew,
+    /// Shows the new lines of the followed file.
+    fn show_followed(&mut self) {
+        let FollowedLines {
+            is_new_file,
             lines,
             running,
-        } = self.sources.told();
-        if is_anew {
-            self.screen.handle(Input::Anew);
+        } = self.sources.followed_lines();
+        if is_new_file {
+            self.screen.handle(Input::Reset);
         }
         if !lines.is_empty() {
-            self.screen.handle(Input::Log(lines));
+            self.screen.handle(Input::Lines(lines));
         }
         self.screen.handle(Input::Running(running));
     }
 
-    /// Does what the screen asks for. Returns whether to leave.
-    fn obey(&mut self, effects: Vec<Effect>) -> bool {
+    /// Applies effects. Returns whether to quit.
+    fn apply(&mut self, effects: Vec<Effect>) -> bool {
         for effect in effects {
             match effect {
                 Effect::Quit => return true,
-                Effect::Run(words) => {
-                    let doing = format!("{} ...", words.join(" "));
-                    let words = match self.commands.start(words) {
-                        Ok(()) => Input::Done {
-                            ok: true,
-                            words: doing,
-                        },
-                        Err(error) => Input::Done {
-                            ok: false,
-                            words: format!("cannot start the command: {error}"),
-                        },
+                Effect::Run(args) => {
+                    let running = format!("{} ...", args.join(" "));
+                    let (ok, output) = match self.commands.start(args) {
+                        Ok(()) => (true, running),
+                        Err(error) => (false, format!("cannot start the command: {error}")),
                     };
-                    self.screen.handle(words);
+                    self.screen.handle(Input::Done { ok, output });
                 }
                 Effect::Follow { member, pane } => {
                     self.sources.follow(self.team, member.as_ref(), pane);
-                    self.show_news();
+                    self.show_followed();
                 }
             }
         }
         false
     }
 
-    fn read_keys(&mut self, terminal: &mut FullScreen) -> io::Result<Option<Left>> {
+    fn read_keys(&mut self, terminal: &mut FullScreen) -> io::Result<Option<Exit>> {
         while event::poll(Duration::ZERO)? {
             let key = match event::read()? {
                 Event::Key(key) => key,
-                // The next drawing finds out how large the terminal is.
+                // The next drawing determines the new size.
                 Event::Resize(..)
                 | Event::FocusGained
                 | Event::FocusLost
@@ -186,11 +175,11 @@ impl View<'_> {
             match key_of(&key) {
                 Pressed::Key(key) => {
                     let effects = self.screen.handle(Input::Key(key));
-                    if self.obey(effects) {
-                        return Ok(Some(Left::ByKey));
+                    if self.apply(effects) {
+                        return Ok(Some(Exit::Quit));
                     }
                 }
-                Pressed::Interrupt => return Ok(Some(Left::Interrupted)),
+                Pressed::Interrupt => return Ok(Some(Exit::Interrupted)),
                 Pressed::Redraw => terminal.clear()?,
                 Pressed::Nothing => {}
             }

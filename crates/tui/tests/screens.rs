@@ -1,7 +1,7 @@
-//! The full-screen view, drawn on a terminal of memory: what is on the screen, and what keys do.
+//! The full-screen view, drawn on an in-memory terminal: what is on the screen, and what keys do.
 //!
-//! The expected screens are text files. `UPDATE_SCREENS=1 cargo test -p view` writes them anew, to
-//! be read before they are kept.
+//! The expected screens are text files. `UPDATE_SCREENS=1 cargo test -p tui` rewrites them; review the
+//! difference before committing it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
@@ -12,7 +12,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use rules::MemberState;
 use std::path::PathBuf;
-use tui::{Conversation, Effect, Input, Key, Look, MemberRow, Pane, RequestRow, Screen, TaskRow};
+use tui::{
+    Conversation, Effect, Input, Key, MemberRow, Pane, RequestRow, Screen, Snapshot, TaskRow,
+};
 
 const NOW: Timestamp = Timestamp::from_secs(1_763_251_200);
 
@@ -54,12 +56,12 @@ fn plan(id: &str, from: &str) -> RequestRow {
         kind: RequestKind::Plan,
         from: from.to_owned(),
         to: "lead".to_owned(),
-        text: vec!["1. Read the parser.".to_owned(), "2. Mend it.".to_owned()],
+        text: vec!["1. Read the parser.".to_owned(), "2. Fix it.".to_owned()],
         deadline: None,
     }
 }
 
-fn busy_look() -> Look {
+fn busy_snapshot() -> Snapshot {
     let activity = Some(Activity {
         name: "bash".to_owned(),
         since: ago(12),
@@ -84,12 +86,13 @@ fn busy_look() -> Look {
         },
     );
     let incarnation = Incarnation(1);
-    let carol = member("Carol-with-a-long-name", MemberState::Dead { incarnation });
-    let mut claimed = task(3, TaskStatus::InProgress, "Mend the parser");
+    let mut carol = member("Carol-with-a-long-name", MemberState::Dead { incarnation });
+    carol.incarnation = Incarnation(3);
+    let mut claimed = task(3, TaskStatus::InProgress, "Fix the parser");
     claimed.owner = Some("alice".to_owned());
     let mut blocked = task(4, TaskStatus::Pending, "Write about it");
     blocked.blocked = true;
-    Look {
+    Snapshot {
         team: "default".to_owned(),
         lead: Some("idle"),
         lead_unread: 1,
@@ -107,19 +110,19 @@ fn busy_look() -> Look {
 fn busy() -> Screen {
     let mut screen = Screen::default();
     screen.handle(Input::Tick(NOW));
-    let effects = screen.handle(Input::Look(Box::new(busy_look())));
+    let effects = screen.handle(Input::Snapshot(Box::new(busy_snapshot())));
     assert_eq!(effects, [follow("alice", Pane::Conversation)]);
-    let flow = [
-        "alice → bob: Look at the tests, please. They fail on my machine too.",
-        "! Carol died in incarnation 1",
+    let events = [
+        "alice → bob: Check the tests, please. They fail on my machine too.",
+        "! Carol died",
     ];
-    screen.handle(Input::Flow(flow.map(str::to_owned).to_vec()));
+    screen.handle(Input::Events(events.map(str::to_owned).to_vec()));
     let log = (1..=20).map(|line| format!("line {line} of the log"));
-    screen.handle(Input::Log(log.collect()));
+    screen.handle(Input::Lines(log.collect()));
     screen
 }
 
-/// That somebody is followed now.
+/// The effect of following a member.
 fn follow(member: &str, pane: Pane) -> Effect {
     let member = Some(name(member));
     Effect::Follow { member, pane }
@@ -131,9 +134,9 @@ fn press(screen: &mut Screen, keys: &str) -> Vec<Effect> {
         .collect()
 }
 
-fn run(words: &[&str]) -> Vec<Effect> {
+fn run(args: &[&str]) -> Vec<Effect> {
     vec![Effect::Run(
-        words.iter().map(|word| (*word).to_owned()).collect(),
+        args.iter().map(|arg| (*arg).to_owned()).collect(),
     )]
 }
 
@@ -171,12 +174,12 @@ fn a_busy_team_on_a_large_terminal() {
 }
 
 #[test]
-fn a_team_without_anybody() {
+fn a_team_without_members() {
     let mut screen = Screen::default();
     let team = "default".to_owned();
-    screen.handle(Input::Look(Box::new(Look {
+    screen.handle(Input::Snapshot(Box::new(Snapshot {
         team,
-        ..Look::default()
+        ..Snapshot::default()
     })));
     assert_screen("empty-80x24.txt", &shown(&screen, 80, 24));
 }
@@ -205,7 +208,7 @@ fn every_size_can_be_drawn() {
 }
 
 #[test]
-fn a_plan_is_seen_before_it_is_approved() {
+fn a_plan_is_shown_before_it_is_approved() {
     let mut screen = busy();
     assert_eq!(press(&mut screen, "a"), []);
     assert_screen("plan-80x24.txt", &shown(&screen, 80, 24));
@@ -217,7 +220,7 @@ fn a_rejection_has_a_reason() {
     let mut screen = busy();
     screen.handle(Input::Key(Key::Tab));
     assert_eq!(press(&mut screen, "xno, ask!"), []);
-    assert!(shown(&screen, 80, 24).contains("Why is 1a2b3c4d rejected: no, ask!_"));
+    assert!(shown(&screen, 80, 24).contains("Reason for rejecting 1a2b3c4d: no, ask!_"));
     screen.handle(Input::Key(Key::Backspace));
     let effects = screen.handle(Input::Key(Key::Enter));
     assert_eq!(
@@ -227,7 +230,7 @@ fn a_rejection_has_a_reason() {
 }
 
 #[test]
-fn a_message_goes_to_the_chosen_member() {
+fn a_message_goes_to_the_selected_member() {
     let mut screen = busy();
     let effects = press(&mut screen, "j");
     assert_eq!(effects, [follow("bob", Pane::Conversation)]);
@@ -236,10 +239,10 @@ fn a_message_goes_to_the_chosen_member() {
     press(&mut screen, "m--help me");
     let effects = screen.handle(Input::Key(Key::Enter));
     assert_eq!(effects, run(&["send", "--", "bob", "--help me"]));
-    let words = "Sent message to bob".to_owned();
-    screen.handle(Input::Done { ok: true, words });
+    let output = "Sent message to bob".to_owned();
+    screen.handle(Input::Done { ok: true, output });
     assert!(shown(&screen, 80, 24).contains("Sent message to bob"));
-    // What was not sent is given up with Escape, and nothing is nothing.
+    // Escape discards the text, and an empty text is not sent.
     press(&mut screen, "mhello");
     assert_eq!(screen.handle(Input::Key(Key::Escape)), []);
     press(&mut screen, "m");
@@ -247,7 +250,7 @@ fn a_message_goes_to_the_chosen_member() {
 }
 
 #[test]
-fn ending_and_restarting_ask_first() {
+fn shutdown_and_restart_ask_for_confirmation() {
     let mut screen = busy();
     assert_eq!(press(&mut screen, "s"), []);
     assert!(shown(&screen, 80, 24).contains("Ask alice to shut down? y/n"));
@@ -258,15 +261,18 @@ fn ending_and_restarting_ask_first() {
 }
 
 #[test]
-fn the_mark_follows_its_member_when_rows_move() {
+fn the_selection_follows_its_member_when_rows_move() {
     let mut screen = busy();
     press(&mut screen, "j");
-    let mut look = busy_look();
-    look.members.remove(0);
-    assert_eq!(screen.handle(Input::Look(Box::new(look.clone()))), []);
-    look.members.clear();
-    look.requests.clear();
-    let effects = screen.handle(Input::Look(Box::new(look)));
+    let mut snapshot = busy_snapshot();
+    snapshot.members.remove(0);
+    assert_eq!(
+        screen.handle(Input::Snapshot(Box::new(snapshot.clone()))),
+        []
+    );
+    snapshot.members.clear();
+    snapshot.requests.clear();
+    let effects = screen.handle(Input::Snapshot(Box::new(snapshot)));
     assert_eq!(
         effects,
         [Effect::Follow {
@@ -278,13 +284,13 @@ fn the_mark_follows_its_member_when_rows_move() {
 }
 
 #[test]
-fn a_log_can_be_scrolled_and_stays_where_it_is_read() {
+fn a_scrolled_log_keeps_its_position() {
     let mut screen = busy();
     screen.handle(Input::Key(Key::PageUp));
     let before = shown(&screen, 80, 24);
     assert!(before.contains("line 15 of the log"), "{before}");
     assert!(!before.contains("line 16 of the log"), "{before}");
-    screen.handle(Input::Log(vec!["line 21 of the log".to_owned()]));
+    screen.handle(Input::Lines(vec!["line 21 of the log".to_owned()]));
     assert!(!shown(&screen, 80, 24).contains("line 16 of the log"));
     for _ in 0..3 {
         screen.handle(Input::Key(Key::PageDown));
@@ -295,7 +301,7 @@ fn a_log_can_be_scrolled_and_stays_where_it_is_read() {
 /// A journal in the middle of a turn.
 const JOURNAL: [&str; 5] = [
     r#"{"kind":"user","messages":[{"id":"mail:1","text":"<inbox>\n{\"content\":\"The parser loses its last line.\",\"from\":\"lead\",\"type\":\"message\"}\n</inbox>"}]}"#,
-    r#"{"kind":"assistant","blocks":[{"type":"text","text":"I look at the tests first."},{"type":"tool_use","id":"1","name":"read_file","input":{"path":"tests/parser.rs"}}],"stop":"tool_use"}"#,
+    r#"{"kind":"assistant","blocks":[{"type":"text","text":"I check the tests first."},{"type":"tool_use","id":"1","name":"read_file","input":{"path":"tests/parser.rs"}}],"stop":"tool_use"}"#,
     r#"{"kind":"result","result":{"tool_use_id":"1","content":"use parser::parse;\n\n#[test]","is_error":false},"millis":1}"#,
     r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"2","name":"bash","input":{"command":"cargo test"}}],"stop":"tool_use"}"#,
     r#"{"kind":"result","result":{"tool_use_id":"2","content":"1 test failed\u001b[2J","is_error":true},"millis":1}"#,
@@ -312,13 +318,13 @@ fn a_conversation_is_followed_and_the_log_is_a_key_away() {
     let mut conversation = Conversation::default();
     for line in JOURNAL {
         let lines = conversation.read(line.as_bytes());
-        screen.handle(Input::Log(lines));
+        screen.handle(Input::Lines(lines));
     }
     let call = r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"3","name":"edit_file","input":{"path":"src/parser.rs"}}]}"#;
     conversation.read(call.as_bytes());
     screen.handle(Input::Running(conversation.running()));
     assert_screen("conversation-80x24.txt", &shown(&screen, 80, 24));
-    // It was replaced: what was read of the old one is past.
-    screen.handle(Input::Anew);
+    // After a reset the old lines are gone.
+    screen.handle(Input::Reset);
     assert!(!shown(&screen, 80, 24).contains("cargo test"));
 }

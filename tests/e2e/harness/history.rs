@@ -69,7 +69,7 @@ fn told(team: &TeamDir) -> Picture {
         }
         owners.push(member.clone());
         let role = incarnation.role.as_deref().unwrap_or("?");
-        let (word, number) = (incarnation.word(), incarnation.incarnation);
+        let (word, number) = (incarnation.state_name(), incarnation.incarnation);
         picture.insert(format!("{member} ({role}) {word} in life {number}"));
     }
     for (id, work) in &replay.tasks {

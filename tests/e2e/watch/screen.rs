@@ -14,7 +14,7 @@ use tui::{FullScreen, Screen};
 /// A watch that shows the team.
 fn watch(workspace: &Workspace) -> Terminal {
     let terminal = Terminal::start(workspace.command(&["watch"]), 24, 80);
-    terminal.wait_for(&["Team default", "Members", "Board", "q leave"]);
+    terminal.wait_for(&["Team default", "Members", "Board", "q quit"]);
     terminal
 }
 
@@ -47,7 +47,7 @@ fn without_a_terminal_it_says_what_to_use_instead() {
 fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
     let workspace = Workspace::new();
     let mut terminal = watch(&workspace);
-    terminal.wait_for(&["0 of 0 members run"]);
+    terminal.wait_for(&["0 of 0 members running"]);
     workspace.ok(&["spawn", "alice", "coder"]);
     terminal.wait_for(&[
         "> alice (coder)",
@@ -63,11 +63,11 @@ fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
     terminal.resize(40, 120);
     let is_wide = |line: &str| line.chars().count() == 120;
     terminal.wait_until("a wide screen", |screen| screen.lines().any(is_wide));
-    terminal.wait_for(&["> alice (coder)", "q leave"]);
+    terminal.wait_for(&["> alice (coder)", "q quit"]);
     terminal.resize(8, 30);
     terminal.wait_for(&["too small"]);
     terminal.resize(24, 80);
-    terminal.wait_for(&["> alice (coder)", "q leave"]);
+    terminal.wait_for(&["> alice (coder)", "q quit"]);
     terminal.type_keys("?");
     terminal.wait_for(&["Any key closes this."]);
     terminal.type_keys("z");
@@ -104,7 +104,7 @@ fn a_conversation_is_followed_and_the_log_is_a_key_away() {
         });
     };
     let begun = [
-        "! life 1 begins",
+        "! started",
         "prompt: Write hello to a.txt. Run `sh wait.sh`. Run `cat nowhere`.",
         "> write_file a.txt => Wrote 5 bytes to a.txt",
         "> bash sh wait.sh ...",
@@ -129,7 +129,7 @@ fn a_conversation_is_followed_and_the_log_is_a_key_away() {
     // Another life goes on in the same conversation.
     workspace.kill9("alice");
     workspace.ok(&["restart", "alice"]);
-    terminal.wait_for(&["! life 2 begins"]);
+    terminal.wait_for(&["! restarted 1x"]);
 }
 
 /// Waits for a file, and says something that a terminal would obey.
@@ -143,11 +143,11 @@ fn a_killed_member_is_seen_dead_and_comes_back_by_a_key() {
     let mut terminal = watch(&workspace);
     terminal.wait_for(&["> alice (coder)", "idle"]);
     workspace.kill9("alice");
-    terminal.wait_for(&["dead", "! alice died in incarnation 1"]);
+    terminal.wait_for(&["dead", "! alice died"]);
     terminal.type_keys("r");
     terminal.wait_for(&["Restart alice? y/n"]);
     terminal.type_keys("y");
-    terminal.wait_for(&["idle", "life 2", "+ alice was brought back"]);
+    terminal.wait_for(&["idle", "restarted 1x", "+ alice was restarted"]);
     terminal.type_keys("m");
     terminal.wait_for(&["To alice: _"]);
     terminal.type_keys("are you there?\r");

@@ -1,10 +1,10 @@
-//! Drawing the state. A pure function of it and of the size of the terminal.
+//! Draws the state: a pure function of it and of the size of the terminal.
 
 mod rows;
 mod text;
 
-use super::{Focus, Mode, Pane, Screen, Typed};
-use crate::harmless::harmless;
+use super::{Focus, Mode, Pane, Purpose, Screen};
+use crate::sanitize::sanitize;
 use protocol::RequestKind;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -13,69 +13,68 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 use text::wrap;
 
-/// What fits on nothing smaller is not drawn at all.
-const SMALLEST: (u16, u16) = (40, 12);
+/// The smallest terminal on which the view is drawn.
+const MIN_SIZE: (u16, u16) = (40, 12);
 
-/// The keys, as they are listed.
+/// The list of keys.
 const HELP: [&str; 12] = [
-    "up, down     choose a member or a request",
+    "up, down     select a member or a request",
     "Tab          from the members to the requests and back",
     "PgUp, PgDn   scroll the conversation, the log or the plan",
-    "l            the log of the chosen member, or its conversation",
-    "m            send the chosen member a message",
-    "s            ask the chosen member to shut down",
-    "r            restart the chosen member",
-    "a            approve the chosen plan",
-    "x            reject the chosen plan, with a reason",
-    "?            these keys",
-    "q            leave; the team goes on",
+    "l            the log of the selected member, or its conversation",
+    "m            send the selected member a message",
+    "s            ask the selected member to shut down",
+    "r            restart the selected member",
+    "a            approve the selected plan",
+    "x            reject the selected plan, with a reason",
+    "?            show these keys",
+    "q            quit; the team continues",
     "",
 ];
 
-/// Where everything is.
-struct Places {
+/// The areas of the screen.
+struct Areas {
     header: Rect,
     members: Rect,
     board: Rect,
     requests: Rect,
-    flow: Rect,
+    events: Rect,
     detail: Rect,
     footer: Rect,
 }
 
 impl Screen {
-    /// Draws everything.
     pub fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
-        if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-            let words = format!(
+        if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
+            let text = format!(
                 "The terminal is too small: {}x{} at least",
-                SMALLEST.0, SMALLEST.1
+                MIN_SIZE.0, MIN_SIZE.1
             );
-            return frame.render_widget(Paragraph::new(words), area);
+            return frame.render_widget(Paragraph::new(text), area);
         }
-        let places = self.places(area);
-        frame.render_widget(Paragraph::new(self.header()), places.header);
-        let members = self.member_lines(places.members);
-        self.list(frame, places.members, "Members", members);
-        let board = self.task_lines(places.board);
-        self.list(frame, places.board, &self.board_title(), board);
-        if places.requests.height > 0 {
-            let requests = self.request_lines(places.requests);
-            self.list(frame, places.requests, "Requests", requests);
+        let areas = self.areas(area);
+        frame.render_widget(Paragraph::new(self.header()), areas.header);
+        let members = self.member_lines(areas.members);
+        self.list(frame, areas.members, "Members", members);
+        let board = self.task_lines(areas.board);
+        self.list(frame, areas.board, &self.board_title(), board);
+        if areas.requests.height > 0 {
+            let requests = self.request_lines(areas.requests);
+            self.list(frame, areas.requests, "Requests", requests);
         }
-        let flow = self.flow_lines(places.flow);
-        self.list(frame, places.flow, "What happens", flow);
-        let (title, lines) = self.detail(places.detail);
-        self.list(frame, places.detail, &title, lines);
-        frame.render_widget(Paragraph::new(self.footer()), places.footer);
+        let events = self.event_lines(areas.events);
+        self.list(frame, areas.events, "Events", events);
+        let (title, lines) = self.detail(areas.detail);
+        self.list(frame, areas.detail, &title, lines);
+        frame.render_widget(Paragraph::new(self.footer()), areas.footer);
         if self.mode == Mode::Help {
             self.draw_help(frame, area);
         }
     }
 
-    fn places(&self, area: Rect) -> Places {
-        let count = u16::try_from(self.look.members.len()).unwrap_or(u16::MAX);
+    fn areas(&self, area: Rect) -> Areas {
+        let count = u16::try_from(self.snapshot.members.len()).unwrap_or(u16::MAX);
         let members = count.max(1).saturating_add(2).min((area.height / 3).max(4));
         let rest = area.height.saturating_sub(members + 2);
         let detail = (rest * 2 / 5).max(3);
@@ -87,21 +86,21 @@ impl Screen {
             Constraint::Length(1),
         ])
         .areas(area);
-        let [left, flow] =
+        let [left, events] =
             Layout::horizontal([Constraint::Percentage(45), Constraint::Fill(1)]).areas(middle);
-        let waiting = u16::try_from(self.look.requests.len()).unwrap_or(u16::MAX);
+        let waiting = u16::try_from(self.snapshot.requests.len()).unwrap_or(u16::MAX);
         let wanted = match waiting {
             0 => 0,
             waiting => waiting.saturating_add(2).min((left.height / 2).max(3)),
         };
         let [board, requests] =
             Layout::vertical([Constraint::Fill(1), Constraint::Length(wanted)]).areas(left);
-        Places {
+        Areas {
             header,
             members,
             board,
             requests,
-            flow,
+            events,
             detail,
             footer,
         }
@@ -113,49 +112,55 @@ impl Screen {
     }
 
     fn header(&self) -> Line<'_> {
-        let lead = match self.look.lead {
-            Some(word) => format!("lead {word}, {} unread", self.look.lead_unread),
-            None => format!("no lead runs, {} unread", self.look.lead_unread),
+        let lead = match self.snapshot.lead {
+            Some(word) => format!("lead {word}, {} unread", self.snapshot.lead_unread),
+            None => format!("no lead running, {} unread", self.snapshot.lead_unread),
         };
-        let alive = self.look.members.iter().filter(|row| row.state.is_alive());
-        let words = format!(
-            "Team {}: {} of {} members run; {lead}",
-            self.look.team,
+        let alive = self
+            .snapshot
+            .members
+            .iter()
+            .filter(|row| row.state.is_alive());
+        let text = format!(
+            "Team {}: {} of {} members running; {lead}",
+            self.snapshot.team,
             alive.count(),
-            self.look.members.len()
+            self.snapshot.members.len()
         );
-        Line::styled(words, Style::new().add_modifier(Modifier::BOLD))
+        Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
     }
 
     fn footer(&self) -> Line<'_> {
         match &self.mode {
-            Mode::Type { what, text } => {
-                let what = match what {
-                    Typed::Message(name) => format!("To {name}"),
-                    Typed::Rejection(id) => format!("Why is {id} rejected"),
+            Mode::Type { purpose, text } => {
+                let label = match purpose {
+                    Purpose::Message(name) => format!("To {name}"),
+                    Purpose::Rejection(id) => format!("Reason for rejecting {id}"),
                 };
-                return Line::raw(format!("{what}: {}_", harmless(text)));
+                return Line::raw(format!("{label}: {}_", sanitize(text)));
             }
             Mode::Confirm { question, .. } => {
                 let style = self.colored(Color::Yellow);
                 return Line::styled(format!("{question} y/n"), style);
             }
-            Mode::Look | Mode::Help => {}
+            Mode::Command | Mode::Help => {}
         }
         if let Some(notice) = &self.notice {
             let color = match notice.ok {
                 true => Color::Green,
                 false => Color::Red,
             };
-            return Line::styled(harmless(&notice.words), self.colored(color));
+            return Line::styled(sanitize(&notice.text), self.colored(color));
         }
-        if let Some(problem) = &self.look.problem {
+        if let Some(problem) = &self.snapshot.problem {
             return Line::styled(problem.as_str(), self.colored(Color::Red));
         }
-        let plan = self.asked().filter(|row| row.kind == RequestKind::Plan);
+        let plan = self
+            .selected_request()
+            .filter(|row| row.kind == RequestKind::Plan);
         Line::raw(match (self.focus, plan) {
-            (Focus::Requests, Some(_)) => "a approve  x reject  Tab members  ? keys  q leave",
-            (Focus::Requests, None) => "Tab members  ? keys  q leave",
+            (Focus::Requests, Some(_)) => "a approve  x reject  Tab members  ? keys  q quit",
+            (Focus::Requests, None) => "Tab members  ? keys  q quit",
             (Focus::Members, _) => return Line::raw(self.member_keys()),
         })
     }
@@ -165,23 +170,24 @@ impl Screen {
             Pane::Conversation => "l log",
             Pane::Log => "l conversation",
         };
-        let requests = match self.look.requests.is_empty() {
+        let requests = match self.snapshot.requests.is_empty() {
             true => "",
             false => "  Tab requests",
         };
-        format!("m message  s shut down  r restart  {other}{requests}  ? keys  q leave")
+        format!("m message  s shut down  r restart  {other}{requests}  ? keys  q quit")
     }
 
-    /// The lower pane: what is followed of the chosen member, or the text of the chosen request.
+    /// The lower pane: the conversation or log of the selected member, or the text of the selected
+    /// request.
     fn detail(&self, area: Rect) -> (String, Vec<Line<'_>>) {
         let (width, height) = inside(area);
         if self.focus == Focus::Requests
-            && let Some(row) = self.asked()
+            && let Some(row) = self.selected_request()
         {
             let title = match row.kind {
                 RequestKind::Plan => format!("Plan of {} ({})", row.from, row.id),
                 RequestKind::Shutdown => {
-                    format!("{} asks {} to end ({})", row.from, row.to, row.id)
+                    format!("{} asks {} to shut down ({})", row.from, row.to, row.id)
                 }
             };
             let lines: Vec<String> = row.text.iter().flat_map(|l| wrap(l, width)).collect();
@@ -200,7 +206,7 @@ impl Screen {
         };
         let all = self.log.iter().chain(&self.running);
         let kept = (self.log.len() + self.running.len()).saturating_sub(self.scroll);
-        // Each line takes one on the screen at least, so that no more than these are shown.
+        // Each line takes at least one row, so more lines than these are never visible.
         let lines = all.take(kept);
         let lines = lines.skip(kept.saturating_sub(height));
         let lines: Vec<String> = lines.flat_map(|l| wrap(l, width)).collect();
@@ -209,10 +215,10 @@ impl Screen {
         (title, shown.map(Line::raw).collect())
     }
 
-    fn flow_lines(&self, area: Rect) -> Vec<Line<'_>> {
+    fn event_lines(&self, area: Rect) -> Vec<Line<'_>> {
         let (width, height) = inside(area);
-        let last = self.flow.iter();
-        let last = last.skip(self.flow.len().saturating_sub(height));
+        let last = self.events.iter();
+        let last = last.skip(self.events.len().saturating_sub(height));
         let lines: Vec<String> = last.flat_map(|l| wrap(l, width)).collect();
         let from = lines.len().saturating_sub(height);
         let shown = lines.into_iter().skip(from);
@@ -242,7 +248,7 @@ impl Screen {
     }
 }
 
-/// What is left of an area within its border.
+/// The size of an area without its border.
 fn inside(area: Rect) -> (usize, usize) {
     let width = area.width.saturating_sub(2);
     let height = area.height.saturating_sub(2);

@@ -1,41 +1,32 @@
-//! What keys do.
+//! The keys.
 
-use super::{Effect, Focus, Mode, Pane, Screen, Typed};
+use super::{Effect, Focus, Mode, Pane, Purpose, Screen};
 use protocol::RequestKind;
 
-/// How far a page scrolls.
+/// The number of lines of a page.
 const PAGE: usize = 5;
 
-/// A key, as far as keys mean something here.
+/// A key with a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// A character.
     Char(char),
-    /// Enter.
     Enter,
-    /// Escape.
     Escape,
-    /// Backspace.
     Backspace,
-    /// Tab.
     Tab,
-    /// The arrow up.
     Up,
-    /// The arrow down.
     Down,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
 }
 
 impl Screen {
     pub(super) fn press(&mut self, key: Key) -> Vec<Effect> {
         match std::mem::take(&mut self.mode) {
-            Mode::Look => self.command(key),
+            Mode::Command => self.command(key),
             // Any key closes the list of keys.
             Mode::Help => Vec::new(),
-            Mode::Type { what, text } => self.type_in(what, text, key),
+            Mode::Type { purpose, text } => self.type_text(purpose, text, key),
             Mode::Confirm { question, run } => match key {
                 Key::Char('y' | 'Y') => vec![Effect::Run(run)],
                 Key::Char('n' | 'N' | 'q') | Key::Escape => Vec::new(),
@@ -66,11 +57,11 @@ impl Screen {
             Key::Tab => {
                 self.scroll = 0;
                 self.focus = match self.focus {
-                    Focus::Members if !self.look.requests.is_empty() => Focus::Requests,
+                    Focus::Members if !self.snapshot.requests.is_empty() => Focus::Requests,
                     Focus::Members | Focus::Requests => Focus::Members,
                 };
             }
-            Key::Char('m') => self.write_to_chosen(),
+            Key::Char('m') => self.compose_message(),
             Key::Char('s') => self.confirm("shutdown", "Ask {} to shut down?"),
             Key::Char('r') => self.confirm("restart", "Restart {}?"),
             Key::Char('a') => return self.approve(),
@@ -88,20 +79,20 @@ impl Screen {
         Vec::new()
     }
 
-    /// Marks the next line, or the one before.
+    /// Selects the next or the previous row.
     fn step(&mut self, by: isize) -> Vec<Effect> {
         match self.focus {
             Focus::Members => {
-                let rows = &self.look.members;
+                let rows = &self.snapshot.members;
                 let at = rows
                     .iter()
                     .position(|row| Some(&row.name) == self.member.as_ref());
                 let next = moved(at, by, rows.len()).and_then(|at| rows.get(at));
                 let next = next.map(|row| row.name.clone());
-                self.choose(next)
+                self.select_member(next)
             }
             Focus::Requests => {
-                let rows = &self.look.requests;
+                let rows = &self.snapshot.requests;
                 let at = rows
                     .iter()
                     .position(|row| Some(&row.id) == self.request.as_ref());
@@ -113,30 +104,30 @@ impl Screen {
         }
     }
 
-    fn write_to_chosen(&mut self) {
-        if let Some(row) = self.chosen() {
-            let what = Typed::Message(row.name.clone());
+    fn compose_message(&mut self) {
+        if let Some(row) = self.selected_member() {
+            let purpose = Purpose::Message(row.name.clone());
             let text = String::new();
-            self.mode = Mode::Type { what, text };
+            self.mode = Mode::Type { purpose, text };
         }
     }
 
     fn confirm(&mut self, verb: &str, question: &str) {
-        if let Some(row) = self.chosen() {
+        if let Some(row) = self.selected_member() {
             let name = row.name.as_str();
             self.mode = Mode::Confirm {
                 question: question.replace("{}", name),
-                run: words(&[verb, "--", name]),
+                run: args(&[verb, "--", name]),
             };
         }
     }
 
-    /// Scrolls. A conversation is read from its end upwards, a plan from its beginning downwards: a page in
-    /// the direction of `away` leads away from where the reader began.
+    /// Scrolls a page. A conversation is read from its end upwards, a plan from its start downwards: if
+    /// the focus is `away`, the page leads away from where reading started.
     fn scroll(&mut self, away: Focus) {
         let end = match self.focus {
             Focus::Members => self.log.len(),
-            Focus::Requests => self.asked().map_or(0, |row| row.text.len()),
+            Focus::Requests => self.selected_request().map_or(0, |row| row.text.len()),
         };
         self.scroll = match self.focus == away {
             true => (self.scroll + PAGE).min(end),
@@ -144,14 +135,14 @@ impl Screen {
         };
     }
 
-    /// Whether the plan is in sight that is to be decided on. If not, it is now.
-    fn sees_plan(&mut self) -> bool {
-        if self.focus == Focus::Requests || self.look.requests.is_empty() {
+    /// Whether the selected plan is shown. If not, it is shown now.
+    fn shows_plan(&mut self) -> bool {
+        if self.focus == Focus::Requests || self.snapshot.requests.is_empty() {
             return self.focus == Focus::Requests;
         }
         self.focus = Focus::Requests;
         self.scroll = 0;
-        let mut plans = self.look.requests.iter();
+        let mut plans = self.snapshot.requests.iter();
         if let Some(plan) = plans.find(|row| row.kind == RequestKind::Plan) {
             self.request = Some(plan.id.clone());
         }
@@ -159,36 +150,40 @@ impl Screen {
     }
 
     fn approve(&mut self) -> Vec<Effect> {
-        if !self.sees_plan() {
+        if !self.shows_plan() {
             return Vec::new();
         }
-        let plan = self.asked().filter(|row| row.kind == RequestKind::Plan);
-        let run = plan.map(|row| Effect::Run(words(&["approve", "--", row.id.as_str()])));
+        let plan = self
+            .selected_request()
+            .filter(|row| row.kind == RequestKind::Plan);
+        let run = plan.map(|row| Effect::Run(args(&["approve", "--", row.id.as_str()])));
         run.into_iter().collect()
     }
 
     fn reject(&mut self) {
-        if !self.sees_plan() {
+        if !self.shows_plan() {
             return;
         }
-        let plan = self.asked().filter(|row| row.kind == RequestKind::Plan);
+        let plan = self
+            .selected_request()
+            .filter(|row| row.kind == RequestKind::Plan);
         if let Some(row) = plan {
-            let what = Typed::Rejection(row.id.clone());
+            let purpose = Purpose::Rejection(row.id.clone());
             let text = String::new();
-            self.mode = Mode::Type { what, text };
+            self.mode = Mode::Type { purpose, text };
         }
     }
 
-    fn type_in(&mut self, what: Typed, mut text: String, key: Key) -> Vec<Effect> {
+    fn type_text(&mut self, purpose: Purpose, mut text: String, key: Key) -> Vec<Effect> {
         match key {
             Key::Escape => return Vec::new(),
             Key::Enter if text.trim().is_empty() => return Vec::new(),
             Key::Enter => {
-                let run = match &what {
-                    Typed::Message(name) => words(&["send", "--", name.as_str(), &text]),
-                    Typed::Rejection(id) => {
+                let run = match &purpose {
+                    Purpose::Message(name) => args(&["send", "--", name.as_str(), &text]),
+                    Purpose::Rejection(id) => {
                         let feedback = format!("--feedback={text}");
-                        words(&["reject", &feedback, "--", id.as_str()])
+                        args(&["reject", &feedback, "--", id.as_str()])
                     }
                 };
                 return vec![Effect::Run(run)];
@@ -199,18 +194,18 @@ impl Screen {
             Key::Char(c) => text.push(c),
             Key::Tab | Key::Up | Key::Down | Key::PageUp | Key::PageDown => {}
         }
-        self.mode = Mode::Type { what, text };
+        self.mode = Mode::Type { purpose, text };
         Vec::new()
     }
 }
 
-/// Where a step leads, within a list.
+/// The index after a step, within a list.
 fn moved(at: Option<usize>, by: isize, length: usize) -> Option<usize> {
     let last = length.checked_sub(1)?;
     let next = at.map_or(0, |at| at.saturating_add_signed(by));
     Some(next.min(last))
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn args(args: &[&str]) -> Vec<String> {
+    args.iter().map(|arg| (*arg).to_owned()).collect()
 }

@@ -1,6 +1,6 @@
-//! Commands that a person asked for with a key: the same ones that can be typed.
+//! Runs the commands that keys request.
 
-use crate::harmless::harmless;
+use crate::sanitize::sanitize;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use teamdir::TeamDir;
 
-/// Runs commands beside the view, which goes on meanwhile.
+/// Runs commands in the background.
 pub(super) struct Commands {
     program: PathBuf,
     workspace: PathBuf,
@@ -36,10 +36,10 @@ impl Commands {
         })
     }
 
-    /// Starts the program with these words.
-    pub(super) fn start(&self, words: Vec<String>) -> io::Result<()> {
+    /// Starts the program with these arguments.
+    pub(super) fn start(&self, args: Vec<String>) -> io::Result<()> {
         let mut command = Command::new(&self.program);
-        command.arg("-C").arg(&self.workspace).args(words);
+        command.arg("-C").arg(&self.workspace).args(args);
         command.stdin(Stdio::null());
         let sender = self.sender.clone();
         let mut waker = self.waker.try_clone()?;
@@ -49,21 +49,21 @@ impl Commands {
                 Ok(output) => (false, first_line(&output.stderr)),
                 Err(error) => (false, error.to_string()),
             };
-            // If nobody listens any more the view was left.
+            // This fails if the view has ended.
             let _ = sender.send(result);
             let _ = waker.write(&[1]);
         };
         thread::Builder::new().spawn(work).map(|_| ())
     }
 
-    /// What became of the commands that have ended since the last time.
-    pub(super) fn ended(&self) -> Vec<(bool, String)> {
+    /// The results of the commands that have ended since the last call.
+    pub(super) fn finished(&self) -> Vec<(bool, String)> {
         let mut bytes = [0; 64];
         while let Ok(1..) = (&self.wake).read(&mut bytes) {}
         self.results.try_iter().collect()
     }
 
-    /// What becomes readable when a command ends.
+    /// Becomes readable when a command ends.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -72,5 +72,5 @@ impl Commands {
 fn first_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().find(|line| !line.trim().is_empty());
-    harmless(line.unwrap_or("done"))
+    sanitize(line.unwrap_or("done"))
 }

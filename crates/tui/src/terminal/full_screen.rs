@@ -1,4 +1,4 @@
-//! Taking a terminal over, and giving it back as it was, whatever happens.
+//! Enters full-screen mode and restores the terminal, even after a panic.
 
 use crate::screen::Screen;
 use ratatui::Terminal;
@@ -13,14 +13,13 @@ use std::panic;
 use std::sync::Once;
 use std::thread;
 
-/// A terminal that is ours. Dropping this gives it back.
+/// A terminal in full-screen mode. Dropping this restores it.
 #[derive(Debug)]
 pub struct FullScreen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
 impl FullScreen {
-    /// Takes the terminal of this process over.
     pub fn enter() -> io::Result<Self> {
         restore_on_panic();
         enable_raw_mode()?;
@@ -35,12 +34,12 @@ impl FullScreen {
         }
     }
 
-    /// Shows the state. Only what has changed is written.
+    /// Draws the state. Only changed cells are written.
     pub fn draw(&mut self, screen: &Screen) -> io::Result<()> {
         self.terminal.draw(|frame| screen.draw(frame)).map(|_| ())
     }
 
-    /// Forgets what was drawn, so that everything is drawn anew.
+    /// Clears the terminal, so that the next drawing is complete.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.terminal.clear()
     }
@@ -52,15 +51,14 @@ impl Drop for FullScreen {
     }
 }
 
-/// Gives the terminal back. Harmless if it was not taken.
+/// Restores the terminal. Does nothing if it was not changed.
 fn restore() {
     // Nothing can be done if this fails: the terminal is gone.
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// From now on a panic of this thread gives the terminal back before it says anything, so that
-/// what it says can be read.
+/// From now on a panic of this thread restores the terminal before it prints its message.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! Signals, as something to wait for.
+//! Signals as a descriptor to poll.
 
 use rustix::fd::{AsFd, BorrowedFd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The signals that matter to a full-screen program.
 pub(super) struct Signals {
     wake: UnixStream,
-    /// The last signal that means the end; 0 for none.
+    /// The last signal that ends the view; 0 for none.
     fatal: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// From now on these signals wake whoever waits, and do nothing else.
+    /// From now on these signals only wake a `poll`.
     pub(super) fn listen() -> io::Result<Self> {
         let (wake, sender) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -26,25 +26,25 @@ impl Signals {
             let number = usize::try_from(signal).map_err(io::Error::other)?;
             flag::register_usize(signal, Arc::clone(&fatal), number)?;
         }
-        // After the flags: whoever is woken finds them set.
+        // After the flags, so that these are set on wake-up.
         for signal in [SIGHUP, SIGINT, SIGTERM, SIGWINCH] {
             low_level::pipe::register(signal, sender.try_clone()?)?;
         }
         Ok(Self { wake, fatal })
     }
 
-    /// The signal that means the end, if one came.
+    /// The signal that ends the view, if one came.
     pub(super) fn fatal(&self) -> Option<i32> {
         let signal = self.fatal.load(Ordering::SeqCst);
         i32::try_from(signal).ok().filter(|signal| *signal != 0)
     }
 
-    /// What becomes readable when a signal comes.
+    /// Becomes readable when a signal comes.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// Takes the wake-ups that are there.
+    /// Discards pending wake-ups.
     pub(super) fn drain(&self) {
         let mut bytes = [0; 64];
         while let Ok(1..) = (&self.wake).read(&mut bytes) {}

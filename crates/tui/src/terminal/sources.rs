@@ -1,14 +1,14 @@
-//! Everything that can wake the view, and what there is to read then.
+//! The sources of input: files, processes, keyboard, signals.
 
 use super::WatchError;
 use super::commands::Commands;
 use super::signals::Signals;
 use super::tail::Tail;
 use crate::conversation::Conversation;
-use crate::flow::flow;
-use crate::harmless::harmless;
-use crate::look::Look;
+use crate::event_text::event_text;
+use crate::sanitize::sanitize;
 use crate::screen::Pane;
+use crate::snapshot::Snapshot;
 use processes::ProcessHandle;
 use protocol::{AgentName, Incarnation, Recipient};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,15 +20,15 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use teamdir::{EventReader, MAX_SLEEP, PathError, TeamDir, WatchChoice, Watcher};
 
-/// How much of the history is shown at first.
-const HISTORY: u64 = 64 << 10;
-/// How much of a log is read at first.
-const LOG: u64 = 32 << 10;
-/// How much of a journal. A record may be long, so it is more.
-const JOURNAL: u64 = 256 << 10;
-/// How often the ages on the screen are brought up to date.
+/// The part of the event log that is shown at first.
+const EVENT_BYTES: u64 = 64 << 10;
+/// The part of a log that is shown at first.
+const LOG_BYTES: u64 = 32 << 10;
+/// The part of a journal that is shown at first. Records may be long.
+const JOURNAL_BYTES: u64 = 256 << 10;
+/// How often the ages on the screen are updated.
 const TICK: Duration = Duration::from_secs(5);
-/// How long files are left alone after a look: a busy team changes them all the time.
+/// The minimum time between two reads of the files: a busy team changes them all the time.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What woke the view.
@@ -39,21 +39,20 @@ pub(super) struct Wake {
     pub(super) deaths: bool,
 }
 
-/// What has come of whatever is followed.
+/// The new lines of the followed file.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    /// Whether it begins anew.
-    pub(super) is_anew: bool,
-    /// Its new lines.
+pub(super) struct FollowedLines {
+    /// Whether the file was replaced, so that the old lines are obsolete.
+    pub(super) is_new_file: bool,
     pub(super) lines: Vec<String>,
-    /// What goes on at its end.
+    /// The unfinished tool calls at the end.
     pub(super) running: Vec<String>,
 }
 
-/// A file that is followed, and how it is read.
+/// A followed conversation or log.
 struct Followed {
     tail: Tail,
-    /// `None` for a log, whose lines are for people as they are.
+    /// `None` for a log, whose lines are shown as they are.
     conversation: Option<Conversation>,
 }
 
@@ -63,18 +62,17 @@ pub(super) struct Sources {
     wake: UnixStream,
     events: EventReader,
     followed: Option<Followed>,
-    /// The processes of the members, each of a certain life. `None` for one that cannot be watched.
+    /// The processes of the members, by incarnation. `None` for one that cannot be watched.
     processes: BTreeMap<(AgentName, Incarnation), Option<ProcessHandle>>,
-    /// When the files were looked at last.
-    looked: Instant,
-    /// Whether there was a hint since.
-    hinted: bool,
+    last_read: Instant,
+    /// Whether the watch reported a change since the last read.
+    has_changes: bool,
 }
 
 impl Sources {
     pub(super) fn new(team: &TeamDir) -> Result<Self, WatchError> {
         let mut events = team.event_reader();
-        events.skip_to_last(HISTORY)?;
+        events.skip_to_last(EVENT_BYTES)?;
         let mut watcher = Watcher::new(team.layout().root(), WatchChoice::Auto);
         let wake = wake_on_changes(&mut watcher)?;
         Ok(Self {
@@ -83,13 +81,13 @@ impl Sources {
             events,
             followed: None,
             processes: BTreeMap::new(),
-            looked: Instant::now(),
-            hinted: false,
+            last_read: Instant::now(),
+            has_changes: false,
         })
     }
 
-    /// Asks to be told of changes.
-    pub(super) fn ask(&mut self, team: &TeamDir) {
+    /// Watches all files of the team.
+    pub(super) fn watch_files(&mut self, team: &TeamDir) {
         let layout = team.layout();
         self.watcher.watch_folder(layout.root());
         self.watcher.watch_file(&layout.events());
@@ -104,13 +102,13 @@ impl Sources {
         if let Some(followed) = &self.followed {
             self.watcher.watch_file(followed.tail.path());
         }
-        self.looked = Instant::now();
-        self.hinted = false;
+        self.last_read = Instant::now();
+        self.has_changes = false;
     }
 
-    /// Watches the processes of those who live.
-    pub(super) fn attend(&mut self, team: &TeamDir, look: &Look) {
-        let alive = look.members.iter().filter(|row| row.state.is_alive());
+    /// Watches the processes of running members.
+    pub(super) fn watch_processes(&mut self, team: &TeamDir, snapshot: &Snapshot) {
+        let alive = snapshot.members.iter().filter(|row| row.state.is_alive());
         let alive: Vec<(AgentName, Incarnation)> = alive
             .map(|row| (row.name.clone(), row.incarnation))
             .collect();
@@ -127,7 +125,7 @@ impl Sources {
         }
     }
 
-    /// Follows the conversation or the log of a member from its last lines on.
+    /// Follows the conversation or the log of a member, starting with its last lines.
     pub(super) fn follow(&mut self, team: &TeamDir, member: Option<&AgentName>, pane: Pane) {
         if let Some(followed) = self.followed.take() {
             self.watcher.unwatch(followed.tail.path());
@@ -135,11 +133,11 @@ impl Sources {
         let owner = member.map(|name| Recipient::Member(name.clone()));
         self.followed = owner.map(|owner| match pane {
             Pane::Conversation => Followed {
-                tail: Tail::new(team.layout().transcript(&owner), JOURNAL),
+                tail: Tail::new(team.layout().transcript(&owner), JOURNAL_BYTES),
                 conversation: Some(Conversation::default()),
             },
             Pane::Log => Followed {
-                tail: Tail::new(team.layout().member_log(&owner), LOG),
+                tail: Tail::new(team.layout().member_log(&owner), LOG_BYTES),
                 conversation: None,
             },
         });
@@ -148,25 +146,25 @@ impl Sources {
         }
     }
 
-    /// What has happened since the last time.
-    pub(super) fn flow(&mut self) -> Result<Vec<String>, PathError> {
+    /// The text of new events.
+    pub(super) fn events(&mut self) -> Result<Vec<String>, PathError> {
         let mut lines = Vec::new();
-        self.events.read(|line| lines.extend(flow(line)))?;
+        self.events.read(|line| lines.extend(event_text(line)))?;
         Ok(lines)
     }
 
-    /// What has come of whatever is followed since the last time.
-    pub(super) fn told(&mut self) -> Told {
+    /// The new lines of the followed file.
+    pub(super) fn followed_lines(&mut self) -> FollowedLines {
         self.followed
             .as_mut()
-            .map(Followed::told)
+            .map(Followed::new_lines)
             .unwrap_or_default()
     }
 
-    /// Sleeps until something happens.
+    /// Sleeps until there is input.
     pub(super) fn wait(&mut self, signals: &Signals, commands: &Commands) -> io::Result<Wake> {
-        let since = self.looked.elapsed();
-        let limit = match self.hinted {
+        let since = self.last_read.elapsed();
+        let limit = match self.has_changes {
             true => PAUSE.saturating_sub(since),
             false => TICK,
         };
@@ -181,8 +179,8 @@ impl Sources {
             processes.map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN));
         fds.extend(processes);
         let ends = fds.len();
-        // Once it has hinted it would wake us at once until the files are looked at.
-        if !self.hinted {
+        // After a change the descriptor stays readable until the files are read.
+        if !self.has_changes {
             fds.push(PollFd::new(&self.wake, PollFlags::IN));
         }
         match poll(&mut fds, Timespec::try_from(limit).ok().as_ref()) {
@@ -205,23 +203,23 @@ impl Sources {
             files: false,
         };
         drop(fds);
-        Ok(self.take_hints(signals, wake))
+        Ok(self.clear_wakeups(signals, wake))
     }
 
-    /// Takes what would wake us again although it has been seen.
-    fn take_hints(&mut self, signals: &Signals, mut wake: Wake) -> Wake {
+    /// Clears the sources that would wake the view again.
+    fn clear_wakeups(&mut self, signals: &Signals, mut wake: Wake) -> Wake {
         signals.drain();
         for process in self.processes.values_mut() {
-            // One that has ended says so for ever.
+            // The descriptor of an ended process stays readable.
             if wake.deaths && process.as_ref().is_some_and(ProcessHandle::is_gone) {
                 *process = None;
             }
         }
         let mut bytes = [0; 64];
         while let Ok(1..) = (&self.wake).read(&mut bytes) {}
-        self.hinted |= self.watcher.check();
-        let since = self.looked.elapsed();
-        wake.files = (self.hinted && since >= PAUSE) || since >= MAX_SLEEP;
+        self.has_changes |= self.watcher.check();
+        let since = self.last_read.elapsed();
+        wake.files = (self.has_changes && since >= PAUSE) || since >= MAX_SLEEP;
         wake
     }
 }
@@ -237,24 +235,24 @@ fn wake_on_changes(watcher: &mut Watcher) -> io::Result<UnixStream> {
 }
 
 impl Followed {
-    fn told(&mut self) -> Told {
-        let news = self.tail.news();
+    fn new_lines(&mut self) -> FollowedLines {
+        let new = self.tail.new_lines();
         let Some(conversation) = &mut self.conversation else {
-            let lines = news.lines.iter();
-            let lines = lines.map(|line| harmless(&String::from_utf8_lossy(line)));
-            return Told {
-                is_anew: news.is_anew,
+            let lines = new.lines.iter();
+            let lines = lines.map(|line| sanitize(&String::from_utf8_lossy(line)));
+            return FollowedLines {
+                is_new_file: new.is_new_file,
                 lines: lines.collect(),
                 running: Vec::new(),
             };
         };
-        if news.is_anew {
+        if new.is_new_file {
             *conversation = Conversation::default();
         }
-        let lines = news.lines.iter();
+        let lines = new.lines.iter();
         let lines = lines.flat_map(|line| conversation.read(line)).collect();
-        Told {
-            is_anew: news.is_anew,
+        FollowedLines {
+            is_new_file: new.is_new_file,
             lines,
             running: conversation.running(),
         }

@@ -1,4 +1,4 @@
-//! The end of a file of lines, as it grows.
+//! Follows the end of a growing file.
 
 use std::fs::File;
 use std::io;
@@ -8,32 +8,32 @@ use std::path::PathBuf;
 /// A file that is followed.
 pub(super) struct Tail {
     path: PathBuf,
-    /// How much of it is read at first, and at most after a pause.
-    last: u64,
+    /// The maximum number of bytes of one read.
+    max_bytes: u64,
     open: Option<Open>,
 }
 
 struct Open {
     file: File,
-    at: u64,
-    /// The beginning of a line that has no end yet.
-    rest: Vec<u8>,
+    position: u64,
+    /// The start of a line that has no newline yet.
+    partial: Vec<u8>,
 }
 
-/// What a file has got since the last time.
+/// The new lines of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
-    /// Whether it is another file than before, so that what was read of the old one is past.
-    pub(super) is_anew: bool,
-    /// Its new whole lines, without their ends.
+pub(super) struct NewLines {
+    /// Whether the file was replaced or truncated, so that the old lines are obsolete.
+    pub(super) is_new_file: bool,
+    /// Complete lines without their newlines.
     pub(super) lines: Vec<Vec<u8>>,
 }
 
 impl Tail {
-    pub(super) const fn new(path: PathBuf, last: u64) -> Self {
+    pub(super) const fn new(path: PathBuf, max_bytes: u64) -> Self {
         Self {
             path,
-            last,
+            max_bytes,
             open: None,
         }
     }
@@ -42,12 +42,12 @@ impl Tail {
         &self.path
     }
 
-    /// What has come since the last time. A file that cannot be read has nothing.
-    pub(super) fn news(&mut self) -> News {
+    /// The lines since the last call. None if the file cannot be read.
+    pub(super) fn new_lines(&mut self) -> NewLines {
         self.read().unwrap_or_default()
     }
 
-    fn read(&mut self) -> io::Result<News> {
+    fn read(&mut self) -> io::Result<NewLines> {
         let file = File::open(&self.path)?;
         let found = file.metadata()?;
         let is_same = |open: &Open| {
@@ -57,40 +57,40 @@ impl Tail {
         let size = found.len();
         let was_open = self.open.is_some();
         let known = self.open.take().filter(is_same);
-        let mut news = News::default();
-        // Somebody emptied it: what is in it now is new.
-        let mut open = match known.filter(|open| open.at <= size) {
+        let mut new = NewLines::default();
+        // A truncated file is read from its start.
+        let mut open = match known.filter(|open| open.position <= size) {
             Some(open) => open,
             None => {
-                news.is_anew = was_open;
+                new.is_new_file = was_open;
                 Open {
                     file,
-                    at: 0,
-                    rest: Vec::new(),
+                    position: 0,
+                    partial: Vec::new(),
                 }
             }
         };
         let mut skip_first = false;
-        if size - open.at > self.last {
-            open.at = size - self.last;
-            open.rest.clear();
+        if size - open.position > self.max_bytes {
+            open.position = size - self.max_bytes;
+            open.partial.clear();
             skip_first = true;
         }
-        let mut bytes = vec![0; usize::try_from(size - open.at).unwrap_or(0)];
-        open.file.read_exact_at(&mut bytes, open.at)?;
-        open.at = size;
+        let mut bytes = vec![0; usize::try_from(size - open.position).unwrap_or(0)];
+        open.file.read_exact_at(&mut bytes, open.position)?;
+        open.position = size;
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            open.rest.extend_from_slice(piece);
-            if open.rest.pop_if(|byte| *byte == b'\n').is_some() {
-                news.lines.push(std::mem::take(&mut open.rest));
+            open.partial.extend_from_slice(piece);
+            if open.partial.pop_if(|byte| *byte == b'\n').is_some() {
+                new.lines.push(std::mem::take(&mut open.partial));
             }
         }
-        if skip_first && !news.lines.is_empty() {
-            // In all likelihood it is half a line.
-            news.lines.remove(0);
+        if skip_first && !new.lines.is_empty() {
+            // The first line is probably incomplete.
+            new.lines.remove(0);
         }
         self.open = Some(open);
-        Ok(news)
+        Ok(new)
     }
 }
 
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn texts(news: News) -> (bool, Vec<String>) {
-        let lines = news.lines.into_iter();
+    fn texts(new: NewLines) -> (bool, Vec<String>) {
+        let lines = new.lines.into_iter();
         let lines = lines.map(|line| String::from_utf8(line).unwrap());
-        (news.is_anew, lines.collect())
+        (new.is_new_file, lines.collect())
     }
 
     #[test]
@@ -110,18 +110,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let mut tail = Tail::new(path.clone(), 1 << 10);
-        let mut news = || texts(tail.news());
-        assert_eq!(news(), (false, vec![]));
+        let mut read = || texts(tail.new_lines());
+        assert_eq!(read(), (false, vec![]));
         fs::write(&path, "one\ntwo\nhal").unwrap();
-        assert_eq!(news(), (false, vec!["one".to_owned(), "two".to_owned()]));
+        assert_eq!(read(), (false, vec!["one".to_owned(), "two".to_owned()]));
         fs::write(&path, "one\ntwo\nhalf\n\n").unwrap();
-        assert_eq!(news(), (false, vec!["half".to_owned(), String::new()]));
-        // Replaced, and then emptied.
+        assert_eq!(read(), (false, vec!["half".to_owned(), String::new()]));
+        // Replaced, and then truncated.
         fs::write(dir.path().join("new"), "three\n").unwrap();
         fs::rename(dir.path().join("new"), &path).unwrap();
-        assert_eq!(news(), (true, vec!["three".to_owned()]));
+        assert_eq!(read(), (true, vec!["three".to_owned()]));
         fs::write(&path, "4\n").unwrap();
-        assert_eq!(news(), (true, vec!["4".to_owned()]));
+        assert_eq!(read(), (true, vec!["4".to_owned()]));
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let path = dir.path().join("log");
         let line = "x".repeat(99);
         fs::write(&path, format!("{line}\n").repeat(1000)).unwrap();
-        let (_, lines) = texts(Tail::new(path, 32 << 10).news());
+        let (_, lines) = texts(Tail::new(path, 32 << 10).new_lines());
         assert!(lines.len() < 340, "{}", lines.len());
         assert!(lines.iter().all(|found| *found == line));
     }

@@ -1,9 +1,9 @@
-//! The lines of the lists.
+//! The rows of the lists.
 
 use super::text::fit;
 use super::{Focus, Screen, inside};
-use crate::harmless::harmless;
-use crate::look::{MemberRow, TaskRow};
+use crate::sanitize::sanitize;
+use crate::snapshot::{MemberRow, TaskRow};
 use protocol::{RequestKind, TaskStatus, Timestamp, WaitingFor};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -13,36 +13,36 @@ use std::time::Duration;
 
 impl Screen {
     pub(super) fn member_lines(&self, area: Rect) -> Vec<Line<'_>> {
-        let rows = &self.look.members;
+        let rows = &self.snapshot.members;
         if rows.is_empty() {
-            return vec![Line::raw("nobody yet: team-lead spawn NAME ROLE")];
+            return vec![Line::raw("no members yet: team-lead spawn NAME ROLE")];
         }
         let (_, height) = inside(area);
-        let marked = rows
+        let selected = rows
             .iter()
             .position(|row| Some(&row.name) == self.member.as_ref());
-        // The marked line stays in sight however many there are.
-        let from = marked.map_or(0, |at| (at + 1).saturating_sub(height));
+        // The selected row is always visible.
+        let from = selected.map_or(0, |at| (at + 1).saturating_sub(height));
         let lines = rows.iter().enumerate().skip(from).take(height);
         let lines = lines.map(|(at, row)| {
-            let is_marked = marked == Some(at) && self.focus == Focus::Members;
-            self.member_line(row, is_marked)
+            let is_selected = selected == Some(at) && self.focus == Focus::Members;
+            self.member_line(row, is_selected)
         });
         lines.collect()
     }
 
-    fn member_line(&self, row: &MemberRow, is_marked: bool) -> Line<'_> {
+    fn member_line(&self, row: &MemberRow, is_selected: bool) -> Line<'_> {
         let who = format!("{} ({})", row.name, row.role);
         let task = row.task.map_or_else(String::new, |id| format!("#{id}"));
         let text = format!(
             "{}{} {} {} {} {} {}",
-            if is_marked { "> " } else { "  " },
-            fit(&who, 18),
+            if is_selected { "> " } else { "  " },
+            fit(&who, 16),
             fit(row.state.word(), 8),
-            fit(&doing(row, self.now), 22),
-            fit(&format!("life {}", row.incarnation), 7),
+            fit(&activity(row, self.now), 18),
             fit(&format!("{} unread", row.unread), 9),
             fit(&format!("{task} {}", tokens(row.tokens)), 8),
+            restarts(row),
         );
         let color = match row.state {
             MemberState::Working { .. } => Color::Green,
@@ -53,21 +53,21 @@ impl Screen {
             MemberState::Idle { .. } | MemberState::Shutdown => Color::Reset,
         };
         let style = self.colored(color);
-        Line::styled(text, marked_style(style, is_marked))
+        Line::styled(text, selected_style(style, is_selected))
     }
 
     pub(super) fn board_title(&self) -> String {
         let done = |row: &&TaskRow| row.status == TaskStatus::Completed;
-        let done = self.look.tasks.iter().filter(done).count();
-        match self.look.tasks.len() {
+        let done = self.snapshot.tasks.iter().filter(done).count();
+        match self.snapshot.tasks.len() {
             0 => "Board".to_owned(),
             all => format!("Board: {done} of {all} done"),
         }
     }
 
-    /// The tasks: what is being done first, then what is open, then what is done.
+    /// The tasks: those in progress first, then the pending and the completed ones.
     pub(super) fn task_lines(&self, area: Rect) -> Vec<Line<'_>> {
-        let mut rows: Vec<&TaskRow> = self.look.tasks.iter().collect();
+        let mut rows: Vec<&TaskRow> = self.snapshot.tasks.iter().collect();
         rows.sort_by_key(|row| match row.status {
             TaskStatus::InProgress => 0,
             TaskStatus::Pending => 1,
@@ -90,45 +90,44 @@ impl Screen {
 
     pub(super) fn request_lines(&self, area: Rect) -> Vec<Line<'_>> {
         let (_, height) = inside(area);
-        let rows = &self.look.requests;
-        let marked = rows
+        let rows = &self.snapshot.requests;
+        let selected = rows
             .iter()
             .position(|row| Some(&row.id) == self.request.as_ref());
-        let from = marked.map_or(0, |at| (at + 1).saturating_sub(height));
+        let from = selected.map_or(0, |at| (at + 1).saturating_sub(height));
         let lines = rows.iter().enumerate().skip(from).take(height);
         let lines = lines.map(|(at, row)| {
-            let is_marked = self.focus == Focus::Requests && marked == Some(at);
-            let sign = if is_marked { "> " } else { "  " };
+            let is_selected = self.focus == Focus::Requests && selected == Some(at);
+            let sign = if is_selected { "> " } else { "  " };
             let what = match row.kind {
                 RequestKind::Plan => format!("plan of {}", row.from),
-                RequestKind::Shutdown => format!("{} should end", row.to),
+                RequestKind::Shutdown => format!("{} should shut down", row.to),
             };
             let left = row.deadline.map(|deadline| deadline.since(self.now));
-            let left = left.map(|left| format!(", {} left", span(left)));
+            let left = left.map(|left| format!(", {} left", duration(left)));
             let text = format!("{sign}{} {what}{}", row.id, left.unwrap_or_default());
-            Line::styled(text, marked_style(Style::new(), is_marked))
+            Line::styled(text, selected_style(Style::new(), is_selected))
         });
         lines.collect()
     }
 }
 
-const fn marked_style(style: Style, is_marked: bool) -> Style {
-    match is_marked {
+const fn selected_style(style: Style, is_selected: bool) -> Style {
+    match is_selected {
         true => style.add_modifier(Modifier::REVERSED),
         false => style,
     }
 }
 
-/// What a member is doing, and for how long.
-fn doing(row: &MemberRow, now: Timestamp) -> String {
-    let reason = |words: &str| row.reason.clone().unwrap_or_else(|| words.to_owned());
+/// The activity of a member and its duration.
+fn activity(row: &MemberRow, now: Timestamp) -> String {
     match &row.state {
         MemberState::Working { activity, since } => match activity {
             Some(activity) => {
-                let name = harmless(&activity.name);
-                format!("{name}, {}", span(now.since(activity.since)))
+                let name = sanitize(&activity.name);
+                format!("{name}, {}", duration(now.since(activity.since)))
             }
-            None => span(now.since(*since)),
+            None => duration(now.since(*since)),
         },
         MemberState::Waiting { what, since } => {
             let what = match what {
@@ -139,20 +138,20 @@ fn doing(row: &MemberRow, now: Timestamp) -> String {
                 Some(WaitingFor::Turn) => "turn",
                 None => "",
             };
-            format!("{what} {}", span(now.since(*since)))
+            format!("{what} {}", duration(now.since(*since)))
         }
-        MemberState::Idle { since } => span(now.since(*since)),
-        MemberState::Hung { silent_for, .. } => format!("silent for {}", span(*silent_for)),
-        MemberState::Failed { .. } => reason(""),
+        MemberState::Idle { since } => duration(now.since(*since)),
+        MemberState::Hung { silent_for, .. } => format!("silent for {}", duration(*silent_for)),
+        MemberState::Failed { .. } => row.reason.clone().unwrap_or_default(),
         MemberState::Starting { .. } | MemberState::Dead { .. } | MemberState::Shutdown => {
             String::new()
         }
     }
 }
 
-/// A span by its largest unit, in steps that make a screen change seldom.
-fn span(span: Duration) -> String {
-    match span.as_secs() {
+/// A duration in its largest unit, in steps so that the screen changes seldom.
+fn duration(duration: Duration) -> String {
+    match duration.as_secs() {
         seconds @ 0..60 => format!("{} s", seconds / 5 * 5),
         seconds @ 60..7200 => format!("{} min", seconds / 60),
         seconds @ 7200..172_800 => format!("{} h", seconds / 3600),
@@ -160,7 +159,15 @@ fn span(span: Duration) -> String {
     }
 }
 
-/// A number of tokens as people read it.
+/// As in `restarted 2x`, if the member has been restarted.
+fn restarts(row: &MemberRow) -> String {
+    match row.incarnation.0.saturating_sub(1) {
+        0 => String::new(),
+        restarts => format!("restarted {restarts}x"),
+    }
+}
+
+/// A rounded number of tokens.
 fn tokens(tokens: u64) -> String {
     match tokens {
         0 => String::new(),

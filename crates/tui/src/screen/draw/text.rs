@@ -1,13 +1,13 @@
-//! Cutting and filling text by the width it takes on a terminal.
+//! Wraps and pads text by its width on a terminal.
 
 use ratatui::text::Span;
 
-/// How many cells a text takes.
+/// The width of a text in cells.
 fn width(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// A text in as many lines as it needs. A word that fits on a line is not cut.
+/// Wraps a text. A word that fits on a line is not split.
 pub(super) fn wrap(text: &str, limit: usize) -> Vec<String> {
     if width(text) <= limit {
         return vec![text.to_owned()];
@@ -38,7 +38,7 @@ pub(super) fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-/// A text that takes exactly so many cells: filled with spaces, or cut with a mark.
+/// Pads or truncates a text to a width. A truncated text ends in `…`.
 pub(super) fn fit(text: &str, cells: usize) -> String {
     let mut fitted = String::new();
     if width(text) <= cells {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_kept_whole_where_they_fit() {
+    fn words_that_fit_are_not_split() {
         assert_eq!(wrap("one two three", 8), ["one two ", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("", 4), [""]);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_fit_their_columns() {
+    fn texts_are_padded_or_truncated() {
         assert_eq!(fit("al", 4), "al  ");
         assert_eq!(fit("alice", 4), "ali…");
         assert_eq!(width(&fit("愛愛愛", 4)), 4);

@@ -1,18 +1,18 @@
-//! What happens, one line for each event that a person wants to see go by.
+//! One line of text for each event that is worth showing.
 
-use crate::harmless::harmless;
+use crate::sanitize::sanitize;
 use protocol::{Event, EventKind, EventLine, RequestKind};
 
-/// The line for a line of the event log; `None` for what would only be noise.
-pub fn flow(line: &[u8]) -> Option<String> {
+/// The text for a line of the event log; `None` for frequent events that are not shown.
+pub fn event_text(line: &[u8]) -> Option<String> {
     let EventLine::Known(event) = EventLine::decode(line) else {
         return None;
     };
-    words(&event).map(|words| harmless(&words))
+    text(&event).map(|text| sanitize(&text))
 }
 
 #[expect(clippy::too_many_lines, reason = "one arm for each kind of event")]
-fn words(event: &Event) -> Option<String> {
+fn text(event: &Event) -> Option<String> {
     Some(match &event.kind {
         EventKind::Send {
             from,
@@ -28,18 +28,11 @@ fn words(event: &Event) -> Option<String> {
             let text = preview.as_deref().unwrap_or_default();
             format!("{} → {to}{kind}: {text}", from.as_str())
         }
-        EventKind::Spawn {
-            member,
-            incarnation,
-            role,
-        } => format!("+ {member} ({role}) started, life {incarnation}"),
+        EventKind::Spawn { member, role, .. } => format!("+ {member} ({role}) started"),
         EventKind::Restart { member, reason, .. } => {
-            format!("+ {member} was brought back ({reason})")
+            format!("+ {member} was restarted ({reason})")
         }
-        EventKind::Death {
-            member,
-            incarnation,
-        } => format!("! {member} died in incarnation {incarnation}"),
+        EventKind::Death { member, .. } => format!("! {member} died"),
         EventKind::Leave { member, reason } => format!("- {member} left: {reason}"),
         EventKind::Task {
             task, action, by, ..
@@ -51,8 +44,8 @@ fn words(event: &Event) -> Option<String> {
             to,
         } => {
             let kind = match kind {
-                RequestKind::Shutdown => "asks to end",
-                RequestKind::Plan => "shows its plan to",
+                RequestKind::Shutdown => "asks to shut down",
+                RequestKind::Plan => "submits a plan to",
             };
             format!("? {} {kind} {to} ({request_id})", from.as_str())
         }
@@ -85,18 +78,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_and_deaths_are_shown_and_noise_is_not() {
+    fn messages_and_deaths_are_shown_and_frequent_events_are_not() {
         let send = br#"{"time":1,"event":"send","id":"a","from":"bob","to":"alice","type":"message","preview":"Hi \u001b[2J"}"#;
-        assert_eq!(flow(send).unwrap(), "bob → alice: Hi \u{fffd}[2J");
+        assert_eq!(event_text(send).unwrap(), "bob → alice: Hi \u{fffd}[2J");
         let idle = br#"{"time":1,"event":"send","id":"a","from":"bob","to":"lead","type":"idle_notification","preview":"Done."}"#;
-        assert_eq!(flow(idle).unwrap(), "bob → lead (idle notification): Done.");
+        assert_eq!(
+            event_text(idle).unwrap(),
+            "bob → lead (idle notification): Done."
+        );
         let death = br#"{"time":1,"event":"death","member":"bob","incarnation":2}"#;
-        assert_eq!(flow(death).unwrap(), "! bob died in incarnation 2");
+        assert_eq!(event_text(death).unwrap(), "! bob died");
         for noise in [
             &br#"{"time":1,"event":"deliver","id":"a","to":"lead"}"#[..],
             b"torn",
         ] {
-            assert_eq!(flow(noise), None);
+            assert_eq!(event_text(noise), None);
         }
     }
 }

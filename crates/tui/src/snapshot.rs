@@ -1,6 +1,6 @@
-//! One look at a team: everything that the screen shows of it but its history.
+//! A snapshot of a team: everything that the screen shows except the event log.
 
-use crate::harmless::harmless;
+use crate::sanitize::sanitize;
 use processes::MemberView;
 use protocol::{
     AgentName, Incarnation, LiveState, Party, Phase, Recipient, Request, RequestId, RequestKind,
@@ -11,102 +11,82 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use teamdir::{Liveness, TeamDir};
 
-/// A team at one moment. All words in it are harmless.
+/// The state of a team at one moment. All texts are sanitized.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Look {
-    /// The name of the team.
+pub struct Snapshot {
     pub team: String,
-    /// What the lead is doing, if it runs.
+    /// The phase of the lead, if it is running.
     pub lead: Option<&'static str>,
-    /// How many lines of the lead's inbox are unread.
     pub lead_unread: usize,
-    /// The members, in the order of the roster.
+    /// In the order of the roster.
     pub members: Vec<MemberRow>,
-    /// The tasks, by number.
+    /// Sorted by number.
     pub tasks: Vec<TaskRow>,
-    /// The requests that wait for an answer, oldest first.
+    /// The pending requests, oldest first.
     pub requests: Vec<RequestRow>,
-    /// What could not be looked at.
+    /// The first error while reading the team.
     pub problem: Option<String>,
 }
 
-/// A member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberRow {
-    /// Its name.
     pub name: AgentName,
-    /// Its role.
     pub role: String,
-    /// Its state.
     pub state: MemberState,
-    /// Why it is in that state, where there is something to say.
+    /// The reason for a failure or for waiting.
     pub reason: Option<String>,
-    /// Its last life.
     pub incarnation: Incarnation,
-    /// How many lines of its inbox are unread.
     pub unread: usize,
-    /// The task it works on.
     pub task: Option<TaskId>,
-    /// What it has used of its model.
     pub tokens: u64,
 }
 
-/// A task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRow {
-    /// Its number.
     pub id: TaskId,
-    /// What is to be done.
     pub subject: String,
-    /// How far it has come.
     pub status: TaskStatus,
-    /// Who has it.
     pub owner: Option<String>,
-    /// Whether it waits for another one.
+    /// Whether a dependency is not completed.
     pub blocked: bool,
 }
 
-/// A request that waits for an answer.
+/// A pending request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRow {
-    /// Its identifier.
     pub id: RequestId,
-    /// Its kind.
     pub kind: RequestKind,
-    /// Who asks.
     pub from: String,
-    /// Who must answer.
     pub to: String,
-    /// The plan, or the reason, line by line.
+    /// The lines of the plan or of the reason.
     pub text: Vec<String>,
-    /// When it expires.
     pub deadline: Option<Timestamp>,
 }
 
-/// Looks at a team. What cannot be looked at is said in the result.
-pub fn look(team: &TeamDir) -> Look {
-    let mut look = Look::default();
+/// Reads the state of a team. Errors are part of the result.
+pub fn snapshot(team: &TeamDir) -> Snapshot {
+    let mut snapshot = Snapshot::default();
     let mut problems = Vec::new();
     match team.roster() {
-        Ok(roster) => look.team = harmless(&roster.team_name.0),
+        Ok(roster) => snapshot.team = sanitize(&roster.team_name.0),
         Err(error) => problems.push(error.to_string()),
     }
     match processes::views(team) {
-        Ok(views) => look.members = views.iter().map(member).collect(),
+        Ok(views) => snapshot.members = views.iter().map(member).collect(),
         Err(error) => problems.push(error.to_string()),
     }
     match team.tasks() {
-        Ok(tasks) => look.tasks = board(tasks.into_iter().flatten().collect()),
+        Ok(tasks) => snapshot.tasks = board(tasks.into_iter().flatten().collect()),
         Err(error) => problems.push(error.to_string()),
     }
     match team::pending(team) {
-        Ok(requests) => look.requests = requests.iter().map(request).collect(),
+        Ok(requests) => snapshot.requests = requests.iter().map(request).collect(),
         Err(error) => problems.push(error.to_string()),
     }
-    look.lead = lead(team);
-    look.lead_unread = processes::unread(team, &Recipient::Lead).unwrap_or(0);
-    look.problem = problems.first().map(|problem| harmless(problem));
-    look
+    snapshot.lead = lead(team);
+    snapshot.lead_unread = processes::unread(team, &Recipient::Lead).unwrap_or(0);
+    snapshot.problem = problems.first().map(|problem| sanitize(problem));
+    snapshot
 }
 
 fn lead(team: &TeamDir) -> Option<&'static str> {
@@ -127,8 +107,8 @@ fn lead(team: &TeamDir) -> Option<&'static str> {
 fn member(view: &MemberView) -> MemberRow {
     let usage = view.live.as_ref().and_then(|live| live.usage.as_ref());
     let reason = match &view.state {
-        MemberState::Failed { reason, .. } => Some(harmless(reason)),
-        MemberState::Waiting { .. } => said(view.live.as_ref()),
+        MemberState::Failed { reason, .. } => Some(sanitize(reason)),
+        MemberState::Waiting { .. } => live_reason(view.live.as_ref()),
         MemberState::Starting { .. }
         | MemberState::Working { .. }
         | MemberState::Idle { .. }
@@ -138,7 +118,7 @@ fn member(view: &MemberView) -> MemberRow {
     };
     MemberRow {
         name: view.member.name.clone(),
-        role: harmless(&view.member.role),
+        role: sanitize(&view.member.role),
         state: view.state.clone(),
         reason: reason.filter(|reason| !reason.is_empty()),
         incarnation: view.member.incarnation,
@@ -148,8 +128,8 @@ fn member(view: &MemberView) -> MemberRow {
     }
 }
 
-fn said(live: Option<&LiveState>) -> Option<String> {
-    live.and_then(|live| live.reason.as_deref()).map(harmless)
+fn live_reason(live: Option<&LiveState>) -> Option<String> {
+    live.and_then(|live| live.reason.as_deref()).map(sanitize)
 }
 
 fn board(tasks: Vec<Arc<Task>>) -> Vec<TaskRow> {
@@ -160,7 +140,7 @@ fn board(tasks: Vec<Arc<Task>>) -> Vec<TaskRow> {
     let is_open = |id: &TaskId| !done.get(id).copied().unwrap_or(false);
     let rows = tasks.iter().map(|task| TaskRow {
         id: task.id,
-        subject: harmless(&task.subject),
+        subject: sanitize(&task.subject),
         status: task.status,
         owner: task.owner.0.as_ref().map(|o| Party::as_str(o).to_owned()),
         blocked: task.status == TaskStatus::Pending && task.blocked_by.iter().any(is_open),
@@ -178,7 +158,7 @@ fn request(request: &Request) -> RequestRow {
         kind: request.kind(),
         from: request.from.as_str().to_owned(),
         to: request.to.as_str().to_owned(),
-        text: text.lines().map(harmless).collect(),
+        text: text.lines().map(sanitize).collect(),
         deadline: request.deadline,
     }
 }
