@@ -1,4 +1,4 @@
-//! What is kept of an output of unknown length.
+//! Keeps both ends of an output of unknown length.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -11,46 +11,40 @@ use crate::spec::{Save, SaveWhen};
 /// The output of a command.
 #[derive(Debug)]
 pub struct Captured {
-    /// The start, or all of it if `tail` is empty.
+    /// The start, or everything if `tail` is empty.
     pub head: Vec<u8>,
-    /// The end, if there is something between it and the start that is not here.
+    /// The end, if there is a gap after `head`.
     pub tail: Vec<u8>,
-    /// How many bytes there were in all.
+    /// The total number of bytes.
     pub total: u64,
-    /// The file with the whole output.
+    /// The file with the complete output.
     pub saved: Saved,
 }
 
 impl Captured {
-    /// How many bytes lie between `head` and `tail`.
+    /// The number of bytes between `head` and `tail`.
     pub fn skipped(&self) -> u64 {
         let kept = self.head.len().saturating_add(self.tail.len());
         self.total.saturating_sub(kept as u64)
     }
 }
 
-/// What became of the file for the whole output.
+/// The state of the file for the complete output.
 #[derive(Debug)]
 pub enum Saved {
     /// It was not needed.
     No,
     /// It was written.
     Yes {
-        /// Where it is.
         path: PathBuf,
-        /// How many bytes it holds, which is fewer than there were if there were too many.
+        /// The number of bytes in the file, which is limited.
         bytes: u64,
     },
-    /// It could not be written, or not to its end.
-    Failed {
-        /// Where it should be.
-        path: PathBuf,
-        /// Why it is not.
-        error: io::Error,
-    },
+    /// It could not be written completely.
+    Failed { path: PathBuf, error: io::Error },
 }
 
-/// Both ends of a stream of bytes. Recovered is bounded by twice `half`.
+/// Both ends of a stream of bytes. Its size is bounded by twice `half`.
 #[derive(Debug)]
 struct Ends {
     half: usize,
@@ -60,9 +54,9 @@ struct Ends {
 }
 
 impl Ends {
-    fn new(most: usize) -> Self {
+    fn new(max_bytes: usize) -> Self {
         Self {
-            half: most / 2,
+            half: max_bytes / 2,
             head: Vec::new(),
             tail: VecDeque::new(),
             total: 0,
@@ -74,20 +68,20 @@ impl Ends {
         let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
         let (first, rest) = bytes.split_at(room);
         self.head.extend_from_slice(first);
-        // No more than the last `half` bytes of the rest can matter.
+        // Only the last `half` bytes of the rest are kept.
         let (_, rest) = rest.split_at(rest.len().saturating_sub(self.half));
         let surplus = (self.tail.len() + rest.len()).saturating_sub(self.half);
         self.tail.drain(..surplus);
         self.tail.extend(rest);
     }
 
-    /// Whether `more` further bytes still fit without a gap.
+    /// Whether `more` further bytes fit without a gap.
     fn fits(&self, more: usize) -> bool {
         self.total.saturating_add(more as u64) <= self.half as u64 * 2
     }
 }
 
-/// Keeps both ends in memory and writes the whole to a file where that is wanted.
+/// Keeps both ends in memory and writes the complete output to a file if requested.
 #[derive(Debug)]
 pub(crate) struct Capture {
     ends: Ends,
@@ -123,7 +117,7 @@ impl Capture {
         self.ends.push(bytes);
     }
 
-    /// Creates the file and writes what came before.
+    /// Creates the file and writes the earlier output.
     fn open(&mut self) {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
@@ -145,7 +139,7 @@ impl Capture {
         let Sink::Open { file, written } = &mut self.file else {
             return;
         };
-        let room = self.save.most.saturating_sub(*written);
+        let room = self.save.max_bytes.saturating_sub(*written);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let (bytes, _) = bytes.split_at(room.min(bytes.len()));
         match file.write_all(bytes) {
@@ -189,10 +183,20 @@ mod tests {
     use proptest::prelude::*;
     use std::fs;
 
-    fn capture(memory: usize, when: SaveWhen, most: u64) -> (tempfile::TempDir, Capture) {
+    fn capture(memory: usize, when: SaveWhen, max_bytes: u64) -> (tempfile::TempDir, Capture) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        (folder, Capture::new(memory, Save { path, when, most }))
+        (
+            folder,
+            Capture::new(
+                memory,
+                Save {
+                    path,
+                    when,
+                    max_bytes,
+                },
+            ),
+        )
     }
 
     proptest! {

@@ -1,5 +1,5 @@
-//! Looking for a variable in the environment of another process, without allocating: the keeper
-//! does it too.
+//! Searches the environment of another process for a variable, without allocating, because the reaper
+//! uses it too.
 
 use std::ffi::CStr;
 
@@ -7,21 +7,19 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{read, retry_on_intr};
 
-/// What an environment says about a variable.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It has exactly this setting.
     Yes,
-    /// It has not.
     No,
-    /// There is no environment at all, as in a process that is just being replaced or has ended.
+    /// There is no environment, as during exec or after the end of a process.
     Empty,
-    /// It cannot be read, because the process is gone or belongs to somebody else.
+    /// It cannot be read, because the process has ended or belongs to another user.
     Unreadable,
 }
 
-/// Whether the process has `setting`, which is `NAME=value`, in the environment it started with.
-pub(crate) fn look(pid: i32, setting: &[u8]) -> Found {
+/// Whether the process has `setting`, which is `NAME=value`, in its initial environment.
+pub(crate) fn find_setting(pid: i32, setting: &[u8]) -> Found {
     let mut path = [0; 32];
     let Some(path) = environ_path(pid, &mut path) else {
         return Found::Unreadable;
@@ -39,7 +37,7 @@ fn search(file: &OwnedFd, setting: &[u8]) -> Found {
     loop {
         match retry_on_intr(|| read(file, &mut buffer)) {
             Ok(0) if empty => return Found::Empty,
-            // The last variable may lack its end.
+            // The last variable may lack its NUL.
             Ok(0) if matcher.push(0) => return Found::Yes,
             Ok(0) => return Found::No,
             Ok(count) => {
@@ -56,7 +54,7 @@ fn search(file: &OwnedFd, setting: &[u8]) -> Found {
 /// Finds one string in a sequence of strings that end with NUL.
 struct Matcher<'a> {
     wanted: &'a [u8],
-    /// How many bytes of the current string matched, or `None` if it is another.
+    /// The number of matching bytes of the current string, or `None` if it differs.
     matched: Option<usize>,
 }
 
@@ -68,7 +66,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Takes one byte, and says whether it ended the wanted string.
+    /// Takes one byte. Returns whether it completed the wanted string.
     fn push(&mut self, byte: u8) -> bool {
         if byte == 0 {
             let found = self.matched == Some(self.wanted.len());
@@ -109,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_written_right() {
+    fn paths_are_correct() {
         let mut buffer = [0; 32];
         for pid in [1, 42, 4_194_304, i32::MAX] {
             let path = environ_path(pid, &mut buffer).unwrap();
@@ -131,8 +129,8 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_exist_is_unreadable() {
-        assert_eq!(look(i32::MAX, b"A=1"), Found::Unreadable);
+        assert_eq!(find_setting(i32::MAX, b"A=1"), Found::Unreadable);
         let own = i32::try_from(std::process::id()).unwrap();
-        assert_eq!(look(own, b"NO_SUCH_VARIABLE=1"), Found::No);
+        assert_eq!(find_setting(own, b"NO_SUCH_VARIABLE=1"), Found::No);
     }
 }

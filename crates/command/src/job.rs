@@ -1,4 +1,4 @@
-//! Starting a command, and the thread that attends to it.
+//! Starts a command, and the thread that supervises it.
 
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Read, pipe};
@@ -19,15 +19,13 @@ use crate::record::{LENGTH, Record};
 use crate::spec::Spec;
 use crate::survivors::{MARK, kill_survivors};
 
-/// A command that is over. None of its processes is left, with the exceptions that the crate's
-/// documentation names.
+/// A finished command. None of its processes is left, with the exceptions in the documentation of the
+/// crate.
 #[derive(Debug)]
 pub struct Finished {
-    /// How it ended.
     pub end: End,
-    /// What it wrote.
     pub output: Captured,
-    /// How many processes could not be killed, or died too slowly.
+    /// The number of processes that could not be killed in time.
     pub left_behind: usize,
 }
 
@@ -44,7 +42,7 @@ pub struct StartError {
 /// A running command. Dropping it stops the command, without waiting for its end.
 #[derive(Debug)]
 pub struct Job {
-    /// Nothing is written to it. Its end is the wish to stop.
+    /// Nothing is written to it. Closing it stops the command.
     _stop: PipeWriter,
 }
 
@@ -57,7 +55,7 @@ pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Finished, Sta
         left_behind: 0,
     };
     let (sender, mut receiver) = oneshot::channel();
-    // Nobody listens if this future has been dropped.
+    // The receiver is gone if this future was dropped.
     let job = start(&spec, move |finished| drop(sender.send(finished)))?;
     let finished = tokio::select! {
         biased;
@@ -70,7 +68,7 @@ pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Finished, Sta
     Ok(finished.unwrap_or_else(|_| lost()))
 }
 
-/// Starts a command. `done` is called once, from a thread of its own, when the command is over.
+/// Starts a command. `done` is called once, from a thread of its own, when the command has finished.
 pub fn start(spec: &Spec, done: impl FnOnce(Finished) + Send + 'static) -> Result<Job, StartError> {
     let shell = shell();
     let started = spawn(spec, shell).and_then(|(attendant, job)| {
@@ -107,7 +105,7 @@ fn spawn(spec: &Spec, shell: &Path) -> io::Result<(Attendant, Job)> {
     };
     put_under_reaper(&mut command, plan);
     let reaper = command.spawn()?;
-    // Our copies of what only the keeper and the leader should hold.
+    // Close the copies of what only the reaper and the leader should hold.
     drop(command);
     rustix::io::ioctl_fionbio(&output, true)?;
     let attendant = Attendant {
@@ -124,36 +122,36 @@ fn spawn(spec: &Spec, shell: &Path) -> io::Result<(Attendant, Job)> {
     Ok((attendant, Job { _stop: stop }))
 }
 
-/// Bash where there is one.
+/// Bash if it is installed, otherwise `sh`.
 fn shell() -> &'static Path {
     let shells = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
     let found = shells.into_iter().map(Path::new).find(|path| path.exists());
     found.unwrap_or(Path::new("/bin/sh"))
 }
 
-/// How much is read at a time.
+/// The size of a read.
 const CHUNK: usize = 64 * 1024;
-/// How much is read after the end. No pipe holds more by default, and a process that got away
-/// could write for ever.
+/// The maximum to read after the end. No pipe holds more by default, and an escaped process could
+/// write forever.
 const LAST: usize = 1024 * 1024;
 
-/// What the thread works with.
+/// The state of the supervising thread.
 struct Attendant {
     reaper: Child,
     incarnation: Lifecycle,
     capture: Capture,
     mark: String,
-    /// Closing it makes the keeper stop the command.
+    /// Closing it makes the reaper stop the command.
     control: Option<OwnedFd>,
     output: Option<PipeReader>,
     status: Option<PipeReader>,
     stopped: Option<PipeReader>,
-    /// What the keeper said when it was done.
+    /// The last report of the reaper.
     left_behind: Option<usize>,
 }
 
 impl Attendant {
-    /// Reads, counts and waits until the keeper is gone.
+    /// Reads output and reports until the reaper exits.
     fn attend(mut self) -> Finished {
         let mut buffer = vec![0; CHUNK];
         while self.status.is_some() {
@@ -180,13 +178,13 @@ impl Attendant {
         match action {
             Action::Nothing => {}
             Action::Stop => self.control = None,
-            // It is ours and not reaped, so that the number is right.
+            // It is an unreaped child, so the process id is right.
             Action::Abandon => drop(self.reaper.kill()),
         }
     }
 
     fn finish(mut self, buffer: &mut [u8]) -> Finished {
-        // It has closed its pipe, and exits at once. Nobody needs its own exit status.
+        // It has closed its pipe and exits immediately. Its exit status is not needed.
         let _ = self.reaper.wait();
         let left_behind = self.left_behind.unwrap_or_else(|| {
             let mark = self.mark.as_str();
@@ -204,7 +202,7 @@ impl Attendant {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits for output, a report, or a deadline.
     fn wait(&self) -> Ready {
         let sources = [
             self.output.as_ref().map(AsFd::as_fd),
@@ -220,7 +218,7 @@ impl Attendant {
                 tv_nsec: left.subsec_nanos().into(),
             }
         });
-        // An interrupted or failed wait is a wait that found nothing.
+        // An interrupted or failed poll found nothing.
         let found = poll(&mut fds, time.as_ref()).unwrap_or(0);
         let mut events = fds.iter().map(|fd| found > 0 && !fd.revents().is_empty());
         let mut next =
@@ -233,7 +231,7 @@ impl Attendant {
         }
     }
 
-    /// Takes what is there. Returns whether there may be more.
+    /// Reads available bytes. Returns whether there may be more.
     fn read_output(&mut self, buffer: &mut [u8]) -> bool {
         let Some(output) = &mut self.output else {
             return false;
@@ -271,7 +269,7 @@ impl Attendant {
     }
 }
 
-/// Which of the three sources has something.
+/// Which of the three sources are readable.
 struct Ready {
     output: bool,
     status: bool,

@@ -1,12 +1,12 @@
-//! The life of a command as a small machine. Times come in as arguments.
+//! The lifecycle of a command as a pure state machine. Times come in as arguments.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How long the keeper may take, beyond the grace, until nothing is left. It gives up by itself
-/// before that; if it does not, it is stopped or stuck.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long the reaper may take, beyond the grace period. It gives up earlier by itself; otherwise it
+/// is stopped or blocked.
+const REAPER_LIMIT: Duration = Duration::from_secs(15);
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,20 +17,19 @@ pub enum End {
     Signaled(i32),
     /// The limit passed, and the command was killed.
     TimedOut,
-    /// Somebody cancelled it, and it was killed.
+    /// It was cancelled, and killed.
     Cancelled,
-    /// Its keeper was killed, so that nobody knows how it ended.
+    /// Its reaper was killed, so its outcome is unknown.
     Lost,
 }
 
-/// What the owner has to do now.
+/// What the owner has to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Wait.
     Nothing,
-    /// Tell the keeper to stop the command.
+    /// Tell the reaper to stop the command.
     Stop,
-    /// Kill the keeper, which does not do its work.
+    /// Kill the reaper, which does not respond.
     Abandon,
 }
 
@@ -43,20 +42,20 @@ pub(crate) struct Lifecycle {
 
 #[derive(Debug)]
 enum Phase {
-    /// The leader runs. No time means that there is no limit worth counting.
+    /// The leader runs. `None` is a limit too long to represent.
     Running { limit_at: Option<Instant> },
-    /// It was told to stop, and why.
-    Stopping { end: End, patience_at: Instant },
-    /// The leader has ended, and what it left is being killed.
-    Sweeping { end: End, patience_at: Instant },
-    /// The keeper has been killed.
+    /// The reaper was told to stop the command.
+    Stopping { end: End, give_up_at: Instant },
+    /// The leader has ended, and the remaining processes are being killed.
+    Sweeping { end: End, give_up_at: Instant },
+    /// The reaper has been killed.
     Abandoned { end: End },
 }
 
 impl Lifecycle {
     pub(crate) fn new(limit: Duration, grace: Duration, now: Instant) -> Self {
         Self {
-            // No sensible grace is longer, and sums of times stay far from overflow.
+            // Prevents overflow of sums of times.
             grace: grace.min(Duration::from_secs(3600)),
             phase: Phase::Running {
                 limit_at: now.checked_add(limit),
@@ -68,22 +67,21 @@ impl Lifecycle {
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         match self.phase {
             Phase::Running { limit_at } => limit_at,
-            Phase::Stopping { patience_at, .. } | Phase::Sweeping { patience_at, .. } => {
-                Some(patience_at)
+            Phase::Stopping { give_up_at, .. } | Phase::Sweeping { give_up_at, .. } => {
+                Some(give_up_at)
             }
             Phase::Abandoned { .. } => None,
         }
     }
 
-    /// Time has passed.
     #[must_use]
     pub(crate) fn tick(&mut self, now: Instant) -> Action {
         match self.phase {
             Phase::Running { limit_at } if limit_at.is_some_and(|at| at <= now) => {
                 self.stop(End::TimedOut, now)
             }
-            Phase::Stopping { end, patience_at } | Phase::Sweeping { end, patience_at }
-                if patience_at <= now =>
+            Phase::Stopping { end, give_up_at } | Phase::Sweeping { end, give_up_at }
+                if give_up_at <= now =>
             {
                 self.phase = Phase::Abandoned { end };
                 Action::Abandon
@@ -95,7 +93,6 @@ impl Lifecycle {
         }
     }
 
-    /// Somebody wants the command to end.
     #[must_use]
     pub(crate) fn cancel(&mut self, now: Instant) -> Action {
         match self.phase {
@@ -106,18 +103,18 @@ impl Lifecycle {
         }
     }
 
-    /// The leader has ended with this wait status. What was decided before stays decided.
+    /// The leader has ended with this wait status. An earlier reason to stop takes precedence.
     pub(crate) fn leader_ended(&mut self, wait_status: i32, now: Instant) {
         let end = match self.phase {
             Phase::Running { .. } => decode(wait_status),
             Phase::Stopping { end, .. } => end,
             Phase::Sweeping { .. } | Phase::Abandoned { .. } => return,
         };
-        let patience_at = now + self.grace + PATIENCE;
-        self.phase = Phase::Sweeping { end, patience_at };
+        let give_up_at = now + self.grace + REAPER_LIMIT;
+        self.phase = Phase::Sweeping { end, give_up_at };
     }
 
-    /// The keeper is gone: how the command ended.
+    /// How the command ended, once the reaper has exited.
     pub(crate) fn end(&self) -> End {
         match self.phase {
             Phase::Running { .. } => End::Lost,
@@ -128,8 +125,8 @@ impl Lifecycle {
     }
 
     fn stop(&mut self, end: End, now: Instant) -> Action {
-        let patience_at = now + self.grace + PATIENCE;
-        self.phase = Phase::Stopping { end, patience_at };
+        let give_up_at = now + self.grace + REAPER_LIMIT;
+        self.phase = Phase::Stopping { end, give_up_at };
         Action::Stop
     }
 }
@@ -177,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn a_keeper_that_does_nothing_is_abandoned_once() {
+    fn a_reaper_that_does_nothing_is_abandoned_once() {
         let (mut incarnation, now) = incarnation();
         assert_eq!(incarnation.cancel(now), Action::Stop);
         let late = incarnation.next_tick().unwrap();
-        assert_eq!(late, now + GRACE + PATIENCE);
+        assert_eq!(late, now + GRACE + REAPER_LIMIT);
         assert_eq!(incarnation.tick(late), Action::Abandon);
         assert_eq!(incarnation.tick(late), Action::Nothing);
         assert_eq!(
@@ -191,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keeper_that_vanishes_loses_the_end() {
+    fn a_reaper_that_vanishes_loses_the_end() {
         let (incarnation, _) = incarnation();
         assert_eq!(incarnation.end(), End::Lost);
     }

@@ -1,8 +1,8 @@
-//! The keeper: a process between the owner and the command that leaves nothing behind.
+//! The reaper: a process between the owner and the command that kills all remaining processes.
 //!
-//! It is forked from a process with many threads and never executes a program. Until it exits it
-//! may therefore do nothing that takes a lock or allocates: only system calls, and memory that was
-//! there before. Nothing here may panic.
+//! It is forked from a process with many threads and never executes a program. It must therefore not
+//! take a lock or allocate: it uses only system calls and memory that existed before the fork. Nothing
+//! here may panic.
 
 use std::ffi::CStr;
 use std::io;
@@ -20,20 +20,20 @@ use rustix::process::{
     wait, waitid,
 };
 
-use crate::environment::{Found, look};
+use crate::environment::{Found, find_setting};
 use crate::record::Record;
 use crate::session::session_of;
 
-/// How long the keeper goes on sending SIGKILL to processes that do not die.
+/// How long the reaper keeps sending SIGKILL to processes that do not die.
 const GIVE_UP: Duration = Duration::from_secs(10);
-/// How long it waits between two looks when nothing tells it that a child has ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// The children of this process. It has one thread, so that they are those of the thread.
+/// The polling interval when no descriptor reports ended children.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The children of this process, which has one thread.
 const CHILDREN: &CStr = c"/proc/thread-self/children";
-/// The name under which the keeper shows in a list of processes.
-const NAME: &CStr = c"job-keeper";
+/// The name of the process.
+const NAME: &CStr = c"job-reaper";
 
-/// What the keeper needs, prepared before the fork.
+/// The data of the reaper, prepared before the fork.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The read end of the pipe whose end means "stop".
@@ -42,35 +42,35 @@ pub(crate) struct Plan {
     pub(crate) status: OwnedFd,
     /// The time between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
-    /// The setting that marks the processes of this command.
+    /// The variable assignment that marks the processes of this command.
     pub(crate) setting: Vec<u8>,
 }
 
-/// Makes the command start as the child of a keeper. The process id of the spawned child is that
-/// of the keeper.
+/// Makes the command start as the child of a reaper. The process id of the spawned child is that
+/// of the reaper.
 pub(crate) fn put_under_reaper(command: &mut Command, plan: Plan) {
     use std::os::unix::process::CommandExt;
     let split = move || split(&plan);
-    // SAFETY: the closure runs between fork and exec and restricts itself to what is allowed
-    // there: it makes system calls, and uses no memory but the stack and the plan.
+    // SAFETY: the closure runs between fork and exec and does only what is allowed there: it makes
+    // system calls, and uses no memory but the stack and the plan.
     unsafe {
         command.pre_exec(split);
     }
 }
 
-/// Runs in the forked child. Returns in the leader only, which goes on to execute the shell.
+/// Runs in the forked child. Returns only in the leader, which then executes the shell.
 fn split(plan: &Plan) -> io::Result<()> {
     setsid()?;
     let reaper = getpid();
     set_child_subreaper(Some(reaper))?;
-    // SAFETY: this process has one thread, and both sides of the fork keep to what is allowed
-    // after it. The keeper's side never returns from this function.
+    // SAFETY: this process has one thread, and both sides of the fork do only what is allowed
+    // after it. The reaper's side never returns from this function.
     match unsafe { libc::fork() } {
         0 => {
             inherit_nothing();
             setpgid(None, None)?;
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The keeper may have died before the line above took effect.
+            // The reaper may have died before the line above took effect.
             if getppid() == Some(reaper) {
                 Ok(())
             } else {
@@ -78,18 +78,18 @@ fn split(plan: &Plan) -> io::Result<()> {
             }
         }
         raw => match Pid::from_raw(raw) {
-            Some(leader) if raw > 0 => Keeper::new(plan, leader).run(),
+            Some(leader) if raw > 0 => Reaper::new(plan, leader).run(),
             Some(_) | None => Err(io::Error::last_os_error()),
         },
     }
 }
 
-/// The state of the keeper. All of it lives on the stack.
-struct Keeper<'a> {
+/// The state of the reaper. All of it lives on the stack.
+struct Reaper<'a> {
     plan: &'a Plan,
     leader: Pid,
     session: Option<i32>,
-    /// Whether the leader has been reaped, after which its number may come to mean another group.
+    /// Whether the leader has been reaped, after which its process id may be reused.
     leader_reaped: bool,
     control: BorrowedFd<'static>,
     status: BorrowedFd<'static>,
@@ -97,17 +97,17 @@ struct Keeper<'a> {
     ended: Option<OwnedFd>,
 }
 
-/// Where the keeper puts its two pipes.
+/// The descriptors of the two pipes.
 const CONTROL: RawFd = 0;
 const STATUS: RawFd = 1;
 const FIRST_OTHER: RawFd = 2;
 
-impl<'a> Keeper<'a> {
+impl<'a> Reaper<'a> {
     fn new(plan: &'a Plan, leader: Pid) -> Self {
-        // The leader does the same; whoever comes first. The other one fails, and need not care.
+        // The leader does the same. The second call fails, which is harmless.
         let _ = setpgid(Some(leader), Some(leader));
         keep_only(&plan.control, &plan.status);
-        // SAFETY: `keep_only` has put the pipes there, and nothing closes them before the exit.
+        // SAFETY: `keep_only` has moved the pipes there, and nothing closes them before the exit.
         let (control, status) = unsafe {
             (
                 BorrowedFd::borrow_raw(CONTROL),
@@ -130,42 +130,42 @@ impl<'a> Keeper<'a> {
         while !self.leader_has_ended() && !self.told_to_stop() {}
         let left = self.sweep();
         self.report(Record::Swept(left));
-        // SAFETY: ends the process at once, without the owner's exit handlers.
+        // SAFETY: ends the process immediately, without the owner's exit handlers.
         unsafe { libc::_exit(0) }
     }
 
     fn report(&self, record: Record) {
-        // An owner that is gone does not listen, and nothing depends on it.
+        // This fails if the owner has exited, which is harmless.
         let _ = retry_on_intr(|| write(self.status, &record.encode()));
     }
 
-    /// Looks without reaping, because an unreaped leader keeps the number of its group.
+    /// Checks without reaping, because an unreaped leader reserves the id of its group.
     fn leader_has_ended(&mut self) -> bool {
         self.reap_others();
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.leader), peek), Ok(None))
     }
 
-    /// Waits until a child ends or the owner closes its end or is gone.
+    /// Waits until a child ends, or the owner closes its pipe or exits.
     fn told_to_stop(&mut self) -> bool {
         let mut fds = [
             PollFd::from_borrowed_fd(self.control, PollFlags::IN),
-            // Without news of children the control pipe is looked at in its place, now and then.
+            // Without the descriptor for children the control pipe takes its place, with a timeout.
             PollFd::from_borrowed_fd(
                 self.ended.as_ref().map_or(self.control, AsFd::as_fd),
                 PollFlags::IN,
             ),
         ];
-        let pause = self.ended.is_none().then_some(LOOK_AGAIN);
+        let pause = self.ended.is_none().then_some(POLL_INTERVAL);
         let _ = poll(&mut fds, pause.map(timespec).as_ref());
         let [control, _] = &fds;
         let stop = !control.revents().is_empty();
-        self.forget_news();
+        self.clear_child_events();
         stop
     }
 
-    /// Reaps children that are not the leader, as long as the leader does not stand in the way: if
-    /// it has ended, it is reaped by [`Keeper::reap_all`].
+    /// Reaps children other than the leader, up to the first that is the leader: an ended leader is
+    /// reaped by [`Reaper::reap_all`].
     fn reap_others(&mut self) {
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if matches!(waitid(WaitId::Pid(self.leader), peek), Ok(None)) {
@@ -173,7 +173,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Reaps whoever has ended, and reports the end of the leader.
+    /// Reaps all ended children, and reports the end of the leader.
     fn reap_all(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid == self.leader {
@@ -183,19 +183,19 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Kills everything. Returns how many are left all the same.
+    /// Kills all processes. Returns the number of those that remain.
     fn sweep(&mut self) -> i32 {
         if !self.leader_reaped {
             self.signal_group(Signal::TERM);
         }
-        // Whoever has ended already, the leader for one, must not be waited for.
+        // Children that have already ended, such as the leader, must not be waited for.
         self.reap_all();
         let start = now();
         let mut left = self.signal_children(Signal::TERM);
         while left > 0 && since(start) < self.plan.grace {
-            self.wait_for_news(self.plan.grace.saturating_sub(since(start)));
+            self.wait_for_child(self.plan.grace.saturating_sub(since(start)));
             self.reap_all();
-            // Whoever was orphaned since the last look has not had a signal of its own yet.
+            // Processes orphaned since the last round have not been signalled yet.
             left = self.signal_children(Signal::TERM);
         }
         let start = now();
@@ -204,7 +204,7 @@ impl<'a> Keeper<'a> {
                 self.signal_group(Signal::KILL);
             }
             self.signal_children(Signal::KILL);
-            self.wait_for_news(LOOK_AGAIN);
+            self.wait_for_child(POLL_INTERVAL);
             self.reap_all();
             left = self.count_children();
         }
@@ -212,7 +212,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Signals the group of the leader. Only to be called while the leader is not reaped, or while
-    /// a child of ours is known to be in the group: both keep its number from being used again.
+    /// a child is known to be in the group: both keep its id from being reused.
     fn signal_group(&self, signal: Signal) {
         let _ = kill_process_group(self.leader, signal);
     }
@@ -234,35 +234,35 @@ impl<'a> Keeper<'a> {
         for_each_child(|pid| self.is_ours(pid))
     }
 
-    /// Whether a child is to be killed: it is in our session, or carries our mark. One that is in
-    /// a session of its own and has had the mark removed was let go on purpose.
+    /// Whether to kill a child: it is in this session, or carries the mark. One in a session of its own
+    /// without the mark was released on purpose.
     fn is_ours(&self, pid: Pid) -> bool {
         if session_of(pid) == self.session {
             return true;
         }
-        match look(pid.as_raw_nonzero().get(), &self.plan.setting) {
-            // A process that is about to exit has no environment any more, but still has children,
-            // which come to us when it is gone.
+        match find_setting(pid.as_raw_nonzero().get(), &self.plan.setting) {
+            // An exiting process has no environment any more, but may have children, which become
+            // children of the reaper.
             Found::Yes | Found::Empty | Found::Unreadable => true,
             Found::No => false,
         }
     }
 
-    fn wait_for_news(&mut self, most: Duration) {
+    fn wait_for_child(&mut self, limit: Duration) {
         let mut fds = [PollFd::from_borrowed_fd(
             self.ended.as_ref().map_or(self.status, AsFd::as_fd),
             PollFlags::IN,
         )];
-        let most = if self.ended.is_some() {
-            most
+        let limit = if self.ended.is_some() {
+            limit
         } else {
-            most.min(LOOK_AGAIN)
+            limit.min(POLL_INTERVAL)
         };
-        let _ = poll(&mut fds, Some(&timespec(most)));
-        self.forget_news();
+        let _ = poll(&mut fds, Some(&timespec(limit)));
+        self.clear_child_events();
     }
 
-    fn forget_news(&self) {
+    fn clear_child_events(&self) {
         if let Some(ended) = &self.ended {
             let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
             let _ = read(ended, &mut buffer);
@@ -270,11 +270,11 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// Closes every descriptor but two, which get the first two numbers. What the owner has open, locks
-/// and the ends of other pipes above all, must not live on here.
+/// Closes all descriptors except two, which become 0 and 1. The open files of the owner, in particular
+/// locks and pipes, must not stay open here.
 fn keep_only(control: &OwnedFd, status: &OwnedFd) {
-    // SAFETY: plain system calls. The descriptors that are closed belong to values which this
-    // process never touches again, because it never returns to their owners.
+    // SAFETY: plain system calls. The closed descriptors belong to values that this process never uses
+    // again.
     unsafe {
         libc::dup2(control.as_raw_fd(), CONTROL);
         libc::dup2(status.as_raw_fd(), STATUS);
@@ -287,8 +287,8 @@ fn keep_only(control: &OwnedFd, status: &OwnedFd) {
     }
 }
 
-/// Keeps what the owner has open, on purpose or by inheritance of its own, from the command. Where
-/// the kernel is too old for it, the rule of the standard library remains: what it opens is closed.
+/// Prevents the command from inheriting descriptors of the owner. On kernels without this call, only
+/// the descriptors that the standard library opened are closed.
 fn inherit_nothing() {
     // SAFETY: a plain system call, which marks descriptors to be closed by exec.
     unsafe {
@@ -301,8 +301,8 @@ fn inherit_nothing() {
     }
 }
 
-/// Blocks all signals, so that only SIGKILL ends the keeper, and returns a descriptor that tells
-/// when a child has ended. Without it the keeper looks at intervals.
+/// Blocks all signals, so that only SIGKILL ends the reaper, and returns a descriptor that becomes
+/// readable when a child has ended. Without it the reaper polls.
 fn ended_children() -> Option<OwnedFd> {
     // SAFETY: plain system calls on sets on the stack, which `sigfillset` and `sigemptyset`
     // initialise; `prctl` reads a string constant.
@@ -320,8 +320,8 @@ fn ended_children() -> Option<OwnedFd> {
     }
 }
 
-/// Calls `visit` with every child of this process. Returns for how many it said yes. A list that
-/// changes while it is read may miss some, so that callers look until none is left.
+/// Calls `visit` with every child of this process. Returns how often it returned true. A list that
+/// changes while it is read may miss some, so callers repeat until none is left.
 fn for_each_child(mut visit: impl FnMut(Pid) -> bool) -> i32 {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let Ok(file) = open(CHILDREN, flags, Mode::empty()) else {
@@ -348,7 +348,7 @@ fn for_each_child(mut visit: impl FnMut(Pid) -> bool) -> i32 {
     yes
 }
 
-/// The time since the machine was started.
+/// The time since boot.
 fn now() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,

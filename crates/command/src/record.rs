@@ -1,15 +1,15 @@
-//! What the keeper tells the owner: records of eight bytes.
+//! The reports of the reaper to the owner: records of eight bytes.
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// The leader ended with this wait status.
     Ended(i32),
-    /// The keeper is done, and could not kill this many of its children.
+    /// The reaper has finished, and could not kill this many of its children.
     Swept(i32),
 }
 
-/// The length of a record. It is written with one call, which a pipe does not tear.
+/// The length of a record, which a pipe writes atomically.
 pub(crate) const LENGTH: usize = 8;
 
 impl Record {

@@ -1,4 +1,4 @@
-//! What is to be run, and within which limits.
+//! A command and its limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,20 +6,18 @@ use std::time::Duration;
 /// A shell command and its limits.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// The text for the shell.
     pub command: String,
-    /// The folder in which it runs.
+    /// The working directory.
     pub folder: PathBuf,
     /// The value of [`MARK`](crate::MARK) in its environment. It should be unique on the machine.
     pub mark: String,
-    /// How long it may run.
+    /// The wall-clock limit.
     pub limit: Duration,
-    /// How long its processes have to end after SIGTERM before they get SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// How many bytes of output are kept in memory, half of them from the start and half from the
-    /// end.
+    /// The number of bytes of output kept in memory, half from the start and half from the end.
     pub memory: usize,
-    /// Where the whole output goes.
+    /// Where the complete output is written.
     pub save: Save,
 }
 
@@ -45,24 +43,23 @@ impl Spec {
     }
 }
 
-/// Where the whole output of a command is written to.
+/// The file for the complete output of a command.
 #[derive(Clone, Debug)]
 pub struct Save {
     /// A file that does not exist yet, in a folder that does.
     pub path: PathBuf,
-    /// Whether it is always written.
     pub when: SaveWhen,
-    /// How many bytes are written at most; what comes after them is only counted.
-    pub most: u64,
+    /// The maximum number of bytes to write; further output is only counted.
+    pub max_bytes: u64,
 }
 
 impl Save {
-    /// The file for a command that may write a lot: 64 MiB of it are kept.
+    /// A file of up to 64 MiB.
     pub fn new(path: impl Into<PathBuf>, when: SaveWhen) -> Self {
         Self {
             path: path.into(),
             when,
-            most: 64 * 1024 * 1024,
+            max_bytes: 64 * 1024 * 1024,
         }
     }
 }
@@ -70,8 +67,8 @@ impl Save {
 /// When the file of a [`Save`] is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveWhen {
-    /// As soon as the output does not fit in memory.
+    /// When the output does not fit in memory.
     Large,
-    /// From the first byte on, so that others can follow it.
+    /// From the first byte, so that others can follow it.
     Always,
 }

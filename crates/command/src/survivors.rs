@@ -1,4 +1,4 @@
-//! Finding processes by the mark in their environment.
+//! Finds processes by the mark in their environment.
 
 use std::fs;
 use std::process;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::environment::{Found, look};
+use crate::environment::{Found, find_setting};
 
 /// The variable that every process of a command has in its environment. A program that starts a
 /// daemon which is to outlive the command removes it, and puts the daemon in a session of its own.
@@ -16,14 +16,12 @@ pub const MARK: &str = "TEAM_JOB";
 /// A process that carries a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survivor {
-    /// Its number.
     pub pid: i32,
     /// The value of [`MARK`] in its environment.
     pub mark: String,
 }
 
-/// The processes, among those whose environment we may read, that carry a mark. This one is not
-/// among them.
+/// The processes with a mark, among those whose environment is readable, without this process.
 pub fn survivors() -> Vec<Survivor> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -38,20 +36,20 @@ pub fn survivors() -> Vec<Survivor> {
     found.collect()
 }
 
-/// Kills, with SIGKILL, every process whose mark is wanted, and those which they start meanwhile.
-/// Returns how many there were. Those that are left after two seconds are left alone.
-pub fn kill_survivors(wanted: impl Fn(&str) -> bool) -> usize {
+/// Sends SIGKILL to every process whose mark matches, including those started meanwhile. Returns the
+/// number of killed processes. Gives up after two seconds.
+pub fn kill_survivors(matches: impl Fn(&str) -> bool) -> usize {
     let mut killed = 0;
-    let mut quiet = 0;
+    let mut empty_rounds = 0;
     for _ in 0..ROUNDS {
         let all = survivors();
-        quiet += 1;
-        for survivor in all.iter().filter(|survivor| wanted(&survivor.mark)) {
-            quiet = 0;
+        empty_rounds += 1;
+        for survivor in all.iter().filter(|survivor| matches(&survivor.mark)) {
+            empty_rounds = 0;
             killed += usize::from(kill(survivor));
         }
-        // A process that is just being replaced by exec shows no environment for a moment.
-        if quiet == 2 {
+        // During exec a process has no readable environment for a moment.
+        if empty_rounds == 2 {
             break;
         }
         thread::sleep(PAUSE);
@@ -60,10 +58,10 @@ pub fn kill_survivors(wanted: impl Fn(&str) -> bool) -> usize {
 }
 
 const ROUNDS: usize = 100;
-/// A killed process needs a moment to go.
+/// A killed process needs a moment to disappear.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Whether the process was still the one that was found, and was killed.
+/// Kills the process if it is still the one that was found. Returns whether it was killed.
 fn kill(survivor: &Survivor) -> bool {
     let Some(pid) = Pid::from_raw(survivor.pid) else {
         return false;
@@ -73,7 +71,7 @@ fn kill(survivor: &Survivor) -> bool {
     };
     // The handle names one process for good. It is the right one if the mark is still there.
     let setting = format!("{MARK}={}", survivor.mark);
-    look(survivor.pid, setting.as_bytes()) == Found::Yes
+    find_setting(survivor.pid, setting.as_bytes()) == Found::Yes
         && pidfd_send_signal(handle, Signal::KILL).is_ok()
 }
 

@@ -1,4 +1,4 @@
-//! Commands are run as real processes, and the list of processes is asked what is left of them.
+//! Runs commands as real processes, and checks the process list for what is left of them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
@@ -15,7 +15,7 @@ use command::{
 use test_support::{wait_for, wait_until};
 use tokio_util::sync::CancellationToken;
 
-/// Far more than any of this takes. Only a broken supervisor waits so long.
+/// Far more than any of this takes.
 const LONG: Duration = Duration::from_secs(30);
 
 /// A folder for one command, and a mark that no other test has.
@@ -48,7 +48,7 @@ impl Bench {
         all.filter(|survivor| survivor.mark == self.mark).count()
     }
 
-    /// Runs to the end and makes sure that nothing is left at that very moment.
+    /// Runs to the end and checks that no process is left.
     async fn run(&self, spec: Spec) -> Finished {
         let finished = run(spec, &CancellationToken::new()).await.unwrap();
         assert_eq!(self.left(), 0, "processes of {:?} are left", self.mark);
@@ -198,7 +198,7 @@ async fn a_flood_is_held_in_bounded_memory_and_in_a_bounded_file() {
     let mut spec = bench.spec("echo first; yes; echo never");
     spec.limit = Duration::from_millis(700);
     spec.memory = 1000;
-    spec.save.most = 300_000;
+    spec.save.max_bytes = 300_000;
     let output = bench.run(spec).await.output;
     assert_eq!((output.head.len(), output.tail.len()), (500, 500));
     assert!(output.head.starts_with(b"first\ny\n"));
@@ -211,12 +211,12 @@ async fn a_flood_is_held_in_bounded_memory_and_in_a_bounded_file() {
 }
 
 #[tokio::test]
-async fn a_command_that_kills_its_keeper_dies_with_it() {
+async fn a_command_that_kills_its_reaper_dies_with_it() {
     let bench = Bench::new();
     let command = "setsid sleep 60 & sleep 60 & echo x; kill -9 $PPID; sleep 60";
     let finished = bench.run(bench.spec(command)).await;
     assert_eq!(finished.end, End::Lost);
-    // A signal to its own group does not reach the keeper, nor do others than SIGKILL.
+    // A signal to its own group does not reach the reaper, nor do others than SIGKILL.
     let command = "trap '' TERM; kill -TERM $PPID; kill -INT $PPID; kill -TERM 0; echo alive";
     let finished = bench.run(bench.spec(command)).await;
     assert_eq!(
@@ -242,7 +242,7 @@ async fn what_is_let_go_on_purpose_goes_on() {
 }
 
 #[test]
-fn nothing_of_the_owner_stays_open_in_keeper_or_command() {
+fn nothing_of_the_owner_stays_open_in_reaper_or_command() {
     let bench = Bench::new();
     let lock = bench.path().join("lock");
     let held = File::create(&lock).unwrap();

@@ -1,4 +1,4 @@
-//! Commands that run while the model goes on with something else.
+//! Background commands.
 
 mod tools;
 
@@ -16,11 +16,11 @@ use crate::truncate::{Pieces, truncate};
 
 pub use tools::{BackgroundRun, CheckBackground};
 
-/// How many may run at a time.
+/// The maximum number of running commands.
 const MOST_RUNNING: usize = 32;
-/// How many are remembered.
+/// The maximum number of finished commands that are kept.
 const MOST_KEPT: usize = 200;
-/// How many characters of a result are handed out on completion.
+/// The maximum number of characters of a result.
 const RESULT_LIMIT: usize = 500;
 
 /// The background commands of one agent. Clones share them. When the last clone is dropped, or the
@@ -39,7 +39,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     tasks: Vec<Task>,
-    /// Completions that nobody has taken yet.
+    /// Completions that were not taken yet.
     queue: Vec<FinishedTask>,
 }
 
@@ -53,7 +53,7 @@ struct Task {
 
 #[derive(Debug)]
 enum Phase {
-    /// Nothing while it is being started, and after it was told to stop.
+    /// `None` while it is being started, and after it was stopped.
     Running(Option<Job>),
     Over {
         state: TaskState,
@@ -61,16 +61,14 @@ enum Phase {
     },
 }
 
-/// What became of a background command.
+/// The state of a background command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// It still runs.
     Running,
     /// It exited with status 0.
     Completed,
     /// It exited with another status or was killed by a signal.
     Failed,
-    /// It reached its limit.
     Timeout,
     /// Its owner stopped it.
     Stopped,
@@ -88,14 +86,12 @@ impl fmt::Display for TaskState {
     }
 }
 
-/// A background command that is over. It is shown as `[bg:ID] state: result`.
+/// A finished background command. It is shown as `[bg:ID] state: result`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedTask {
     /// The id under which it was started.
     pub id: String,
-    /// How it ended.
     pub state: TaskState,
-    /// Its command.
     pub command: String,
     /// Both ends of its output.
     pub result: String,
@@ -105,7 +101,7 @@ pub struct FinishedTask {
 
 impl fmt::Display for FinishedTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An output must not look like the end of the block it stands in.
+        // The output must not close the block that contains it.
         let result = self.result.replace(CLOSE, "</background-results >");
         write!(f, "[bg:{}] {}: {result}", self.id, self.state)
     }
@@ -124,7 +120,6 @@ pub fn render_finished(finished: &[FinishedTask]) -> Option<String> {
 }
 
 impl Background {
-    /// Without any commands yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -147,7 +142,7 @@ impl Background {
         let mut state = self.lock();
         match job {
             Ok(job) => {
-                // It may be over already.
+                // It may have finished already.
                 if let Some(Task {
                     phase: Phase::Running(running),
                     ..
@@ -192,15 +187,15 @@ impl Background {
         Ok((id, output))
     }
 
-    /// Takes the completions that nobody has taken yet. Each is handed out once.
+    /// Takes the new completions. Each is returned once.
     pub fn take_finished(&self) -> Vec<FinishedTask> {
         std::mem::take(&mut self.lock().queue)
     }
 
-    /// Waits until there is a completion to take, and returns at once if there is one.
+    /// Waits until there is a completion to take.
     pub async fn finished(&self) {
         loop {
-            // Created before the look, so that nothing is missed between the two.
+            // Created before the check, so that no completion is missed.
             let notified = self.inner.finished.notified();
             if !self.lock().queue.is_empty() {
                 return;
@@ -214,7 +209,7 @@ impl Background {
         !self.lock().queue.is_empty()
     }
 
-    /// How many still run.
+    /// The number of running commands.
     pub fn running(&self) -> usize {
         let state = self.lock();
         state.tasks.iter().filter(|task| task.is_running()).count()
@@ -250,7 +245,7 @@ impl Background {
 }
 
 fn lock(inner: &Inner) -> MutexGuard<'_, State> {
-    // Nothing that is done under the lock leaves a half-done state.
+    // No panic under the lock leaves an inconsistent state.
     inner.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -276,7 +271,7 @@ impl Task {
     }
 }
 
-/// Called once for each command, by the thread that attended to it.
+/// Called once for each command, by its supervising thread.
 fn finish(inner: &Weak<Inner>, id: &str, finished: &Finished, seconds: u64, context: &ToolContext) {
     let Some(inner) = inner.upgrade() else {
         return;

@@ -1,4 +1,4 @@
-//! The tool with which a model asks for its conversation to be shortened.
+//! The tool that compacts the conversation.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::context::ToolContext;
 use crate::tool::{Control, Effect, Tool, ToolError, ToolOutput};
 
-/// Does nothing itself: it passes the wish on to the loop that runs the model.
+/// Does nothing itself: it passes the request on to the agent loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compact;
 
@@ -14,7 +14,7 @@ pub struct Compact;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompactArgs {
-    /// What to preserve with the most care.
+    /// What the summary must preserve.
     focus: Option<String>,
 }
 

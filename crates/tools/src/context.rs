@@ -1,4 +1,4 @@
-//! What every call of a tool is given.
+//! The context of a tool call.
 
 use std::fs;
 use std::io;
@@ -13,24 +13,22 @@ use crate::tool::ToolError;
 use crate::truncate::{LIMIT, Pieces, truncate};
 use crate::workspace::Workspace;
 
-/// The surroundings of a call. Cheap to clone.
+/// The context of a call. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
-    /// Where the files are.
     pub workspace: Arc<Workspace>,
     /// Cancelled when the call should end.
     pub cancel: CancellationToken,
-    /// Where long outputs go.
+    /// The folder for long outputs.
     pub output: OutputFolder,
-    /// Which commands are refused.
     pub policy: Arc<Policy>,
-    /// Who runs the commands. It starts the mark that they carry in their environment, so that a
-    /// later process can find what was left by this one, and should be unique on the machine.
+    /// The prefix of the mark in the environment of commands, by which a later process can find the
+    /// remaining processes of this one. It should be unique on the machine.
     pub owner: String,
 }
 
 impl ToolContext {
-    /// A context with the usual policy that nobody has cancelled.
+    /// A context with the default policy.
     pub fn new(workspace: Workspace, output: OutputFolder, owner: &str) -> Self {
         Self {
             workspace: Arc::new(workspace),
@@ -41,7 +39,7 @@ impl ToolContext {
         }
     }
 
-    /// Shortens a text to what a model is given, and saves the whole if that cuts anything.
+    /// Shortens a text for a model, and saves the complete text if anything is cut.
     pub fn shorten(&self, text: String, label: &str) -> String {
         if text.chars().nth(LIMIT).is_none() {
             return text;
@@ -51,22 +49,21 @@ impl ToolContext {
         truncate(&Pieces::whole(&text), LIMIT, shown.as_deref().ok())
     }
 
-    /// A path as the model should use it: from the workspace if it lies there.
+    /// A path as the model should use it: relative to the workspace if it is inside.
     pub fn show_path(&self, path: &Path) -> String {
         let relative = path.strip_prefix(self.workspace.root());
         relative.unwrap_or(path).display().to_string()
     }
 }
 
-/// The folder for outputs that are too long for a model, and for those of background commands. It
-/// is created when it is first needed.
+/// The folder for long outputs and for those of background commands. It is created when it is first
+/// needed.
 #[derive(Clone, Debug)]
 pub struct OutputFolder {
     path: PathBuf,
 }
 
 impl OutputFolder {
-    /// The folder at this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }

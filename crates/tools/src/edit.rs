@@ -1,4 +1,4 @@
-//! Replacing one passage of a file.
+//! The tool that replaces one passage of a file.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::{Pieces, truncate};
 use crate::workspace::Workspace;
 
-/// Larger files are not for editing by hand.
+/// The largest file that can be edited.
 const LARGEST: u64 = 16 * 1024 * 1024;
-/// How many unchanged lines the shown difference has on either side.
+/// The number of context lines of the diff.
 const AROUND: usize = 3;
-/// How many characters of the difference are shown.
+/// The maximum number of characters of the diff.
 const DIFF_LIMIT: usize = 4_000;
 
 /// Replaces a text that occurs exactly once in a file of the workspace.
@@ -85,7 +85,7 @@ fn edit(workspace: &Workspace, args: &EditFileArgs) -> Result<ToolOutput, ToolEr
     Ok(ToolOutput::ok(format!("Edited {path}\n{diff}")))
 }
 
-/// One passage of a content, and what comes in its place.
+/// A passage of a file, and its replacement.
 struct Change {
     content: Vec<u8>,
     start: usize,
@@ -116,7 +116,7 @@ impl Change {
                 content,
             }),
             Some(_) => Err(ToolError::new(format!(
-                "Expected 1 occurrence, found {}; give more of the surroundings of the one you mean",
+                "Expected 1 occurrence, found {}; include more of the surrounding text",
                 more + 1
             ))),
             None => Err(ToolError::new(format!(
@@ -133,7 +133,7 @@ impl Change {
         [before, &self.new, after].concat()
     }
 
-    /// The lines around the change as a unified difference with one hunk.
+    /// The change as a unified diff with one hunk.
     fn diff(&self, edited: &[u8]) -> String {
         let start = lines_back(&self.content, self.start);
         let end_of_new = self.start + self.new.len();

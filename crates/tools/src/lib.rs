@@ -1,27 +1,27 @@
-//! The tools a model is given to work with: a shell, files, and commands in the background.
+//! The tools of a model: shell commands, files, and background commands.
 //!
 //! # Theory of operation
 //!
-//! A [`Tool`] has a name, typed arguments and an asynchronous call. The [`Registry`] forgets the
-//! types: it generates the schemas, parses the arguments of a call, once, and turns whatever
-//! happens into a [`ToolOutput`], because a model can act on a text but not on an error, a panic or
-//! silence. Every text is shortened by the same function ([`truncate()`]), which keeps both ends and
-//! says where the whole is.
+//! A [`Tool`] has a name, typed arguments and an asynchronous call. The [`Registry`] erases the
+//! types: it generates the schemas, parses the arguments of a call, and turns every outcome, including
+//! errors and panics, into a [`ToolOutput`], because a model can only act on text. Long texts are
+//! shortened by one function ([`truncate()`]), which keeps both ends and names the file with the
+//! complete text.
 //!
-//! Two things stand between a model and the machine, and they are not alike:
+//! Two mechanisms restrict what a model can do:
 //!
 //! * The [`Workspace`] is a **boundary for the file tools**. No path leads out of it, whatever links
-//!   there are and whoever changes them meanwhile, and nothing below a protected path is written.
-//! * The [`Policy`] is a **guard against accidents**, no more. It reads a command the way a shell
-//!   would and refuses what is known to end badly, such as `rm -rf /`. A command that is set on doing
-//!   harm finds a way around it. Whoever needs a sandbox has to put the whole process in one.
+//!   exist or change meanwhile, and nothing below a protected path is written.
+//! * The [`Policy`] is a **guard against accidents** only. It parses a command as a shell would and
+//!   refuses known dangerous ones, such as `rm -rf /`. A malicious command can circumvent it. For real
+//!   isolation, run the whole process in a sandbox.
 //!
-//! Commands run under the `supervisor`, which leaves no process behind. Those in the background
-//! belong to a [`Background`], which hands out each completion once and kills what still runs when
-//! it is dropped.
+//! Commands run through the crate `command`, which leaves no process behind. Background commands belong
+//! to a [`Background`], which returns each completion once and kills running commands when it is
+//! dropped.
 //!
-//! **Invariants:** nothing here knows of a team or of a model's protocol; a path is resolved by the
-//! workspace only; the outcome of a call is never empty.
+//! **Invariants:** nothing here knows about teams or the protocols of models; paths are resolved only by
+//! the workspace; the outcome of a call is never empty.
 
 mod background;
 mod compact;

@@ -1,4 +1,4 @@
-//! Reading a file.
+//! The tool that reads a file.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Seek};
@@ -13,13 +13,13 @@ use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::{LIMIT, first_chars};
 use crate::workspace::{OpenFile, Workspace};
 
-/// A line is shown up to this many characters.
+/// The maximum number of characters of a line.
 const LONGEST_LINE: usize = 2_000;
-/// So many characters are left for the notes at the end.
+/// The characters that are reserved for the notes at the end.
 const NOTES: usize = 200;
-/// How many bytes are looked at to tell text from other things.
+/// The number of bytes that are checked to detect text.
 const SAMPLE: u64 = 8 * 1024;
-/// How many bytes are read at most to count the lines that are not shown.
+/// The maximum number of bytes that are read to count the remaining lines.
 const COUNTED: u64 = 16 * 1024 * 1024;
 
 /// Shows lines of a file of the workspace.
@@ -85,7 +85,7 @@ fn read(workspace: &Workspace, args: &ReadFileArgs) -> Result<ToolOutput, ToolEr
         .map(ToolOutput::ok)
 }
 
-/// The lines from where the reader stands on, as many as are wanted and fit.
+/// The next lines, as many as are wanted and fit.
 fn show<R: BufRead>(
     lines: &mut Lines<R>,
     first: u64,
@@ -99,7 +99,7 @@ fn show<R: BufRead>(
         let Some(line) = lines.next(LONGEST_LINE)? else {
             break;
         };
-        // One more for its end.
+        // One more for its newline.
         let length = line.chars().count() + 1;
         if length > room {
             lines.put_back(line);
@@ -127,10 +127,10 @@ fn show<R: BufRead>(
     Ok(text)
 }
 
-/// The lines of a file, read without ever holding a long one.
+/// The lines of a file, without ever holding a long one in memory.
 struct Lines<R> {
     reader: R,
-    /// A line that was read but does not count as read.
+    /// A line that was put back.
     back: Option<String>,
 }
 
@@ -147,12 +147,12 @@ impl<R: BufRead> Lines<R> {
         self.back = Some(line);
     }
 
-    /// The next line without its end, cut to `most` characters.
+    /// The next line without its newline, cut to `most` characters.
     fn next(&mut self, most: usize) -> std::io::Result<Option<String>> {
         if let Some(line) = self.back.take() {
             return Ok(Some(line));
         }
-        // Enough bytes for that many characters, whatever they are.
+        // Enough bytes for that many characters of any size.
         let enough = most * 4;
         let mut kept = Vec::new();
         let mut length: u64 = 0;
@@ -177,7 +177,7 @@ impl<R: BufRead> Lines<R> {
         )))
     }
 
-    /// Skips lines. Returns how many there were to skip.
+    /// Skips lines. Returns the number of skipped lines.
     fn skip(&mut self, count: u64) -> std::io::Result<u64> {
         let mut skipped = 0;
         while skipped < count {
@@ -191,7 +191,7 @@ impl<R: BufRead> Lines<R> {
         Ok(skipped)
     }
 
-    /// Counts the lines that are left, and says whether those are all.
+    /// Counts the remaining lines. Returns also whether the count is complete.
     fn count(&mut self, most: u64) -> std::io::Result<(u64, bool)> {
         let mut count = u64::from(self.back.is_some());
         let mut bytes = 0;
@@ -210,7 +210,7 @@ impl<R: BufRead> Lines<R> {
         Ok((count + u64::from(open), self.at_end()?))
     }
 
-    /// Calls `part` with the parts of the next line, and says whether it had an end.
+    /// Calls `part` with the parts of the next line. Returns whether it ended in a newline.
     fn each_part(&mut self, mut part: impl FnMut(&[u8])) -> std::io::Result<bool> {
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -228,7 +228,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What a file is that is not text.
+/// Describes a file that is not text.
 fn describe(path: &str, size: u64, sample: &[u8]) -> String {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x7fELF", "an ELF program or library"),
@@ -249,6 +249,6 @@ fn describe(path: &str, size: u64, sample: &[u8]) -> String {
     let start: Vec<String> = sample.iter().take(16).map(|b| format!("{b:02x}")).collect();
     let start = start.join(" ");
     format!(
-        "Binary file {path}: {size} bytes, {kind}; it starts with {start}. Use bash to look into it."
+        "Binary file {path}: {size} bytes, {kind}; it starts with {start}. Use bash to inspect it."
     )
 }

@@ -1,4 +1,4 @@
-//! The tools of one agent: their schemas, and the one place where their calls are parsed.
+//! The tools of one agent: schemas, and parsing of calls.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,22 +11,20 @@ use crate::context::ToolContext;
 use crate::schema;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 
-/// A set of tools by name. Whatever happens in a call, its outcome is an output for the model.
+/// A set of tools by name. Every outcome of a call is an output for the model.
 #[derive(Default)]
 pub struct Registry {
     tools: Vec<Entry>,
 }
 
-/// A tool as a model sees it.
+/// The description of a tool for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name.
     pub name: &'static str,
     /// What it does and when to use it.
     pub description: &'static str,
     /// The JSON schema of its arguments, an object.
     pub schema: Value,
-    /// What it may do to the world.
     pub effect: Effect,
 }
 
@@ -41,12 +39,10 @@ struct Entry {
 }
 
 impl Registry {
-    /// A set without tools.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a tool.
     pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), DuplicateTool> {
         if self.entry(T::NAME).is_some() {
             return Err(DuplicateTool(T::NAME));
@@ -64,7 +60,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Keeps only the tools whose names are wanted.
+    /// Removes the tools for which `is_wanted` is false.
     pub fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.tools.retain(|entry| is_wanted(entry.definition.name));
     }
@@ -74,7 +70,7 @@ impl Registry {
         self.tools.iter().map(|entry| &entry.definition)
     }
 
-    /// What a tool may do to the world, if there is such a tool.
+    /// The effect of a tool, if it exists.
     pub fn effect(&self, name: &str) -> Option<Effect> {
         self.entry(name).map(|entry| entry.definition.effect)
     }
@@ -131,7 +127,7 @@ impl Entry {
 
 type Call<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
-/// A tool whose type of arguments is forgotten.
+/// A tool without the type of its arguments.
 trait Erased: Send + Sync {
     fn call<'a>(
         &'a self,
@@ -168,7 +164,7 @@ impl<T: Tool> Erased for T {
 /// Turns a panic inside a call into its failure.
 async fn caught(mut call: Call<'_>) -> Result<ToolOutput, ToolError> {
     std::future::poll_fn(move |context| {
-        // A call that has panicked is not polled again, so that nothing broken in it is seen.
+        // A call that has panicked is not polled again, so its state is never observed.
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context)));
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(panic.as_ref()))))
     })
@@ -182,7 +178,7 @@ fn panicked(panic: &(dyn Any + Send)) -> ToolError {
     ToolError::new(format!("the tool crashed: {text}"))
 }
 
-/// Runs something that waits for the disk where it stalls nobody else.
+/// Runs blocking work on a thread for it.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {

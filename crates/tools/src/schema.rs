@@ -1,4 +1,4 @@
-//! The JSON schema of a tool's arguments, as providers like it.
+//! The JSON schema of tool arguments, in the form that providers accept.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -14,7 +14,7 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
     let mut schema = schema.to_value();
     tidy(&mut schema);
     if let Value::Object(object) = &mut schema {
-        // The name and the description of the type say nothing that the tool does not.
+        // The description of the type repeats that of the tool.
         object.remove("description");
         object.insert("type".to_owned(), json!("object"));
         object.insert("additionalProperties".to_owned(), json!(false));
@@ -23,8 +23,8 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Removes what only a Rust reader understands. An optional argument is one that is not required;
-/// that it may also be null need not be said.
+/// Removes details of Rust types. An optional argument is one that is not required; that it may also be
+/// null is left out.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -44,7 +44,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Only text: a property may have one of these names, and its value is then an object.
+/// Removes only text: a property may have one of these names, and its value is then an object.
 fn remove_text(object: &mut Map<String, Value>, key: &str) {
     if object.get(key).is_some_and(Value::is_string) {
         object.remove(key);
@@ -60,7 +60,7 @@ fn unless_null(kind: &mut Value) {
     }
 }
 
-/// The arguments in a few words, for a model that got them wrong.
+/// A summary of the arguments, for error messages.
 pub(crate) fn summary(schema: &Value) -> String {
     let required: Vec<&str> = match schema.get("required") {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),

@@ -1,4 +1,4 @@
-//! Running a shell command and waiting for it.
+//! The tool that runs a shell command and waits for it.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::context::{ToolContext, random_id};
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::{LIMIT, Pieces, truncate};
 
-/// How many seconds a command has if nothing else is said.
+/// The default limit in seconds.
 const SECONDS: u64 = 120;
-/// How many characters are left for the line that says how the command ended.
+/// The characters that are reserved for the line about the end of the command.
 const LAST_LINE: usize = 200;
 
 /// Runs a command in the workspace.
@@ -64,12 +64,12 @@ pub(crate) fn spec(command: &str, id: &str, save: Save, context: &ToolContext) -
     Spec::new(command, context.workspace.root(), &mark, save)
 }
 
-/// No limit is longer than a day, which also keeps times from overflowing.
+/// Limits are capped at a day, which also prevents overflow of times.
 pub(crate) fn limit(seconds: u64) -> Duration {
     Duration::from_secs(seconds.min(24 * 60 * 60))
 }
 
-/// The output of a command as a model sees it, with how it ended unless that is by exit status 0.
+/// The output of a command for a model, with how it ended unless that is exit status 0.
 pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -> ToolOutput {
     let mut text = output_text(&finished.output, LIMIT - LAST_LINE, context);
     let mut line = |end: String| {
@@ -84,7 +84,7 @@ pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -
         End::Signaled(signal) => line(format!("[killed by signal {signal}]")),
         End::TimedOut => line(format!("[timed out after {seconds} s]")),
         End::Cancelled => line("[interrupted]".to_owned()),
-        End::Lost => line("[killed together with its supervisor; outcome unknown]".to_owned()),
+        End::Lost => line("[killed together with its reaper; outcome unknown]".to_owned()),
     }
     if finished.left_behind > 0 {
         let count = finished.left_behind;
@@ -100,7 +100,7 @@ pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -
     }
 }
 
-/// The output as text of at most `limit` characters, without blank ends.
+/// The output as text of at most `limit` characters, trimmed.
 pub(crate) fn output_text(output: &Captured, limit: usize, context: &ToolContext) -> String {
     let head = String::from_utf8_lossy(whole_end(&output.head, output));
     let tail = String::from_utf8_lossy(whole_start(&output.tail));
@@ -126,7 +126,7 @@ pub(crate) fn output_text(output: &Captured, limit: usize, context: &ToolContext
     }
 }
 
-/// What fits in memory can still be too long for a model.
+/// An output that fits in memory can still be too long for a model.
 fn save_or_truncate(
     pieces: &Pieces<'_>,
     limit: usize,
@@ -143,7 +143,7 @@ fn save_or_truncate(
     truncate(pieces, limit, saved.as_deref())
 }
 
-/// The start of an output, without a character that was cut in two at its end.
+/// The start of an output, without an incomplete character at its end.
 fn whole_end<'a>(head: &'a [u8], output: &Captured) -> &'a [u8] {
     if output.tail.is_empty() {
         return head;
@@ -152,7 +152,7 @@ fn whole_end<'a>(head: &'a [u8], output: &Captured) -> &'a [u8] {
     head.get(..head.len() - cut).unwrap_or(head)
 }
 
-/// How many bytes at the end are the start of a character whose rest is missing.
+/// The number of bytes at the end that are the start of an incomplete character.
 fn incomplete(bytes: &[u8]) -> Option<usize> {
     (1..=3).find(|count| {
         let end = last(bytes, *count);
@@ -162,7 +162,7 @@ fn incomplete(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// The end of an output, without the rest of a character whose start was cut off.
+/// The end of an output, without the rest of a character at its start.
 fn whole_start(tail: &[u8]) -> &[u8] {
     let rest = tail.iter().take(3);
     let rest = rest.take_while(|byte| **byte & 0xc0 == 0x80).count();

@@ -1,4 +1,4 @@
-//! What a tool is, and what it gives back.
+//! The trait of a tool, and its output.
 
 use std::error::Error;
 
@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::context::ToolContext;
 
-/// Something a model may ask to have done. The arguments are parsed, and errors and panics turned
-/// into text, by the [`Registry`](crate::Registry).
+/// A tool of a model. The [`Registry`](crate::Registry) parses the arguments, and turns errors and
+/// panics into text.
 ///
 /// Every tool declares its [`Effect`]. There is no default, so a tool without one does not compile:
 ///
@@ -32,12 +32,12 @@ pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// What it does and when to use it, for the model.
     const DESCRIPTION: &'static str;
-    /// What it may do to the world.
+    /// What its calls may change.
     const EFFECT: Effect;
     /// Its arguments. They should deny unknown fields, so that the model learns of its mistakes.
     type Args: DeserializeOwned + JsonSchema + Send;
 
-    /// Does it. A failure is an error whose text the model can act on.
+    /// Runs the tool. The text of an error should tell the model what to do.
     fn call(
         &self,
         args: Self::Args,
@@ -45,13 +45,13 @@ pub trait Tool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 }
 
-/// What a tool may do to the world, which decides how its calls are run.
+/// What a tool may change, which decides how its calls are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It only looks. Calls may run at the same time as other such calls, and may be given up
-    /// half-way.
+    /// It only reads. Calls may run concurrently with other such calls, and may be cancelled at any
+    /// point.
     Read,
-    /// It changes nothing but the state of the agent or team it belongs to. Calls run in order.
+    /// It changes only the state of its agent or team. Calls run in order.
     State,
     /// It changes the workspace or starts programs. Calls run in order, and a caller may refuse
     /// them, for example until a plan is approved.
@@ -59,7 +59,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Whether a call may run at the same time as other calls of which this is true.
+    /// Whether calls may run concurrently with each other.
     pub fn is_concurrent(self) -> bool {
         match self {
             Self::Read => true,
@@ -76,14 +76,13 @@ impl Effect {
     }
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The text for the model.
     pub text: String,
-    /// Whether it tells of a failure.
     pub is_error: bool,
-    /// What the loop that runs the model should do, if anything.
+    /// A request to the agent loop.
     pub control: Option<Control>,
 }
 
@@ -106,30 +105,29 @@ impl ToolOutput {
     }
 }
 
-/// A wish of a tool to the loop that runs the model.
+/// A request of a tool to the agent loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Shorten the conversation now.
     Compact {
-        /// What the summary should dwell on.
+        /// What the summary should emphasize.
         focus: Option<String>,
     },
-    /// End the turn after this round of tools, without asking the model again.
+    /// End the turn after this round of tools, without calling the model again.
     EndTurn,
 }
 
-/// Why a call failed, in words for the model. The registry puts `Error: ` before them.
+/// Why a call failed, as text for the model. The registry prepends `Error: `.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(String);
 
 impl ToolError {
-    /// A failure with these words.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// A failure in the words of an error and of its causes.
+    /// A failure with the texts of an error and its causes.
     pub fn from_error(error: &dyn Error) -> Self {
         let mut text = error.to_string();
         let mut cause = error.source();

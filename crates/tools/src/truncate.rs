@@ -1,21 +1,20 @@
-//! The one way in which texts are shortened for a model.
+//! Shortens texts for a model.
 
-/// How many characters of an output a model is given.
+/// The maximum number of characters of an output.
 pub const LIMIT: usize = 50_000;
 
-/// A text, or both ends of one whose middle is not at hand.
+/// A text, or both ends of one whose middle is not in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces<'a> {
-    /// The start.
     pub head: &'a str,
-    /// The end; empty if `head` is everything.
+    /// Empty if `head` is everything.
     pub tail: &'a str,
-    /// How many bytes lie between the two.
+    /// The number of bytes between the two.
     pub skipped: u64,
 }
 
 impl<'a> Pieces<'a> {
-    /// A text of which everything is at hand.
+    /// A complete text.
     pub fn whole(text: &'a str) -> Self {
         Self {
             head: text,
@@ -25,21 +24,21 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Shortens a text to at most `limit` characters, the note in its middle included. The note says
-/// how many bytes were cut out and, if `saved` names it, where the whole is. Both ends are kept, as
-/// far as the limit has room for more than the note. What fits is returned unchanged.
+/// Shortens a text to at most `limit` characters, including the note in its middle. The note gives
+/// the number of bytes that were cut and, if `saved` names it, the file with the complete text. Both
+/// ends are kept, as far as the limit has room beside the note. A text that fits is unchanged.
 pub fn truncate(pieces: &Pieces<'_>, limit: usize, saved: Option<&str>) -> String {
     let length = pieces.head.chars().count() + pieces.tail.chars().count();
     if pieces.skipped == 0 && length <= limit {
         return [pieces.head, pieces.tail].concat();
     }
-    // The longest note there can be, so that the number in it need not be known yet.
+    // The longest possible note, because its number is not known yet.
     let room = limit.saturating_sub(note(u64::MAX, saved).chars().count());
     let (first, last) = ends(pieces, room);
     let all = pieces.head.len() + pieces.tail.len() - first.len() - last.len();
     let cut = pieces.skipped.saturating_add(all as u64);
     if room < 2 {
-        // No room for a note and both ends: the ends say more.
+        // No room for a note and both ends: keep the ends.
         let (first, last) = ends(pieces, limit);
         return [first, last].concat();
     }
@@ -108,7 +107,7 @@ mod tests {
         }
 
         #[test]
-        fn two_pieces_with_a_gap_are_told_apart(
+        fn the_note_counts_the_gap_between_two_pieces(
             head in "\\PC{1,300}",
             tail in "\\PC{1,300}",
             skipped in 1u64..1_000_000,
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_note_stands_between_the_ends() {
+    fn the_note_is_between_the_ends() {
         let text = format!("{}{}", "a".repeat(100), "z".repeat(100));
         let short = truncate(&Pieces::whole(&text), 80, None);
         assert!(

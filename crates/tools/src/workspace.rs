@@ -1,15 +1,15 @@
-//! The workspace as a real boundary.
+//! The workspace: the boundary of the file tools.
 //!
 //! A path is walked one name at a time, from a handle of the workspace's folder, with calls that
 //! never follow a link. A link is read and its text walked in the same way; `..` goes back to a
 //! handle that is already there. So every step starts from a folder that was reached from the
-//! workspace, and whatever others do to the names meanwhile, no step can lead out.
+//! workspace, and no step can lead out, however the names change meanwhile.
 //!
-//! The kernel has a call with the same promise (`openat2` with `RESOLVE_BENEATH`). The walk is
-//! sturdier for this purpose: it works where a container forbids that call or the kernel lacks it,
-//! it knows the true place of a file, which is needed to protect folders, and it accepts links and
-//! paths that are absolute but lead to a place inside. Files are written beside their place and
-//! then renamed onto it, which never follows a link either and leaves other hard links alone.
+//! The kernel has a call with the same guarantee (`openat2` with `RESOLVE_BENEATH`). The walk has
+//! advantages: it works where a container forbids that call or the kernel lacks it, it knows the real
+//! location of a file, which is needed to protect folders, and it accepts absolute links and paths that
+//! lead inside. Files are written to a temporary file and renamed, which never follows a link and leaves
+//! other hard links alone.
 
 mod error;
 mod replace;
@@ -29,7 +29,7 @@ use walk::Walk;
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// The path by which it was opened, which may lead through links.
+    /// The path by which it was opened, which may contain links.
     given: PathBuf,
     handle: OwnedFd,
     protected: Vec<PathBuf>,
@@ -47,14 +47,13 @@ pub struct OpenWorkspaceError {
 /// A regular file of the workspace, opened for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// Its content.
     pub file: File,
-    /// How many bytes it had when it was opened.
+    /// The size in bytes when it was opened.
     pub size: u64,
     pub(crate) version: Version,
 }
 
-/// What tells one state of a file from another.
+/// Identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     identity: Identity,
@@ -62,7 +61,7 @@ pub(crate) struct Version {
     modified: (i64, u64),
 }
 
-/// What tells one file from another.
+/// Identifies a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -102,7 +101,7 @@ impl Workspace {
         &self.root
     }
 
-    /// Opens a regular file for reading. Never waits, as opening a pipe would.
+    /// Opens a regular file for reading. Never blocks, as opening a pipe could.
     pub fn open_file(&self, path: &str) -> Result<OpenFile, PathError> {
         let walk = Walk::along(self, path)?;
         let (folder, leaf) = walk.existing_file(self, path)?;
@@ -112,7 +111,7 @@ impl Workspace {
         let opened = openat(folder, &leaf.name, flags, Mode::empty());
         let opened = opened.map_err(|error| PathError::io(path, error))?;
         let stat = fstat(&opened).map_err(|error| PathError::io(path, error))?;
-        // Something else may have taken its place since the walk.
+        // The file may have been replaced since the walk.
         must_be_regular(&stat, path)?;
         Ok(OpenFile {
             file: File::from(opened),
@@ -121,14 +120,13 @@ impl Workspace {
         })
     }
 
-    /// Replaces the content of a file at once, so that nobody ever sees a part of it. Creates the
-    /// file and the folders above it if they are missing; keeps the permissions of a file that is
-    /// there.
+    /// Replaces the content of a file atomically. Creates the file and its folders if they are missing;
+    /// keeps the permissions of an existing file.
     pub fn replace_file(&self, path: &str, content: &[u8]) -> Result<(), PathError> {
         replace::replace(self, path, content, None)
     }
 
-    /// The same for a file that must still be as it was when it was read.
+    /// Replaces a file if it is still the version that was read.
     pub(crate) fn replace_version(
         &self,
         path: &str,
@@ -138,8 +136,8 @@ impl Workspace {
         replace::replace(self, path, content, Some(version))
     }
 
-    /// An absolute path as seen from the workspace, or nothing if it lies outside. Whether what is
-    /// left of it stays inside is for the walk to find out.
+    /// An absolute path relative to the workspace, or `None` if it is outside. The walk checks whether the
+    /// rest stays inside.
     fn relative<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
         let roots = [&self.root, &self.given];
         let mut found = roots.iter().map(|root| absolute.strip_prefix(root));

@@ -1,4 +1,4 @@
-//! Writing a file.
+//! The tool that writes a file.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::context::ToolContext;
 use crate::registry::blocking;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 
-/// Creates or replaces a file of the workspace at once.
+/// Creates or atomically replaces a file of the workspace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteFile;
 

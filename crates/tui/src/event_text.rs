@@ -11,7 +11,6 @@ pub fn event_text(line: &[u8]) -> Option<String> {
     text(&event).map(|text| sanitize(&text))
 }
 
-#[expect(clippy::too_many_lines, reason = "one arm for each kind of event")]
 fn text(event: &Event) -> Option<String> {
     Some(match &event.kind {
         EventKind::Send {

@@ -14,9 +14,9 @@ use crate::shell;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::first_chars;
 
-/// How many seconds a command has if nothing else is said.
+/// The default limit in seconds.
 const SECONDS: u64 = 300;
-/// How many bytes of the output of a running command are shown.
+/// The number of bytes that are shown of the output of a running command.
 const SO_FAR: u64 = 2_000;
 
 /// Starts a command in the background.
@@ -24,7 +24,6 @@ const SO_FAR: u64 = 2_000;
 pub struct BackgroundRun(Background);
 
 impl BackgroundRun {
-    /// The tool for these background commands.
     pub fn new(background: Background) -> Self {
         Self(background)
     }
@@ -67,7 +66,6 @@ impl Tool for BackgroundRun {
 pub struct CheckBackground(Background);
 
 impl CheckBackground {
-    /// The tool for these background commands.
     pub fn new(background: Background) -> Self {
         Self(background)
     }
@@ -131,7 +129,7 @@ impl Background {
             Phase::Running(_) => {
                 let output = task.output.clone();
                 drop(state);
-                let text = match so_far(&output) {
+                let text = match output_tail(&output) {
                     Some(text) => format!("{headline}\n(running) its output ends with:\n{text}"),
                     None => format!("{headline}\n(running)"),
                 };
@@ -145,8 +143,8 @@ fn headline(task: &Task) -> String {
     format!("[{}] {}", task.state(), first_chars(&task.command, 60))
 }
 
-/// The end of what a command has written, if it has written anything.
-fn so_far(path: &Path) -> Option<String> {
+/// The end of the output of a running command, if there is any.
+fn output_tail(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let size = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(SO_FAR)))

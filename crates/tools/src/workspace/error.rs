@@ -7,51 +7,29 @@ use rustix::io::Errno;
 /// Why a path cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// It leads out of the workspace.
     #[error("Path escapes workspace: {0}")]
     Escapes(String),
-    /// It has no characters.
     #[error("Path is empty")]
     Empty,
-    /// No file name can have a NUL byte.
     #[error("Path contains a NUL byte: {0:?}")]
     Nul(String),
-    /// It is, or lies below, a protected path.
+    /// It is a protected path or below one.
     #[error("{path} cannot be written: the file tools must not change {protected}")]
-    Protected {
-        /// The path.
-        path: String,
-        /// The protected path.
-        protected: String,
-    },
-    /// It is a folder, or is written like one.
+    Protected { path: String, protected: String },
+    /// It is a folder, or ends in a slash.
     #[error("{0} is a folder, not a file")]
     IsFolder(String),
     /// A part of it that should be a folder is a file.
-    #[error("Not a folder on the way: {0}")]
+    #[error("Not a folder: {0}")]
     NotAFolder(String),
-    /// It is neither a file nor a folder.
     #[error("{path} is {kind}, not a regular file")]
-    Special {
-        /// The path.
-        path: String,
-        /// What it is.
-        kind: &'static str,
-    },
-    /// Somebody else has changed it in between.
-    #[error("{0} was changed by somebody else in the meantime; read it again")]
+    Special { path: String, kind: &'static str },
+    #[error("{0} has changed since it was read; read it again")]
     Changed(String),
-    /// There is nothing.
     #[error("File not found: {0}")]
     NotFound(String),
-    /// The system refused.
     #[error("{path}: {source}")]
-    Io {
-        /// The path.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: String, source: io::Error },
 }
 
 impl PathError {

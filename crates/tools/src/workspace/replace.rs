@@ -1,4 +1,4 @@
-//! Replacing a file at once.
+//! Replaces a file atomically.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,8 +14,7 @@ use rustix::io::Errno;
 use super::walk::{Target, Walk};
 use super::{PathError, Version, Workspace, must_be_regular};
 
-/// The permissions that are kept. Programs that run with other rights than their caller's lose
-/// that when they are written to, as always.
+/// The permissions that are kept. As usual, setuid and setgid bits are lost on a write.
 const KEPT: u32 = 0o1777;
 
 /// See [`Workspace::replace_file`].
@@ -35,13 +34,13 @@ pub(super) fn replace(
         .map_err(|error| PathError::io(path, error))
         .and_then(|()| put(&target, &temporary, path, version));
     if written.is_err() {
-        // What is in the way now is in the way of nobody.
+        // The temporary file is removed after a failure.
         let _ = unlinkat(&target.folder, &temporary, AtFlags::empty());
     }
     written
 }
 
-/// A file that its owner has made read-only stays as it is, although a rename could replace it.
+/// A read-only file is not replaced, although a rename could do it.
 fn must_be_writable(target: &Target, path: &str) -> Result<(), PathError> {
     let access = accessat(
         &target.folder,
@@ -72,7 +71,7 @@ fn write(target: &Target, temporary: &OsString, content: &[u8]) -> io::Result<()
     file.sync_all()
 }
 
-/// Gives the file to the owner of the one it replaces, as far as we may.
+/// Gives the file to the owner of the one it replaces, if permitted.
 fn keep_owner(file: &File, existing: &Stat) -> io::Result<()> {
     let own = fstat(file)?;
     if (own.st_uid, own.st_gid) != (existing.st_uid, existing.st_gid) {
@@ -97,8 +96,8 @@ fn put(
         }
     }
     renameat(folder, temporary, folder, &target.name).map_err(PathError::errno(path))?;
-    // The walk's own handle is only good for looking. A folder that cannot be synced does not
-    // undo what is done.
+    // The handle of the walk cannot be synced. A folder that cannot be synced does not undo the
+    // rename.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(folder) = openat(folder, c".", flags, Mode::empty()) {
         let _ = fsync(folder);

@@ -1,4 +1,4 @@
-//! Following a path without ever leaving the workspace.
+//! Follows a path without ever leaving the workspace.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -11,34 +11,34 @@ use rustix::io::Errno;
 
 use super::{Identity, PathError, Workspace, must_be_regular};
 
-/// As many links as Linux itself follows.
+/// The number of links that Linux follows.
 const MOST_LINKS: usize = 40;
-/// The longest path that Linux takes.
+/// The longest path that Linux accepts.
 const LONGEST: usize = 4096;
 
-/// A name that was looked at without following it.
+/// Flags to open a name without following links.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// The true place of a path: the folders from the workspace down to it, all of them reached without
+/// The real location of a path: the folders from the workspace down to it, all reached without
 /// following a link.
 #[derive(Debug)]
 pub(super) struct Walk {
     folders: Vec<Level>,
-    /// What the path ends with, if that is not a folder.
+    /// The last component, if it is not a folder.
     leaf: Option<Leaf>,
-    /// Whether the path is written like that of a folder.
+    /// Whether the path ends like that of a folder.
     wants_folder: bool,
 }
 
-/// A folder on the way.
+/// A folder of the path.
 #[derive(Debug)]
 struct Level {
     name: OsString,
-    /// Nothing if the folder does not exist. Then none below it does.
+    /// `None` if the folder does not exist, nor any below it.
     found: Option<(OwnedFd, Identity)>,
 }
 
-/// A file at the end of the way.
+/// The file at the end of the path.
 #[derive(Debug)]
 pub(super) struct Leaf {
     pub(super) name: OsString,
@@ -56,12 +56,12 @@ impl Leaf {
 pub(super) struct Target {
     pub(super) folder: OwnedFd,
     pub(super) name: OsString,
-    /// The file that is there.
+    /// The existing file.
     pub(super) existing: Option<Stat>,
 }
 
 impl Walk {
-    /// Walks along a path as a model wrote it.
+    /// Walks along a path from a model.
     pub(super) fn along(workspace: &Workspace, path: &str) -> Result<Self, PathError> {
         if path.is_empty() {
             return Err(PathError::Empty);
@@ -94,7 +94,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// Puts the parts of a path, or of a link's text, before those that are still to be walked.
+    /// Puts the parts of a path or of a link before the remaining ones.
     fn enter(
         &mut self,
         workspace: &Workspace,
@@ -115,7 +115,7 @@ impl Walk {
         }
         let bytes = relative.as_os_str().as_bytes();
         for part in bytes.rsplit(|byte| *byte == b'/') {
-            // An empty part is a doubled or a final slash, which means the same as a dot.
+            // An empty part is a doubled or final slash, which means the same as a dot.
             let part = if part.is_empty() { b"." } else { part };
             todo.push_front(OsStr::from_bytes(part).to_owned());
         }
@@ -180,7 +180,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// The folder in which the walk stands, if it exists.
+    /// The current folder, if it exists.
     fn handle<'a>(&'a self, workspace: &'a Workspace) -> Option<BorrowedFd<'a>> {
         match self.folders.last() {
             None => Some(workspace.handle.as_fd()),
@@ -188,7 +188,7 @@ impl Walk {
         }
     }
 
-    /// The file at the end of the path, and the folder in which it lies.
+    /// The file at the end of the path, and its folder.
     pub(super) fn existing_file<'a>(
         &'a self,
         workspace: &'a Workspace,
@@ -201,7 +201,7 @@ impl Walk {
         }
     }
 
-    /// The place for a file at the end of the path. Creates the folders that are missing.
+    /// The target for a file at the end of the path. Creates missing folders.
     pub(super) fn target(mut self, workspace: &Workspace, path: &str) -> Result<Target, PathError> {
         self.must_not_be_protected(workspace, path)?;
         let (name, existing) = match self.leaf.take() {
@@ -214,7 +214,7 @@ impl Walk {
         for at in 0..self.folders.len() {
             self.create_folder(workspace, at, path)?;
         }
-        // What turned up instead of a missing folder may be a protected one.
+        // A folder that was created meanwhile may be a protected one.
         self.must_not_be_protected(workspace, path)?;
         let folder = match self.folders.pop() {
             Some(Level {
@@ -257,8 +257,8 @@ impl Walk {
         Ok(())
     }
 
-    /// A protected path is known by its name, in any mixture of cases, and by being the same file
-    /// or folder, whatever it is called on the way.
+    /// A protected path is recognized by its name, ignoring case, and by being the same file or folder
+    /// under any name.
     fn must_not_be_protected(&self, workspace: &Workspace, path: &str) -> Result<(), PathError> {
         let names = self.folders.iter().map(|level| &level.name);
         let names: Vec<String> = names
