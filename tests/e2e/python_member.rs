@@ -14,7 +14,7 @@ use teamdir::{
     Durability, JoinError, Liveness, MemberSession, Options, RequestError, SessionError, TeamDir,
     WatchChoice, new_request_id, now,
 };
-use test_support::{Rng, TempTeam, Worker, skip_with_a_word, wait_until};
+use test_support::{Rng, TempTeam, Worker, report_skip, wait_until};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/member.py");
 const MINIMAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/minimal.py");
@@ -29,7 +29,7 @@ impl Team {
     /// `None`, with a word about it, where there is no Python.
     fn new(test: &str) -> Option<Self> {
         if Command::new("python3").arg("--version").output().is_err() {
-            skip_with_a_word(test, "python3 is not installed");
+            report_skip(test, "python3 is not installed");
             return None;
         }
         // Files are set aside and deleted at once, so that renames meet as many writes as possible.

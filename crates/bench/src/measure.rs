@@ -6,10 +6,10 @@
 //! turns in short blocks, each block of one is compared with the block of the other beside it,
 //! and the median of those ratios is what counts. Absolute times are printed for orientation.
 //!
-//! Peers are processes of their own: this program again, told by a hidden argument what to be
+//! Peers are processes of their own: this program again, with a hidden argument that says what to do
 //! ([`worker`]). They end with the process that started them, however that ends.
 //!
-//! A bar that is missed is said clearly, and is no failure: these are measurements, not tests.
+//! A missed bar is reported clearly, and is not a failure: these are measurements, not tests.
 
 mod backlog;
 mod bare;
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Where the temporary team folders go: a real disk, or syncs cost nothing.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// What this process is for another benchmark process, as JSON.
+    /// The job of this process in another benchmark process, as JSON.
     #[arg(long, hide = true, value_name = "JOB")]
     worker: Option<String>,
 }
@@ -99,10 +99,10 @@ const ALL: [Name; 14] = [
     Name::Tokens,
 ];
 
-/// What the machine can do at the moment: a bare append, sync and wake-up between two processes.
-pub(crate) struct Yardstick(latency::Pair);
+/// The speed of the machine at the moment: a bare append, sync and wake-up between two processes.
+pub(crate) struct Baseline(latency::Pair);
 
-impl Yardstick {
+impl Baseline {
     /// How many messages make a measure.
     const ROUNDS: u64 = 15;
 
@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let parent = args.dir.clone().unwrap_or_else(default_dir);
     std::fs::create_dir_all(&parent).with_context(|| format!("create {}", parent.display()))?;
     let temporary = tempfile::Builder::new()
-        .prefix("bench-bench-")
+        .prefix("bench-")
         .tempdir_in(&parent)
         .with_context(|| format!("create a folder in {}", parent.display()))?;
     let plan = Plan {
@@ -215,7 +215,7 @@ pub(crate) fn print(text: &str) {
     println!("{text}");
 }
 
-/// Tells whoever waits what is going on.
+/// Prints progress.
 #[expect(
     clippy::print_stderr,
     reason = "the report alone goes to standard output"

@@ -6,13 +6,13 @@
 //! end the first third of them is compared with the last.
 //!
 //! The model says that its window is small, so that conversations are compacted on the way, as they
-//! are in a long life: without that, memory grows with the conversation by design.
+//! are in a long run: without that, memory grows with the conversation by design.
 
 mod files;
 mod mail;
 mod verdict;
 
-use crate::measure::{Yardstick, clock, end, proc, progress, quantile, start_all};
+use crate::measure::{Baseline, clock, end, proc, progress, quantile, start_all};
 use anyhow::Context as _;
 use mail::{Lead, Mail};
 use protocol::{Recipient, Sender};
@@ -120,7 +120,7 @@ struct Soak {
     members: Vec<Worker>,
     mail: Arc<Mail>,
     lead: Lead,
-    yardstick: Yardstick,
+    baseline: Baseline,
     _server: LlmServer,
 }
 
@@ -145,7 +145,7 @@ impl Soak {
         let owners = names.iter().map(|name| name.parse());
         Ok(Self {
             lead: Lead::start(&team)?,
-            yardstick: Yardstick::start(&dir)?,
+            baseline: Baseline::start(&dir)?,
             owners: owners.collect::<Result<_, _>>()?,
             team,
             members,
@@ -219,7 +219,7 @@ impl Soak {
             most_aside = aside.max(most_aside);
         }
         let times = self.mail.take_times();
-        let bare = self.yardstick.measure()?;
+        let bare = self.baseline.measure()?;
         let sample = Sample {
             seconds: at.as_secs_f64(),
             messages: self.mail.sent(),

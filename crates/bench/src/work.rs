@@ -3,11 +3,11 @@
 //! Each prints a line when it has done something that counts, so that the test knows what was
 //! acknowledged before it killed the process.
 
+mod agent;
 mod board;
-mod converse;
 mod mail;
 mod op;
-mod toil;
+mod tasks;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Whether finished writes must survive a power cut.
     #[arg(long, global = true)]
     sync: bool,
-    /// Learn of mail by looking.
+    /// Poll for mail.
     #[arg(long, global = true)]
     poll: bool,
     /// How long a read inbox file keeps its name, in milliseconds.
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 enum Work {
     /// Sends numbered messages.
     Write(mail::Write),
-    /// Takes mail for ever.
+    /// Receives mail until it is killed.
     Read(mail::Read),
     /// Holds a member's lock until it is killed, perhaps with a child that outlives it.
     Hold(mail::Hold),
@@ -51,11 +51,11 @@ enum Work {
     /// Creates tasks.
     Create(board::Create),
     /// Claims and completes tasks until all are completed.
-    Toil(toil::Toil),
-    /// Does one thing between two marks, for crash points.
+    FinishTasks(tasks::FinishTasks),
+    /// Does one operation between two marks, for crash points.
     Op(op::Op),
-    /// Works through numbered steps as an agent.
-    Converse(converse::Converse),
+    /// Runs an agent that works through numbered steps.
+    Agent(agent::RunAgent),
 }
 
 impl Args {
@@ -92,14 +92,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Work::Hold(work) => mail::hold(args, work),
         Work::Roster(work) => board::roster(args, work),
         Work::Claim(work) => board::claim(args, work),
-        Work::Toil(work) => toil::run(args, work),
+        Work::FinishTasks(work) => tasks::run(args, work),
         Work::Create(work) => board::create(args, work),
         Work::Op(work) => op::run(args, work),
-        Work::Converse(work) => converse::run(args, work),
+        Work::Agent(work) => agent::run(args, work),
     }
 }
 
-/// Tells the test something, at once.
+/// Prints a line for the test, at once.
 fn say(text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

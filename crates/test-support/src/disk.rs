@@ -27,7 +27,7 @@ const EXT4_IOC_SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
 /// The journal is not flushed: what was not synced is lost.
 const EXT4_GOING_FLAGS_NOLOGFLUSH: u32 = 2;
 
-/// Why a test cannot run on this machine, in words.
+/// Why a test cannot run on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip(String);
 
@@ -48,7 +48,7 @@ impl std::error::Error for Skip {}
 
 /// Says on standard error, in one line that the test harness does not hide,
 /// that a test is skipped and why.
-pub fn skip_with_a_word(test_name: &str, reason: impl fmt::Display) {
+pub fn report_skip(test_name: &str, reason: impl fmt::Display) {
     // A test that cannot even say so is skipped all the same.
     let _ = writeln!(io::stderr(), "skipped {test_name}: {reason}");
 }
@@ -192,7 +192,7 @@ fn needs_root() -> Result<(), Skip> {
     }
 }
 
-/// Looks through the search path and the folders of the administrator's
+/// Searches the search path and the folders of the administrator's
 /// programs, which are not always in it.
 fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

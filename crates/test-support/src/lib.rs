@@ -13,7 +13,7 @@
 //!   faults and gates.
 //! - [`SmallDisk`] is a disk that is soon full, [`LoopDisk`] a disk whose power
 //!   can be cut. Where they cannot be had they return a [`Skip`], which
-//!   [`skip_with_a_word`] puts on standard error.
+//!   [`report_skip`] puts on standard error.
 
 mod disk;
 pub mod faults;
@@ -24,7 +24,7 @@ mod team;
 mod terminal;
 mod wait;
 
-pub use disk::{LoopDisk, Skip, SmallDisk, skip_with_a_word};
+pub use disk::{LoopDisk, Skip, SmallDisk, report_skip};
 pub use process::Worker;
 pub use rng::Rng;
 pub use team::TempTeam;

@@ -67,7 +67,7 @@ impl TempTeam {
     /// If the inbox cannot be read.
     pub fn unread(&self, owner: &Recipient) -> usize {
         let count = self.team.unread_mail(owner, |_, _| {});
-        count.expect("an inbox can be looked at")
+        count.expect("an inbox can be read")
     }
 
     /// The identifiers of all mail in a journal, in order.

@@ -19,7 +19,7 @@ pub fn wait_until(what: &str, limit: Duration, mut cond: impl FnMut() -> bool) {
 pub fn wait_for<T>(what: &str, limit: Duration, get: impl FnMut() -> Option<T>) -> T {
     match try_wait_for(limit, get) {
         Some(value) => value,
-        None => panic!("waited {limit:?} in vain for: {what}"),
+        None => panic!("waited {limit:?} for: {what}"),
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "waited 5ms in vain for: the moon")]
+    #[should_panic(expected = "waited 5ms for: the moon")]
     fn running_out_of_time_names_the_wish() {
         wait_until("the moon", Duration::from_millis(5), || false);
     }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-use test_support::{LoopDisk, SmallDisk, skip_with_a_word};
+use test_support::{LoopDisk, SmallDisk, report_skip};
 
 /// Writes a new file and, if asked, syncs it and the folder that names it.
 fn put(dir: &Path, name: &str, bytes: &[u8], sync: bool) -> io::Result<()> {
@@ -21,7 +21,7 @@ fn put(dir: &Path, name: &str, bytes: &[u8], sync: bool) -> io::Result<()> {
 fn a_small_disk_is_soon_full() {
     let disk = match SmallDisk::tmpfs(64 << 10) {
         Ok(disk) => disk,
-        Err(skip) => return skip_with_a_word("a_small_disk_is_soon_full", skip),
+        Err(skip) => return report_skip("a_small_disk_is_soon_full", skip),
     };
     put(disk.path(), "small", &[1; 1000], false).unwrap();
     let error = put(disk.path(), "large", &[1; 100_000], false).unwrap_err();
@@ -40,7 +40,7 @@ fn a_small_disk_is_soon_full() {
 fn a_cut_forgets_what_was_not_synced() {
     let mut disk = match LoopDisk::ext4() {
         Ok(disk) => disk,
-        Err(skip) => return skip_with_a_word("a_cut_forgets_what_was_not_synced", skip),
+        Err(skip) => return report_skip("a_cut_forgets_what_was_not_synced", skip),
     };
     let bytes = [7; 5000];
     for round in 0..3 {
@@ -69,7 +69,7 @@ fn a_cut_forgets_what_was_not_synced() {
 fn a_remount_without_a_cut_forgets_nothing() {
     let mut disk = match LoopDisk::ext4() {
         Ok(disk) => disk,
-        Err(skip) => return skip_with_a_word("a_remount_without_a_cut_forgets_nothing", skip),
+        Err(skip) => return report_skip("a_remount_without_a_cut_forgets_nothing", skip),
     };
     put(&disk.path(), "kept", b"bytes", false).unwrap();
     disk.remount().unwrap();
@@ -80,7 +80,7 @@ fn a_remount_without_a_cut_forgets_nothing() {
 fn a_disk_in_use_is_not_remounted() {
     let mut disk = match LoopDisk::ext4() {
         Ok(disk) => disk,
-        Err(skip) => return skip_with_a_word("a_disk_in_use_is_not_remounted", skip),
+        Err(skip) => return report_skip("a_disk_in_use_is_not_remounted", skip),
     };
     let user = File::open(disk.path()).unwrap();
     disk.cut().unwrap();

@@ -8,14 +8,14 @@ use std::thread;
 
 use tempfile::TempDir;
 use test_support::faults::{self, Fault, Outcome, Trace};
-use test_support::skip_with_a_word;
+use test_support::report_skip;
 
 /// The folder for a test, or none if the facility cannot work here.
 fn folder(test: &str) -> Option<TempDir> {
     match faults::available() {
         Ok(()) => Some(tempfile::tempdir().expect("a folder can be made")),
         Err(reason) => {
-            skip_with_a_word(test, reason);
+            report_skip(test, reason);
             None
         }
     }

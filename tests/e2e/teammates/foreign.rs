@@ -5,14 +5,14 @@ use nix::sys::signal::Signal;
 use protocol::{Body, Recipient, RequestStatus};
 use serde_json::json;
 use std::process::Command;
-use test_support::{skip_with_a_word, wait_for, wait_until};
+use test_support::{report_skip, wait_for, wait_until};
 
 const MINIMAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/minimal.py");
 
 /// A team with carol, who is a Python program; `None`, with a word about it, where there is none.
 fn with_carol(test: &str) -> Option<Workspace> {
     if Command::new("python3").arg("--version").output().is_err() {
-        skip_with_a_word(test, "python3 is not installed");
+        report_skip(test, "python3 is not installed");
         return None;
     }
     let workspace = Workspace::new();

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use test_support::llm_server::Gate;
-use test_support::{SmallDisk, skip_with_a_word, try_wait_for, wait_until};
+use test_support::{SmallDisk, report_skip, try_wait_for, wait_until};
 
 /// Long enough for something to happen that may not be seen.
 const MOMENT: Duration = Duration::from_secs(3);
@@ -34,7 +34,7 @@ fn disk(test: &str) -> Option<SmallDisk> {
     match SmallDisk::tmpfs(8 << 20) {
         Ok(disk) => Some(disk),
         Err(skip) => {
-            skip_with_a_word(test, skip);
+            report_skip(test, skip);
             None
         }
     }

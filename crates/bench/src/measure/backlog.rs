@@ -170,7 +170,7 @@ impl Runs {
     }
 }
 
-/// Writes unread mail of a few senders and lets the disk come to rest.
+/// Writes unread mail of a few senders and lets the disk settle.
 fn write_backlog(path: &Path, count: u64) -> anyhow::Result<()> {
     let to: Recipient = READER.parse()?;
     let senders = ["bob", "carol", "dave", "erin"].map(Sender::new);
@@ -278,10 +278,10 @@ impl Drain {
     }
 }
 
-/// The worker that sends now and then until it is told to stop.
+/// The worker that sends now and then until it is stopped.
 pub(super) fn send(medium: &Medium) -> anyhow::Result<()> {
     let mut end = medium.open_to_send()?;
-    let stop = until_told();
+    let stop = until_input();
     worker::say_ready();
     let mut result = Longest::default();
     while !stop.load(Ordering::Relaxed) {
@@ -296,10 +296,10 @@ pub(super) fn send(medium: &Medium) -> anyhow::Result<()> {
     worker::say(&result)
 }
 
-/// The worker that looks how long a lock stays taken.
+/// The worker that measures how long a lock is held.
 pub(super) fn probe(path: &Path) -> anyhow::Result<()> {
     let lock = open_lock(path)?;
-    let stop = until_told();
+    let stop = until_input();
     worker::say_ready();
     let mut result = Longest::default();
     let mut busy_since = None;
@@ -327,13 +327,13 @@ fn open_lock(path: &Path) -> std::io::Result<File> {
     options.write(true).create(true).truncate(false).open(path)
 }
 
-/// Turns true when this process is told anything.
-fn until_told() -> Arc<AtomicBool> {
-    let told = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&told);
+/// Becomes true when this process gets any input.
+fn until_input() -> Arc<AtomicBool> {
+    let input = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&input);
     std::thread::spawn(move || {
         let _ = worker::hear();
         flag.store(true, Ordering::Relaxed);
     });
-    told
+    input
 }

@@ -117,7 +117,7 @@ pub(super) fn append(path: &Path, line: &[u8], synced: bool) -> std::io::Result<
     if synced { file.sync_data() } else { Ok(()) }
 }
 
-/// Asks to be told when what is at `path` is written to.
+/// Watches the file at `path` for writes.
 pub(super) fn watch(path: &Path) -> anyhow::Result<OwnedFd> {
     let notices = inotify::init(CreateFlags::CLOEXEC)?;
     inotify::add_watch(&notices, path, WatchFlags::MODIFY | WatchFlags::MOVED_TO)?;

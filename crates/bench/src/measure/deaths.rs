@@ -18,7 +18,7 @@ use teamdir::{Durability, TeamDir};
 use test_support::Worker;
 use test_support::llm_server::{Gate, LlmServer, ServerReply};
 
-/// How often the files are looked at: the error of the times.
+/// How often the files are polled: the error of the times.
 const POLL_INTERVAL: Duration = Duration::from_micros(100);
 /// What a system of heartbeats needs, by arithmetic.
 const HEARTBEAT: (&str, f64) = ("heartbeats (computed)", 4.5);
@@ -83,7 +83,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         }
     }
     section.note(format!(
-        "{} kills; the files were looked at every {} us",
+        "{} kills; the files were polled every {} us",
         blocks * each,
         POLL_INTERVAL.as_micros()
     ));
@@ -187,8 +187,8 @@ impl Watched {
 fn bare_death(reaper: &mut Worker, syncs: bool) -> anyhow::Result<f64> {
     let mut command = Command::new("sleep");
     let mut child = command.arg("1000").stdin(Stdio::null()).spawn()?;
-    let told = format!("{} {}", child.id(), u8::from(syncs));
-    let _: bool = worker::ask(reaper, &told)?;
+    let input = format!("{} {}", child.id(), u8::from(syncs));
+    let _: bool = worker::ask(reaper, &input)?;
     std::thread::sleep(Duration::from_millis(20));
     let began = clock::nanos();
     child.kill()?;
@@ -197,12 +197,12 @@ fn bare_death(reaper: &mut Worker, syncs: bool) -> anyhow::Result<f64> {
     Ok(seconds(done.saturating_sub(began)))
 }
 
-/// The worker that waits for the death of each process it is told.
+/// The worker that waits for the death of each process in its input.
 pub(super) fn reap(dir: &std::path::Path) -> anyhow::Result<()> {
     worker::say_ready();
-    while let Some(told) = worker::hear()? {
-        let pid = i32::try_from(end::number(&told, 0)?)?;
-        let syncs = end::number(&told, 1)? == 1;
+    while let Some(input) = worker::hear()? {
+        let pid = i32::try_from(end::number(&input, 0)?)?;
+        let syncs = end::number(&input, 1)? == 1;
         let pid = Pid::from_raw(pid).context("a process id")?;
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         worker::say(&true)?;

@@ -145,7 +145,7 @@ impl OurEnd {
         })
     }
 
-    /// Whether it is told of mail, or looks.
+    /// Whether it is notified of mail, or polls.
     pub(super) fn watch_mode(&self) -> Option<WatchMode> {
         self.session.as_ref().map(MemberSession::watch_mode)
     }
@@ -175,7 +175,7 @@ impl End for OurEnd {
 
 /// A message whose line is about [`LINE`] long.
 pub(crate) fn message(from: &Sender, to: &Recipient, content: &str) -> Message {
-    // The envelope: an identifier of about 20 digits, a time, the names and the words around them.
+    // The envelope: an identifier of about 20 digits, a time, the names and the text around them.
     const ENVELOPE: usize = 108;
     let names = from.as_str().len() + to.as_str().len();
     let width = LINE - ENVELOPE - names;

@@ -24,8 +24,8 @@ const ASIDE: u64 = 200;
 /// A member with a past, and what it measured.
 struct Past {
     worker: Worker,
-    /// What it is like, in words.
-    words: String,
+    /// A description.
+    text: String,
     next: Blocks,
     synced: Blocks,
     restart: Blocks,
@@ -59,7 +59,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
             Value::Seconds(past.replay.p50()),
         ));
     }
-    section.note("next message = send, take, and look again until there is nothing more to do");
+    section.note("next message = send, take, and repeat until nothing is left to do");
     section.note("restart = the member's lock, roster, journal, mailbox and a first look for mail");
     Ok(section)
 }
@@ -95,11 +95,11 @@ fn take_turns(plan: &Plan<'_>) -> anyhow::Result<[Past; 4]> {
 
 impl Past {
     fn start(plan: &Plan<'_>, past: u64, aside: u64) -> anyhow::Result<Self> {
-        let words = match aside {
+        let text = match aside {
             0 => format!("after {past}"),
             _ => format!("with {aside} files set aside"),
         };
-        progress(&format!("a member {words}"));
+        progress(&format!("a member {text}"));
         let workspace = plan.folder("history")?;
         end::create_team(&workspace, &[MEMBER])?;
         let job = Job::History {
@@ -109,7 +109,7 @@ impl Past {
         };
         Ok(Self {
             worker: worker::start_ready(&job)?,
-            words,
+            text,
             next: Blocks::default(),
             synced: Blocks::default(),
             restart: Blocks::default(),
@@ -119,28 +119,28 @@ impl Past {
 
     fn row(&self, what: &str, first: &Self, which: fn(&Self) -> &Blocks) -> Row {
         let (own, first) = (which(self), which(first));
-        let what = format!("{what} {}", self.words);
+        let what = format!("{what} {}", self.text);
         let value = Value::Seconds(first.p50());
         Row::new(what, Value::Seconds(own.p50())).bare(value, own.ratio(first, 0.5))
     }
 }
 
-/// The worker: lives through its past, then does what it is told.
+/// The worker: builds its history, then does what its input says.
 pub(super) fn live(workspace: &Path, past: u64, aside: u64) -> anyhow::Result<()> {
     let unsynced = TeamDir::open(workspace, options(Kind::Ours.durability()))?;
     let synced = TeamDir::open(workspace, options(Durability::PowerCut))?;
     live_through(&unsynced, past)?;
     set_aside(workspace, aside)?;
     worker::say_ready();
-    while let Some(told) = worker::hear()? {
-        let count = number(&told, 1)?;
-        let what = told.split(' ').next().unwrap_or_default();
+    while let Some(input) = worker::hear()? {
+        let count = number(&input, 1)?;
+        let what = input.split(' ').next().unwrap_or_default();
         let times = match what {
             "next" => next(&unsynced, count),
             "synced" => next(&synced, count),
             "restart" => (0..count).map(|_| restart(&unsynced)).collect(),
             "replay" => (0..count).map(|_| replay(&unsynced)).collect(),
-            _ => anyhow::bail!("nobody knows what {told:?} means"),
+            _ => anyhow::bail!("unknown input {input:?} means"),
         };
         worker::say(&times?)?;
     }
@@ -172,7 +172,7 @@ fn set_aside(workspace: &Path, count: u64) -> anyhow::Result<()> {
     for _ in 0..count {
         send(&team)?;
         take(&mut session, 1)?;
-        rest(&mut session)?;
+        settle(&mut session)?;
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ fn next(team: &TeamDir, count: u64) -> anyhow::Result<Vec<u64>> {
         let started = clock::nanos();
         send(team)?;
         take(&mut session, 1)?;
-        rest(&mut session)?;
+        settle(&mut session)?;
         if round >= WARM_UP {
             times.push(clock::nanos() - started);
         }
@@ -227,8 +227,8 @@ fn take(session: &mut MemberSession, count: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Looks again until there is nothing more to do, as before a sleep.
-fn rest(session: &mut MemberSession) -> anyhow::Result<()> {
+/// Repeats until nothing is left to do, as before a wait.
+fn settle(session: &mut MemberSession) -> anyhow::Result<()> {
     let found = session.next(Some(Instant::now()))?;
     anyhow::ensure!(found.is_none(), "mail that nobody sent");
     Ok(())

@@ -53,7 +53,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     ]);
     let polling = polling(&team)?;
     section.note(format!(
-        "{} are notified of mail; {polling} look every 0.2 s, because a user has no more inotify \
+        "{} are notified of mail; {polling} poll every 0.2 s, because a user has no more inotify \
          instances (fs.inotify.max_user_instances)",
         count - polling
     ));

@@ -16,10 +16,10 @@ use teamdir::{TeamDir, WatchMode};
 use test_support::Worker;
 
 const MEMBERS: usize = 100;
-/// The alternative: everybody is told of everything.
+/// The alternative: every process is notified of every change.
 const FOLDER: &str = "watches on the whole inbox folder";
-/// How long new processes get to come to rest.
-const REST: Duration = Duration::from_secs(2);
+/// How long new processes get to become idle.
+const SETTLE: Duration = Duration::from_secs(2);
 /// The pause between two messages to one of them.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -41,7 +41,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     progress("starting 100 members");
     let (team, dir) = team(plan, &names)?;
     let (members, modes) = start_members(&dir, &names)?;
-    std::thread::sleep(REST);
+    std::thread::sleep(SETTLE);
     let time = Duration::from_secs(plan.pick(10, 3));
     progress(&format!("100 idle members for {} s", time.as_secs()));
     let before = totals(&members)?;
@@ -157,7 +157,7 @@ fn watched_folder(plan: &Plan<'_>, names: &[String], messages: u32) -> anyhow::R
         let name = format!("{name}.jsonl");
         workers.push(worker::start_ready(&Job::Watcher { folder, name })?);
     }
-    std::thread::sleep(REST);
+    std::thread::sleep(SETTLE);
     herd(&team, names, &workers, messages)
 }
 
@@ -175,7 +175,7 @@ pub(super) fn wait_for_mail(medium: &Medium) -> anyhow::Result<()> {
     }
 }
 
-/// The worker that is woken by every change in a folder and looks for one name.
+/// The worker that is woken by every change in a folder and filters for one name.
 pub(super) fn watch(folder: &Path, name: &str) -> anyhow::Result<()> {
     let notices = bare::watch(folder)?;
     worker::say_ready();

@@ -46,7 +46,7 @@ pub(super) enum Engine {
     Bare,
     Socket,
     Redis,
-    /// A Python program, with the word it knows the kind by.
+    /// A Python program, with its name for the kind.
     Python(&'static str),
 }
 
@@ -120,21 +120,21 @@ impl Kind {
             Self::RedisSynced => "survives a power cut; read at least once (consumer group, XACK)",
             Self::Sqlite => {
                 "survives the death of any process; read once, as long as the journal is in the \
-                 same database; Python, looks every 1 ms"
+                 same database; Python, polls every 1 ms"
             }
             Self::SqliteSynced => {
                 "survives a power cut; read once, as long as the journal is in the same database; \
-                 Python, looks every 1 ms"
+                 Python, polls every 1 ms"
             }
             Self::Tutorial => {
-                "none: what is written between read and emptying is lost; looks every 0.1 s here, \
+                "none: what is written between read and emptying is lost; polls every 0.1 s here, \
                  every 5 s in the tutorial"
             }
         }
     }
 
     /// Its name and its promise.
-    pub(super) fn words(self) -> String {
+    pub(super) fn label(self) -> String {
         format!("{}: {}", self.name(), self.promise())
     }
 

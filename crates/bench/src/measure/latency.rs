@@ -181,8 +181,8 @@ impl Pair {
 
     /// One more block of so many rounds.
     pub(super) fn block(&mut self, rounds: u64, pause: Duration) -> anyhow::Result<()> {
-        let told = format!("{rounds} {}", pause.as_micros());
-        let answer: Rounds = worker::ask(&mut self.ping, &told)?;
+        let input = format!("{rounds} {}", pause.as_micros());
+        let answer: Rounds = worker::ask(&mut self.ping, &input)?;
         self.one_way.push_nanos(&answer.one_way);
         self.round_trip.push_nanos(&answer.round_trip);
         Ok(())
@@ -210,8 +210,8 @@ impl Pair {
 pub(super) fn ping(medium: &Medium) -> anyhow::Result<()> {
     let mut end = medium.open()?;
     worker::say_ready();
-    while let Some(told) = worker::hear()? {
-        let (count, pause) = (number(&told, 0)?, number(&told, 1)?);
+    while let Some(input) = worker::hear()? {
+        let (count, pause) = (number(&input, 0)?, number(&input, 1)?);
         let mut rounds = Rounds::default();
         for round in 0..count + WARM_UP {
             std::thread::sleep(Duration::from_micros(pause));

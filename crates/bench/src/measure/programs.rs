@@ -24,9 +24,9 @@ pub(super) fn beside(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// A command of `team-lead` in a folder, whose model is at `address`.
-pub(super) fn team_lead(dir: &Path, address: &str, words: &[&str]) -> anyhow::Result<Command> {
+pub(super) fn team_lead(dir: &Path, address: &str, arguments: &[&str]) -> anyhow::Result<Command> {
     let mut command = Command::new(beside("team-lead")?);
-    command.args(words).current_dir(dir);
+    command.args(arguments).current_dir(dir);
     clean(&mut command);
     command
         .env("TEAM_MODEL", "anthropic:bench")
@@ -54,20 +54,20 @@ pub(super) fn clean(command: &mut Command) {
 }
 
 /// Runs a command that has to succeed, and returns what it prints.
-pub(super) fn verb(dir: &Path, address: &str, words: &[&str]) -> anyhow::Result<String> {
-    let output = team_lead(dir, address, words)?
+pub(super) fn verb(dir: &Path, address: &str, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = team_lead(dir, address, arguments)?
         .stdin(Stdio::null())
         .output()?;
     ensure!(
         output.status.success(),
-        "team-lead {words:?} ended with {}: {}",
+        "team-lead {arguments:?} ended with {}: {}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Starts a lead that waits for what it is told.
+/// Starts a lead that waits for input.
 pub(super) fn start_lead(dir: &Path, address: &str) -> anyhow::Result<Worker> {
     let mut command = team_lead(dir, address, &["run", "--quiet", "--keep"])?;
     let worker = Worker::spawn(command.stderr(Stdio::null())).context("start team-lead run")?;

@@ -24,7 +24,7 @@ const GROUP: &str = "team";
 pub(super) fn start(kind: Kind, dir: &Path) -> anyhow::Result<Worker> {
     let synced = kind == Kind::RedisSynced;
     let persist = if synced { "yes" } else { "no" };
-    let words = [
+    let arguments = [
         PROGRAM,
         "--port",
         "0",
@@ -43,7 +43,7 @@ pub(super) fn start(kind: Kind, dir: &Path) -> anyhow::Result<Worker> {
     ];
     worker::start(&Job::Exec {
         dir: dir.to_path_buf(),
-        words: words.map(str::to_owned).to_vec(),
+        arguments: arguments.map(str::to_owned).to_vec(),
     })
 }
 
@@ -76,8 +76,8 @@ impl RedisEnd {
         Ok(end)
     }
 
-    fn ask(&mut self, words: &[&str]) -> anyhow::Result<Reply> {
-        self.stream.get_mut().write_all(&command(words))?;
+    fn ask(&mut self, arguments: &[&str]) -> anyhow::Result<Reply> {
+        self.stream.get_mut().write_all(&command(arguments))?;
         Reply::read(&mut self.stream)
     }
 
@@ -117,11 +117,11 @@ impl End for RedisEnd {
         let mut both = Vec::new();
         let acknowledges = !self.read.is_empty();
         if acknowledges {
-            let mut words = vec!["XACK", &self.me, GROUP];
-            words.extend(self.read.iter().map(String::as_str));
-            both = command(&words);
+            let mut arguments = vec!["XACK", &self.me, GROUP];
+            arguments.extend(self.read.iter().map(String::as_str));
+            both = command(&arguments);
         }
-        let words = [
+        let arguments = [
             "XREADGROUP",
             "GROUP",
             GROUP,
@@ -134,7 +134,7 @@ impl End for RedisEnd {
             &self.me,
             ">",
         ];
-        both.extend(command(&words));
+        both.extend(command(&arguments));
         self.stream.get_mut().write_all(&both)?;
         if acknowledges {
             Reply::read(&mut self.stream)?;
@@ -147,10 +147,10 @@ impl End for RedisEnd {
 }
 
 /// A command as the server wants it.
-fn command(words: &[&str]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        bytes.extend(format!("${}\r\n{word}\r\n", word.len()).into_bytes());
+fn command(arguments: &[&str]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", arguments.len()).into_bytes();
+    for argument in arguments {
+        bytes.extend(format!("${}\r\n{argument}\r\n", argument.len()).into_bytes());
     }
     bytes
 }

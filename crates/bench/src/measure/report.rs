@@ -94,7 +94,7 @@ impl Report {
         }
         for kind in kind::all() {
             match kind.missing() {
-                None => self.contestants.push(kind.words()),
+                None => self.contestants.push(kind.label()),
                 Some(why) => self.skipped.push(format!("{}: {why}", kind.name())),
             }
         }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use team::Actor;
 use teamdir::{Options, TeamDir};
 
-/// How many members are looked at at once.
+/// How many members are read at once.
 const CROWD: usize = 100;
 /// How long a killed process may take to go.
 const END: Duration = Duration::from_secs(30);
@@ -68,7 +68,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         "bare with syncs: the roster replaced twice, by the one who starts and by the one who is \
          started, and the first record of a journal",
     );
-    section.rows.push(look(plan)?);
+    section.rows.push(status(plan)?);
     Ok(section)
 }
 
@@ -125,7 +125,7 @@ fn one_exec(program: &Path, folder: &Path, syncs: Syncs) -> anyhow::Result<f64> 
 }
 
 /// What `status` does for a large team.
-fn look(plan: &Plan<'_>) -> anyhow::Result<Row> {
+fn status(plan: &Plan<'_>) -> anyhow::Result<Row> {
     let folder = plan.folder("crowd")?;
     let team = TeamDir::create(&folder, "bench", Options::default())?;
     let mut guards = Vec::new();
@@ -149,6 +149,6 @@ fn look(plan: &Plan<'_>) -> anyhow::Result<Row> {
         times.push([started.elapsed().as_secs_f64()]);
         anyhow::ensure!(seen == CROWD, "{seen} members seen");
     }
-    let row = Row::new("looking at 100 living members", Value::Seconds(times.p50()));
+    let row = Row::new("reading 100 running members", Value::Seconds(times.p50()));
     Ok(row.bar("under 50 ms", times.p50() < 0.05))
 }

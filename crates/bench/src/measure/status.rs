@@ -1,4 +1,4 @@
-//! What it costs to look at a team of a hundred members, as `status` does.
+//! The cost of `status` in a team of a hundred members.
 
 use super::report::{Row, Section, Value};
 use super::stats::Blocks;
@@ -10,11 +10,11 @@ use teamdir::{Durability, MemberGuard, TeamDir, now};
 
 /// How many members there are.
 const MEMBERS: usize = 100;
-/// How many looks make up a block.
+/// How many readings make a block.
 const BLOCK: usize = 5;
 
 /// A team whose members all live, held by this process.
-struct Crowd {
+struct LargeTeam {
     dir: PathBuf,
     team: TeamDir,
     members: Vec<Recipient>,
@@ -22,18 +22,18 @@ struct Crowd {
 }
 
 pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
-    progress(&format!("a look at {MEMBERS} members"));
+    progress(&format!("the status of {MEMBERS} members"));
     let mut section = Section::new(
         "status",
         "the state and the unread mail of each of 100 living members, by a process that has read \
          nothing yet; bare = listing the folder of the members and reading the same files",
     );
     for (what, unread) in [("nothing unread, p50", 0), ("3 unread each, p50", 3)] {
-        let crowd = Crowd::gather(plan, unread)?;
+        let large = LargeTeam::create(plan, unread)?;
         let (mut ours, mut bare) = (Blocks::default(), Blocks::default());
         for _ in 0..plan.pick(20, 3) {
-            ours.push(times(|| crowd.look())?);
-            bare.push(times(|| crowd.read())?);
+            ours.push(times(|| large.status())?);
+            bare.push(times(|| large.read())?);
         }
         let ratio = ours.ratio(&bare, 0.5);
         section.rows.push(
@@ -46,26 +46,26 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// How long each of a block of looks takes.
-fn times(mut look: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Vec<f64>> {
+/// How long each reading of a block takes.
+fn times(mut read: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Vec<f64>> {
     let mut times = Vec::new();
     for _ in 0..BLOCK {
         let began = Instant::now();
-        look()?;
+        read()?;
         times.push(began.elapsed().as_secs_f64());
     }
     Ok(times)
 }
 
-impl Crowd {
-    fn gather(plan: &Plan<'_>, unread: usize) -> anyhow::Result<Self> {
+impl LargeTeam {
+    fn create(plan: &Plan<'_>, unread: usize) -> anyhow::Result<Self> {
         let dir = plan.folder("status")?;
         let names: Vec<String> = (0..MEMBERS).map(|number| format!("m{number}")).collect();
         let texts: Vec<&str> = names.iter().map(String::as_str).collect();
         end::create_team(&dir, &texts)?;
         let team = TeamDir::open(&dir, end::options(Durability::ProcessDeath))?;
         let from = Sender::new("lead");
-        let mut crowd = Self {
+        let mut large = Self {
             dir,
             members: Vec::new(),
             _guards: Vec::new(),
@@ -73,21 +73,21 @@ impl Crowd {
         };
         for name in &names {
             let owner: Recipient = name.parse()?;
-            let guard = crowd.team.join(&owner)?;
+            let guard = large.team.join(&owner)?;
             let state = LiveState::new(guard.incarnation(), Phase::Idle, now());
-            crowd.team.write_live_state(&guard, &state)?;
+            large.team.write_live_state(&guard, &state)?;
             for number in 0..unread {
                 let message = end::message(&from, &owner, &number.to_string());
-                crowd.team.send(message)?;
+                large.team.send(message)?;
             }
-            crowd.members.push(owner);
-            crowd._guards.push(guard);
+            large.members.push(owner);
+            large._guards.push(guard);
         }
-        Ok(crowd)
+        Ok(large)
     }
 
-    fn look(&self) -> anyhow::Result<()> {
-        // Opened anew, as a command does: nothing is known from the look before.
+    fn status(&self) -> anyhow::Result<()> {
+        // Opened again, as by each command: nothing is cached.
         let team = TeamDir::open(&self.dir, end::options(Durability::ProcessDeath))?;
         let views = processes::views(&team)?;
         anyhow::ensure!(views.len() == MEMBERS, "not all members were seen");

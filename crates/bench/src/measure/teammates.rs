@@ -14,19 +14,19 @@ use test_support::{Worker, wait_until};
 const MEMBERS: usize = 100;
 /// How many are started at once.
 const AT_ONCE: usize = 8;
-/// What a user could run instead: how often it looks, and what it is called.
+/// What a user could run instead: its polling interval, and its name.
 const POLLERS: [(&str, &str, &str); 2] = [
     (
         "tutorial",
         "5",
-        "tutorial's mailbox in Python, looks every 5 s",
+        "tutorial's mailbox in Python, polls every 5 s",
     ),
-    ("sqlite", "0.001", "SQLite in Python, looks every 1 ms"),
+    ("sqlite", "0.001", "SQLite in Python, polls every 1 ms"),
 ];
 /// How many of each of those.
 const EACH: usize = 5;
-/// How long new processes get to come to rest.
-const REST: Duration = Duration::from_secs(3);
+/// How long new processes get to become idle.
+const SETTLE: Duration = Duration::from_secs(3);
 /// How long a process may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -101,7 +101,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
             others.push((name, pollers(plan, kind, poll)?));
         }
     }
-    std::thread::sleep(REST);
+    std::thread::sleep(SETTLE);
     let time = Duration::from_secs(plan.pick(60, 5));
     progress(&format!("100 idle teammates for {} s", time.as_secs()));
     let groups: Vec<&[Worker]> = [&members, &sleepers]
@@ -171,12 +171,12 @@ fn costs(groups: &[&[Worker]], time: Duration) -> anyhow::Result<Vec<Cost>> {
 /// Processes that do nothing at all.
 fn sleepers(plan: &Plan<'_>) -> anyhow::Result<Vec<Worker>> {
     let dir = plan.folder("sleepers")?;
-    let words = ["sleep", "100000"].map(str::to_owned).to_vec();
-    let job = Job::Exec { dir, words };
+    let arguments = ["sleep", "100000"].map(str::to_owned).to_vec();
+    let job = Job::Exec { dir, arguments };
     (0..EACH).map(|_| worker::start(&job)).collect()
 }
 
-/// Processes in Python that look for mail now and then.
+/// Processes in Python that poll for mail.
 fn pollers(plan: &Plan<'_>, kind: &str, poll: &str) -> anyhow::Result<Vec<Worker>> {
     let dir = plan.folder("pollers")?;
     let one = |number: usize| {

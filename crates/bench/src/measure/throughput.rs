@@ -16,7 +16,7 @@ const READER: &str = "alice";
 /// How long the reader waits for what is still missing.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a writer rests when the inbox is full.
-const REST: Duration = Duration::from_millis(1);
+const SETTLE: Duration = Duration::from_millis(1);
 
 /// What a writer did.
 #[derive(Debug, Serialize, Deserialize)]
@@ -202,7 +202,7 @@ pub(super) fn write(medium: &Medium, writer: u32) -> anyhow::Result<()> {
             wrote.sent += 1;
         } else {
             wrote.refused += 1;
-            std::thread::sleep(REST);
+            std::thread::sleep(SETTLE);
         }
     }
     worker::say(&wrote)
@@ -211,7 +211,7 @@ pub(super) fn write(medium: &Medium, writer: u32) -> anyhow::Result<()> {
 /// The worker that takes everything.
 pub(super) fn read(medium: &Medium) -> anyhow::Result<()> {
     let mut end = medium.open()?;
-    let told = listen();
+    let input = listen();
     worker::say_ready();
     let mut seen = HashSet::new();
     let mut took = Took {
@@ -230,7 +230,7 @@ pub(super) fn read(medium: &Medium) -> anyhow::Result<()> {
             progress = Instant::now();
         }
         took.different = seen.len() as u64;
-        total = match told.try_recv() {
+        total = match input.try_recv() {
             Ok(sent) => Some(sent),
             Err(TryRecvError::Empty) => total,
             Err(TryRecvError::Disconnected) if total.is_none() => return Ok(()),
@@ -243,7 +243,7 @@ pub(super) fn read(medium: &Medium) -> anyhow::Result<()> {
     }
 }
 
-/// The number this process is told while it does something else.
+/// The number that this process gets while it works.
 fn listen() -> Receiver<u64> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

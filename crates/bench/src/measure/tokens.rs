@@ -49,7 +49,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     section.note(
         "coordination = system texts with the rules of the team, schemas of team tools, <team-state> \
          (roster and board), <inbox> (mail and notices), calls and results of team tools, questions \
-         for the outcome of a task; work = the prompt, the text of the task, the model's own words, \
+         for the outcome of a task; work = the prompt, the text of the task, the model's own text, \
          and schemas, calls and results of the shell and file tools",
     );
     section.note(format!(
@@ -83,12 +83,12 @@ fn run(plan: &Plan<'_>, work: Work) -> anyhow::Result<Sums> {
         drop(sums);
         script.answer(&request)
     });
-    let words = [
+    let arguments = [
         "run",
         "--quiet",
         "Do the work on the board with three teammates.",
     ];
-    let mut command = team_lead(&dir, &server.base_url("team"), &words)?;
+    let mut command = team_lead(&dir, &server.base_url("team"), &arguments)?;
     let mut lead = Worker::spawn(command.stderr(Stdio::null()))?;
     lead.close_stdin();
     let status = lead.wait(PATIENCE);
@@ -151,7 +151,7 @@ impl Sums {
                 Value::Share(coordination / all),
             ));
             for part in PARTS.iter().filter(|part| **part != Part::Work) {
-                let what = format!("{name}:   {}", part.words());
+                let what = format!("{name}:   {}", part.label());
                 rows.push(Row::new(what, Value::Count(tokens(of(part)))));
             }
         }

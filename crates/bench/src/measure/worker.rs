@@ -21,13 +21,13 @@ pub(super) const READY: &str = "ready";
 /// What a worker process is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Job {
-    /// Sends and waits for the answer, as often as it is told.
+    /// Sends and waits for the answer, as often as its input says.
     Ping(Medium),
     /// Answers for ever.
     Echo(Medium),
     /// Sends for a while as fast as it is accepted.
     Writer { medium: Medium, number: u32 },
-    /// Takes everything until it has been told how much there was.
+    /// Takes everything until it knows the total.
     Reader(Medium),
     /// Has a past of so many messages and so many files set aside, and sends itself some more.
     History {
@@ -39,14 +39,17 @@ pub(super) enum Job {
     Drain(backlog::Drain),
     /// Sends now and then, and times it.
     Sender(Medium),
-    /// Looks how long a lock stays taken.
+    /// Measures how long a lock is held.
     Prober(PathBuf),
     /// A member that waits for mail.
     Member(Medium),
     /// A process that watches a whole folder for one name.
     Watcher { folder: PathBuf, name: String },
     /// Another program, in a folder.
-    Exec { dir: PathBuf, words: Vec<String> },
+    Exec {
+        dir: PathBuf,
+        arguments: Vec<String>,
+    },
     /// Waits for the death of a process, and says when it learned of it.
     Reaper { dir: PathBuf },
 }
@@ -81,7 +84,7 @@ impl Job {
 
     /// A mailbox in Python.
     pub(super) fn python(kind: &str, medium: &Medium, role: Vec<String>) -> Self {
-        let words = [
+        let arguments = [
             "python3",
             "-c",
             MAILBOXES,
@@ -92,7 +95,11 @@ impl Job {
         ];
         Self::Exec {
             dir: medium.dir.clone(),
-            words: words.map(str::to_owned).into_iter().chain(role).collect(),
+            arguments: arguments
+                .map(str::to_owned)
+                .into_iter()
+                .chain(role)
+                .collect(),
         }
     }
 }
@@ -116,8 +123,8 @@ pub(super) fn run(job: &str) -> anyhow::Result<()> {
         Job::Prober(lock) => backlog::probe(&lock),
         Job::Member(medium) => idle::wait_for_mail(&medium),
         Job::Watcher { folder, name } => idle::watch(&folder, &name),
-        Job::Exec { dir, words } => {
-            let (program, arguments) = words.split_first().context("a program")?;
+        Job::Exec { dir, arguments } => {
+            let (program, arguments) = arguments.split_first().context("a program")?;
             let error = Command::new(program)
                 .args(arguments)
                 .current_dir(dir)
@@ -182,7 +189,7 @@ pub(super) fn say(answer: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The worker's side: the next thing it is told, or `None` when there is nothing more to do.
+/// The worker's side: its next input, or `None` when there is nothing more to do.
 pub(super) fn hear() -> anyhow::Result<Option<String>> {
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line)?;

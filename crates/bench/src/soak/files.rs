@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    pub(super) const fn words(self) -> &'static str {
+    pub(super) const fn label(self) -> &'static str {
         match self {
             Self::LeadInbox => "the lead's inbox",
             Self::Inboxes => "inboxes",

@@ -27,15 +27,15 @@ pub(super) struct Mail {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Who was told how small the window is.
-    told: HashSet<String>,
+    /// The agents that know the size of the window.
+    informed: HashSet<String>,
     numbers: HashSet<u64>,
     times: Vec<f64>,
 }
 
 /// A message as its text says it.
 #[derive(Debug, PartialEq, Eq)]
-struct MailItem<'a> {
+struct SoakMessage<'a> {
     number: u64,
     sent_at: u64,
     from: &'a str,
@@ -86,14 +86,14 @@ impl Mail {
         let arrived = now();
         let system = request.system_text();
         let size = request.raw_body().len() as u64 / 4;
-        // What is summarised was said before, or will be said.
+        // What is summarised is in other requests too.
         if system.starts_with("You summarise") {
             self.compactions.fetch_add(1, Ordering::SeqCst);
             let summary = ServerReply::text("Mail came in and was passed on. Nothing is open.");
             return summary.usage(size, 20, 0, 0);
         }
         let agent = system.split('\'').nth(1).unwrap_or("");
-        if self.seen().told.insert(agent.to_owned()) {
+        if self.seen().informed.insert(agent.to_owned()) {
             return too_long();
         }
         let turn = self.turn(request, agent, arrived);
@@ -104,16 +104,16 @@ impl Mail {
     fn turn(&self, request: &CapturedRequest, agent: &str, arrived: u64) -> ServerReply {
         let mut seen = self.seen();
         let text = request.last_text();
-        let mut has_news = false;
-        for letter in letters(&text) {
-            if seen.numbers.insert(letter.number) {
-                let took = arrived.saturating_sub(letter.sent_at);
+        let mut is_new = false;
+        for message in messages(&text) {
+            if seen.numbers.insert(message.number) {
+                let took = arrived.saturating_sub(message.sent_at);
                 seen.times.push(took as f64 / 1e9);
-                has_news |= letter.from == "person";
+                is_new |= message.from == "person";
             }
         }
         drop(seen);
-        if !has_news {
+        if !is_new {
             return ServerReply::text("Done.");
         }
         let number: usize = agent.trim_start_matches('m').parse().unwrap_or(0);
@@ -135,20 +135,20 @@ fn too_long() -> ServerReply {
 }
 
 /// All messages of a text.
-fn letters(text: &str) -> Vec<MailItem<'_>> {
+fn messages(text: &str) -> Vec<SoakMessage<'_>> {
     let found = text.split(MARK).skip(1);
-    let letter = |rest: &'_ str| -> Option<(u64, u64)> {
-        let mut words = rest.split('-');
-        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    let numbers = |rest: &'_ str| -> Option<(u64, u64)> {
+        let mut parts = rest.split('-');
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     };
     found
         .filter_map(|rest| {
-            let (number, sent_at) = letter(rest)?;
+            let (number, sent_at) = numbers(rest)?;
             let from = rest.split('-').nth(2)?;
             let from = from
                 .split(|sign: char| !sign.is_ascii_alphabetic())
                 .next()?;
-            Some(MailItem {
+            Some(SoakMessage {
                 number,
                 sent_at,
                 from,
@@ -199,14 +199,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_found_in_what_the_model_is_told() {
+    fn messages_are_found_in_a_request_to_the_model() {
         let mail = Mail::new(2);
         let (first, second) = (mail.next("person"), mail.next("model"));
         let text = format!("<inbox>{{\"content\":\"{first} xxx\"}}</inbox>\n{second}\" soak-x");
-        let found = letters(&text);
+        let found = messages(&text);
         let seen: Vec<_> = found
             .iter()
-            .map(|letter| (letter.number, letter.from))
+            .map(|message| (message.number, message.from))
             .collect();
         assert_eq!(seen, [(0, "person"), (1, "model")]);
         assert_eq!(mail.missing(), 2);

@@ -89,7 +89,7 @@ fn of_files(samples: &[Sample], kind: Kind) -> Verdict {
         } else {
             64.0
         };
-        return flat(samples, (kind.words(), "kB"), (1.25, more), |sample| {
+        return flat(samples, (kind.label(), "kB"), (1.25, more), |sample| {
             Some(size(sample) / 1e3)
         });
     }
@@ -104,7 +104,7 @@ fn of_files(samples: &[Sample], kind: Kind) -> Verdict {
     let (early, late) = samples.split_at(samples.len() / 2);
     let (first, last) = (added(early), added(late));
     Verdict {
-        what: kind.words().to_owned(),
+        what: kind.label().to_owned(),
         first,
         last,
         unit: "bytes a message",

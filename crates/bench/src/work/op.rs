@@ -41,9 +41,9 @@ enum What {
     TaskCreate,
     TaskClaim,
     TaskComplete,
-    /// Takes back what a dead life of alice has.
+    /// Releases the task of a dead incarnation of alice.
     TaskRelease,
-    Bury,
+    DeadLetter,
     LiveState,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, op: &Op) -> anyhow::Result<()> {
     let alice: Recipient = "alice".parse()?;
     match op.what {
         What::Send => marked(op, || send(&team, &alice, &op.id)),
-        What::Receive | What::Settle => with_post(&team, &alice, op),
+        What::Receive | What::Settle => with_session(&team, &alice, op),
         What::Join => marked(op, || {
             team.join(&alice)?;
             Ok(())
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, op: &Op) -> anyhow::Result<()> {
             team::release_all(&team, &"alice".parse()?, Incarnation(1), "died")?;
             Ok(())
         }),
-        What::Bury => marked(op, || bury(&team, &op.id)),
+        What::DeadLetter => marked(op, || dead_letter(&team, &op.id)),
         What::LiveState => {
             let guard = team.join(&alice)?;
             let state = LiveState::new(guard.incarnation(), Phase::Idle, now());
@@ -115,7 +115,7 @@ fn send(team: &TeamDir, to: &Recipient, id: &str) -> anyhow::Result<()> {
 }
 
 /// Reading and tidying both need the post; only one of them is marked.
-fn with_post(team: &TeamDir, owner: &Recipient, op: &Op) -> anyhow::Result<()> {
+fn with_session(team: &TeamDir, owner: &Recipient, op: &Op) -> anyhow::Result<()> {
     if matches!(op.what, What::Receive) {
         let mut session = MemberSession::open(team, owner, WatchChoice::Poll)?;
         let mut shown = Vec::new();
@@ -209,7 +209,7 @@ fn complete(team: &TeamDir) -> anyhow::Result<()> {
     }
 }
 
-fn bury(team: &TeamDir, id: &str) -> anyhow::Result<()> {
+fn dead_letter(team: &TeamDir, id: &str) -> anyhow::Result<()> {
     team.add_dead_letter(&DeadLetter {
         id: id.to_owned(),
         time: now(),

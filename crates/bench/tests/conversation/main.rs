@@ -14,7 +14,7 @@ use llm::{Block, Request};
 use protocol::{JournalLine, Recipient};
 use teamdir::{Durability, Options};
 use test_support::faults::{self, Call, Fault, Outcome};
-use test_support::{Rng, TempTeam, Worker, skip_with_a_word, try_wait_for};
+use test_support::{Rng, TempTeam, Worker, report_skip, try_wait_for};
 
 /// How long one process may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ impl Work {
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
         command.arg("work").arg("--dir").arg(self.team.workspace());
-        command.args(["converse", "--name", "alice"]);
+        command.args(["agent", "--name", "alice"]);
         command.args(&self.arguments).stdout(Stdio::piped());
         command
     }
@@ -199,7 +199,7 @@ fn strike(call: &Call, fault: Fault) -> usize {
 #[test]
 fn a_process_killed_at_any_step_of_the_journal_is_taken_up_by_the_next() {
     if let Err(reason) = faults::available() {
-        skip_with_a_word("crash points of a conversation", &reason);
+        report_skip("crash points of a conversation", &reason);
         return;
     }
     let work = small();

@@ -7,15 +7,15 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
-use test_support::skip_with_a_word;
+use test_support::report_skip;
 
 /// Runs this package's program in a folder of its own, unless the real programs are not built: they
 /// belong to another package, which a test of this one alone does not build.
-fn lab(arguments: &[&str]) -> Option<(String, TempDir)> {
+fn bench(arguments: &[&str]) -> Option<(String, TempDir)> {
     let program = Path::new(env!("CARGO_BIN_EXE_bench"));
     if !program.with_file_name("teammate").exists() || !program.with_file_name("team-lead").exists()
     {
-        skip_with_a_word(
+        report_skip(
             "a measurement",
             "the programs are not built: run `cargo test`",
         );
@@ -53,7 +53,7 @@ fn a_short_soak_loses_nothing_and_leaks_no_descriptor() {
         "--every",
         "2",
     ];
-    let Some((text, dir)) = lab(&arguments) else {
+    let Some((text, dir)) = bench(&arguments) else {
         return;
     };
     let report = report(&dir, &text);
@@ -80,9 +80,9 @@ fn a_short_soak_loses_nothing_and_leaks_no_descriptor() {
 }
 
 #[test]
-fn deaths_restarts_and_tokens_are_measured_and_drawn() {
+fn deaths_restarts_and_tokens_are_measured() {
     let arguments = ["measure", "--quick", "restart", "deaths", "tokens"];
-    let Some((text, dir)) = lab(&arguments) else {
+    let Some((text, dir)) = bench(&arguments) else {
         return;
     };
     let report = report(&dir, &text);

@@ -9,7 +9,7 @@ use crate::support::{TestTeam, is_long, unsynced};
 use std::process::{Command, Stdio};
 use teamdir::{Durability, Options};
 use test_support::faults::{self, Call, Fault, Outcome};
-use test_support::skip_with_a_word;
+use test_support::report_skip;
 
 /// One operation, the team it starts from, and what must hold however it was struck.
 struct Case {
@@ -70,7 +70,7 @@ fn fresh(case: &Case) -> TestTeam {
 
 /// The process that is struck. It tries again once, to show that it recovers by itself.
 fn command(team: &TestTeam, case: &Case, tries: &str) -> Command {
-    let mut command = team.lab(&["--seal-after-ms", "0", "--grace-ms", "0", "--sync", "op"]);
+    let mut command = team.bench(&["--seal-after-ms", "0", "--grace-ms", "0", "--sync", "op"]);
     command.args([case.op, "--tries", tries]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -84,7 +84,7 @@ fn strike(case: &Case, call: &Call, fault: Fault, tries: &str) {
     );
     let mut command = command(&team, case, tries);
     let (outcome, trace) = faults::inject_traced(&mut command, call.index, fault).unwrap();
-    // How often files are looked at depends on their age, so another call may have been struck:
+    // How often files are checked depends on their age, so another call may have been hit:
     // one for memory, say, whose failure nobody survives.
     let hit = trace.calls.get(call.index - 1);
     if let (Fault::Errno(error), Some(hit)) = (fault, hit)
@@ -120,7 +120,7 @@ fn strike(case: &Case, call: &Call, fault: Fault, tries: &str) {
 /// Strikes each call of the operation with everything that can happen to it.
 fn strike_everywhere(case: &Case) {
     if let Err(reason) = faults::available() {
-        return skip_with_a_word(case.op, reason);
+        return report_skip(case.op, reason);
     }
     let team = fresh(case);
     let trace = faults::record(&mut command(&team, case, "1")).unwrap();
@@ -180,7 +180,7 @@ fn inv_02_claim_and_acknowledge_are_one_step_at_every_call() {
 #[test]
 fn inv_02_what_is_committed_is_shown_by_the_same_process() {
     if let Err(reason) = faults::available() {
-        return skip_with_a_word("receive", reason);
+        return report_skip("receive", reason);
     }
     let case = Case {
         op: "receive",
@@ -292,7 +292,7 @@ fn a_task_is_completed_or_not_at_every_call() {
 #[test]
 fn a_task_of_the_dead_goes_back_or_not_at_every_call() {
     if !is_long() {
-        return skip_with_a_word("task-release", "only with TEAM_TEST=long".to_owned());
+        return report_skip("task-release", "only with TEAM_TEST=long".to_owned());
     }
     strike_everywhere(&Case {
         op: "task-release",
@@ -304,7 +304,7 @@ fn a_task_of_the_dead_goes_back_or_not_at_every_call() {
 #[test]
 fn a_dead_letter_is_kept_once_at_every_call() {
     strike_everywhere(&Case {
-        op: "bury",
+        op: "dead-letter",
         prepare: |_| {},
         check: checks::buried_once,
     });

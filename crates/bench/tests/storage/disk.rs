@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, Options, TeamDir, WatchChoice};
-use test_support::{SmallDisk, skip_with_a_word, wait_until};
+use test_support::{SmallDisk, report_skip, wait_until};
 
 fn message(id: &str, size: usize) -> Message {
     let mut message = Message::new(Body::Message {
@@ -23,7 +23,7 @@ fn message(id: &str, size: usize) -> Message {
 fn inv_10_a_full_disk_refuses_mail_and_loses_none() {
     let disk = match SmallDisk::tmpfs(1 << 20) {
         Ok(disk) => disk,
-        Err(reason) => return skip_with_a_word("full disk", reason),
+        Err(reason) => return report_skip("full disk", reason),
     };
     let team = TestTeam::at(disk.path(), Options::default());
     let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
@@ -71,12 +71,12 @@ fn inv_10_a_file_size_limit_refuses_a_send_and_leaves_the_inbox_as_it_was() {
     let inbox = team.team.layout().inbox(&team.alice);
     let before = std::fs::read(&inbox).unwrap();
     // One block of 1,024 bytes: the second message starts inside it and ends behind it.
-    let lab = team.lab(&[
+    let command = team.bench(&[
         "write", "--from", "w", "--to", "alice", "--size", "800", "--end", "1",
     ]);
     let mut shell = Command::new("bash");
     shell.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "bash"]);
-    shell.arg(lab.get_program()).args(lab.get_args());
+    shell.arg(command.get_program()).args(command.get_args());
     let output = shell.output().unwrap();
     assert!(!output.status.success());
     let error = String::from_utf8_lossy(&output.stderr);
@@ -88,7 +88,7 @@ fn inv_10_a_file_size_limit_refuses_a_send_and_leaves_the_inbox_as_it_was() {
 fn a_read_only_folder_gives_a_clear_error_and_recovers() {
     let disk = match SmallDisk::tmpfs(1 << 20) {
         Ok(disk) => disk,
-        Err(reason) => return skip_with_a_word("read-only folder", reason),
+        Err(reason) => return report_skip("read-only folder", reason),
     };
     let team = TestTeam::at(disk.path(), Options::default());
     let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
@@ -110,7 +110,7 @@ fn a_read_only_folder_gives_a_clear_error_and_recovers() {
         error.contains(".alice.lock") && error.contains("must be writable"),
         "{error}"
     );
-    assert_eq!(team.unread(), 0, "looking needs no writing");
+    assert_eq!(team.unread(), 0, "reading needs no writing");
     assert!(remount("remount,rw").success());
     team.team.send(message("2", 10)).unwrap();
     let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
@@ -161,7 +161,7 @@ fn inv_13_an_inbox_folder_without_permissions_gives_a_clear_error_and_recovers()
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     mode(0o000);
-    let mut send = team.lab(&["write", "--from", "w", "--to", "alice", "--end", "1"]);
+    let mut send = team.bench(&["write", "--from", "w", "--to", "alice", "--end", "1"]);
     send.stderr(Stdio::piped());
     // Root may do everything, so where the test runs as root the folder is an ordinary user's.
     if rustix::process::geteuid().is_root() {

@@ -31,7 +31,7 @@ impl Writer {
         let (start, end) = (self.next.to_string(), self.end.to_string());
         let mut args = vec!["write", "--from", &self.name, "--to", "alice"];
         args.extend(["--start", &start, "--end", &end, "--how", self.how]);
-        // Half of the writers also pay for syncs, which spreads the kills over their lives.
+        // Half of the writers also pay for syncs, which spreads the kills over their run time.
         if self.name.ends_with(['1', '3']) {
             args.push("--sync");
         }

@@ -13,5 +13,5 @@ mod kills;
 mod members;
 mod power;
 mod support;
-mod toil;
+mod tasks;
 mod waking;

@@ -4,7 +4,7 @@ use crate::support::{TestTeam, is_long};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, Options, WatchChoice};
-use test_support::{LoopDisk, Rng, Worker, skip_with_a_word, try_wait_for};
+use test_support::{LoopDisk, Rng, Worker, report_skip, try_wait_for};
 
 type Ids = BTreeSet<String>;
 
@@ -12,7 +12,7 @@ type Ids = BTreeSet<String>;
 fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
     let mut disk = match LoopDisk::ext4() {
         Ok(disk) => disk,
-        Err(reason) => return skip_with_a_word("power cuts", reason),
+        Err(reason) => return report_skip("power cuts", reason),
     };
     let mut rng = Rng::new(5);
     let mut acknowledged = Ids::new();

@@ -50,7 +50,7 @@ impl TestTeam {
     }
 
     /// A `bench work` process on this team.
-    pub(crate) fn lab(&self, args: &[&str]) -> Command {
+    pub(crate) fn bench(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
         command.arg("work").arg("--dir").arg(self.temp.workspace());
         command.args(args).stderr(Stdio::inherit());
@@ -58,12 +58,12 @@ impl TestTeam {
     }
 
     pub(crate) fn start(&self, args: &[&str]) -> Worker {
-        Worker::spawn(&mut self.lab(args)).unwrap()
+        Worker::spawn(&mut self.bench(args)).unwrap()
     }
 
     /// Starts a process that will be struck, so that its complaints are no news.
     pub(crate) fn start_quietly(&self, args: &[&str]) -> Worker {
-        Worker::spawn(self.lab(args).stderr(Stdio::null())).unwrap()
+        Worker::spawn(self.bench(args).stderr(Stdio::null())).unwrap()
     }
 
     /// Starts a reader and waits until it is the member.
@@ -88,10 +88,10 @@ impl TestTeam {
     pub(crate) fn dead_letters(&self) -> usize {
         let text = std::fs::read_to_string(self.team.layout().dead_letters()).unwrap_or_default();
         // A writer killed in the middle of a line leaves a fragment; the next one closes it.
-        let letters = text
+        let dead_letters = text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());
-        let ids = letters.map(|letter: protocol::DeadLetter| letter.id);
+        let ids = dead_letters.map(|letter: protocol::DeadLetter| letter.id);
         ids.collect::<std::collections::BTreeSet<_>>().len()
     }
 }

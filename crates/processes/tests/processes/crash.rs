@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use team::{Actor, ShutdownWish, Worker, ask_shutdown};
 use teamdir::{Durability, MemberSession, Options, RosterError, TeamDir, WatchChoice};
 use test_support::faults::{self, Fault, Outcome};
-use test_support::{skip_with_a_word, wait_until};
+use test_support::{report_skip, wait_until};
 
 /// Says to a copy of this program what it is, and for which team.
 const STEP: &str = "CREW_CRASH_STEP";
@@ -84,7 +84,7 @@ fn struck(processes: &Crew, step: &str) -> Command {
 /// Kills the process at the changes of its step, each time in a fresh team.
 fn strike_everywhere(step: &str, more: &[&str], prepare: fn(&Crew), check: fn(&Crew)) {
     if let Err(reason) = faults::available() {
-        return skip_with_a_word("crash points of processes", &reason);
+        return report_skip("crash points of processes", &reason);
     }
     let processes = Crew::with(options());
     prepare(&processes);

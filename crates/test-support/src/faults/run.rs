@@ -126,12 +126,12 @@ fn spawn_traced(cmd: &mut Command) -> io::Result<Child> {
 mod tests {
     use super::super::available;
     use super::*;
-    use crate::disk::skip_with_a_word;
+    use crate::disk::report_skip;
 
     #[test]
     fn a_run_without_end_is_killed() {
         if let Err(reason) = available() {
-            return skip_with_a_word("a_run_without_end_is_killed", reason);
+            return report_skip("a_run_without_end_is_killed", reason);
         }
         let mut sleep = Command::new("sleep");
         sleep.arg("1000");
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_missing_program_is_an_error() {
         if let Err(reason) = available() {
-            return skip_with_a_word("a_missing_program_is_an_error", reason);
+            return report_skip("a_missing_program_is_an_error", reason);
         }
         let mut missing = Command::new("/no/such/program");
         let error = run(&mut missing, None, Duration::from_secs(20)).unwrap_err();

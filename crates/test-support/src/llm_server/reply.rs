@@ -142,7 +142,7 @@ impl ServerReply {
         })
     }
 
-    /// Sets the stop reason of a turn, in the words of the wire. Without it the
+    /// Sets the stop reason of a turn, as the wire format names it. Without it the
     /// reason is the usual one.
     #[must_use]
     pub fn stop(mut self, reason: &str) -> Self {

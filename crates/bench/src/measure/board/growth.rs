@@ -59,7 +59,7 @@ pub(super) fn measure(plan: &Plan<'_>, section: &mut Section) -> anyhow::Result<
         ("claim a task by number", |times| &times.claim),
         ("claim the next task", |times| &times.next),
         ("list, again", |times| &times.list),
-        ("list, first look of a process", |times| &times.first),
+        ("list, first time in a process", |times| &times.first),
     ];
     let first = boards.first().context("a smallest board")?;
     for (what, which) in kinds {
@@ -69,8 +69,8 @@ pub(super) fn measure(plan: &Plan<'_>, section: &mut Section) -> anyhow::Result<
     }
     section.note("complete = the board's lock, one task and its dependencies read, one replaced");
     section
-        .note("a claim looks at every file, and reads those that changed: one task for each owner");
-    section.note("the next task is looked for without the lock first, and then again under it");
+        .note("a claim checks every file, and reads those that changed: one task for each owner");
+    section.note("the next task is searched without the lock first, and then again under it");
     Ok(())
 }
 
@@ -166,17 +166,17 @@ impl Sized {
         Ok(self.team.lock_board()?.put(&task, task.history.len())?)
     }
 
-    /// The whole board in words.
+    /// The whole board as text.
     fn list(&self, team: &TeamDir) -> anyhow::Result<u64> {
         let started = clock::nanos();
-        let words = team::list(team)?.board.to_string();
+        let text = team::list(team)?.board.to_string();
         let took = clock::nanos() - started;
-        let lines = words.lines().count() as u64;
+        let lines = text.lines().count() as u64;
         anyhow::ensure!(lines == self.size, "{lines} lines");
         Ok(took)
     }
 
-    /// What the tutorial does for each look: every file read and parsed.
+    /// What the tutorial does each time: every file read and parsed.
     fn read_all(&self) -> anyhow::Result<u64> {
         let started = clock::nanos();
         let mut tasks: Vec<Task> = Vec::new();

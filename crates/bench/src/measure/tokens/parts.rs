@@ -30,7 +30,7 @@ pub(super) const PARTS: [Part; 6] = [
 ];
 
 impl Part {
-    pub(super) const fn words(self) -> &'static str {
+    pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Work => "work",
             Self::Rules => "system texts",

@@ -31,7 +31,7 @@ pub(super) struct Script {
     lead_asked: AtomicUsize,
 }
 
-/// Who asks: each agent is told its name.
+/// The agent that asks: its name is in the system prompt.
 pub(super) fn agent(request: &CapturedRequest) -> String {
     let system = request.system_text();
     let name = system.split('\'').nth(1);

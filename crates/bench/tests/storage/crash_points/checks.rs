@@ -40,7 +40,7 @@ pub(super) fn sent_once(team: &TestTeam, struck: Struck) {
         Struck::Killed => {}
     }
     let team = later(team);
-    // What the sender does when it comes back, and somebody else's mail after it.
+    // What the sender does when it comes back, and mail of another sender after it.
     team.team.send(message("1")).unwrap();
     team.team.send(message("2")).unwrap();
     drain(&team);
@@ -113,8 +113,11 @@ pub(super) fn request_whole(team: &TestTeam, struck: Struck) {
     match team.team.request(&request_id()) {
         Ok(request) => {
             assert_eq!(request.status(), RequestStatus::Pending);
-            let is_told = |kind: &EventKind| matches!(kind, EventKind::Request { .. });
-            assert!(told(&later(team)).iter().any(is_told), "made, but not told");
+            let is_recorded = |kind: &EventKind| matches!(kind, EventKind::Request { .. });
+            assert!(
+                events(&later(team)).iter().any(is_recorded),
+                "created, but no event"
+            );
         }
         Err(RequestError::Unknown(_)) => assert_ne!(struck, Struck::Exited { done: true }),
         Err(error) => panic!("{error}"),
@@ -125,7 +128,7 @@ pub(super) fn request_whole(team: &TestTeam, struck: Struck) {
 }
 
 pub(super) fn pending_request(team: &TestTeam) {
-    let output = team.lab(&["op", "request-create"]).output().unwrap();
+    let output = team.bench(&["op", "request-create"]).output().unwrap();
     assert!(output.status.success());
 }
 
@@ -145,7 +148,7 @@ pub(super) fn request_answered_or_not(team: &TestTeam, struck: Struck) {
             Ok::<_, RequestError>((request, ()))
         })
         .unwrap();
-    let mut last = told(&team).into_iter().filter_map(|kind| match kind {
+    let mut last = events(&team).into_iter().filter_map(|kind| match kind {
         EventKind::Request { .. } => Some(RequestStatus::Pending),
         EventKind::Resolve { status, .. } => Some(status),
         _ => None,
@@ -193,18 +196,18 @@ pub(super) fn answer_recorded_before_mailed(team: &TestTeam, struck: Struck) {
     assert_eq!(mail.len(), 1, "{mail:?}");
 }
 
-/// All events, after somebody has looked after what the killed did not tell.
-fn told(team: &TestTeam) -> Vec<EventKind> {
+/// All events, after the recovery of those that a killed process did not write.
+fn events(team: &TestTeam) -> Vec<EventKind> {
     team.team.recover_events().unwrap();
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     team.team
         .read_events(|line| {
             if let EventLine::Known(event) = EventLine::decode(line) {
-                told.push(event.kind);
+                events.push(event.kind);
             }
         })
         .unwrap();
-    told
+    events
 }
 
 pub(super) fn one_task(team: &TestTeam) {
@@ -233,8 +236,8 @@ fn state(team: &TestTeam) -> (TaskStatus, Option<Party>, String) {
     let task = board.get(TaskId(1)).unwrap();
     drop(board);
     let last = task.history.last().map(|line| line.action.clone());
-    // What the log tells last is what the file says; a task that was never told of has no history.
-    let mut story = told(&team).into_iter().filter_map(|kind| match kind {
+    // The last event agrees with the file; a task without an event has no history.
+    let mut story = events(&team).into_iter().filter_map(|kind| match kind {
         EventKind::Task {
             task: TaskId(1),
             action,
@@ -264,7 +267,7 @@ pub(super) fn task_claimed_or_not(team: &TestTeam, struck: Struck) {
 
 pub(super) fn one_claimed_task(team: &TestTeam) {
     one_task(team);
-    let output = team.lab(&["op", "task-claim"]).output().unwrap();
+    let output = team.bench(&["op", "task-claim"]).output().unwrap();
     assert!(output.status.success());
 }
 
@@ -285,7 +288,7 @@ pub(super) fn task_released_or_not(team: &TestTeam, struck: Struck) {
     if struck == (Struck::Exited { done: true }) {
         assert!(released);
     }
-    // Whoever looks next finishes it.
+    // The next process finishes it.
     let team = later(team);
     let name = "alice".parse().unwrap();
     team::release_all(&team.team, &name, Incarnation(1), "died").unwrap();
@@ -294,7 +297,7 @@ pub(super) fn task_released_or_not(team: &TestTeam, struck: Struck) {
 
 pub(super) fn buried_once(team: &TestTeam, struck: Struck) {
     let team = later(team);
-    let output = team.lab(&["op", "bury"]).output().unwrap();
+    let output = team.bench(&["op", "dead-letter"]).output().unwrap();
     assert!(output.status.success());
     let text = std::fs::read_to_string(team.team.layout().dead_letters()).unwrap();
     let whole = text

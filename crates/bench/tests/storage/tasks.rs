@@ -11,16 +11,16 @@ use test_support::{Rng, TempTeam, Worker, try_wait_for};
 const WORKERS: u64 = 8;
 
 /// A member, and how much of what it said was counted.
-struct Toiler {
+struct TaskWorker {
     name: AgentName,
     process: Worker,
 }
 
-impl Toiler {
+impl TaskWorker {
     fn start(team: &TestTeam, name: &str, seed: u64) -> Self {
         let name = AgentName::new(name).unwrap();
         let seed = seed.to_string();
-        let process = team.start(&["toil", "--name", name.as_str(), "--seed", &seed]);
+        let process = team.start(&["finish-tasks", "--name", name.as_str(), "--seed", &seed]);
         Self { name, process }
     }
 
@@ -77,7 +77,7 @@ fn places(team: &TestTeam, wanted: &str) -> BTreeMap<TaskId, Vec<usize>> {
     places
 }
 
-/// Completed once, by the life that claimed it last.
+/// Completed once, by the incarnation that claimed it last.
 fn assert_done_once(task: &Task) {
     assert_eq!(task.status, TaskStatus::Completed, "{task:?}");
     let actions = |wanted: &str| -> Vec<(usize, Party)> {
@@ -95,7 +95,7 @@ fn assert_done_once(task: &Task) {
     let claimed = actions("claimed");
     assert_eq!(claimed.last(), Some(&(place - 1, by.clone())), "{task:?}");
     let incarnation = task.owner_incarnation.unwrap_or(Incarnation(0));
-    let result = format!("by {by} in life {incarnation}");
+    let result = format!("by {by} in incarnation {incarnation}");
     assert_eq!(task.result.as_ref(), Some(&result), "{task:?}");
     // Each claim but the last one ended in a release.
     assert_eq!(claimed.len(), actions("released").len() + 1, "{task:?}");
@@ -123,28 +123,28 @@ fn every_task_is_done_once_and_in_order_whoever_is_killed() {
     let mut rng = Rng::new(6);
     fill(&team, count, &mut rng);
     // One who holds a task and dies, so that there is a death with a claim in any case.
-    let mut holder = Toiler {
+    let mut holder = TaskWorker {
         name: AgentName::new(names[0]).unwrap(),
-        process: team.start(&["toil", "--name", names[0], "--seed", "0", "--hold"]),
+        process: team.start(&["finish-tasks", "--name", names[0], "--seed", "0", "--hold"]),
     };
     assert!(holder.process.line(LIMIT).starts_with("claimed"));
     assert_eq!(holder.kill(&team), 1, "its task came back");
-    let mut toilers: Vec<Toiler> = names[1..]
+    let mut workers: Vec<TaskWorker> = names[1..]
         .iter()
-        .map(|name| Toiler::start(&team, name, rng.next_u64()))
+        .map(|name| TaskWorker::start(&team, name, rng.next_u64()))
         .collect();
     let (mut done, mut next_kill) = (0, every);
     loop {
-        done += toilers.iter_mut().map(Toiler::count_done).sum::<u64>();
+        done += workers.iter_mut().map(TaskWorker::count_done).sum::<u64>();
         // By progress and not by time: a slow machine gets as many kills as a fast one.
         if done >= next_kill {
             next_kill = done + 1 + rng.below(2 * every);
             let _ = try_wait_for(Duration::from_micros(rng.below(5_000)), || None::<()>);
             let victim = usize::try_from(rng.below(WORKERS)).unwrap();
-            toilers[victim].kill(&team);
-            toilers[victim] = Toiler::start(&team, names[1 + victim], rng.next_u64());
+            workers[victim].kill(&team);
+            workers[victim] = TaskWorker::start(&team, names[1 + victim], rng.next_u64());
         }
-        let ended = toilers.iter_mut().map(|toiler| toiler.process.try_wait());
+        let ended = workers.iter_mut().map(|worker| worker.process.try_wait());
         let ended: Vec<_> = ended.collect();
         assert!(ended.iter().flatten().all(|status| status.success()));
         if ended.iter().all(Option::is_some) {

@@ -26,7 +26,7 @@ const TRACES: &str = "traces";
 
 /// Works through numbered steps as an agent.
 #[derive(clap::Args)]
-pub(crate) struct Converse {
+pub(crate) struct RunAgent {
     #[arg(long)]
     name: Recipient,
     /// How many steps there are.
@@ -43,7 +43,7 @@ pub(crate) struct Converse {
     bash: bool,
 }
 
-pub(super) fn run(args: &Args, work: &Converse) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, work: &RunAgent) -> anyhow::Result<()> {
     let team = args.team()?;
     let guard = team.join(&work.name)?;
     let (journal, _) = Journal::open(&team, &guard)?;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, work: &Converse) -> anyhow::Result<()> {
             bash: work.bash,
         }),
         Arc::new(registry),
-        ToolContext::new(workspace, output, "lab"),
+        ToolContext::new(workspace, output, "bench"),
         settings,
         conversation,
     );

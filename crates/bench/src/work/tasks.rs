@@ -1,4 +1,4 @@
-//! A member that lives from the board.
+//! A member that claims and completes tasks.
 
 use super::{Args, say};
 use anyhow::{Context, ensure};
@@ -8,14 +8,14 @@ use team::{Actor, Worker};
 use teamdir::TeamDir;
 use test_support::{Rng, try_wait_for};
 
-/// How long a look for work may find none before the process gives up.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the process waits for a task that it can claim.
+const CLAIM_LIMIT: Duration = Duration::from_secs(120);
 /// One of so many tasks is given back instead of done.
 const GIVEN_BACK: u64 = 40;
 
 /// Claims and completes tasks until all are completed.
 #[derive(clap::Args)]
-pub(crate) struct Toil {
+pub(crate) struct FinishTasks {
     #[arg(long)]
     name: AgentName,
     #[arg(long)]
@@ -25,13 +25,13 @@ pub(crate) struct Toil {
     hold: bool,
 }
 
-/// What a look for work came to.
+/// The result of waiting for work.
 enum Found {
     Task(Box<Task>),
     AllDone,
 }
 
-pub(super) fn run(args: &Args, work: &Toil) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, work: &FinishTasks) -> anyhow::Result<()> {
     let team = args.team()?;
     let guard = team.join(&Recipient::Member(work.name.clone()))?;
     let worker = Worker {
@@ -40,38 +40,38 @@ pub(super) fn run(args: &Args, work: &Toil) -> anyhow::Result<()> {
     };
     let mut rng = Rng::new(work.seed);
     loop {
-        let task = match look(&team, &worker)? {
+        let task = match next_task(&team, &worker)? {
             Found::Task(task) => task,
             Found::AllDone => return Ok(()),
         };
         check(&team, &worker, &task)?;
         say(&format!("claimed {}", task.id))?;
         if work.hold {
-            let _ = try_wait_for(PATIENCE, || None::<()>);
+            let _ = try_wait_for(CLAIM_LIMIT, || None::<()>);
         }
-        // Some work, so that a kill finds somebody at it.
+        // Some work, so that a kill can interrupt it.
         let _ = try_wait_for(Duration::from_micros(rng.below(3_000)), || None::<()>);
         if rng.below(GIVEN_BACK) == 0 {
             team::release(&team, &worker.me, task.id, "not for me")?;
             continue;
         }
         let incarnation = guard.incarnation();
-        let result = format!("by {} in life {incarnation}", work.name);
+        let result = format!("by {} in incarnation {incarnation}", work.name);
         team::complete(&team, &worker.me, task.id, Some(&result))?;
         say(&format!("done {}", task.id))?;
     }
 }
 
 /// Waits for a task that can be had, or for the end of all work.
-fn look(team: &TeamDir, worker: &Worker) -> anyhow::Result<Found> {
-    let mut looks = 0_u32;
-    let found = try_wait_for(PATIENCE, || match team::claim_next(team, worker) {
+fn next_task(team: &TeamDir, worker: &Worker) -> anyhow::Result<Found> {
+    let mut polls = 0_u32;
+    let found = try_wait_for(CLAIM_LIMIT, || match team::claim_next(team, worker) {
         Err(error) => Some(Err(error.into())),
         Ok(Some(task)) => Some(Ok(Found::Task(Box::new(task)))),
-        // The end is looked for less often: it comes once.
+        // The end is checked less often.
         Ok(None) => {
-            looks += 1;
-            let is_over = looks.is_multiple_of(4) && all_done(team);
+            polls += 1;
+            let is_over = polls.is_multiple_of(4) && all_done(team);
             is_over.then_some(Ok(Found::AllDone))
         }
     });
@@ -80,7 +80,7 @@ fn look(team: &TeamDir, worker: &Worker) -> anyhow::Result<Found> {
 
 fn all_done(team: &TeamDir) -> bool {
     let completed = |task: &Task| task.status == TaskStatus::Completed;
-    team::list(team).is_ok_and(|look| look.board.tasks().all(completed))
+    team::list(team).is_ok_and(|list| list.board.tasks().all(completed))
 }
 
 /// A claim must be of a task whose dependencies are done, and the only one.
@@ -98,7 +98,7 @@ fn check(team: &TeamDir, worker: &Worker, task: &Task) -> anyhow::Result<()> {
     let owner: Option<&Party> = task.owner.0.as_ref();
     ensure!(
         owner == Some(&worker.me.party),
-        "the claim names somebody else"
+        "the claim names another owner"
     );
     Ok(())
 }
