@@ -15,6 +15,7 @@ mod mail;
 mod python_member;
 mod readme;
 mod requests;
+mod sandbox;
 mod shutdown;
 mod teammates;
 mod tour;

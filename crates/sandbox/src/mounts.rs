@@ -8,9 +8,9 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::fcntl::{OFlag, open, openat};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sys::stat::{Mode, fstatat, mkdirat};
+use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::unistd::{UnlinkatFlags, chdir, fchdir, pivot_root, symlinkat, unlinkat};
 
 use crate::error::Step;
@@ -25,8 +25,10 @@ pub(crate) const DEVICE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC
 
 /// The place where the new root is put together. Nothing is taken from the machine's `/proc`.
 const SCAFFOLD: &CStr = c"/proc";
-/// A file without content in the new root, which covers hidden files.
-const EMPTY: &CStr = c".empty";
+/// A file and a folder without content in the new root, which cover what is hidden. Their names are
+/// removed before anybody sees them.
+const EMPTY_FILE: &CStr = c".empty-file";
+const EMPTY_FOLDER: &CStr = c".empty-folder";
 
 /// One operation. Targets are relative to the new root.
 #[derive(Debug)]
@@ -121,12 +123,14 @@ fn scaffold() -> nix::Result<OwnedFd> {
         Mode::empty(),
     )?;
     fchdir(&root)?;
-    file(root.as_fd(), EMPTY)?;
+    file(root.as_fd(), EMPTY_FILE)?;
+    mkdirat(&root, EMPTY_FOLDER, Mode::from_bits_truncate(0o555))?;
     Ok(root)
 }
 
 fn enter(root: BorrowedFd<'_>) -> nix::Result<()> {
-    unlinkat(root, EMPTY, UnlinkatFlags::NoRemoveDir)?;
+    unlinkat(root, EMPTY_FILE, UnlinkatFlags::NoRemoveDir)?;
+    unlinkat(root, EMPTY_FOLDER, UnlinkatFlags::RemoveDir)?;
     set_attributes(root, libc::MOUNT_ATTR_RDONLY, false)?;
     pivot_root(c".", c".")?;
     umount2(c".", MntFlags::MNT_DETACH)?;
@@ -185,13 +189,15 @@ fn place(root: BorrowedFd<'_>, tree: &OwnedFd, target: &CStr, attributes: u64) -
     attach(copy.as_fd(), reference(Some(root), target)?.as_fd())
 }
 
+/// A mount by path would follow a link that somebody puts there at this moment, so that empty things
+/// are mounted by descriptor.
 fn cover(root: BorrowedFd<'_>, target: &CStr) -> nix::Result<()> {
-    let stat = fstatat(root, target, AtFlags::AT_SYMLINK_NOFOLLOW)?;
-    if stat.st_mode & libc::S_IFMT == libc::S_IFDIR {
-        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_RDONLY;
-        return file_system(c"tmpfs", target, flags, Some(c"mode=0555,size=4k"));
-    }
-    place(root, &reference(Some(root), EMPTY)?, target, FROZEN)
+    let found = fstat(reference(Some(root), target)?)?;
+    let empty = match found.st_mode & libc::S_IFMT {
+        libc::S_IFDIR => EMPTY_FOLDER,
+        _ => EMPTY_FILE,
+    };
+    place(root, &reference(Some(root), empty)?, target, FROZEN)
 }
 
 /// Mounts a file system. The working folder of the process is the new root.

@@ -17,7 +17,7 @@ use lists::{
 pub struct Place<'a> {
     /// The folder to work in, without links in its path.
     pub workspace: &'a Path,
-    /// The user's home folder.
+    /// The user's home folder, without links in its path.
     pub home: Option<&'a Path>,
     /// More names in the workspace that a command must not change.
     pub control: &'a [&'a str],
@@ -56,7 +56,7 @@ pub fn description(
         placeholders: inside.placeholders,
         unwanted: inside.unwanted,
         network: place.network,
-        environment: environment(variables),
+        environment: environment(place.home, variables),
         limits: Limits {
             processes: Some(4096),
             ..Limits::default()
@@ -126,8 +126,9 @@ fn inside(place: &Place<'_>, names: &[OsString], exists: &impl Fn(&Path) -> bool
     }
 }
 
-/// The allowed variables, and where temporary files go.
+/// The allowed variables, the home folder without links in its path, and where temporary files go.
 fn environment(
+    home: Option<&Path>,
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     let is_allowed = |name: &OsStr| {
@@ -135,7 +136,9 @@ fn environment(
         name.is_some_and(|name| VARIABLES.contains(&name) || name.starts_with("LC_"))
     };
     let allowed = variables.into_iter().filter(|(name, _)| is_allowed(name));
-    allowed.chain([("TMPDIR".into(), "/tmp".into())]).collect()
+    let home = home.map(|home| (OsString::from("HOME"), home.into()));
+    let all = allowed.chain(home);
+    all.chain([("TMPDIR".into(), "/tmp".into())]).collect()
 }
 
 fn is_env(name: &OsStr) -> bool {

@@ -169,7 +169,7 @@ pub(super) const GIT_PLACEHOLDERS: [(&str, Content); 3] = [
 pub(super) const EXAMPLES: [&str; 5] = [".dist", ".example", ".sample", ".schema", ".template"];
 
 /// Variables that a command gets. Keys and tokens are not among them.
-pub(super) const VARIABLES: [&str; 33] = [
+pub(super) const VARIABLES: [&str; 32] = [
     "CARGO_HOME",
     "CC",
     "CFLAGS",
@@ -180,7 +180,6 @@ pub(super) const VARIABLES: [&str; 33] = [
     "EDITOR",
     "GOPATH",
     "GOROOT",
-    "HOME",
     "JAVA_HOME",
     "LANG",
     "LANGUAGE",

@@ -134,6 +134,7 @@ fn only_harmless_variables_pass() {
         ("ANTHROPIC_API_KEY", "k"),
         ("SSH_AUTH_SOCK", "/run/agent"),
         ("LD_PRELOAD", "x.so"),
+        ("HOME", "/a/link"),
         ("TMPDIR", "/elsewhere"),
     ];
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
@@ -143,7 +144,12 @@ fn only_harmless_variables_pass() {
         .iter()
         .map(|(name, value)| (name.to_str(), value.to_str()))
         .collect();
-    let expected = [("PATH", "/bin"), ("LC_ALL", "C"), ("TMPDIR", "/tmp")];
+    let expected = [
+        ("PATH", "/bin"),
+        ("LC_ALL", "C"),
+        ("HOME", "/home/u"),
+        ("TMPDIR", "/tmp"),
+    ];
     assert_eq!(
         names,
         expected.map(|(name, value)| (Some(name), Some(value)))

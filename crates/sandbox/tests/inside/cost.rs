@@ -1,4 +1,5 @@
-//! What a sandbox costs per command. Nothing is asserted about time; the figures are printed.
+//! What a sandbox costs per command. Nothing is asserted about time; the figures are printed. They
+//! mean something when no other test runs: `cargo test -p sandbox --test inside cost`.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
