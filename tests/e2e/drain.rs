@@ -35,9 +35,9 @@ fn journal(workspace: &Workspace) -> Journal {
                 }
             } else if record["kind"] == "user" {
                 for message in record["messages"].as_array().unwrap() {
-                    let id = message["id"].as_str().unwrap();
-                    let number = id.strip_prefix("mail:").unwrap().parse().unwrap();
-                    assert!(journal.shown.insert(number), "{id} is marked twice");
+                    let number = message["source"]["mail"].as_u64().unwrap();
+                    let number = usize::try_from(number).unwrap();
+                    assert!(journal.shown.insert(number), "{number} is marked twice");
                 }
             }
         });

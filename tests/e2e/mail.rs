@@ -18,14 +18,14 @@ fn journal(workspace: &Workspace, owner: &str) -> Vec<Value> {
     records
 }
 
-/// The letters that the journal says were shown, by their keys.
-fn shown(workspace: &Workspace, owner: &str) -> Vec<String> {
+/// The messages that the journal says were shown, by their numbers.
+fn shown(workspace: &Workspace, owner: &str) -> Vec<u64> {
     let records = journal(workspace, owner).into_iter();
     let messages = records.filter(|record| record["kind"] == "user");
     let messages = messages.flat_map(|record| record["messages"].as_array().unwrap().clone());
     messages
         .inspect(|message| assert_eq!(message["text"], ""))
-        .map(|message| message["id"].as_str().unwrap().to_owned())
+        .map(|message| message["source"]["mail"].as_u64().unwrap())
         .collect()
 }
 
@@ -128,7 +128,7 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
     assert_eq!(messages[0], before["messages"][0], "as its sender wrote it");
     assert_eq!(messages[1], "plain words");
 
-    assert_eq!(shown(&workspace, "alice"), ["mail:3", "mail:4"]);
+    assert_eq!(shown(&workspace, "alice"), [3, 4]);
     let again = workspace.run(&["inbox", "alice", "--drain"]);
     assert_eq!(
         again.has_code(exit::DONE).out,
@@ -137,7 +137,7 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
     workspace.run(&["send", "alice", "five"]);
     let five = workspace.run(&["inbox", "alice", "--drain"]);
     assert_eq!(five.has_code(exit::DONE).out, "user (message): five\n");
-    assert_eq!(shown(&workspace, "alice"), ["mail:3", "mail:4", "mail:5"]);
+    assert_eq!(shown(&workspace, "alice"), [3, 4, 5]);
     let roster = workspace.team().roster().unwrap();
     assert_eq!(roster.members[0].incarnation.0, 1, "no life began");
 }
@@ -209,7 +209,7 @@ fn what_nobody_could_read_is_not_marked_as_shown() {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     child.wait().unwrap();
-    assert_eq!(shown(&workspace, "alice"), [""; 0]);
+    assert_eq!(shown(&workspace, "alice"), [0; 0]);
     let mut letters = 0;
     let read = workspace
         .team()

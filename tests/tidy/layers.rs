@@ -83,7 +83,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "agent",
-        ours: &["llm", "tools"],
+        ours: &["llm", "protocol", "tools"],
         external: &["serde", "serde_json", "thiserror", "tokio"],
         dev_ours: &["test-support"],
     },

@@ -10,13 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use agent::Limits;
-use agent::{
-    Agent, Conversation, Host, Log, LogError, Message, Outcome, Prompt, Record, Settings, Sources,
-};
+use agent::{Agent, Conversation, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources};
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn,
 };
+use protocol::{AssistantRecord, ResultRecord, UserMessage, UserRecord};
 use tools::{Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// How many times everything is measured; the best one counts, since noise only adds.
@@ -75,7 +74,7 @@ async fn rounds(out: &mut impl Write, history: usize) -> Result<(), Box<dyn Erro
         let model = Arc::new(Instantly::default());
         let mut agent = Agent::new(model, Arc::new(registry), context, settings, conversation);
         let (mut host, cancel) = (Quiet::default(), CancellationToken::new());
-        let input = vec![Message::new("go")];
+        let input = vec![UserMessage::new("go")];
         let began = Instant::now();
         let outcome = agent.run_turn(input, &mut host, &cancel).await;
         best = best.min(began.elapsed());
@@ -130,19 +129,19 @@ fn micros(duration: Duration) -> f64 {
 
 /// This many rounds, as records: a question, and then replies and results.
 fn past(rounds: usize) -> Vec<Record> {
-    let user = agent::User {
-        messages: vec![Message::new("begin")],
+    let user = UserRecord {
+        messages: vec![UserMessage::new("begin")],
     };
     let mut records = vec![Record::User(user)];
     for round in 0..rounds {
-        records.push(Record::Assistant(agent::Assistant {
+        records.push(Record::Assistant(AssistantRecord {
             blocks: wish(round),
             stop: StopReason::ToolUse,
             usage: None,
         }));
-        records.push(Record::Result(agent::ResultRecord {
-            result: llm::ToolResult::ok(format!("u{round}"), RESULT),
+        records.push(Record::Result(ResultRecord {
             millis: 1,
+            ..ResultRecord::new(llm::ToolResult::ok(format!("u{round}"), RESULT))
         }));
     }
     records
@@ -211,11 +210,11 @@ impl Log for Quiet {
 }
 
 impl Sources for Quiet {
-    fn after_tools(&mut self) -> Vec<Message> {
+    fn after_tools(&mut self) -> Vec<UserMessage> {
         Vec::new()
     }
 
-    fn when_stopping(&mut self) -> Vec<Message> {
+    fn when_stopping(&mut self) -> Vec<UserMessage> {
         Vec::new()
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::context::{Estimator, Limits};
 use llm::{Block, CancellationToken, Model, Reply, Request, StopReason, ToolSpec, Tuning};
+use protocol::{AssistantRecord, EndedRecord, MessageSource, UserMessage, UserRecord};
 use tools::{Background, FinishedTask, Registry, ToolContext, render_finished};
 
 use crate::conversation::Conversation;
-use crate::host::{Host, Message};
+use crate::host::Host;
 use crate::outcome::{Halt, Outcome};
-use crate::record::{Assistant, Ended, Record, User};
+use crate::record::Record;
 
 const CONTINUE: &str =
     "Your reply was cut off at its limit of tokens. Go on exactly where it stopped.";
@@ -113,6 +114,14 @@ impl Agent {
         self
     }
 
+    /// The same agent, which tells its model in its next turn of background commands that ended with
+    /// an earlier process.
+    #[must_use]
+    pub fn with_lost_commands(mut self, ids: &[String]) -> Self {
+        self.finished.extend(ids.iter().map(FinishedTask::lost));
+        self
+    }
+
     /// The conversation so far.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation
@@ -126,7 +135,7 @@ impl Agent {
     /// like one whose process was killed, and the next one goes on.
     pub async fn run_turn(
         &mut self,
-        input: Vec<Message>,
+        input: Vec<UserMessage>,
         host: &mut dyn Host,
         cancel: &CancellationToken,
     ) -> Outcome {
@@ -136,7 +145,7 @@ impl Agent {
 
     async fn turn(
         &mut self,
-        input: Vec<Message>,
+        input: Vec<UserMessage>,
         host: &mut dyn Host,
         cancel: &CancellationToken,
     ) -> Result<Outcome, Halt> {
@@ -201,7 +210,7 @@ impl Agent {
             let wishes = self.run_tools(host, cancel).await?;
             if wishes.end {
                 let reason = "a tool ended the turn".to_owned();
-                self.commit(Record::Ended(Ended { reason }), host)?;
+                self.commit(Record::Ended(EndedRecord { reason }), host)?;
                 return Ok(Next::End(text));
             }
             let messages = host.after_tools();
@@ -220,7 +229,7 @@ impl Agent {
             StopReason::Paused => Ok(Next::AskAgain),
             StopReason::MaxTokens if !progress.was_cut => {
                 progress.was_cut = true;
-                self.inject(vec![Message::new(CONTINUE)], host)?;
+                self.inject(vec![UserMessage::new(CONTINUE)], host)?;
                 Ok(Next::AskAgain)
             }
             StopReason::MaxTokens => {
@@ -237,7 +246,7 @@ impl Agent {
     }
 
     fn record_reply(&mut self, reply: Reply, host: &mut dyn Host) -> Result<(), Halt> {
-        let record = Record::Assistant(Assistant {
+        let record = Record::Assistant(AssistantRecord {
             blocks: reply.blocks,
             stop: reply.stop,
             usage: reply.usage,
@@ -246,20 +255,24 @@ impl Agent {
     }
 
     /// Says these messages to the model, and which background commands are over.
-    fn inject(&mut self, mut messages: Vec<Message>, host: &mut dyn Host) -> Result<(), Halt> {
-        messages.retain(|message| match &message.id {
-            // Also an empty one is recorded, or it would be offered for ever.
-            Some(id) => !self.conversation.has_seen(id),
+    fn inject(&mut self, mut messages: Vec<UserMessage>, host: &mut dyn Host) -> Result<(), Halt> {
+        messages.retain(|message| match &message.source {
+            // An empty one is recorded too, or it would be offered for ever.
+            Some(source) => !self.conversation.was_given(source),
             None => !message.text.trim().is_empty(),
         });
         if let Some(background) = &self.background {
             self.finished.extend(background.take_finished());
         }
-        messages.extend(render_finished(&self.finished).map(Message::new));
+        if let Some(text) = render_finished(&self.finished) {
+            let ids = self.finished.iter().map(|command| command.id.clone());
+            let source = MessageSource::Commands(ids.collect());
+            messages.push(UserMessage::with_source(source, text));
+        }
         if messages.is_empty() {
             return Ok(());
         }
-        self.commit(Record::User(User { messages }), host)?;
+        self.commit(Record::User(UserRecord { messages }), host)?;
         self.finished.clear();
         Ok(())
     }
@@ -267,7 +280,7 @@ impl Agent {
     /// Ends the turn so that no later process takes it up again.
     fn end_by_limit(&mut self, host: &mut dyn Host) -> Result<Outcome, Halt> {
         let reason = "round limit".to_owned();
-        self.commit(Record::Ended(Ended { reason }), host)?;
+        self.commit(Record::Ended(EndedRecord { reason }), host)?;
         let rounds = self.max_rounds;
         let text = format!(
             "Stopped after {rounds} rounds without coming to an end. The work so far is kept; say \

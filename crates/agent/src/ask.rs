@@ -2,11 +2,12 @@
 
 use crate::context::{plan_clearing, plan_compaction};
 use llm::{Block, CancellationToken, ModelError, Reply, Request, Role, StopReason, Turn};
+use protocol::ClearedRecord;
 
 use crate::agent::Agent;
 use crate::host::{Event, Host, Prompt};
 use crate::outcome::{Halt, TurnError};
-use crate::record::{Record, ResultsCleared};
+use crate::record::Record;
 
 /// The turns of a conversation while they stand in a request. However the question ends, and also
 /// if its future is dropped, they go back, without the reminder.
@@ -85,7 +86,7 @@ impl Agent {
         }
         let turns = self.conversation.turns();
         if let Some(results) = plan_clearing(turns, &self.limits, &self.estimator) {
-            self.commit(Record::Cleared(ResultsCleared { results }), host)?;
+            self.commit(Record::Cleared(ClearedRecord { results }), host)?;
         }
         let fixed = self.fixed_bytes(&prompt);
         let bytes = self.conversation.bytes();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use llm::{CancellationToken, ToolResult, ToolUse};
+use protocol::ResultRecord;
 use tokio::task::JoinSet;
 use tools::{Control, Effect, ToolOutput};
 
@@ -11,7 +12,7 @@ use crate::agent::Agent;
 use crate::conversation::{INTERRUPTED, NOT_STARTED};
 use crate::host::{Event, Host};
 use crate::outcome::Halt;
-use crate::record::{Record, ResultRecord};
+use crate::record::Record;
 
 /// How long a tool may take to end after it was cancelled, before it is left alone.
 const GRACE: Duration = Duration::from_millis(700);
@@ -59,7 +60,7 @@ impl Agent {
             let text = if place == 0 { INTERRUPTED } else { NOT_STARTED };
             for tool_use in group {
                 let result = ToolResult::error(&tool_use.id, text);
-                self.commit(Record::Result(ResultRecord { result, millis: 0 }), host)?;
+                self.commit(Record::Result(ResultRecord::new(result)), host)?;
             }
         }
         Ok(())
@@ -180,7 +181,13 @@ impl Agent {
             is_error: output.is_error,
         };
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        self.commit(Record::Result(ResultRecord { result, millis }), host)?;
+        let record = ResultRecord {
+            result,
+            millis,
+            command: output.command,
+            mail: output.mail,
+        };
+        self.commit(Record::Result(record), host)?;
         host.event(Event::ToolFinished {
             id: tool_use.id,
             name: tool_use.name,

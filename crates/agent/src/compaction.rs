@@ -2,12 +2,13 @@
 
 use crate::context::Plan;
 use llm::{CancellationToken, ModelError, Reply, StopReason};
+use protocol::CompactionRecord;
 
 use crate::agent::Agent;
 use crate::ask::is_too_long;
 use crate::host::{Event, Host};
 use crate::outcome::{Halt, Outcome};
-use crate::record::{Compaction, Record};
+use crate::record::Record;
 
 /// How often a summary is asked for before the conversation is cut instead.
 const TRIES: usize = 3;
@@ -63,7 +64,7 @@ impl Agent {
             Some(reply) => (plan.after(turns, &reply.text(), &archive), reply.usage),
             None => (plan.cut(turns, &archive), None),
         };
-        let record = Record::Compaction(Compaction {
+        let record = Record::Compaction(CompactionRecord {
             archive: archive.clone(),
             summarised,
             turns,

@@ -5,7 +5,11 @@ use std::collections::HashSet;
 use crate::context::{Cleared, block_bytes, clear_results, turns_bytes};
 use llm::{Block, Role, StopReason, ToolResult, ToolUse, Turn, Usage};
 
-use crate::record::{Assistant, Compaction, DecodeError, Record, User};
+use protocol::{
+    AssistantRecord, CompactionRecord, JournalLine, JournalRecord, MessageSource, UserRecord,
+};
+
+use crate::record::{LlmTypes, Record};
 
 /// The result of a tool use whose process died before there was one.
 pub const INTERRUPTED: &str = "interrupted, outcome unknown: the process ended before the result \
@@ -24,7 +28,8 @@ pub struct Conversation {
     /// Whether each of them has its result.
     answered: Vec<bool>,
     cleared: Vec<Cleared>,
-    seen: HashSet<String>,
+    /// The messages that must not be given to the model again.
+    given: HashSet<MessageSource>,
     is_waiting: bool,
     is_paused: bool,
     spent: Usage,
@@ -32,11 +37,11 @@ pub struct Conversation {
 
 /// A log holds a record that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} of the log is damaged")]
+#[error("line {line} of the log is damaged: {reason}")]
 pub struct ReplayError {
     /// Which line, from 1 on.
     pub line: usize,
-    source: DecodeError,
+    pub reason: String,
 }
 
 impl Conversation {
@@ -49,13 +54,15 @@ impl Conversation {
     pub fn replay<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> Result<Self, ReplayError> {
         let mut conversation = Self::new();
         for (at, line) in lines.into_iter().enumerate() {
-            let record = Record::decode(line.as_ref());
-            let record = record.map_err(|source| ReplayError {
-                line: at + 1,
-                source,
-            })?;
-            if let Some(record) = record {
-                conversation.apply(record);
+            match JournalLine::<LlmTypes>::decode_as(line.as_ref()) {
+                JournalLine::Known(JournalRecord::Conversation(record)) => {
+                    conversation.apply(record);
+                }
+                JournalLine::Known(_) | JournalLine::Other { .. } => {}
+                JournalLine::Corrupt { reason } => {
+                    let line = at + 1;
+                    return Err(ReplayError { line, reason });
+                }
             }
         }
         Ok(conversation)
@@ -94,9 +101,9 @@ impl Conversation {
         self.is_paused
     }
 
-    /// Whether the message with this id was shown to the model.
-    pub fn has_seen(&self, id: &str) -> bool {
-        self.seen.contains(id)
+    /// Whether a message from this source was given to the model, and must not be again.
+    pub fn was_given(&self, source: &MessageSource) -> bool {
+        self.given.contains(source)
     }
 
     /// The tool uses that have no result yet, in order.
@@ -127,10 +134,11 @@ impl Conversation {
         }
     }
 
-    fn apply_user(&mut self, user: User) {
+    fn apply_user(&mut self, user: UserRecord) {
         self.answer_open_uses();
         for message in user.messages {
-            let is_new = message.id.is_none_or(|id| self.seen.insert(id));
+            let once = message.source.filter(MessageSource::is_given_once);
+            let is_new = once.is_none_or(|source| self.given.insert(source));
             if is_new && !message.text.trim().is_empty() {
                 let blocks = self.user_blocks();
                 blocks.push(Block::text(message.text));
@@ -141,7 +149,7 @@ impl Conversation {
         }
     }
 
-    fn apply_assistant(&mut self, assistant: Assistant) {
+    fn apply_assistant(&mut self, assistant: AssistantRecord<LlmTypes>) {
         self.answer_open_uses();
         self.spend(assistant.usage);
         if self.turns.is_empty() {
@@ -175,7 +183,7 @@ impl Conversation {
         self.is_waiting = true;
     }
 
-    fn apply_compaction(&mut self, compaction: Compaction) {
+    fn apply_compaction(&mut self, compaction: CompactionRecord<LlmTypes>) {
         self.spend(compaction.usage);
         self.turns = compaction.turns;
         self.bytes = turns_bytes(&self.turns);

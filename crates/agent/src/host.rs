@@ -4,38 +4,10 @@ use std::error::Error;
 use std::time::Duration;
 
 use llm::{ToolUse, Turn, Usage, Waiting};
-use serde::{Deserialize, Serialize};
+use protocol::UserMessage;
 use tools::Effect;
 
 use crate::record::Record;
-
-/// Something that the user's side says to the model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    /// What makes it the same message wherever it is offered again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// What it says.
-    pub text: String,
-}
-
-impl Message {
-    /// A message that nobody offers twice.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            id: None,
-            text: text.into(),
-        }
-    }
-
-    /// A message that is shown once, however often it is offered.
-    pub fn with_id(id: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            id: Some(id.into()),
-            text: text.into(),
-        }
-    }
-}
 
 /// Keeps the conversation.
 pub trait Log: Send {
@@ -61,14 +33,14 @@ impl LogError {
 
 /// Has messages for the model. The methods return at once, with nothing if there is nothing.
 ///
-/// A message counts as delivered when a record with its id was appended to the log. Until then it
+/// A message counts as delivered when a record with its source was appended to the log. Until then it
 /// may be offered again; afterwards it is left out.
 pub trait Sources: Send {
     /// Messages to slip in after the results of tools, while the model is busy.
-    fn after_tools(&mut self) -> Vec<Message>;
+    fn after_tools(&mut self) -> Vec<UserMessage>;
 
     /// Messages to take when the model would stop. It stops if there are none.
-    fn when_stopping(&mut self) -> Vec<Message>;
+    fn when_stopping(&mut self) -> Vec<UserMessage>;
 }
 
 /// The program around an agent.

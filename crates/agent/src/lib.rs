@@ -46,8 +46,6 @@ pub use context::{
     plan_compaction, transcript, turns_bytes,
 };
 pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED, ReplayError, kept_blocks};
-pub use host::{Event, Host, Log, LogError, Message, Prompt, Sources};
+pub use host::{Event, Host, Log, LogError, Prompt, Sources};
 pub use outcome::{Outcome, TurnError};
-pub use record::{
-    Assistant, Compaction, DecodeError, Ended, Record, ResultRecord, ResultsCleared, User,
-};
+pub use record::{LlmTypes, Record};

@@ -1,173 +1,133 @@
-//! The records of a conversation, as they are kept.
-//!
-//! Each is a JSON object with its own `kind`. Blocks hold raw JSON, which an internally tagged type
-//! loses when it is read; so the kind is read first and then the record.
+//! The journal's records of a conversation, in the types of `llm`.
 
 use llm::{Block, StopReason, ToolResult, Turn, Usage};
-use serde::{Deserialize, Serialize};
+use protocol::{ConversationRecord, ModelTypes};
 
-use crate::host::Message;
+/// A record that holds what a model said as `llm` holds it.
+pub type Record = ConversationRecord<LlmTypes>;
 
-/// Something that has happened in a conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Record {
-    /// The user's side spoke: its users, or whatever was slipped in.
-    User(User),
-    /// The model replied.
-    Assistant(Assistant),
-    /// A tool gave its result.
-    Result(ResultRecord),
-    /// Old results gave way to placeholders.
-    Cleared(ResultsCleared),
-    /// The conversation was made shorter.
-    Compaction(Compaction),
-    /// The turn ended though the user's side spoke last.
-    Ended(Ended),
-}
+/// The types of `llm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LlmTypes;
 
-/// The user's side spoke.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
-    /// What it said, with the ids that make sure it is said once.
-    pub messages: Vec<Message>,
-}
-
-/// The model replied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Assistant {
-    /// What it said, as it came.
-    pub blocks: Vec<Block>,
-    /// Why it stopped.
-    pub stop: StopReason,
-    /// What it cost, if told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-}
-
-/// A tool gave its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultRecord {
-    /// The result.
-    pub result: ToolResult,
-    /// How long the tool took, in milliseconds.
-    #[serde(default)]
-    pub millis: u64,
-}
-
-/// Old results gave way to placeholders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultsCleared {
-    /// How many results from the start of the conversation were looked at.
-    pub results: usize,
-}
-
-/// The conversation was made shorter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compaction {
-    /// Where the whole conversation can be read.
-    pub archive: String,
-    /// Whether the model summarised it; if not, only its newest part was kept.
-    pub summarised: bool,
-    /// The conversation from now on.
-    pub turns: Vec<Turn>,
-    /// What the summary cost, if told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-}
-
-/// The turn ended though the user's side spoke last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
-    /// Why, for a reader.
-    pub reason: String,
-}
-
-/// A line has the kind of a record but is none.
-#[derive(Debug, thiserror::Error)]
-#[error("a record of kind {kind:?} cannot be read")]
-pub struct DecodeError {
-    kind: String,
-    source: serde_json::Error,
-}
-
-#[derive(Deserialize)]
-struct KindOnly {
-    kind: String,
-}
-
-impl Record {
-    /// Reads a line of a log. Nothing comes of a line that has another kind, or none.
-    pub fn decode(line: &[u8]) -> Result<Option<Self>, DecodeError> {
-        let Ok(KindOnly { kind }) = serde_json::from_slice(line) else {
-            return Ok(None);
-        };
-        let record = match kind.as_str() {
-            "user" => serde_json::from_slice(line).map(Self::User),
-            "assistant" => serde_json::from_slice(line).map(Self::Assistant),
-            "result" => serde_json::from_slice(line).map(Self::Result),
-            "cleared" => serde_json::from_slice(line).map(Self::Cleared),
-            "compaction" => serde_json::from_slice(line).map(Self::Compaction),
-            "ended" => serde_json::from_slice(line).map(Self::Ended),
-            _ => return Ok(None),
-        };
-        match record {
-            Ok(record) => Ok(Some(record)),
-            Err(source) => Err(DecodeError { kind, source }),
-        }
-    }
+impl ModelTypes for LlmTypes {
+    type Block = Block;
+    type Turn = Turn;
+    type StopReason = StopReason;
+    type ToolResult = ToolResult;
+    type Usage = Usage;
 }
 
 #[cfg(test)]
 mod tests {
-    use llm::ToolUse;
+    use llm::{Provider, RawJson, ToolUse};
+    use protocol::{
+        AssistantRecord, ClearedRecord, CompactionRecord, EndedRecord, JournalLine, JournalRecord,
+        JsonLine, MessageSource, ResultRecord, UserMessage, UserRecord,
+    };
 
     use super::*;
 
-    #[test]
-    fn every_record_is_one_line_that_reads_back_as_it_was() {
+    fn records() -> Vec<Record> {
         // Spacing inside the arguments must survive.
         let tool_use = ToolUse::new("u1", "bash", r#"{"command":  "ls\n" }"#);
-        let records = [
-            Record::User(User {
-                messages: vec![Message::new("hi\nthere"), Message::with_id("m1", "mail")],
+        let flawed = ToolUse::new("u2", "bash", "{");
+        let opaque = Block::Opaque {
+            provider: Provider::Anthropic,
+            json: RawJson::parse(r#"{"type":"new", "z":[1]}"#).unwrap(),
+        };
+        let thinking = Block::Thinking {
+            text: "hm".into(),
+            signature: Some("s".into()),
+        };
+        let redacted = Block::RedactedThinking { data: "x".into() };
+        let usage = Usage {
+            input: 1,
+            reasoning: Some(2),
+            ..Usage::default()
+        };
+        vec![
+            Record::User(UserRecord {
+                messages: vec![
+                    UserMessage::new("hi\nthere"),
+                    UserMessage::with_source(MessageSource::Mail(1), "mail"),
+                ],
             }),
-            Record::Assistant(Assistant {
-                blocks: vec![Block::text("so"), Block::ToolUse(tool_use)],
+            Record::Assistant(AssistantRecord {
+                blocks: vec![
+                    Block::text("so"),
+                    thinking,
+                    redacted,
+                    Block::ToolUse(tool_use),
+                    Block::ToolUse(flawed),
+                    opaque,
+                ],
                 stop: StopReason::ToolUse,
-                usage: Some(Usage::default()),
+                usage: Some(usage),
             }),
             Record::Result(ResultRecord {
-                result: ToolResult::error("u1", "no"),
                 millis: 3,
+                command: Some("00c0ffee".into()),
+                mail: vec![1, 2],
+                ..ResultRecord::new(ToolResult::error("u1", "no"))
             }),
-            Record::Cleared(ResultsCleared { results: 7 }),
-            Record::Compaction(Compaction {
+            Record::Cleared(ClearedRecord { results: 7 }),
+            Record::Compaction(CompactionRecord {
                 archive: "a/1".into(),
                 summarised: true,
-                turns: vec![Turn::user("summary")],
+                turns: vec![
+                    Turn::user("summary"),
+                    Turn::results([ToolResult::ok("u1", "yes")]),
+                ],
                 usage: None,
             }),
-            Record::Ended(Ended {
+            Record::Ended(EndedRecord {
                 reason: "round limit".into(),
             }),
-        ];
-        for record in records {
-            let line = serde_json::to_vec(&record).unwrap();
-            assert!(!line.contains(&b'\n'));
-            assert_eq!(Record::decode(&line).unwrap(), Some(record));
+        ]
+    }
+
+    #[test]
+    fn every_record_is_one_line_that_reads_back_as_it_was() {
+        for record in records() {
+            let line = JsonLine::encode(&record).unwrap();
+            match JournalLine::<LlmTypes>::decode_as(&line) {
+                JournalLine::Known(JournalRecord::Conversation(read)) => assert_eq!(read, record),
+                other => panic!("{other:?}"),
+            }
         }
     }
 
     #[test]
-    fn lines_of_others_are_left_alone_and_broken_ones_are_named() {
-        for line in [r#"{"kind":"mail","mail":[]}"#, "", "{}", "nonsense"] {
-            assert_eq!(Record::decode(line.as_bytes()).unwrap(), None);
+    fn programs_without_a_model_read_the_same_records() {
+        for record in records() {
+            let line = JsonLine::encode(&record).unwrap();
+            let JournalLine::Known(read) = JournalLine::decode(&line) else {
+                panic!("{record:?}");
+            };
+            let stored: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), stored);
         }
-        let error = Record::decode(br#"{"kind":"user"}"#).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "a record of kind \"user\" cannot be read"
-        );
+    }
+
+    #[test]
+    fn other_records_are_left_alone_and_broken_ones_are_named() {
+        let read = |line: &str| JournalLine::<LlmTypes>::decode_as(line.as_bytes());
+        for line in [r#"{"kind":"dance"}"#, r#"{"kind":"seal","segment":1}"#] {
+            let read = read(line);
+            let is_left_alone = matches!(
+                read,
+                JournalLine::Other { .. } | JournalLine::Known(JournalRecord::Seal(_))
+            );
+            assert!(is_left_alone, "{read:?}");
+        }
+        for line in ["", "{}", "nonsense", r#"{"kind":"user"}"#] {
+            assert!(matches!(read(line), JournalLine::Corrupt { .. }), "{line}");
+        }
+        let JournalLine::Corrupt { reason } = read(r#"{"kind":"user"}"#) else {
+            panic!("read");
+        };
+        let expected = "a record of kind \"user\" cannot be read";
+        assert!(reason.starts_with(expected), "{reason}");
     }
 }

@@ -74,8 +74,8 @@ impl Journal {
                     journal.take(entry.id.as_str(), &serde_json::json!(entry)["line"]);
                 }
             }
-            JournalLine::Known(_) | JournalLine::Corrupt { .. } => {}
-            JournalLine::Other { .. } => {
+            JournalLine::Other { .. } | JournalLine::Corrupt { .. } => {}
+            JournalLine::Known(_) => {
                 let record: Value = serde_json::from_slice(bytes).unwrap_or_default();
                 journal.record(&record);
             }
@@ -99,10 +99,8 @@ impl Journal {
         match record["kind"].as_str() {
             Some("user") => {
                 for message in record["messages"].as_array().into_iter().flatten() {
-                    let number = message["id"]
-                        .as_str()
-                        .and_then(|id| id.strip_prefix("mail:"));
-                    if let Some(number) = number.and_then(|number| number.parse().ok()) {
+                    let number = message["source"]["mail"].as_u64();
+                    if let Some(number) = number.and_then(|number| usize::try_from(number).ok()) {
                         *self.said.entry(number).or_default() += 1;
                     }
                 }

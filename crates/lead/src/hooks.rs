@@ -9,6 +9,7 @@ use member::{Hooks, MemberRuntime};
 use team_tools::Seat;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::UnboundedSender;
+use tools::ToolOutput;
 
 pub(crate) struct LeadHooks {
     team: TeamDir,
@@ -83,7 +84,7 @@ impl Hooks for LeadHooks {
 pub(crate) struct LeadHandle(pub(crate) MemberRuntime);
 
 impl Seat for LeadHandle {
-    fn read_inbox(&self) -> Result<String, String> {
+    fn read_inbox(&self) -> Result<ToolOutput, String> {
         self.0.read_inbox().map_err(|error| error.to_string())
     }
 }

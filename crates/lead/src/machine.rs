@@ -94,11 +94,6 @@ impl LeadMachine {
         }
     }
 
-    /// Adds input of the program to the next turn, without starting one.
-    pub(crate) fn add_note(&mut self, note: String) {
-        self.notes.push(note);
-    }
-
     /// Whether more lines are wanted. A program may write them faster than the lead works.
     pub(crate) fn wants_input(&self) -> bool {
         self.options.mode == Mode::Terminal || self.queue.len() < 16

@@ -12,8 +12,8 @@ use crate::restarts::Restarts;
 use crate::show::show;
 use crate::signals::Signals;
 use crate::typed::Typed;
-use agent::Message;
 use member::{AgentRunner, MemberRuntime, TurnFailure, TurnOutcome};
+use protocol::UserMessage;
 use protocol::{AgentName, Incarnation, Phase, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -172,7 +172,7 @@ impl Lead {
             true => self.runtime.letters(),
             false => Vec::new(),
         };
-        messages.extend(input.into_iter().map(Message::new));
+        messages.extend(input.into_iter().map(UserMessage::new));
         self.agent.start_turn(messages);
     }
 

@@ -222,19 +222,7 @@ impl LeadBuilder<'_> {
         };
         let unfinished = recovered.conversation.is_waiting();
         let prompt = self.options.prompt.clone();
-        let mut machine = LeadMachine::new(options, prompt, unfinished, Instant::now());
-        if self.options.resume && !recovered.lost_commands.is_empty() {
-            let lost: Vec<String> = recovered
-                .lost_commands
-                .iter()
-                .map(|id| format!("[bg:{id}] stopped: it ended with the process that ran it"))
-                .collect();
-            machine.add_note(format!(
-                "<background-results>\n{}\n</background-results>",
-                lost.join("\n")
-            ));
-        }
-        machine
+        LeadMachine::new(options, prompt, unfinished, Instant::now())
     }
 
     fn agent(
@@ -256,13 +244,17 @@ impl LeadBuilder<'_> {
         };
         let mut context = ToolContext::new(workspace, output, &owner);
         context.policy = Arc::new(self.policy.clone());
-        Ok(Agent::new(
+        let agent = Agent::new(
             model.model,
             Arc::new(registry),
             context,
             settings,
             recovered.conversation,
-        ))
+        );
+        Ok(match self.options.resume {
+            true => agent.with_lost_commands(&recovered.lost_commands),
+            false => agent,
+        })
     }
 
     fn registry(

@@ -1,7 +1,6 @@
 //! Collects what the plan gate of a member depends on.
 
-use crate::recovered::OwnPlan;
-use protocol::AgentName;
+use protocol::{AgentName, PlanRecord};
 use rules::{PlanFacts, PlanFile, PlanGate, SubmittedPlan};
 use teamdir::{RequestError, TeamDir};
 
@@ -10,7 +9,7 @@ use teamdir::{RequestError, TeamDir};
 /// The member's own journal says which plan it submitted last and with which hash, the request file how
 /// it was decided, and the roster whether a plan is needed at all. The files are read each time, because
 /// a person may change them while the member runs.
-pub fn gate(team: &TeamDir, name: &AgentName, own: Option<&OwnPlan>) -> PlanGate {
+pub fn gate(team: &TeamDir, name: &AgentName, own: Option<&PlanRecord>) -> PlanGate {
     let required = team.roster().ok().map(|roster| {
         let member = roster.member(name);
         member.is_some_and(|member| member.require_plan == Some(true))

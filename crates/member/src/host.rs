@@ -2,12 +2,12 @@
 
 use crate::gate::gate;
 use crate::inner::Inner;
-use crate::mail::{said_by, uses_of};
+use crate::mail::given_by;
 use crate::recovered::add;
 use crate::runtime::MemberRuntime;
-use agent::{Event, Host, Log, LogError, Message, Prompt, Record, Sources};
+use agent::{Event, Host, Log, LogError, Prompt, Record, Sources};
 use llm::{ToolUse, Turn, Usage, WaitReason};
-use protocol::{EventKind, JsonLine, Phase, Recipient, WaitingFor};
+use protocol::{EventKind, JsonLine, Phase, Recipient, UserMessage, WaitingFor};
 use rules::ToolEffect;
 use std::time::{Duration, Instant};
 use tools::Effect;
@@ -21,12 +21,12 @@ pub trait Hooks: Send {
     fn prompt(&mut self) -> Prompt;
 
     /// What else there is after tool results, behind the mail.
-    fn after_tools(&mut self) -> Vec<Message> {
+    fn after_tools(&mut self) -> Vec<UserMessage> {
         Vec::new()
     }
 
     /// What else there is when the model would stop and there is no mail.
-    fn when_stopping(&mut self) -> Vec<Message> {
+    fn when_stopping(&mut self) -> Vec<UserMessage> {
         Vec::new()
     }
 
@@ -52,8 +52,6 @@ pub struct RuntimeHost<H> {
     retries: u32,
     /// What the model says in this call, for the log.
     words: String,
-    /// Uses of the tool that reads the inbox in the last reply.
-    inbox_uses: Vec<String>,
 }
 
 impl<H: Hooks> RuntimeHost<H> {
@@ -65,7 +63,6 @@ impl<H: Hooks> RuntimeHost<H> {
             asked_at: Instant::now(),
             retries: 0,
             words: String::new(),
-            inbox_uses: Vec::new(),
         }
     }
 
@@ -88,10 +85,7 @@ impl<H: Hooks> Log for RuntimeHost<H> {
             }
         };
         appended.map_err(LogError::new)?;
-        inner.forget_said(&said_by(record, &self.inbox_uses));
-        if let Record::Assistant(assistant) = record {
-            self.inbox_uses = uses_of(&assistant.blocks, "read_inbox");
-        }
+        inner.forget_said(&given_by(record));
         Ok(())
     }
 
@@ -109,13 +103,13 @@ impl<H: Hooks> Log for RuntimeHost<H> {
 }
 
 impl<H: Hooks> Sources for RuntimeHost<H> {
-    fn after_tools(&mut self) -> Vec<Message> {
+    fn after_tools(&mut self) -> Vec<UserMessage> {
         let mut messages = self.runtime.letters();
         messages.extend(self.hooks.after_tools());
         messages
     }
 
-    fn when_stopping(&mut self) -> Vec<Message> {
+    fn when_stopping(&mut self) -> Vec<UserMessage> {
         let letters = self.runtime.letters();
         if letters.iter().any(|letter| !letter.text.is_empty()) {
             return letters;

@@ -3,12 +3,11 @@
 use crate::live::Live;
 use crate::log::MemberLog;
 use crate::mail::MailItem;
-use crate::recovered::OwnPlan;
 use crate::status::StatusKeeper;
 use llm::Usage;
 use protocol::{
     DeadLetter, Event, EventKind, Extra, Incarnation, Line, LiveState, MemberStatus, Message,
-    Money, Party, Phase, Recipient, Sender, WaitingFor,
+    Money, Party, Phase, PlanRecord, Recipient, Sender, UserMessage, WaitingFor,
 };
 use rules::{Delivery, Recovered as Recollection, judge};
 use std::collections::VecDeque;
@@ -52,7 +51,7 @@ pub(crate) struct Inner {
     pub(crate) mail_handler: Option<Box<dyn MailHandler>>,
     pub(crate) letters: VecDeque<MailItem>,
     pub(crate) mail: u64,
-    pub(crate) plan: Option<OwnPlan>,
+    pub(crate) plan: Option<PlanRecord>,
     pub(crate) reports: u64,
     pub(crate) is_replaced: bool,
     /// Events that wait to be written: that a turn begins is written together with its mail, and
@@ -236,7 +235,7 @@ impl Inner {
 
     /// The letters as they are said to the model. They wait until the journal says that they were
     /// said.
-    pub(crate) fn said_letters(&self) -> Vec<agent::Message> {
+    pub(crate) fn said_letters(&self) -> Vec<UserMessage> {
         self.letters.iter().map(MailItem::said).collect()
     }
 

@@ -40,6 +40,6 @@ pub use host::{Hooks, RuntimeHost};
 pub use inner::{MailHandler, Price, Treatment};
 pub use log::{MemberLog, clock};
 pub use mail::MailItem;
-pub use recovered::{OwnPlan, Recovered};
+pub use recovered::Recovered;
 pub use runtime::{MemberRuntime, RuntimeError};
 pub use turn::{AgentRunner, FailureCause, TurnFailure, TurnOutcome};

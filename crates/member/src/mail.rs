@@ -1,8 +1,7 @@
 //! Mail on its way from the journal to the model.
 
 use agent::Record;
-use llm::Block;
-use protocol::{Line, MailEntry, Message, Sender};
+use protocol::{Line, MailEntry, Message, MessageSource, Sender, UserMessage};
 use serde_json::{Map, Value, json};
 
 /// A letter that was taken and not yet said to the model.
@@ -42,21 +41,18 @@ impl MailItem {
     }
 
     /// The letter as it is said to the model. One that is not shown is only recorded.
-    pub(crate) fn said(&self) -> agent::Message {
+    pub(crate) fn said(&self) -> UserMessage {
         let text = if self.shown {
             self.render()
         } else {
             String::new()
         };
-        agent::Message::with_id(key(self.number), text)
+        UserMessage::with_source(MessageSource::Mail(self.number), text)
     }
 
-    /// The letter as a tool's result lists it, with the key by which [`said_by`] knows it; nothing
-    /// if it is not shown.
+    /// The message as a tool's result lists it; nothing if it is not shown.
     pub(crate) fn listed(&self) -> Option<Value> {
-        let mut object = self.object().filter(|_| self.shown)?;
-        object.insert("key".to_owned(), json!(key(self.number)));
-        Some(Value::Object(object))
+        self.object().filter(|_| self.shown).map(Value::Object)
     }
 
     fn object(&self) -> Option<Map<String, Value>> {
@@ -123,51 +119,31 @@ fn unsigned(text: &str) -> Map<String, Value> {
     object
 }
 
-/// The id under which a letter is said to the model.
-pub(crate) fn key(number: u64) -> String {
-    format!("mail:{number}")
-}
-
-/// The letters that a record says to the model: as messages, or as the result of the tool that
-/// reads the inbox, whose uses are `inbox_uses`.
-pub(crate) fn said_by(record: &Record, inbox_uses: &[String]) -> Vec<u64> {
+/// The mail that a record gives to the model: as messages, or in the result of a tool.
+pub(crate) fn given_by(record: &Record) -> Vec<u64> {
     match record {
         Record::User(user) => {
-            let keys = user.messages.iter().filter_map(|said| said.id.as_deref());
-            keys.filter_map(number).collect()
+            let sources = user
+                .messages
+                .iter()
+                .filter_map(|given| given.source.as_ref());
+            let numbers = sources.filter_map(|source| match source {
+                MessageSource::Mail(number) => Some(*number),
+                MessageSource::Prompt(_) | MessageSource::Commands(_) => None,
+            });
+            numbers.collect()
         }
-        Record::Result(record) if inbox_uses.contains(&record.result.tool_use_id) => {
-            let list: Vec<Value> = serde_json::from_str(&record.result.content).unwrap_or_default();
-            let keys = list.iter().filter_map(|letter| letter.get("key")?.as_str());
-            keys.filter_map(number).collect()
+        Record::Result(record) => record.mail.clone(),
+        Record::Assistant(_) | Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => {
+            Vec::new()
         }
-        Record::Result(_)
-        | Record::Assistant(_)
-        | Record::Cleared(_)
-        | Record::Compaction(_)
-        | Record::Ended(_) => Vec::new(),
     }
-}
-
-/// The ids of the uses of a tool in a reply, as the conversation keeps them.
-pub(crate) fn uses_of(blocks: &[Block], tool: &str) -> Vec<String> {
-    let kept = agent::kept_blocks(blocks.to_vec()).into_iter();
-    let uses = kept.filter_map(|block| match block {
-        Block::ToolUse(used) if used.name == tool => Some(used.id),
-        _ => None,
-    });
-    uses.collect()
-}
-
-/// The number of the letter that was said under this id.
-fn number(key: &str) -> Option<u64> {
-    key.strip_prefix("mail:")?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::decode_line;
+    use protocol::{MessageId, ResultRecord, UserRecord, decode_line};
 
     fn letter(line: &str) -> MailItem {
         MailItem::new(7, decode_line(line.as_bytes()))
@@ -176,7 +152,7 @@ mod tests {
     #[test]
     fn a_letter_is_said_without_the_numbers_of_its_envelope() {
         let said = letter(r#"{"type":"message","from":"bob","to":"alice","id":"x","content":"hi","timestamp":1.5,"ticket":4}"#).said();
-        assert_eq!(said.id.as_deref(), Some("mail:7"));
+        assert_eq!(said.source, Some(MessageSource::Mail(7)));
         assert_eq!(
             said.text,
             "<inbox>\n{\"content\":\"hi\",\"from\":\"bob\",\"ticket\":4,\"type\":\"message\"}\n</inbox>"
@@ -195,18 +171,26 @@ mod tests {
     }
 
     #[test]
-    fn a_list_counts_as_said_also_if_the_model_gave_two_uses_one_id() {
-        let used = |name| Block::ToolUse(llm::ToolUse::new("a", name, "{}"));
-        let uses = uses_of(&[used("bash"), used("read_inbox")], "read_inbox");
-        assert_eq!(uses, ["a_2"]);
-        let result = llm::ToolResult::ok("a_2", r#"[{"key":"mail:3"}]"#);
-        let record = Record::Result(agent::ResultRecord { result, millis: 0 });
-        assert_eq!(said_by(&record, &uses), [3]);
+    fn a_result_gives_the_mail_that_it_names() {
+        let result = llm::ToolResult::ok("a_2", "[]");
+        let record = Record::Result(ResultRecord {
+            mail: vec![3, 5],
+            ..ResultRecord::new(result)
+        });
+        assert_eq!(given_by(&record), [3, 5]);
     }
 
     #[test]
-    fn keys_and_numbers_are_two_forms_of_one_thing() {
-        assert_eq!(number(&key(12)), Some(12));
-        assert_eq!(number("prompt:12"), None);
+    fn a_user_record_gives_the_mail_among_its_sources() {
+        let message = |source| UserMessage::with_source(source, "");
+        let record = Record::User(UserRecord {
+            messages: vec![
+                UserMessage::new("hi"),
+                message(MessageSource::Mail(12)),
+                message(MessageSource::Prompt(MessageId::new("12").unwrap())),
+                message(MessageSource::Commands(vec!["12".to_owned()])),
+            ],
+        });
+        assert_eq!(given_by(&record), [12]);
     }
 }

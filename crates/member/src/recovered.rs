@@ -1,10 +1,11 @@
 //! What a member's journal says of its earlier lives.
 
-use crate::mail::{MailItem, said_by, uses_of};
-use agent::{Conversation, Record};
+use crate::mail::{MailItem, given_by};
+use agent::{Conversation, LlmTypes, Record};
 use llm::{Block, Usage};
-use protocol::{JournalLine, JournalRecord, MailEntry, MessageId, Recipient, RequestId, Tally};
-use serde::{Deserialize, Serialize};
+use protocol::{
+    JournalLine, JournalRecord, MailEntry, MessageId, MessageSource, PlanRecord, Recipient, Tally,
+};
 use std::collections::BTreeMap;
 use teamdir::{PathError, TeamDir};
 
@@ -29,7 +30,7 @@ pub struct Recovered {
     /// The last words of the model, if no report has told the lead of them.
     pub unreported: Option<String>,
     /// The plan that was submitted last.
-    pub plan: Option<OwnPlan>,
+    pub plan: Option<PlanRecord>,
     /// What all lives have used of their models.
     pub tally: Tally,
     /// Background commands that were started and whose end nobody has heard of.
@@ -38,36 +39,14 @@ pub struct Recovered {
     pub damage: Vec<String>,
 }
 
-/// A plan that the member submitted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnPlan {
-    /// Its request.
-    pub request_id: RequestId,
-    /// The hash of its text.
-    pub plan_hash: String,
-}
-
-/// Records that are neither about mail nor about the conversation.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum OwnRecord {
-    /// The lead was told how a turn ended.
-    Report {
-        /// Which report.
-        n: u64,
-    },
-    /// A plan was submitted.
-    Plan(OwnPlan),
-}
-
 impl Recovered {
     /// Reads a journal.
     pub fn read(team: &TeamDir, owner: &Recipient) -> Result<Self, PathError> {
         let mut reading = Reading::default();
         let mut line_number = 0_usize;
-        team.read_journal(owner, |bytes, line| {
+        team.read_journal_as(owner, |_, line| {
             line_number += 1;
-            if let Some(damage) = reading.line(bytes, line) {
+            if let Some(damage) = reading.line(line) {
                 let damage = format!("line {line_number} of the journal: {damage}");
                 reading.memory.damage.push(damage);
             }
@@ -81,15 +60,11 @@ struct Reading {
     memory: Recovered,
     /// Letters that were not said yet.
     unsaid: BTreeMap<u64, MailEntry>,
-    /// Uses of the tool that starts background commands, by their ids.
-    background_uses: Vec<String>,
-    /// Uses of the tool that reads the inbox, by their ids.
-    inbox_uses: Vec<String>,
 }
 
 impl Reading {
     /// Takes in one line. Returns what is wrong with it, if something is.
-    fn line(&mut self, bytes: &[u8], line: JournalLine) -> Option<String> {
+    fn line(&mut self, line: JournalLine<LlmTypes>) -> Option<String> {
         match line {
             JournalLine::Known(JournalRecord::Mail(mail)) => {
                 let taken = &mut self.memory.last_taken;
@@ -101,64 +76,43 @@ impl Reading {
                     self.memory.mail += 1;
                     self.unsaid.insert(self.memory.mail, entry);
                 }
-                None
             }
-            JournalLine::Known(_) => None,
-            JournalLine::Other { kind } => self.other(&kind, bytes),
-            JournalLine::Corrupt { reason } => Some(reason),
-        }
-    }
-
-    fn other(&mut self, kind: &str, bytes: &[u8]) -> Option<String> {
-        if matches!(kind, "report" | "plan") {
-            return match serde_json::from_slice(bytes) {
-                Ok(OwnRecord::Report { n }) => {
-                    self.memory.reports = self.memory.reports.max(n);
-                    self.memory.unreported = None;
-                    None
-                }
-                Ok(OwnRecord::Plan(plan)) => {
-                    self.memory.plan = Some(plan);
-                    None
-                }
-                Err(error) => Some(error.to_string()),
-            };
-        }
-        match Record::decode(bytes) {
-            Ok(Some(record)) => {
+            JournalLine::Known(JournalRecord::Report(report)) => {
+                self.memory.reports = self.memory.reports.max(report.n);
+                self.memory.unreported = None;
+            }
+            JournalLine::Known(JournalRecord::Plan(plan)) => self.memory.plan = Some(plan),
+            JournalLine::Known(JournalRecord::Conversation(record)) => {
                 self.record(&record);
                 self.memory.conversation.apply(record);
-                None
             }
-            Ok(None) => None,
-            Err(error) => Some(error.to_string()),
+            JournalLine::Known(
+                JournalRecord::Open(_) | JournalRecord::Seal(_) | JournalRecord::Checkpoint(_),
+            )
+            | JournalLine::Other { .. } => {}
+            JournalLine::Corrupt { reason } => return Some(reason),
         }
+        None
     }
 
     fn record(&mut self, record: &Record) {
-        for number in said_by(record, &self.inbox_uses) {
+        for number in given_by(record) {
             self.unsaid.remove(&number);
         }
         match record {
             Record::User(user) => {
                 for message in &user.messages {
-                    self.forget_ended_commands(&message.text);
+                    if let Some(MessageSource::Commands(ended)) = &message.source {
+                        let lost = &mut self.memory.lost_commands;
+                        lost.retain(|command| !ended.contains(command));
+                    }
                 }
             }
             Record::Assistant(assistant) => {
                 self.count(assistant.usage);
                 self.memory.unreported = Some(last_words(&assistant.blocks));
-                self.background_uses = uses_of(&assistant.blocks, "background_run");
-                self.inbox_uses = uses_of(&assistant.blocks, "read_inbox");
             }
-            Record::Result(record) => {
-                let result = &record.result;
-                if self.background_uses.contains(&result.tool_use_id)
-                    && let Some(id) = started_command(&result.content)
-                {
-                    self.memory.lost_commands.push(id.to_owned());
-                }
-            }
+            Record::Result(record) => self.memory.lost_commands.extend(record.command.clone()),
             // Without a summary no model was asked.
             Record::Compaction(compaction) => {
                 if compaction.usage.is_some() {
@@ -166,13 +120,6 @@ impl Reading {
                 }
             }
             Record::Cleared(_) | Record::Ended(_) => {}
-        }
-    }
-
-    fn forget_ended_commands(&mut self, text: &str) {
-        if text.starts_with("<background-results>") {
-            let is_open = |id: &String| !text.contains(&format!("[bg:{id}]"));
-            self.memory.lost_commands.retain(is_open);
         }
     }
 
@@ -202,11 +149,4 @@ pub(crate) fn add(tally: &mut Tally, usage: Option<Usage>) {
 
 fn last_words(blocks: &[Block]) -> String {
     blocks.iter().filter_map(Block::readable_text).collect()
-}
-
-/// The id of the command that a result says was started.
-fn started_command(result: &str) -> Option<&str> {
-    let rest = result.strip_prefix("Background task ")?;
-    let (id, rest) = rest.split_once(' ')?;
-    rest.starts_with("started").then_some(id)
 }

@@ -4,11 +4,12 @@ use crate::inner::{Inner, MailHandler, Price};
 use crate::live::Live;
 use crate::log::MemberLog;
 use crate::mail::MailItem;
-use crate::recovered::{OwnPlan, OwnRecord, Recovered};
+use crate::recovered::Recovered;
 use crate::status::StatusKeeper;
 use agent::Conversation;
 use protocol::{
-    AgentName, EventKind, Incarnation, MemberStatus, Party, Phase, Recipient, TaskId, WaitingFor,
+    AgentName, CompactionRecord, EndedRecord, EventKind, Incarnation, JournalRecord, MemberStatus,
+    Party, Phase, PlanRecord, Recipient, ReportRecord, TaskId, UserMessage, WaitingFor,
 };
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,7 @@ use teamdir::{
     Changes, CommitHook, FolderWatch, MemberSession, PathError, ReceiveError, RosterError,
     SessionError, Settled, TeamDir, WatchChoice, WatchMode,
 };
+use tools::ToolOutput;
 
 /// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
 /// letters it has said.
@@ -156,7 +158,7 @@ impl MemberRuntime {
 
     /// The letters that wait, those that come now included, as they are said to the model. They wait
     /// until the journal says that they were said.
-    pub fn letters(&self) -> Vec<agent::Message> {
+    pub fn letters(&self) -> Vec<UserMessage> {
         let mut inner = self.lock();
         if let Err(error) = inner.take_mail() {
             // It stays where it is, and is found by the next try.
@@ -167,19 +169,26 @@ impl MemberRuntime {
 
     /// The letters that wait, as a JSON list for a tool's result. They count as said when that result
     /// is in the journal.
-    pub fn read_inbox(&self) -> Result<String, ReceiveError> {
+    pub fn read_inbox(&self) -> Result<ToolOutput, ReceiveError> {
         let mut inner = self.lock();
         inner.take_mail()?;
         // What does not fit into a result is said right after it, like all mail.
         let mut room = LISTED_BYTES;
-        let letters = inner.letters.iter().filter_map(MailItem::listed);
-        let letters = letters.take_while(|letter| {
-            let size = letter.to_string().len();
-            let fits = size <= room;
-            room = room.saturating_sub(size);
-            fits
-        });
-        Ok(Value::Array(letters.collect()).to_string())
+        let letters = inner.letters.iter();
+        let letters = letters.filter_map(|letter| Some((letter.number, letter.listed()?)));
+        let (mail, list): (Vec<u64>, Vec<Value>) = letters
+            .take_while(|(_, letter)| {
+                let size = letter.to_string().len();
+                let fits = size <= room;
+                room = room.saturating_sub(size);
+                fits
+            })
+            .unzip();
+        Ok(ToolOutput {
+            text: Value::Array(list).to_string(),
+            mail,
+            ..ToolOutput::default()
+        })
     }
 
     /// Whether there is mail in the inbox. Takes nothing.
@@ -264,14 +273,14 @@ impl MemberRuntime {
     }
 
     /// The plan that was submitted last.
-    pub fn plan(&self) -> Option<OwnPlan> {
+    pub fn plan(&self) -> Option<PlanRecord> {
         self.lock().plan.clone()
     }
 
     /// Takes note of a plan that was submitted.
-    pub fn keep_plan(&self, plan: OwnPlan) -> Result<(), PathError> {
+    pub fn keep_plan(&self, plan: PlanRecord) -> Result<(), PathError> {
         let mut inner = self.lock();
-        let record = OwnRecord::Plan(plan.clone());
+        let record = <JournalRecord>::Plan(plan.clone());
         inner.session.journal().append_unsynced(&record)?;
         inner.plan = Some(plan);
         Ok(())
@@ -285,7 +294,7 @@ impl MemberRuntime {
     /// Takes note that the report with this number was sent, or need not be.
     pub fn keep_report(&self, n: u64) -> Result<(), PathError> {
         let mut inner = self.lock();
-        let record = OwnRecord::Report { n };
+        let record = <JournalRecord>::Report(ReportRecord { n });
         inner.session.journal().append_unsynced(&record)?;
         inner.reports = inner.reports.max(n);
         Ok(())
@@ -296,13 +305,13 @@ impl MemberRuntime {
     pub fn begin_anew(&self, conversation: &mut Conversation) -> Result<(), PathError> {
         let mut inner = self.lock();
         let fresh = [
-            agent::Record::Compaction(agent::Compaction {
+            agent::Record::Compaction(CompactionRecord {
                 archive: "the journal".to_owned(),
                 summarised: false,
                 turns: Vec::new(),
                 usage: None,
             }),
-            agent::Record::Ended(agent::Ended {
+            agent::Record::Ended(EndedRecord {
                 reason: "a new conversation".to_owned(),
             }),
         ];

@@ -1,8 +1,9 @@
 //! One agent and its turns, as the main loops of lead and teammate see them.
 
 use crate::host::{Hooks, RuntimeHost};
-use agent::{Agent, Message, Outcome, TurnError};
+use agent::{Agent, Outcome, TurnError};
 use llm::{CancellationToken, ModelError};
+use protocol::UserMessage;
 use std::error::Error;
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -108,7 +109,7 @@ impl<H: Hooks + 'static> AgentRunner<H> {
     }
 
     /// Starts a turn with this input. Does nothing while another one runs.
-    pub fn start_turn(&mut self, input: Vec<Message>) {
+    pub fn start_turn(&mut self, input: Vec<UserMessage>) {
         self.start(|mut worker, cancel| {
             Box::pin(async move {
                 worker.host.hooks().turn_started();

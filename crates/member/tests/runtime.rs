@@ -57,8 +57,7 @@ impl Tool for ReadInbox {
         _: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let read = self.0.read_inbox();
-        read.map(ToolOutput::ok)
-            .map_err(|error| ToolError::from_error(&error))
+        read.map_err(|error| ToolError::from_error(&error))
     }
 }
 
@@ -183,10 +182,10 @@ async fn letters_that_a_tool_has_read_out_are_not_said_again() {
     let script = r#"{"alice":[{"calls":[{"name":"read_inbox"}]},{"say":"read"}]}"#;
     let mut session = Session::begin(&temp, script);
     // The model is woken by something else, and the letter waits when its tool reads the inbox.
-    let input = vec![agent::Message::new("look at your mail")];
+    let input = vec![protocol::UserMessage::new("look at your mail")];
     tell(temp.team(), "the letter");
     let list = session.runtime.read_inbox().unwrap();
-    assert!(list.contains(r#""key":"mail:1""#), "{list}");
+    assert_eq!(list.mail, [1], "{list:?}");
     let cancel = CancellationToken::new();
     let outcome = session
         .agent
@@ -275,7 +274,7 @@ fn reports_and_plans_are_remembered() {
     let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
     assert_eq!((memory.reports, runtime.next_report()), (0, 1));
     runtime.keep_report(1).unwrap();
-    let plan = member::OwnPlan {
+    let plan = protocol::PlanRecord {
         request_id: "1a2b3c4d".parse().unwrap(),
         plan_hash: "abc".to_owned(),
     };
@@ -306,7 +305,11 @@ fn a_new_conversation_begins_in_the_same_journal_and_forgets_no_letter() {
     drop(runtime);
     let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
     assert!(memory.conversation.turns().is_empty());
-    assert!(memory.conversation.has_seen("mail:1"));
+    assert!(
+        memory
+            .conversation
+            .was_given(&protocol::MessageSource::Mail(1))
+    );
     assert_eq!(runtime.waiting_letters().len(), 1);
 }
 
@@ -402,7 +405,7 @@ async fn a_tool_waits_for_the_plan_because_it_says_that_it_changes_things() {
     let name = protocol::AgentName::new("alice").unwrap();
     let request = team::submit_plan(temp.team(), &name, session.runtime.incarnation(), "Paint.");
     let request = request.unwrap();
-    let plan = member::OwnPlan {
+    let plan = protocol::PlanRecord {
         request_id: request.id.clone(),
         plan_hash: rules::plan_hash("Paint."),
     };

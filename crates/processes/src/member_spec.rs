@@ -2,7 +2,8 @@
 
 use crate::spawn::SpawnError;
 use protocol::{
-    AgentName, Incarnation, JournalLine, Member, MemberStatus, MessageId, Recipient, RestartPolicy,
+    AgentName, ConversationRecord, Incarnation, JournalLine, JournalRecord, Member, MemberStatus,
+    MessageId, MessageSource, Recipient, RestartPolicy,
 };
 use teamdir::{PathError, RosterError, TeamDir, new_message_id, now};
 
@@ -197,23 +198,22 @@ fn unsaid_prompt(
         return Ok(None);
     };
     let owner = Recipient::Member(member.name.clone());
-    let said = format!("\"prompt:{id}\"");
-    let mut is_said = false;
-    team.read_journal(&owner, |line, record| {
-        let is_user = matches!(record, JournalLine::Other { kind } if kind == "user");
-        is_said |= is_user && contains(line, said.as_bytes());
+    let source = Some(MessageSource::Prompt(id.clone()));
+    let mut was_given = false;
+    team.read_journal(&owner, |_, line| {
+        if let JournalLine::Known(JournalRecord::Conversation(ConversationRecord::User(user))) =
+            line
+        {
+            was_given |= user.messages.iter().any(|given| given.source == source);
+        }
     })?;
-    Ok((!is_said).then(|| (prompt.clone(), id.clone())))
+    Ok((!was_given).then(|| (prompt.clone(), id.clone())))
 }
 
 /// Whether a prompt is the earlier one, or the end of it.
 fn is_in(prompt: &str, before: &str) -> bool {
     let rest = before.strip_suffix(prompt);
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with("\n\n"))
-}
-
-fn contains(line: &[u8], part: &[u8]) -> bool {
-    line.windows(part.len()).any(|window| window == part)
 }
 
 /// Makes an entry ready for its next life: the lives before it are done with, and the goodbye of

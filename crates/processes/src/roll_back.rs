@@ -64,9 +64,7 @@ fn bury_mail(team: &TeamDir, name: &AgentName, owner: &Recipient) -> Result<(), 
             }
         }
         JournalLine::Known(JournalRecord::Seal(seal)) => last_sealed = seal.segment,
-        JournalLine::Known(JournalRecord::Open(_) | JournalRecord::Checkpoint(_))
-        | JournalLine::Other { .. }
-        | JournalLine::Corrupt { .. } => {}
+        JournalLine::Known(_) | JournalLine::Other { .. } | JournalLine::Corrupt { .. } => {}
     })?;
     let mut number = 0;
     team.unread_mail(owner, |bytes, _| {

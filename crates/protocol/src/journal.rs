@@ -1,139 +1,52 @@
 //! The journal of a member: `members/<name>/transcript.jsonl`.
 //!
-//! One record per line, appended by the member alone. The records here carry its mail; every
-//! other kind belongs to the agent and is kept as it is. A mail record holds the messages *and*
-//! how far the inbox has been read, so that the two can never disagree.
+//! One record per line, appended by the member alone. All kinds of records are defined here: those
+//! about mail, those of the conversation, and a member's own notes. A mail record holds the messages
+//! *and* how far the inbox has been read, so that the two can never disagree.
 
-use crate::{Incarnation, Line, MessageId, Recipient, Timestamp, decode_line};
+mod conversation;
+mod mail;
+
+pub use conversation::{
+    AssistantRecord, Block, ClearedRecord, CompactionRecord, ConversationRecord, EndedRecord,
+    MessageSource, ModelTypes, Plain, PlanRecord, ReportRecord, ResultRecord, Role, Stored,
+    ToolResult, Turn, Usage, UserMessage, UserRecord,
+};
+pub use mail::{
+    Checkpoint, MailEntry, MailRecord, OpenRecord, Quarantined, SealRecord, SegmentPosition,
+    SenderWindow,
+};
+
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 /// One line of a journal.
 #[derive(Debug, Clone)]
-pub enum JournalLine {
-    /// A record about mail.
-    Known(JournalRecord),
-    /// A record of another kind: the agent's.
+pub enum JournalLine<M: ModelTypes = Plain> {
+    Known(JournalRecord<M>),
+    /// A record of a kind that this version does not know.
     Other {
-        /// Its kind.
         kind: String,
     },
     /// A line that is no record.
     Corrupt {
-        /// What is wrong with it.
         reason: String,
     },
 }
 
-/// A record about mail.
+/// A record of a journal, by its `kind`.
 #[derive(Debug, Clone, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum JournalRecord {
-    /// A process took up the journal.
+#[serde(tag = "kind", rename_all = "snake_case", bound = "")]
+pub enum JournalRecord<M: ModelTypes = Plain> {
     Open(OpenRecord),
-    /// Mail was taken from the inbox. The commit point of delivery.
+    /// The commit point of delivery.
     Mail(MailRecord),
-    /// An inbox file was set aside under its number.
     Seal(SealRecord),
-    /// All that a restart needs to know of the records before it.
     Checkpoint(Checkpoint),
-}
-
-/// A process took up the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OpenRecord {
-    /// Whose journal it is.
-    pub member: Recipient,
-    /// Which life of the member.
-    pub incarnation: Incarnation,
-    /// When.
-    pub time: Timestamp,
-}
-
-/// Mail that was taken from the inbox, and how far the inbox has been read with it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MailRecord {
-    /// Which life of the member took it.
-    pub incarnation: Incarnation,
-    /// When.
-    pub time: Timestamp,
-    /// How far the file has been read.
-    pub position: SegmentPosition,
-    /// The messages, in the order of the file.
-    pub mail: Vec<MailEntry>,
-    /// Lines that could not be delivered, whole.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bad: Vec<Quarantined>,
-    /// Oddities worth a word to a person.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-/// How far one inbox file has been read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SegmentPosition {
-    /// The number under which the file is, or will be, set aside.
-    pub segment: u64,
-    /// Everything before this byte has been read.
-    pub end: u64,
-    /// The file's inode number.
-    pub inode: u64,
-    /// When the file was created, in microseconds since 1970; 0 where the system does not say.
-    pub born: i64,
-    /// A hash of the last bytes before `end`: shows whether the file is still the same.
-    pub check: u64,
-}
-
-/// One message as it was taken from the inbox.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MailEntry {
-    /// The message's own identifier, or one made from its place in the inbox.
-    pub id: MessageId,
-    /// The JSON object as its sender wrote it, or a JSON string for a line of plain text.
-    pub line: Box<RawValue>,
-}
-
-/// A line of an inbox that could not be delivered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Quarantined {
-    /// The same identifier as that of its dead letter.
-    pub id: String,
-    /// Why it could not be delivered.
-    pub reason: String,
-    /// The line; bytes that are not UTF-8 are replaced here and kept in `raw_hex`.
-    pub raw: String,
-    /// The line's bytes in hex, where they are not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw_hex: Option<String>,
-}
-
-/// An inbox file was set aside: the next one has the next number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SealRecord {
-    /// The number of the file that was set aside.
-    pub segment: u64,
-}
-
-/// All that a restart needs to know of the records before it, so that its cost does not grow
-/// with the length of the journal.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checkpoint {
-    /// The highest number under which a file was set aside.
-    pub sealed: u64,
-    /// How far each file that may still exist has been read.
-    pub positions: Vec<SegmentPosition>,
-    /// The messages last seen of each sender.
-    pub seen: Vec<SenderWindow>,
-}
-
-/// The messages last seen of one sender.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SenderWindow {
-    /// The sender; absent for lines without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Hash of the identifier and hash of the text, oldest first.
-    pub seen: Vec<(u64, u64)>,
+    Report(ReportRecord),
+    Plan(PlanRecord),
+    /// Several kinds, see [`ConversationRecord`].
+    #[serde(untagged)]
+    Conversation(ConversationRecord<M>),
 }
 
 #[derive(Deserialize)]
@@ -144,41 +57,40 @@ struct KindOnly {
 impl JournalLine {
     /// Decodes one line of a journal, given without its newline.
     pub fn decode(bytes: &[u8]) -> Self {
+        Self::decode_as(bytes)
+    }
+}
+
+impl<M: ModelTypes> JournalLine<M> {
+    /// Decodes one line of a journal in the types of `M`, given without its newline.
+    pub fn decode_as(bytes: &[u8]) -> Self {
         let kind = match serde_json::from_slice::<KindOnly>(bytes) {
             Ok(KindOnly { kind }) => kind,
             Err(error) => {
-                return Self::Corrupt {
-                    reason: error.to_string(),
-                };
+                let reason = error.to_string();
+                return Self::Corrupt { reason };
             }
         };
-        let record = match kind.as_str() {
-            "open" => parse(bytes).map(JournalRecord::Open),
-            "mail" => parse(bytes).map(JournalRecord::Mail),
-            "seal" => parse(bytes).map(JournalRecord::Seal),
-            "checkpoint" => parse(bytes).map(JournalRecord::Checkpoint),
-            _ => return Self::Other { kind },
-        };
-        match record {
-            Ok(record) => Self::Known(record),
-            Err(reason) => Self::Corrupt { reason },
+        match read(&kind, bytes) {
+            None => Self::Other { kind },
+            Some(Ok(record)) => Self::Known(record),
+            Some(Err(error)) => Self::Corrupt {
+                reason: format!("a record of kind {kind:?} cannot be read: {error}"),
+            },
         }
     }
 }
 
-/// Parses the record itself. The derived tagged enum would buffer it, and a raw value does not
-/// survive that.
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| error.to_string())
-}
-
-impl MailEntry {
-    /// What the line says.
-    pub fn decode(&self) -> Line {
-        let raw = self.line.get();
-        match serde_json::from_str::<String>(raw) {
-            Ok(text) => Line::Text(text),
-            Err(_) => decode_line(raw.as_bytes()),
-        }
-    }
+/// Reads a record of this kind; `None` if there is no such kind. The derived tagged enum would buffer
+/// the record, and raw JSON does not survive that.
+fn read<M: ModelTypes>(kind: &str, bytes: &[u8]) -> Option<serde_json::Result<JournalRecord<M>>> {
+    Some(match kind {
+        "open" => serde_json::from_slice(bytes).map(JournalRecord::Open),
+        "mail" => serde_json::from_slice(bytes).map(JournalRecord::Mail),
+        "seal" => serde_json::from_slice(bytes).map(JournalRecord::Seal),
+        "checkpoint" => serde_json::from_slice(bytes).map(JournalRecord::Checkpoint),
+        "report" => serde_json::from_slice(bytes).map(JournalRecord::Report),
+        "plan" => serde_json::from_slice(bytes).map(JournalRecord::Plan),
+        _ => ConversationRecord::read(kind, bytes)?.map(JournalRecord::Conversation),
+    })
 }

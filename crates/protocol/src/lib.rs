@@ -45,8 +45,10 @@ pub use dead_letter::DeadLetter;
 pub use event::{Event, EventKind, EventLine};
 pub use id::{IdError, Incarnation, MessageId, RequestId, TaskId};
 pub use journal::{
-    Checkpoint, JournalLine, JournalRecord, MailEntry, MailRecord, OpenRecord, Quarantined,
-    SealRecord, SegmentPosition, SenderWindow,
+    AssistantRecord, Block, Checkpoint, ClearedRecord, CompactionRecord, ConversationRecord,
+    EndedRecord, JournalLine, JournalRecord, MailEntry, MailRecord, MessageSource, ModelTypes,
+    OpenRecord, Plain, PlanRecord, Quarantined, ReportRecord, ResultRecord, Role, SealRecord,
+    SegmentPosition, SenderWindow, Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use protocol::{
-    Body, Budget, DeadLetter, EventKind, EventLine, Holder, JournalLine, JournalRecord, Line,
-    LiveState, MemberStatus, Request, RequestFile, RequestKind, RequestStatus, Roster, Task,
-    TaskStatus, TeamLimits, Traffic, decode_line, exit,
+    Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, Holder, JournalLine,
+    JournalRecord, Line, LiveState, MemberStatus, Request, RequestFile, RequestKind, RequestStatus,
+    Roster, Task, TaskStatus, TeamLimits, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -134,6 +134,14 @@ words!(JOURNAL_KINDS, journal_kind, JournalRecord {
     JournalRecord::Mail(_) => "mail",
     JournalRecord::Seal(_) => "seal",
     JournalRecord::Checkpoint(_) => "checkpoint",
+    JournalRecord::Report(_) => "report",
+    JournalRecord::Plan(_) => "plan",
+    JournalRecord::Conversation(ConversationRecord::User(_)) => "user",
+    JournalRecord::Conversation(ConversationRecord::Assistant(_)) => "assistant",
+    JournalRecord::Conversation(ConversationRecord::Result(_)) => "result",
+    JournalRecord::Conversation(ConversationRecord::Cleared(_)) => "cleared",
+    JournalRecord::Conversation(ConversationRecord::Compaction(_)) => "compaction",
+    JournalRecord::Conversation(ConversationRecord::Ended(_)) => "ended",
 });
 
 words!(REQUEST_KINDS, request_kind, RequestKind {

@@ -1,11 +1,12 @@
 //! What tools need from the process of the agent whose tools they are.
 
 use protocol::RequestId;
+use tools::ToolOutput;
 
 /// The place of an agent in its own process. Failures are in words for the model.
 pub trait Seat: Send + Sync + 'static {
     /// The mail that waits, as a JSON list. It counts as said when the result is recorded.
-    fn read_inbox(&self) -> Result<String, String>;
+    fn read_inbox(&self) -> Result<ToolOutput, String>;
 }
 
 /// The place of a teammate.

@@ -107,7 +107,7 @@ impl Tool for ReadInbox {
         let seat = Arc::clone(&self.0);
         let read = tokio::task::spawn_blocking(move || seat.read_inbox()).await;
         match read {
-            Ok(read) => read.map(ToolOutput::ok).map_err(ToolError::new),
+            Ok(read) => read.map_err(ToolError::new),
             Err(_) => Err(ToolError::cancelled()),
         }
     }

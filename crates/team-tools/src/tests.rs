@@ -4,13 +4,13 @@ use super::*;
 use protocol::{Actor, AgentName, Incarnation, RequestId};
 use teamdir::Options;
 use test_support::TempTeam;
-use tools::Effect;
+use tools::{Effect, ToolOutput};
 
 struct NoProcess;
 
 impl Seat for NoProcess {
-    fn read_inbox(&self) -> Result<String, String> {
-        Ok("[]".to_owned())
+    fn read_inbox(&self) -> Result<ToolOutput, String> {
+        Ok(ToolOutput::ok("[]"))
     }
 }
 

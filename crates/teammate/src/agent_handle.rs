@@ -1,11 +1,12 @@
 //! The teammate's own process, as its tools see it.
 
 use crate::shutdown::ShutdownRequests;
-use member::{MemberRuntime, OwnPlan};
-use protocol::{Recipient, RequestId, Subject};
+use member::MemberRuntime;
+use protocol::{PlanRecord, Recipient, RequestId, Subject};
 use std::sync::Arc;
 use team::SubmitError;
 use team_tools::{Seat, TeammateHandle};
+use tools::ToolOutput;
 
 /// The seat of the teammate in this process.
 pub(crate) struct MateChair {
@@ -14,7 +15,7 @@ pub(crate) struct MateChair {
 }
 
 impl Seat for MateChair {
-    fn read_inbox(&self) -> Result<String, String> {
+    fn read_inbox(&self) -> Result<ToolOutput, String> {
         self.runtime.read_inbox().map_err(|error| error.to_string())
     }
 }
@@ -34,7 +35,7 @@ impl TeammateHandle for MateChair {
             // It is stored and can be decided, so it is the plan that counts.
             Err(SubmitError::Send { id, source }) => {
                 let plan_hash = rules::plan_hash(plan);
-                let own = OwnPlan {
+                let own = PlanRecord {
                     request_id: id.clone(),
                     plan_hash,
                 };
@@ -47,7 +48,7 @@ impl TeammateHandle for MateChair {
             submitted => submitted.map_err(|error| error.to_string())?,
         };
         if let Subject::Plan { plan_hash, .. } = request.subject {
-            let own = OwnPlan {
+            let own = PlanRecord {
                 request_id: request.id.clone(),
                 plan_hash,
             };

@@ -4,13 +4,13 @@ use crate::agent_handle::MateChair;
 use crate::settings;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{StartOptions, TeammateError};
-use agent::{Agent, Conversation, Message};
+use agent::{Agent, Conversation};
 use member::{MemberRuntime, Recovered};
 use processes::mark_of;
-use protocol::Member;
+use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
 use team_tools::{TeamContext, TeammateHandle, mate_tools};
-use tools::{Background, OutputFolder, ToolContext, Workspace};
+use tools::{Background, FinishedTask, OutputFolder, ToolContext, Workspace, render_finished};
 
 /// The agent of a member, and what is to be said to it first.
 pub(crate) fn build_agent(
@@ -19,7 +19,7 @@ pub(crate) fn build_agent(
     runtime: &MemberRuntime,
     memory: Recovered,
     shared: (&Arc<ShutdownRequests>, &Background),
-) -> Result<(Agent, Vec<Message>), TeammateError> {
+) -> Result<(Agent, Vec<UserMessage>), TeammateError> {
     let (shutdown_requests, background) = shared;
     let seat: Arc<dyn TeammateHandle> = Arc::new(MateChair {
         runtime: runtime.clone(),
@@ -52,18 +52,16 @@ pub(crate) fn build_agent(
 }
 
 /// The prompt, if it was not said yet, and word of background commands that died with their process.
-fn first_words(runtime: &MemberRuntime, member: &Member, memory: &Recovered) -> Vec<Message> {
+fn first_words(runtime: &MemberRuntime, member: &Member, memory: &Recovered) -> Vec<UserMessage> {
     let mut first = Vec::new();
-    let lost: Vec<String> = memory
+    let lost: Vec<FinishedTask> = memory
         .lost_commands
         .iter()
-        .map(|id| format!("[bg:{id}] stopped: it ended with the process that ran it"))
+        .map(FinishedTask::lost)
         .collect();
-    if !lost.is_empty() {
-        let words = lost.join("\n");
-        first.push(Message::new(format!(
-            "<background-results>\n{words}\n</background-results>"
-        )));
+    if let Some(text) = render_finished(&lost) {
+        let source = MessageSource::Commands(memory.lost_commands.clone());
+        first.push(UserMessage::with_source(source, text));
     }
     first.extend(unsaid_prompt(member, &memory.conversation));
     if !memory.conversation.turns().is_empty() {
@@ -75,8 +73,8 @@ fn first_words(runtime: &MemberRuntime, member: &Member, memory: &Recovered) -> 
     first
 }
 
-fn unsaid_prompt(member: &Member, conversation: &Conversation) -> Option<Message> {
+fn unsaid_prompt(member: &Member, conversation: &Conversation) -> Option<UserMessage> {
     let (prompt, id) = (member.prompt.as_ref()?, member.prompt_id.as_ref()?);
-    let key = format!("prompt:{id}");
-    (!conversation.has_seen(&key)).then(|| Message::with_id(key, prompt.clone()))
+    let source = MessageSource::Prompt(id.clone());
+    (!conversation.was_given(&source)).then(|| UserMessage::with_source(source, prompt.clone()))
 }

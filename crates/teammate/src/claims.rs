@@ -1,8 +1,8 @@
 //! The tasks of this member: the one it holds, and the next one.
 
 use crate::machine::TaskState;
-use agent::Message;
 use member::MemberRuntime;
+use protocol::UserMessage;
 use protocol::{Incarnation, Party, Recipient, Task, TaskId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use team::{Actor, BoardError, Worker};
@@ -96,7 +96,7 @@ impl Claims {
 
     /// What to tell a model that would stop: the outcome of its task is missing, or there is a next
     /// task, which is claimed.
-    pub(crate) fn next(&self) -> Option<Message> {
+    pub(crate) fn next(&self) -> Option<UserMessage> {
         if self.is_blocked() {
             return None;
         }
@@ -111,7 +111,7 @@ impl Claims {
         self.claim()
     }
 
-    fn claim(&self) -> Option<Message> {
+    fn claim(&self) -> Option<UserMessage> {
         let claimed = if self.is_enabled() {
             team::claim_next(self.runtime.team(), &self.worker)
         } else {
@@ -204,7 +204,7 @@ impl Claims {
     }
 }
 
-fn claimed_text(task: &Task) -> Message {
+fn claimed_text(task: &Task) -> UserMessage {
     // A subject must not look like the end of the block around it.
     let escape = |text: &str| text.replace("</", "< /");
     let mut text = format!("Task #{}: {}", task.id, escape(&task.subject));
@@ -216,12 +216,12 @@ fn claimed_text(task: &Task) -> Message {
     if !notes.is_empty() {
         text.push_str(&format!("\nNotes so far: {}", escape(&notes.join("; "))));
     }
-    Message::new(format!("<auto-claimed>{text}</auto-claimed>"))
+    UserMessage::new(format!("<auto-claimed>{text}</auto-claimed>"))
 }
 
-fn ask_for_outcome(task: &Task) -> Message {
+fn ask_for_outcome(task: &Task) -> UserMessage {
     let id = task.id;
-    Message::new(format!(
+    UserMessage::new(format!(
         "<task-outcome>You still hold task #{id}: {}. Say what became of it before you stop: \
          task_update with status completed and a result, or with status pending and a note if you \
          cannot go on. Otherwise it goes back to the board.</task-outcome>",

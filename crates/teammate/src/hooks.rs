@@ -3,9 +3,9 @@
 use crate::claims::Claims;
 use crate::prompt::prompt;
 use crate::shutdown::ShutdownRequests;
-use agent::{Event, Message, Prompt};
+use agent::{Event, Prompt};
 use member::{Hooks, MemberRuntime};
-use protocol::AgentName;
+use protocol::{AgentName, UserMessage};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -36,14 +36,14 @@ impl Hooks for TeammateHooks {
         )
     }
 
-    fn when_stopping(&mut self) -> Vec<Message> {
+    fn when_stopping(&mut self) -> Vec<UserMessage> {
         if self.shutdown_requests.leaving().is_some() {
             return Vec::new();
         }
         let reminders = self.shutdown_requests.remind();
         if !reminders.is_empty() {
             let remind = |id: &protocol::RequestId| {
-                Message::new(format!(
+                UserMessage::new(format!(
                     "<shutdown-reminder>Shutdown request {id} waits for your answer: call \
                      shutdown_response with request_id {id} and approve true or \
                      false.</shutdown-reminder>"

@@ -22,8 +22,8 @@ mod types;
 
 pub(crate) use types::{Action, Event, Exit, LocalState, Startup, TaskState, TeamState, TurnEnd};
 
-use agent::Message;
 use member::{Backoff, TurnFailure};
+use protocol::UserMessage;
 use protocol::{Phase, RequestId, WaitingFor};
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct TeammateMachine {
     state: State,
     /// Input of the next turn.
-    input: Vec<Message>,
+    input: Vec<UserMessage>,
     /// Why the next turn has to wait, after one that failed.
     retry: Option<Retry>,
     backoff: Backoff,
@@ -68,7 +68,7 @@ enum State {
     Free,
     Busy {
         /// What the turn was started with.
-        input: Vec<Message>,
+        input: Vec<UserMessage>,
         cancelled_at: Option<Instant>,
         /// The model is waited for: mail is polled for shutdown requests.
         polls_mail: bool,
@@ -282,7 +282,7 @@ impl TeammateMachine {
             "<plan-decided>Your plan {} was decided.</plan-decided>",
             plan.id
         );
-        self.input.push(Message::new(text));
+        self.input.push(UserMessage::new(text));
         self.plan = None;
         true
     }

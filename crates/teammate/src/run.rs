@@ -11,9 +11,9 @@ use crate::shutdown::ShutdownRequests;
 use crate::start_options::{Ended, StartOptions, TeammateError};
 use crate::wait::{owners, wait};
 use crate::{foreign, prompt, settings, signals};
-use agent::Message;
 use member::{AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate};
 use processes::{ProcessHandle, mark_of};
+use protocol::UserMessage;
 use protocol::{AgentName, Member, Phase, Recipient, RequestId};
 use rules::PlanGate;
 use std::collections::VecDeque;
@@ -136,7 +136,7 @@ impl Teammate {
         Ok(teammate)
     }
 
-    fn start(&mut self, input: Vec<Message>, unreported: Option<String>) {
+    fn start(&mut self, input: Vec<UserMessage>, unreported: Option<String>) {
         if let Err(error) = self.claims.release_earlier() {
             self.runtime.note(&format!(
                 "tasks of an earlier incarnation stay claimed: {error}"

@@ -99,6 +99,19 @@ pub struct FinishedTask {
     pub output: PathBuf,
 }
 
+impl FinishedTask {
+    /// A command that ended with the process that ran it.
+    pub fn lost(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            state: TaskState::Stopped,
+            command: String::new(),
+            result: "it ended with the process that ran it".to_owned(),
+            output: PathBuf::new(),
+        }
+    }
+}
+
 impl fmt::Display for FinishedTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The output must not close the block that contains it.

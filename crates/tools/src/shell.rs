@@ -96,7 +96,7 @@ pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -
     ToolOutput {
         text,
         is_error: finished.end != End::Exited(0),
-        control: None,
+        ..ToolOutput::default()
     }
 }
 

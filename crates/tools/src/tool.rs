@@ -84,6 +84,10 @@ pub struct ToolOutput {
     pub is_error: bool,
     /// A request to the agent loop.
     pub control: Option<Control>,
+    /// The id of the background command that the call started.
+    pub command: Option<String>,
+    /// The messages of the caller that the text shows to the model, by their numbers.
+    pub mail: Vec<u64>,
 }
 
 impl ToolOutput {
@@ -91,8 +95,7 @@ impl ToolOutput {
     pub fn ok(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            is_error: false,
-            control: None,
+            ..Self::default()
         }
     }
 

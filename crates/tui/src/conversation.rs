@@ -5,7 +5,9 @@
 //! look as they should, are passed over.
 
 use crate::sanitize::sanitize;
-use serde::Deserialize;
+use protocol::{
+    Block, ConversationRecord, JournalLine, JournalRecord, MessageSource, ToolResult, UserMessage,
+};
 use serde_json::{Map, Value};
 
 /// How much of what a tool was asked is shown.
@@ -37,101 +39,43 @@ pub struct Conversation {
     calls: Vec<(String, String)>,
 }
 
-#[derive(Deserialize)]
-struct Kind {
-    kind: String,
-}
-
-#[derive(Deserialize)]
-struct User {
-    messages: Vec<Said>,
-}
-
-#[derive(Deserialize)]
-struct Said {
-    #[serde(default)]
-    id: Option<String>,
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct Assistant {
-    blocks: Vec<Block>,
-}
-
-#[derive(Deserialize)]
-struct Block {
-    r#type: String,
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    input: Value,
-}
-
-#[derive(Deserialize)]
-struct Result {
-    result: Outcome,
-}
-
-#[derive(Deserialize)]
-struct Outcome {
-    tool_use_id: String,
-    content: String,
-    #[serde(default)]
-    is_error: bool,
-}
-
-#[derive(Deserialize)]
-struct Compaction {
-    archive: String,
-}
-
-#[derive(Deserialize)]
-struct Ended {
-    reason: String,
-}
-
-#[derive(Deserialize)]
-struct Open {
-    incarnation: u64,
-}
-
 impl Conversation {
-    /// The next line of the journal, as lines for people. They are harmless.
+    /// The next line of the journal, as lines for people, without control characters.
     pub fn read(&mut self, line: &[u8]) -> Vec<String> {
-        let Some(Kind { kind }) = as_a(line) else {
+        let JournalLine::Known(record) = JournalLine::decode(line) else {
             return Vec::new();
         };
-        let lines = match kind.as_str() {
-            "open" => as_a(line).map(|Open { incarnation }| {
+        let lines = match record {
+            JournalRecord::Open(open) => {
                 // The calls of an earlier incarnation never finish.
                 self.calls.clear();
-                let restarts = incarnation.saturating_sub(1);
-                vec![match restarts {
+                vec![match open.incarnation.0.saturating_sub(1) {
                     0 => "! started".to_owned(),
-                    _ => format!("! restarted {restarts}x"),
+                    restarts => format!("! restarted {restarts}x"),
                 }]
-            }),
-            "user" => as_a(line).map(|User { messages }| {
-                let said = messages.iter().flat_map(heard);
-                said.collect()
-            }),
-            "assistant" => as_a(line).map(|reply: Assistant| self.reply(reply)),
-            "result" => as_a(line).map(|Result { result }| vec![self.outcome(&result)]),
-            "compaction" => as_a(line).map(|Compaction { archive }| {
-                vec![format!(
-                    "! the conversation was compacted; the full text is in {archive}"
-                )]
-            }),
-            "ended" => as_a(line).map(|Ended { reason }| vec![format!("! {reason}")]),
-            _ => None,
+            }
+            JournalRecord::Conversation(record) => self.conversation(record),
+            JournalRecord::Mail(_)
+            | JournalRecord::Seal(_)
+            | JournalRecord::Checkpoint(_)
+            | JournalRecord::Report(_)
+            | JournalRecord::Plan(_) => Vec::new(),
         };
-        let lines = lines.unwrap_or_default().into_iter();
-        lines.map(|line| sanitize(&line)).collect()
+        lines.iter().map(|line| sanitize(line)).collect()
+    }
+
+    fn conversation(&mut self, record: ConversationRecord) -> Vec<String> {
+        match record {
+            ConversationRecord::User(user) => user.messages.iter().flat_map(heard).collect(),
+            ConversationRecord::Assistant(reply) => self.reply(reply.blocks),
+            ConversationRecord::Result(record) => vec![self.outcome(&record.result)],
+            ConversationRecord::Compaction(compaction) => vec![format!(
+                "! the conversation was compacted; the full text is in {}",
+                compaction.archive
+            )],
+            ConversationRecord::Ended(ended) => vec![format!("! {}", ended.reason)],
+            ConversationRecord::Cleared(_) => Vec::new(),
+        }
     }
 
     /// The calls that nothing has come of yet.
@@ -140,24 +84,28 @@ impl Conversation {
         calls.map(|(_, call)| format!("> {call} ...")).collect()
     }
 
-    fn reply(&mut self, reply: Assistant) -> Vec<String> {
+    fn reply(&mut self, blocks: Vec<Block>) -> Vec<String> {
         let mut lines = Vec::new();
-        for block in reply.blocks {
-            match block.r#type.as_str() {
-                "text" => lines.extend(several(&block.text)),
-                "tool_use" => {
-                    let asked = asked(&block.input);
-                    let call = format!("{} {asked}", block.name);
+        for block in blocks {
+            match block {
+                Block::Text { text } => lines.extend(several(&text)),
+                Block::ToolUse {
+                    id, name, input, ..
+                } => {
+                    let call = format!("{name} {}", asked(&input));
                     let call = sanitize(call.trim_end());
-                    self.calls.push((block.id, call));
+                    self.calls.push((id, call));
                 }
-                _ => {}
+                Block::Thinking { .. }
+                | Block::RedactedThinking { .. }
+                | Block::ToolResult(_)
+                | Block::Opaque { .. } => {}
             }
         }
         lines
     }
 
-    fn outcome(&mut self, outcome: &Outcome) -> String {
+    fn outcome(&mut self, outcome: &ToolResult) -> String {
         let place = self
             .calls
             .iter()
@@ -172,24 +120,21 @@ impl Conversation {
     }
 }
 
-fn as_a<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
-    serde_json::from_slice(line).ok()
-}
-
-/// What was said to the model, in lines.
-fn heard(said: &Said) -> Vec<String> {
-    let text = said.text.trim();
-    let id = said.id.as_deref().unwrap_or_default();
+/// What the model was given, in lines.
+fn heard(given: &UserMessage) -> Vec<String> {
+    let text = given.text.trim();
     if text.is_empty() {
         return Vec::new();
     }
     let (tag, inside) = unwrapped(text);
-    let letter = serde_json::from_str::<Map<String, Value>>(inside).ok();
-    match (letter, tag) {
-        (Some(letter), Some("inbox")) => with_name(&writer(&letter), words_of(&letter)),
-        (_, Some(tag)) => with_name(tag, inside),
-        (_, None) if id.starts_with("prompt:") => with_name("prompt", text),
-        (_, None) => with_name("user", text),
+    match &given.source {
+        Some(MessageSource::Prompt(_)) => with_name("prompt", text),
+        Some(MessageSource::Mail(_)) => match serde_json::from_str(inside) {
+            Ok(letter) => with_name(&writer(&letter), words_of(&letter)),
+            Err(_) => with_name("mail", inside),
+        },
+        Some(MessageSource::Commands(_)) => with_name("background", inside),
+        None => with_name(tag.unwrap_or("user"), inside),
     }
 }
 
@@ -288,11 +233,11 @@ mod tests {
     fn a_turn_reads_as_a_conversation() {
         let (lines, running) = read(&[
             r#"{"kind":"open","member":"alice","incarnation":2,"time":1}"#,
-            r#"{"kind":"user","messages":[{"id":"prompt:a-0","text":"Mend it.\nQuickly."}]}"#,
+            r#"{"kind":"user","messages":[{"source":{"prompt":"a-0"},"text":"Mend it.\nQuickly."}]}"#,
             r#"{"kind":"assistant","blocks":[{"type":"thinking","text":"hm"},{"type":"text","text":"I look."},{"type":"tool_use","id":"1","name":"bash","input":{"command":"ls\nnowhere"}},{"type":"tool_use","id":"2","name":"list_teammates","input":{}}],"stop":"tool_use"}"#,
             r#"{"kind":"result","result":{"tool_use_id":"1","content":"no such file\n[exit status 2]","is_error":true},"millis":9}"#,
             r#"{"kind":"mail","incarnation":2,"time":1,"position":{},"mail":[]}"#,
-            r#"{"kind":"user","messages":[{"id":"mail:1","text":"<inbox>\n{\"content\":\"a <\\/b>\",\"from\":\"bob\",\"type\":\"message\"}\n</inbox>"},{"id":"mail:2","text":""},{"id":"mail:3","text":"<inbox>\n{\"reason\":\"busy\",\"from\":\"carol\",\"type\":\"shutdown_response\"}\n</inbox>"},{"text":"<plan-decided>Your plan was decided.</plan-decided>"}]}"#,
+            r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<inbox>\n{\"content\":\"a <\\/b>\",\"from\":\"bob\",\"type\":\"message\"}\n</inbox>"},{"source":{"mail":2},"text":""},{"source":{"mail":3},"text":"<inbox>\n{\"reason\":\"busy\",\"from\":\"carol\",\"type\":\"shutdown_response\"}\n</inbox>"},{"text":"<plan-decided>Your plan was decided.</plan-decided>"}]}"#,
         ]);
         assert_eq!(
             lines,
@@ -314,7 +259,7 @@ mod tests {
     fn nothing_that_a_terminal_obeys_is_left() {
         let (lines, running) = read(&[
             "{\"kind\":\"user\",\"messages\":[{\"text\":\"a\\u001b[2Jb\"}]}",
-            "{\"kind\":\"assistant\",\"blocks\":[{\"type\":\"text\",\"text\":\"c\\u009bd\\te\"},{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"f\\u001b\",\"input\":{\"command\":\"g\\u0007\"}},{\"type\":\"tool_use\",\"id\":\"2\",\"name\":\"h\\u001b\",\"input\":{}}]}",
+            "{\"kind\":\"assistant\",\"blocks\":[{\"type\":\"text\",\"text\":\"c\\u009bd\\te\"},{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"f\\u001b\",\"input\":{\"command\":\"g\\u0007\"}},{\"type\":\"tool_use\",\"id\":\"2\",\"name\":\"h\\u001b\",\"input\":{}}],\"stop\":\"tool_use\"}",
             "{\"kind\":\"result\",\"result\":{\"tool_use_id\":\"1\",\"content\":\"\\u001b]0;x\\u0007\"}}",
         ]);
         let all = [lines, running].concat().concat();

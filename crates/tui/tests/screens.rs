@@ -300,7 +300,7 @@ fn a_scrolled_log_keeps_its_position() {
 
 /// A journal in the middle of a turn.
 const JOURNAL: [&str; 5] = [
-    r#"{"kind":"user","messages":[{"id":"mail:1","text":"<inbox>\n{\"content\":\"The parser loses its last line.\",\"from\":\"lead\",\"type\":\"message\"}\n</inbox>"}]}"#,
+    r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<inbox>\n{\"content\":\"The parser loses its last line.\",\"from\":\"lead\",\"type\":\"message\"}\n</inbox>"}]}"#,
     r#"{"kind":"assistant","blocks":[{"type":"text","text":"I check the tests first."},{"type":"tool_use","id":"1","name":"read_file","input":{"path":"tests/parser.rs"}}],"stop":"tool_use"}"#,
     r#"{"kind":"result","result":{"tool_use_id":"1","content":"use parser::parse;\n\n#[test]","is_error":false},"millis":1}"#,
     r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"2","name":"bash","input":{"command":"cargo test"}}],"stop":"tool_use"}"#,
@@ -320,7 +320,7 @@ fn a_conversation_is_followed_and_the_log_is_a_key_away() {
         let lines = conversation.read(line.as_bytes());
         screen.handle(Input::Lines(lines));
     }
-    let call = r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"3","name":"edit_file","input":{"path":"src/parser.rs"}}]}"#;
+    let call = r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"3","name":"edit_file","input":{"path":"src/parser.rs"}}],"stop":"tool_use"}"#;
     conversation.read(call.as_bytes());
     screen.handle(Input::Running(conversation.running()));
     assert_screen("conversation-80x24.txt", &shown(&screen, 80, 24));

@@ -355,7 +355,9 @@ fn killed_before_the_prompt_was_said_and_spawned_with_another() {
     // As a kill a moment earlier leaves it: before the record that says so.
     let path = workspace.team().layout().transcript(&recipient("alice"));
     let journal = fs::read_to_string(&path).unwrap();
-    let before = journal.lines().filter(|line| !line.contains("prompt:"));
+    let before = journal
+        .lines()
+        .filter(|line| !line.contains(r#"{"prompt":"#));
     let before: String = before.map(|line| format!("{line}\n")).collect();
     assert_ne!(journal, before);
     fs::write(&path, before).unwrap();

@@ -60,16 +60,16 @@ fn sent(workspace: &Workspace) -> BTreeMap<String, BTreeSet<String>> {
     sent
 }
 
-/// The numbers of the letters that were said to a member's model, in order.
-fn said(workspace: &Workspace, owner: &str) -> Vec<String> {
+/// The numbers of the mail that was given to a member's model, in order.
+fn said(workspace: &Workspace, owner: &str) -> Vec<u64> {
     let journal = workspace.journal(owner);
     let records = journal
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
     let users = records.filter(|record: &Value| record["kind"] == "user");
     let messages = users.flat_map(|user| user["messages"].as_array().cloned().unwrap_or_default());
-    let ids = messages.filter_map(|message| Some(message["id"].as_str()?.to_owned()));
-    ids.filter(|id| id.starts_with("mail:")).collect()
+    let numbers = messages.filter_map(|message| message["source"]["mail"].as_u64());
+    numbers.collect()
 }
 
 fn spawn_all(workspace: &Workspace) {
@@ -157,7 +157,7 @@ fn twenty_members_lose_nothing_and_repeat_nothing_while_some_are_killed() {
             assert!(recorded.contains_key(id), "{name} never got {id}");
         }
         let said = said(&workspace, name);
-        let unique: BTreeSet<&String> = said.iter().collect();
+        let unique: BTreeSet<&u64> = said.iter().collect();
         assert_eq!(unique.len(), said.len(), "{name}: {said:?}");
         assert_eq!(said.len(), recorded.len(), "{name}");
     }

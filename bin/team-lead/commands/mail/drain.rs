@@ -12,8 +12,10 @@
 use super::{MailItem, show};
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use protocol::{EventKind, JournalLine, JournalRecord, Line, MailEntry, Recipient};
-use serde_json::{Value, json};
+use protocol::{
+    ConversationRecord, EventKind, JournalLine, JournalRecord, Line, MailEntry, MessageSource,
+    Recipient, UserMessage, UserRecord,
+};
 use teamdir::{JoinError, MemberSession, SessionError, TeamDir};
 
 pub(super) fn drain(team: &TeamDir, args: &Args, owner: &Recipient) -> Result<(), Failure> {
@@ -105,13 +107,16 @@ fn visit(
     Ok(count)
 }
 
-/// The record that marks the messages after the first `before` as shown.
-fn shown(before: usize, count: usize) -> Value {
+/// The record that says that the messages after the first `before` were shown: given to the model
+/// without a text.
+fn shown(before: usize, count: usize) -> JournalRecord {
     let numbers = before + 1..=before + count;
-    let messages: Vec<Value> = numbers
-        .map(|number| json!({"id": format!("mail:{number}"), "text": ""}))
-        .collect();
-    json!({"kind": "user", "messages": messages})
+    let given = |number: usize| {
+        let source = MessageSource::Mail(number as u64);
+        UserMessage::with_source(source, "")
+    };
+    let messages = numbers.map(given).collect();
+    JournalRecord::Conversation(ConversationRecord::User(UserRecord { messages }))
 }
 
 #[cfg(test)]
@@ -120,11 +125,8 @@ mod tests {
 
     #[test]
     fn messages_are_numbered_from_one() {
-        let record = json!({"kind": "user", "messages": [
-            {"id": "mail:3", "text": ""},
-            {"id": "mail:4", "text": ""},
-        ]});
-        assert_eq!(shown(2, 2), record);
-        assert!(record.to_string().starts_with(r#"{"kind":"user""#));
+        let record = serde_json::to_string(&shown(2, 2)).unwrap();
+        let expected = r#"{"kind":"user","messages":[{"source":{"mail":3},"text":""},{"source":{"mail":4},"text":""}]}"#;
+        assert_eq!(record, expected);
     }
 }

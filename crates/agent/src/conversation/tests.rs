@@ -2,25 +2,25 @@ use llm::Request;
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::Message;
-use crate::record::{Ended, ResultRecord, ResultsCleared};
+use protocol::{ClearedRecord, EndedRecord, ResultRecord, UserMessage};
 
 fn user(text: &str) -> Record {
-    Record::User(User {
-        messages: vec![Message::new(text)],
+    Record::User(UserRecord {
+        messages: vec![UserMessage::new(text)],
     })
 }
 
-fn mail(id: &str) -> Record {
-    Record::User(User {
-        messages: vec![Message::with_id(id, format!("mail {id}"))],
+fn mail(number: u64) -> Record {
+    let source = MessageSource::Mail(number);
+    Record::User(UserRecord {
+        messages: vec![UserMessage::with_source(source, format!("mail m{number}"))],
     })
 }
 
 fn uses(ids: &[&str]) -> Record {
     let uses = ids.iter();
     let uses = uses.map(|id| Block::ToolUse(ToolUse::new(*id, "bash", "")));
-    Record::Assistant(Assistant {
+    Record::Assistant(AssistantRecord {
         blocks: uses.collect(),
         stop: StopReason::ToolUse,
         usage: None,
@@ -28,7 +28,7 @@ fn uses(ids: &[&str]) -> Record {
 }
 
 fn says(text: &str, stop: StopReason) -> Record {
-    Record::Assistant(Assistant {
+    Record::Assistant(AssistantRecord {
         blocks: vec![Block::text(text)],
         stop,
         usage: Some(Usage {
@@ -40,8 +40,8 @@ fn says(text: &str, stop: StopReason) -> Record {
 
 fn result(id: &str) -> Record {
     Record::Result(ResultRecord {
-        result: ToolResult::ok(id, format!("result of {id}")),
         millis: 1,
+        ..ResultRecord::new(ToolResult::ok(id, format!("result of {id}")))
     })
 }
 
@@ -63,7 +63,7 @@ fn results_stand_in_the_order_of_the_uses_and_before_injections() {
         result("a"),
         result("stray"),
         result("b"),
-        mail("m1"),
+        mail(1),
     ];
     let conversation = sum(records);
     let mut last =
@@ -87,7 +87,7 @@ fn it_knows_what_waits_for_an_answer() {
     assert_eq!(waiting(vec![user("go"), end()]), (false, false));
     let paused = says("wait", StopReason::Paused);
     assert_eq!(waiting(vec![user("go"), paused]), (true, true));
-    let ended = Record::Ended(Ended {
+    let ended = Record::Ended(EndedRecord {
         reason: String::new(),
     });
     assert_eq!(waiting(vec![user("go"), ended]), (false, false));
@@ -96,10 +96,13 @@ fn it_knows_what_waits_for_an_answer() {
 #[test]
 fn a_message_is_taken_in_once() {
     let end = || says("done", StopReason::EndTurn);
-    let conversation = sum([mail("m1"), end(), mail("m1"), mail("m2"), mail("m2")]);
+    let conversation = sum([mail(1), end(), mail(1), mail(2), mail(2)]);
     assert_eq!(conversation.turns().len(), 3);
     assert_eq!(conversation.turns()[2], Turn::user("mail m2"));
-    assert!(conversation.has_seen("m1") && !conversation.has_seen("m3"));
+    assert!(
+        conversation.was_given(&MessageSource::Mail(1))
+            && !conversation.was_given(&MessageSource::Mail(3))
+    );
     assert_eq!(conversation.spent().output, 2);
 }
 
@@ -116,13 +119,13 @@ fn two_uses_with_one_id_are_told_apart() {
 #[test]
 fn cleared_results_are_whole_in_an_archive() {
     let long = Record::Result(ResultRecord {
-        result: ToolResult::ok("a", "x".repeat(500)),
         millis: 1,
+        ..ResultRecord::new(ToolResult::ok("a", "x".repeat(500)))
     });
     let mut conversation = sum([user("go"), uses(&["a"]), long]);
     let before = conversation.turns().to_vec();
     conversation.apply(says("I see", StopReason::EndTurn));
-    conversation.apply(Record::Cleared(ResultsCleared { results: 1 }));
+    conversation.apply(Record::Cleared(ClearedRecord { results: 1 }));
     assert_eq!(
         conversation.turns()[2],
         Turn::results([ToolResult::ok("a", "[Previous: used bash]")])
@@ -133,9 +136,12 @@ fn cleared_results_are_whole_in_an_archive() {
 
 #[test]
 fn a_damaged_record_is_named_by_its_line() {
-    let lines = [r#"{"kind":"open"}"#, r#"{"kind":"result"}"#];
-    let error = Conversation::replay(lines).unwrap_err();
-    assert_eq!(error.to_string(), "line 2 of the log is damaged");
+    let lines = [r#"{"kind":"dance"}"#, r#"{"kind":"result"}"#];
+    let error = Conversation::replay(lines).unwrap_err().to_string();
+    assert!(
+        error.starts_with("line 2 of the log is damaged: "),
+        "{error}"
+    );
 }
 
 fn any_record() -> impl Strategy<Value = Record> {
@@ -148,12 +154,12 @@ fn any_record() -> impl Strategy<Value = Record> {
     ]);
     prop_oneof![
         prop::sample::select(vec!["", "hello"]).prop_map(user),
-        id().prop_map(mail),
+        (1_u64..4).prop_map(mail),
         ids.prop_map(|ids| uses(&ids)),
         (prop::sample::select(vec!["", "yes"]), stop).prop_map(|(text, stop)| says(text, stop)),
         id().prop_map(result),
-        (0_usize..9).prop_map(|results| Record::Cleared(ResultsCleared { results })),
-        Just(Record::Ended(Ended {
+        (0_usize..9).prop_map(|results| Record::Cleared(ClearedRecord { results })),
+        Just(Record::Ended(EndedRecord {
             reason: String::new()
         })),
     ]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent::{Agent, Conversation, Outcome, Settings};
+use agent::{Agent, Conversation, Outcome, Record, Settings};
 use llm::Model;
+use protocol::MessageSource;
 use tools::{Background, Effect, Registry, Tool, ToolContext, ToolError, ToolOutput};
 
 use crate::support::{Stage, call, last_blocks, say};
@@ -36,6 +37,26 @@ async fn a_finished_command_wakes_an_idle_agent_once() {
         .run_turn(vec![], &mut stage.host, &stage.cancel)
         .await;
     assert!(matches!(run, Outcome::Finished { text } if text.is_empty()));
+}
+
+#[tokio::test]
+async fn a_command_that_was_lost_waits_for_the_next_turn() {
+    let mut stage = Stage::new(vec![say("noted"), say("yes")]);
+    let lost = ["00c0ffee".to_owned()];
+    stage.agent = stage.agent.with_lost_commands(&lost);
+    assert!(stage.model.asked().is_empty());
+    assert_eq!(stage.finish("hello").await, "noted");
+    let text = "[bg:00c0ffee] stopped: it ended with the process that ran it";
+    let expected = format!("<background-results>\n{text}\n</background-results>");
+    assert_eq!(last_blocks(&stage.model.asked()[0]), ["hello", &expected]);
+    let Record::User(given) = &stage.host.records[0] else {
+        panic!("{:?}", stage.host.records);
+    };
+    let source = MessageSource::Commands(lost.to_vec());
+    assert_eq!(given.messages[1].source, Some(source));
+    // It is reported once.
+    stage.finish("again").await;
+    assert_eq!(last_blocks(&stage.model.asked()[1]), ["again"]);
 }
 
 /// Lets a background command end, and waits until it has.

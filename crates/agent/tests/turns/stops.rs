@@ -1,7 +1,8 @@
 //! Every reason for which a model stops, and every way in which it fails.
 
-use agent::{Event, Message, Outcome, Record, Settings, TurnError};
+use agent::{Event, Outcome, Record, Settings, TurnError};
 use llm::{Block, Detail, ModelError, Role, StopReason, ToolUse};
+use protocol::{MessageSource, UserMessage};
 
 use crate::support::{Answer, Stage, call, last_blocks, reply, say};
 
@@ -45,12 +46,20 @@ async fn a_tool_can_end_the_turn_and_what_waits_is_taken_by_the_next() {
     stage
         .host
         .after_tools
-        .push_back(vec![Message::with_id("m1", "mail")]);
+        .push_back(vec![UserMessage::with_source(
+            MessageSource::Mail(1),
+            "mail",
+        )]);
     assert_eq!(stage.finish("go").await, "");
     assert_eq!(stage.model.asked().len(), 1);
     assert!(!stage.agent.conversation().is_waiting());
     assert_eq!(stage.agent.conversation(), &stage.replayed());
-    assert!(!stage.agent.conversation().has_seen("m1"));
+    assert!(
+        !stage
+            .agent
+            .conversation()
+            .was_given(&MessageSource::Mail(1))
+    );
 
     assert_eq!(stage.finish("come back").await, "back again");
     let last = stage.model.asked().pop().unwrap();
@@ -72,22 +81,22 @@ async fn messages_go_behind_tool_results_and_keep_a_model_from_stopping() {
         say("done"),
         say("really done"),
     ]);
-    let mail = || Message::with_id("m1", "mail one");
+    let mail = || UserMessage::with_source(MessageSource::Mail(1), "mail one");
     stage.host.after_tools.push_back(vec![mail()]);
-    stage
-        .host
-        .when_stopping
-        .push_back(vec![mail(), Message::with_id("m2", "mail two")]);
-    stage
-        .host
-        .when_stopping
-        .push_back(vec![mail(), Message::with_id("m3", " ")]);
+    stage.host.when_stopping.push_back(vec![
+        mail(),
+        UserMessage::with_source(MessageSource::Mail(2), "mail two"),
+    ]);
+    stage.host.when_stopping.push_back(vec![
+        mail(),
+        UserMessage::with_source(MessageSource::Mail(3), " "),
+    ]);
     assert_eq!(stage.finish("go").await, "really done");
     let asked = stage.model.asked();
     assert_eq!(last_blocks(&asked[1]), ["result: hi", "mail one"]);
     assert_eq!(last_blocks(&asked[2]), ["mail two"]);
     assert!(
-        stage.replayed().has_seen("m3"),
+        stage.replayed().was_given(&MessageSource::Mail(3)),
         "an empty one counts as delivered"
     );
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use agent::{
-    Agent, Conversation, Event, Host, Log, LogError, Message, Outcome, Prompt, Record, Settings,
-    Sources,
+    Agent, Conversation, Event, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources,
 };
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn, Usage,
 };
+use protocol::UserMessage;
 use tempfile::TempDir;
 use tools::{
     Control, Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace,
@@ -93,8 +93,8 @@ pub(crate) struct Recovered {
     pub(crate) records: Vec<Record>,
     pub(crate) archives: Vec<Vec<Turn>>,
     pub(crate) events: Vec<Event>,
-    pub(crate) after_tools: VecDeque<Vec<Message>>,
-    pub(crate) when_stopping: VecDeque<Vec<Message>>,
+    pub(crate) after_tools: VecDeque<Vec<UserMessage>>,
+    pub(crate) when_stopping: VecDeque<Vec<UserMessage>>,
     pub(crate) forbidden: Option<&'static str>,
     pub(crate) reminder: Option<String>,
     pub(crate) prompts: usize,
@@ -118,11 +118,11 @@ impl Log for Recovered {
 }
 
 impl Sources for Recovered {
-    fn after_tools(&mut self) -> Vec<Message> {
+    fn after_tools(&mut self) -> Vec<UserMessage> {
         self.after_tools.pop_front().unwrap_or_default()
     }
 
-    fn when_stopping(&mut self) -> Vec<Message> {
+    fn when_stopping(&mut self) -> Vec<UserMessage> {
         self.when_stopping.pop_front().unwrap_or_default()
     }
 }
@@ -263,7 +263,7 @@ impl Stage {
     }
 
     pub(crate) async fn turn(&mut self, input: &str) -> Outcome {
-        let input = vec![Message::new(input)];
+        let input = vec![UserMessage::new(input)];
         self.agent
             .run_turn(input, &mut self.host, &self.cancel)
             .await

@@ -5,14 +5,13 @@
 use super::{Args, say};
 use agent::Limits;
 use agent::{
-    Agent, Conversation, Event, Host, Log, LogError, Message, Outcome, Prompt, Record, Settings,
-    Sources,
+    Agent, Conversation, Event, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources,
 };
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn,
 };
-use protocol::Recipient;
+use protocol::{MessageId, MessageSource, Recipient, UserMessage};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -82,7 +81,8 @@ pub(super) fn run(args: &Args, work: &RunAgent) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
-    let input = is_new.then(|| Message::with_id("task", "take all steps"));
+    let source = MessageSource::Prompt(MessageId::new("task")?);
+    let input = is_new.then(|| UserMessage::with_source(source, "take all steps"));
     let input = input.into_iter().collect();
     let cancel = CancellationToken::new();
     match runtime.block_on(agent.run_turn(input, &mut member, &cancel)) {
@@ -121,9 +121,14 @@ impl Member {
     }
 
     /// All messages so far: the agent knows which ones it has seen.
-    fn offered(&self) -> Vec<Message> {
+    fn offered(&self) -> Vec<UserMessage> {
         let numbers = 1..=self.arrived.min(self.mail);
-        let message = |number| Message::with_id(format!("m{number}"), format!("<mail {number}>"));
+        let message = |number| {
+            UserMessage::with_source(
+                MessageSource::Mail(number as u64),
+                format!("<mail {number}>"),
+            )
+        };
         numbers.map(message).collect()
     }
 }
@@ -145,12 +150,12 @@ impl Log for Member {
 }
 
 impl Sources for Member {
-    fn after_tools(&mut self) -> Vec<Message> {
+    fn after_tools(&mut self) -> Vec<UserMessage> {
         self.arrived += 1;
         self.offered()
     }
 
-    fn when_stopping(&mut self) -> Vec<Message> {
+    fn when_stopping(&mut self) -> Vec<UserMessage> {
         self.arrived = self.mail;
         self.offered()
     }

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agent::{Conversation, INTERRUPTED, NOT_STARTED, Record};
+use agent::{Conversation, INTERRUPTED, LlmTypes, NOT_STARTED, Record};
 use llm::{Block, Request};
-use protocol::{JournalLine, Recipient};
+use protocol::{JournalLine, JournalRecord, MessageSource, Recipient};
 use teamdir::{Durability, Options};
 use test_support::faults::{self, Call, Fault, Outcome};
 use test_support::{Rng, TempTeam, Worker, report_skip, try_wait_for};
@@ -64,13 +64,14 @@ impl Work {
     fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();
         let team = self.team.team();
-        let visit = |bytes: &[u8], line| {
-            if let JournalLine::Corrupt { reason } = line {
+        let visit = |bytes: &[u8], line: JournalLine<LlmTypes>| match line {
+            JournalLine::Known(JournalRecord::Conversation(record)) => records.push(record),
+            JournalLine::Known(_) | JournalLine::Other { .. } => {}
+            JournalLine::Corrupt { reason } => {
                 panic!("{reason}: {}", String::from_utf8_lossy(bytes));
             }
-            records.extend(Record::decode(bytes).unwrap());
         };
-        team.read_journal(&self.alice, visit).unwrap();
+        team.read_journal_as(&self.alice, visit).unwrap();
         records
     }
 
@@ -93,11 +94,12 @@ impl Work {
         for record in records {
             match &record {
                 Record::User(user) => {
-                    let ids = user
-                        .messages
-                        .iter()
-                        .filter_map(|message| message.id.clone());
-                    messages.extend(ids);
+                    let sources = user.messages.iter().flat_map(|message| &message.source);
+                    messages.extend(sources.map(|source| match source {
+                        MessageSource::Mail(number) => format!("m{number}"),
+                        MessageSource::Prompt(id) => id.to_string(),
+                        MessageSource::Commands(_) => panic!("no command was started"),
+                    }));
                 }
                 Record::Assistant(assistant) => {
                     let ids = assistant.blocks.iter().filter_map(|block| match block {

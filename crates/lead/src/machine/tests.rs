@@ -225,15 +225,7 @@ fn mail_that_asks_for_nothing_waits_for_the_next_turn() {
 }
 
 #[test]
-fn a_note_waits_for_the_next_turn() {
-    let mut stage = Stage::new(Mode::Terminal, None);
-    stage.machine.add_note("by the way".to_owned());
-    assert_eq!(stage.after_the_burst(), []);
-    assert_eq!(stage.typed("hello"), [turn(&["by the way", "hello"])]);
-}
-
-#[test]
-fn mail_that_a_turn_failed_with_do_not_start_another() {
+fn mail_that_a_turn_failed_with_does_not_start_another() {
     let mut stage = Stage::new(Mode::Terminal, None);
     stage.tell(Event::Mail { newest: 3 });
     stage.after_the_burst();

@@ -273,7 +273,9 @@ fn a_prompt_that_was_never_said_goes_before_the_next_one() {
     assert_eq!(tell("Then test it."), (both.clone(), both_id.clone()));
     // Once it is said it is past.
     let journal = processes.team().layout().transcript(&recipient("alice"));
-    let said = format!(r#"{{"kind":"user","messages":[{{"id":"prompt:{both_id}","text":"x"}}]}}"#);
+    let said = format!(
+        r#"{{"kind":"user","messages":[{{"source":{{"prompt":"{both_id}"}},"text":"x"}}]}}"#
+    );
     let mut file = std::fs::File::options().append(true).open(journal).unwrap();
     std::io::Write::write_all(&mut file, format!("{said}\n").as_bytes()).unwrap();
     assert_eq!(tell("Rest.").0, "Rest.");

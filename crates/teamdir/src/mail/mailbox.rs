@@ -279,7 +279,7 @@ impl Mailbox {
         }
         // A position under a number whose predecessor is not used up would not be found again.
         self.record_owed_seal(journal)?;
-        let record = JournalRecord::Mail(MailRecord {
+        let record = <JournalRecord>::Mail(MailRecord {
             incarnation: self.incarnation,
             time: crate::clock::now(),
             position,
@@ -430,7 +430,7 @@ impl Mailbox {
     fn record_owed_seal(&mut self, journal: &mut Journal) -> Result<(), PathError> {
         let segment = self.state.sealed;
         if segment > self.recorded_seal {
-            journal.append_unsynced(&JournalRecord::Seal(SealRecord { segment }))?;
+            journal.append_unsynced(&<JournalRecord>::Seal(SealRecord { segment }))?;
             self.recorded_seal = segment;
         }
         Ok(())

@@ -19,7 +19,10 @@ impl MailState {
     /// Takes in the next record of the journal.
     pub(crate) fn apply(&mut self, record: &JournalRecord) {
         match record {
-            JournalRecord::Open(_) => {}
+            JournalRecord::Open(_)
+            | JournalRecord::Report(_)
+            | JournalRecord::Plan(_)
+            | JournalRecord::Conversation(_) => {}
             JournalRecord::Mail(mail) => {
                 let entries = mail.mail.iter().map(fingerprint);
                 self.take_in(mail.position, entries.collect());

@@ -9,7 +9,7 @@ use crate::files::{self, sync_dir};
 use crate::mail::state::MailState;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
-use protocol::{JournalLine, JournalRecord, JsonLine, OpenRecord};
+use protocol::{JournalLine, JournalRecord, JsonLine, ModelTypes, OpenRecord};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
@@ -70,7 +70,7 @@ impl Journal {
             sync_dir(&team.layout.member_dir(guard.owner()))?;
             sync_dir(&team.layout.members_dir())?;
         }
-        journal.append_unsynced(&JournalRecord::Open(OpenRecord {
+        journal.append_unsynced(&<JournalRecord>::Open(OpenRecord {
             member: guard.owner().clone(),
             incarnation: guard.incarnation(),
             time: crate::clock::now(),
@@ -126,7 +126,7 @@ impl Journal {
             return Ok(());
         }
         let start = self.end;
-        self.append_unsynced(&JournalRecord::Checkpoint(state.to_checkpoint()))?;
+        self.append_unsynced(&<JournalRecord>::Checkpoint(state.to_checkpoint()))?;
         self.next_checkpoint = next_checkpoint((start, self.end));
         Ok(())
     }
@@ -144,7 +144,16 @@ impl TeamDir {
     pub fn read_journal(
         &self,
         owner: &protocol::Recipient,
-        mut visit: impl FnMut(&[u8], JournalLine),
+        visit: impl FnMut(&[u8], JournalLine),
+    ) -> Result<(), PathError> {
+        self.read_journal_as(owner, visit)
+    }
+
+    /// The same, with what a model said in the types of `M`.
+    pub fn read_journal_as<M: ModelTypes>(
+        &self,
+        owner: &protocol::Recipient,
+        mut visit: impl FnMut(&[u8], JournalLine<M>),
     ) -> Result<(), PathError> {
         let path = self.layout.transcript(owner);
         let file = match File::open(&path) {
@@ -160,7 +169,7 @@ impl TeamDir {
             if read.context("read the journal", &path)? == 0 || line.pop() != Some(b'\n') {
                 return Ok(());
             }
-            visit(&line, JournalLine::decode(&line));
+            visit(&line, JournalLine::decode_as(&line));
         }
     }
 

@@ -1,5 +1,6 @@
 use super::*;
 use member::{FailureCause, TurnOutcome};
+use protocol::{MessageId, MessageSource};
 
 struct Stage {
     machine: TeammateMachine,
@@ -121,7 +122,10 @@ fn the_prompt_starts_the_first_turn_after_the_phase_is_shown() {
         machine: TeammateMachine::new(),
         now: Instant::now(),
     };
-    let input = vec![Message::with_id("prompt:1", "do it")];
+    let input = vec![UserMessage::with_source(
+        MessageSource::Prompt(MessageId::new("1").unwrap()),
+        "do it",
+    )];
     let actions = stage.start(Startup {
         input: input.clone(),
         ..Startup::default()
@@ -322,7 +326,7 @@ fn a_decided_plan_starts_a_turn_also_if_its_mail_does_not_come() {
     assert_eq!(stage.waits(), Some(DECISION_MAIL));
     stage.now += DECISION_MAIL;
     let actions = stage.team(TeamState::default());
-    let input = Message::new("<plan-decided>Your plan 1a2b3c4d was decided.</plan-decided>");
+    let input = UserMessage::new("<plan-decided>Your plan 1a2b3c4d was decided.</plan-decided>");
     assert_eq!(actions, [Action::StartTurn(vec![input])]);
 }
 
@@ -387,7 +391,7 @@ fn a_model_that_cannot_be_reached_is_tried_again_with_growing_delays() {
 #[test]
 fn input_that_was_not_recorded_is_given_again() {
     let mut stage = Stage::idle();
-    let input = vec![Message::new("do it")];
+    let input = vec![UserMessage::new("do it")];
     stage.machine.input.clone_from(&input);
     let turn = [Action::StartTurn(input)];
     assert_eq!(stage.checked(LocalState::default()), turn);

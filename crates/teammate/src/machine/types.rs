@@ -1,7 +1,7 @@
 //! What goes into the teammate's state machine, and what comes out of it.
 
-use agent::Message;
 use member::TurnOutcome;
+use protocol::UserMessage;
 use protocol::{Phase, RequestId, WaitingFor};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Startup {
     /// The prompt if it was not yet given to the model, and other input for the first turn.
-    pub(crate) input: Vec<Message>,
+    pub(crate) input: Vec<UserMessage>,
     /// The end of a turn that an earlier incarnation did not report to the lead.
     pub(crate) unreported: Option<String>,
     pub(crate) local: LocalState,
@@ -110,7 +110,7 @@ pub(crate) enum Action {
     /// Read roster, board and requests, and answer with [`Event::TeamChecked`].
     CheckTeam,
     /// Enter the phase `working`, take the mail, and start a turn with it behind this input.
-    StartTurn(Vec<Message>),
+    StartTurn(Vec<UserMessage>),
     CancelTurn,
     SetPhase {
         phase: Phase,

@@ -55,9 +55,11 @@ impl Tool for BackgroundRun {
         let seconds = args.timeout.unwrap_or(SECONDS).max(1);
         let id = self.0.start(&args.command, seconds, context)?;
         let command = first_chars(&args.command, 80);
-        Ok(ToolOutput::ok(format!(
-            "Background task {id} started: {command}"
-        )))
+        Ok(ToolOutput {
+            text: format!("Background task {id} started: {command}"),
+            command: Some(id),
+            ..ToolOutput::default()
+        })
     }
 }
 
