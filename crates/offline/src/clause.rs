@@ -1,6 +1,6 @@
 //! Reads an instruction: one [`Clause`] for each verb in it.
 
-use crate::names::{self, Known};
+use crate::names::Known;
 use crate::pattern::captures;
 use crate::table::{ROWS, Verb};
 use crate::words::{Kind, Token, clauses, covered, tokens};
@@ -65,12 +65,12 @@ impl Clause {
             id: None,
             approve: tokens.first()?.is_any("approve"),
         };
-        for (slot, taken) in captures(pattern, tokens)? {
+        for (slot, taken) in captures(pattern, tokens, known)? {
             let first = taken.first()?;
             let plain = covered(text, taken).to_owned();
             match slot {
-                "NAMES" => clause.names = known.resolve(&names::list(taken)?)?,
-                "WHOSE" => clause.names = known.resolve(&[names::owner(first)?])?,
+                "NAMES" => clause.names = known.list(taken)?,
+                "WHOSE" => clause.names = known.owner(first)?,
                 "LIST" if *verb == Verb::Spawn => clause.members(text, taken)?,
                 "LIST" => clause.texts = subjects(text, taken),
                 "NUM" => clause.number = first.number()?,
@@ -115,23 +115,27 @@ impl Clause {
     /// Reads a list of new teammates: `alice (coder)`, `bob as a tester`, `a writer named eve`, `a
     /// backend teammate`. Fails if two have the same name.
     fn members(&mut self, text: &str, list: &[Token<'_>]) -> Option<()> {
-        const ITEMS: [&str; 6] = [
-            "[a|teammate] named|called NAMES [as|(] [REST]",
-            "NAMES ( [role|:] REST",
-            "NAMES as REST",
+        const ITEMS: [&str; 8] = [
+            "[a|teammate] named|called NAMES ( [role|:] LIST )",
+            "[a|teammate] named|called NAMES as [a|an|the] REST",
+            "[a|teammate] named|called NAMES",
             "[a|an|the] TEXT named|called NAMES",
+            "NAMES ( [role|:] LIST )",
+            "NAMES as [a|an|the] REST",
             "a|an|the TEXT [teammate|agent]",
             "NAMES",
         ];
         for item in list.split(Token::separates).filter(|item| !item.is_empty()) {
-            let slots = ITEMS.iter().find_map(|pattern| captures(pattern, item))?;
-            let slot = |names: &[&str]| {
-                let found = slots.iter().find(|(slot, _)| names.contains(slot));
-                found.map(|(_, taken)| covered(text, role_tokens(taken)).to_owned())
+            let known = Known::default();
+            let mut patterns = ITEMS.iter();
+            let slots = patterns.find_map(|pattern| captures(pattern, item, &known))?;
+            let slot = |is_name: bool| {
+                let mut slots = slots.iter();
+                let found = slots.find(|(slot, _)| (*slot == "NAMES") == is_name);
+                found.map(|(_, taken)| covered(text, taken).to_owned())
             };
-            let role = slot(&["REST", "TEXT"]).filter(|role| !role.is_empty());
-            let role = role.unwrap_or_else(|| "generalist".to_owned());
-            let name = slot(&["NAMES"]).unwrap_or_else(|| role.to_lowercase().replace(' ', "-"));
+            let role = slot(false).unwrap_or_else(|| "generalist".to_owned());
+            let name = slot(true).unwrap_or_else(|| role.to_lowercase().replace(' ', "-"));
             if self
                 .names
                 .iter()
@@ -144,24 +148,6 @@ impl Clause {
         }
         Some(())
     }
-}
-
-/// The role without the words around it.
-fn role_tokens<'c, 'a>(mut tokens: &'c [Token<'a>]) -> &'c [Token<'a>] {
-    let around = |token: &Token<'_>| {
-        token.kind == Kind::Mark || token.is_any("a an the as role teammate agent new")
-    };
-    while let [first, rest @ ..] = tokens
-        && around(first)
-    {
-        tokens = rest;
-    }
-    while let [rest @ .., last] = tokens
-        && around(last)
-    {
-        tokens = rest;
-    }
-    tokens
 }
 
 /// The subjects of tasks: quoted texts, or words between commas.

@@ -9,59 +9,12 @@ const NO_NAMES: &str = "a about all an and any as at background by down each eve
     no now on or other our plan please saying shutdown some task tasks team teammates that the then \
     these this to up we with you teammate agent member";
 const AROUND: &str = "the teammate agent member";
-const ONE: &str = "her him she he his hers its";
-const SEVERAL: &str = "them they their both";
-
-/// A mention of a teammate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Mention<'a> {
-    Name(&'a str),
-    /// The teammate that was named last.
-    Last,
-    /// The teammates that were named last.
-    LastSeveral,
-    /// Whoever gave the instruction.
-    Speaker,
-}
+const PRONOUNS: &str = "her him she he his hers its them they their both";
 
 pub(crate) fn is_name(token: &Token<'_>) -> bool {
     let allowed = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
     let fits = (1..=64).contains(&token.text.len()) && token.text.chars().all(allowed);
     fits && token.kind != Kind::Mark && !token.is_any(NO_NAMES) && !is_verb(token)
-}
-
-/// Several teammates, as in `alice, bob and the frontend teammate`.
-pub(crate) fn list<'a>(tokens: &[Token<'a>]) -> Option<Vec<Mention<'a>>> {
-    if tokens.last()?.separates() {
-        return None;
-    }
-    let parts = tokens.split(Token::separates);
-    parts.filter(|part| !part.is_empty()).map(one).collect()
-}
-
-fn one<'a>(tokens: &[Token<'a>]) -> Option<Mention<'a>> {
-    let words = tokens.iter().filter(|token| !token.is_any(AROUND));
-    match words.collect::<Vec<_>>().as_slice() {
-        [word] if word.is_any(ONE) => Some(Mention::Last),
-        [word] if word.is_any("me us") => Some(Mention::Speaker),
-        [word] if word.is_any(SEVERAL) => Some(Mention::LastSeveral),
-        [word, both] if word.is_any(SEVERAL) && both.is_any("both") => Some(Mention::LastSeveral),
-        [word] if is_name(word) => Some(Mention::Name(word.text)),
-        _ => None,
-    }
-}
-
-/// Whose, as in `her`, `bob's` or `it`.
-pub(crate) fn owner<'a>(token: &Token<'a>) -> Option<Mention<'a>> {
-    if token.is_any(ONE) || token.is_any("the this it") {
-        return Some(Mention::Last);
-    }
-    if token.is_any(SEVERAL) {
-        return Some(Mention::LastSeveral);
-    }
-    let owner = token.text.strip_suffix('s')?;
-    let owner = owner.strip_suffix(['\'', '\u{2019}'])?;
-    Some(Mention::Name(owner))
 }
 
 /// The teammates that were named so far.
@@ -85,23 +38,48 @@ impl Known {
         }
     }
 
-    /// The names; none if a word stands for nobody.
-    pub(crate) fn resolve(&self, mentions: &[Mention<'_>]) -> Option<Vec<String>> {
-        let mut names = Vec::new();
-        for mention in mentions {
-            match mention {
-                Mention::Name(name) => names.push(self.as_written(name)),
-                Mention::Last => names.push(self.last.last()?.clone()),
-                Mention::Speaker => names.push(self.speaker.clone()?),
-                Mention::LastSeveral if self.last.len() > 1 => names.extend_from_slice(&self.last),
-                Mention::LastSeveral => names.extend_from_slice(&self.all),
-            }
+    /// The names in `alice, bob and the frontend teammate`; none if a word stands for nobody.
+    pub(crate) fn list(&self, tokens: &[Token<'_>]) -> Option<Vec<String>> {
+        if tokens.last()?.separates() {
+            return None;
         }
-        (!names.is_empty()).then_some(names)
+        let parts = tokens.split(Token::separates);
+        let parts = parts.filter(|part| !part.is_empty());
+        let names: Option<Vec<_>> = parts.map(|part| self.one(part)).collect();
+        names.map(|names| names.concat())
+    }
+
+    fn one(&self, tokens: &[Token<'_>]) -> Option<Vec<String>> {
+        let words = tokens.iter().filter(|token| !token.is_any(AROUND));
+        match words.collect::<Vec<_>>().as_slice() {
+            [word] if word.is_any("me us") => Some(vec![self.speaker.clone()?]),
+            [word] if is_name(word) && !word.is_any(PRONOUNS) => Some(vec![self.known(word.text)]),
+            [word] => self.owner(word),
+            [word, both] if both.is_any("both") => self.owner(word),
+            _ => None,
+        }
+    }
+
+    /// Whose, as in `her`, `their`, `bob's` or `it`.
+    pub(crate) fn owner(&self, token: &Token<'_>) -> Option<Vec<String>> {
+        if token.is_any("them they their both") {
+            let several = if self.last.len() > 1 {
+                &self.last
+            } else {
+                &self.all
+            };
+            return (!several.is_empty()).then(|| several.clone());
+        }
+        if token.is_any("her him she he his hers its the this it") {
+            return Some(vec![self.last.last()?.clone()]);
+        }
+        let owner = token.text.strip_suffix('s')?;
+        let owner = owner.strip_suffix(['\'', '\u{2019}'])?;
+        Some(vec![self.known(owner)])
     }
 
     /// The name as it was first written: case does not tell names apart.
-    fn as_written(&self, name: &str) -> String {
+    fn known(&self, name: &str) -> String {
         let same = |known: &&String| known.to_lowercase() == name.to_lowercase();
         let known = self.all.iter().find(same);
         known.cloned().unwrap_or_else(|| name.to_owned())

@@ -10,7 +10,7 @@
 //!
 //! Words that change nothing, such as `the`, are skipped where no element takes them.
 
-use crate::names;
+use crate::names::Known;
 use crate::table::is_verb;
 use crate::words::{Kind, Token};
 
@@ -27,15 +27,17 @@ const MOST_NAME_TOKENS: usize = 100;
 pub(crate) fn captures<'c, 'a>(
     pattern: &'static str,
     tokens: &'c [Token<'a>],
+    known: &Known,
 ) -> Option<Captures<'c, 'a>> {
     let elements: Vec<&'static str> = pattern.split(' ').collect();
     let mut captures = Vec::new();
-    matches(&elements, tokens, &mut captures).then_some(captures)
+    matches(&elements, tokens, known, &mut captures).then_some(captures)
 }
 
 fn matches<'c, 'a>(
     elements: &[&'static str],
     tokens: &'c [Token<'a>],
+    known: &Known,
     captures: &mut Captures<'c, 'a>,
 ) -> bool {
     let Some((element, later)) = elements.split_first() else {
@@ -47,20 +49,20 @@ fn matches<'c, 'a>(
     };
     let is_optional = element.starts_with('[');
     if inner.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        if slot(inner, later, tokens, captures) {
+        if slot(inner, later, tokens, known, captures) {
             return true;
         }
     } else if let Some((first, rest)) = tokens.split_first()
         && first.kind != Kind::Quoted
         && inner.split('|').any(|word| word == first.lower)
-        && matches(again, rest, captures)
+        && matches(again, rest, known, captures)
     {
         return true;
     }
-    is_optional && matches(later, tokens, captures)
-        || tokens
-            .split_first()
-            .is_some_and(|(first, rest)| is_filler(first) && matches(elements, rest, captures))
+    is_optional && matches(later, tokens, known, captures)
+        || tokens.split_first().is_some_and(|(first, rest)| {
+            is_filler(first) && matches(elements, rest, known, captures)
+        })
 }
 
 fn is_filler(token: &Token<'_>) -> bool {
@@ -72,6 +74,7 @@ fn slot<'c, 'a>(
     name: &'static str,
     later: &[&'static str],
     tokens: &'c [Token<'a>],
+    known: &Known,
     captures: &mut Captures<'c, 'a>,
 ) -> bool {
     let all = tokens.len();
@@ -83,9 +86,9 @@ fn slot<'c, 'a>(
     };
     for length in least..=most {
         let (taken, rest) = tokens.split_at(length);
-        if fits(name, taken) {
+        if fits(name, taken, known) {
             captures.push((name, taken));
-            if matches(later, rest, captures) {
+            if matches(later, rest, known, captures) {
                 return true;
             }
             captures.pop();
@@ -94,14 +97,14 @@ fn slot<'c, 'a>(
     false
 }
 
-fn fits(slot: &str, taken: &[Token<'_>]) -> bool {
+fn fits(slot: &str, taken: &[Token<'_>], known: &Known) -> bool {
     let Some(first) = taken.first() else {
         return false;
     };
     let count = |mark: char| taken.iter().filter(|token| token.is_mark(mark)).count();
     match slot {
-        "NAMES" => names::list(taken).is_some(),
-        "WHOSE" => names::owner(first).is_some(),
+        "NAMES" => known.list(taken).is_some(),
+        "WHOSE" => known.owner(first).is_some(),
         "FILE" => first.is_path(),
         "DIR" => first.kind != Kind::Mark,
         "NUM" => first.number().is_some(),

@@ -1,4 +1,4 @@
-//! Whatever it is told and whatever its tools answer, it comes to an end.
+//! Every conversation ends, whatever the instructions and the tool results are.
 
 use std::collections::HashSet;
 
@@ -7,24 +7,24 @@ use offline::OfflineModel;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Did, message};
+use crate::harness::{Agent, Reply, message};
 
-/// Runs until words come, and counts how often each call was made.
+/// Runs until a text ends the turn, and returns the calls.
 fn run(agent: &mut Agent, answer: impl Fn(&str) -> (String, bool)) -> Vec<(String, Value)> {
     let mut calls = Vec::new();
     let mut ids = HashSet::new();
     loop {
         match agent.step() {
-            Did::Said(text) => {
+            Reply::Text(text) => {
                 assert!(!text.trim().is_empty());
                 return calls;
             }
-            Did::Called { id, tool, input } => {
+            Reply::Call { id, tool, input } => {
                 assert!(ids.insert(id.clone()), "{id} was used twice");
                 let (text, failed) = answer(&tool);
                 calls.push((tool, input));
                 assert!(calls.len() < 200, "endless: {calls:?}");
-                agent.give(if failed {
+                agent.answer(if failed {
                     ToolResult::error(id, text)
                 } else {
                     ToolResult::ok(id, text)
@@ -35,9 +35,9 @@ fn run(agent: &mut Agent, answer: impl Fn(&str) -> (String, bool)) -> Vec<(Strin
 }
 
 #[test]
-fn a_failed_call_is_told_and_not_made_again() {
+fn a_failed_call_is_reported_and_not_repeated() {
     let mut lead = Agent::lead();
-    lead.hear("Spawn alice and bob. Ask alice to run ls. Create 2 tasks: 'a', 'b'. Make them depend on each other. Read x.txt");
+    lead.user_says("Spawn alice and bob. Ask alice to run ls. Create 2 tasks: 'a', 'b'. Make them depend on each other. Read x.txt");
     let calls = run(&mut lead, |_| ("Error: disk full".into(), true));
     let unique: HashSet<String> = calls
         .iter()
@@ -52,9 +52,9 @@ fn a_failed_call_is_told_and_not_made_again() {
 }
 
 #[test]
-fn an_interrupted_call_is_made_once_more() {
+fn an_interrupted_call_is_retried_once() {
     let mut lead = Agent::lead();
-    lead.hear("Read x.txt");
+    lead.user_says("Read x.txt");
     let calls = run(&mut lead, |_| {
         ("Error: interrupted before it was done".into(), true)
     });
@@ -64,7 +64,7 @@ fn an_interrupted_call_is_made_once_more() {
 #[test]
 fn a_gate_that_never_opens_is_given_up() {
     let mut bob = Agent::teammate("bob", "coder");
-    bob.hear("Write hello to a.txt");
+    bob.user_says("Write hello to a.txt");
     let calls = run(&mut bob, |_| {
         (
             "Error: refused: submit a plan with plan_approval first".into(),
@@ -74,7 +74,7 @@ fn a_gate_that_never_opens_is_given_up() {
     assert!(calls.len() < 12, "{calls:?}");
 }
 
-fn words() -> impl Strategy<Value = String> {
+fn instruction() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "Spawn",
         "alice",
@@ -157,17 +157,17 @@ fn result() -> impl Strategy<Value = (String, bool)> {
 proptest! {
     #[test]
     fn every_conversation_ends(
-        texts in prop::collection::vec((0..4u8, prop_oneof![words(), ".*"]), 1..6),
+        texts in prop::collection::vec((0..4u8, prop_oneof![instruction(), ".*"]), 1..6),
         answers in prop::collection::vec(result(), 1..5),
         lead in any::<bool>(),
     ) {
         let mut agent = if lead { Agent::lead() } else { Agent::teammate("bob", "coder") };
         for (form, text) in texts {
             match form {
-                0 => agent.hear(&format!("<auto-claimed>Task #7: {text}</auto-claimed>")),
+                0 => agent.user_says(&format!("<auto-claimed>Task #7: {text}</auto-claimed>")),
                 1 => agent.mail(json!([message("message", "lead", &text)])),
                 2 => agent.mail(json!([{"type": "plan_approval_response", "from": "lead", "approve": false, "content": text}])),
-                _ => agent.hear(&format!("{text} .")),
+                _ => agent.user_says(&format!("{text} .")),
             }
             let count = std::cell::Cell::new(0);
             run(&mut agent, |_| {
@@ -181,7 +181,7 @@ proptest! {
 #[tokio::test]
 async fn it_answers_as_a_model_does() {
     let mut agent = Agent::lead();
-    agent.hear("Run ls");
+    agent.user_says("Run ls");
     let cancel = CancellationToken::new();
     let mut events = Vec::new();
     let mut sink = |event| events.push(event);

@@ -1,4 +1,4 @@
-//! One agent with its conversation, whose tools are played.
+//! An agent with its conversation and simulated tools.
 
 use llm::{Block, Request, Role, ToolResult, ToolSpec, Turn};
 use offline::OfflineModel;
@@ -56,15 +56,15 @@ pub(crate) struct Agent {
     tasks: i64,
 }
 
-/// What the model did.
+/// What the model answered.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Did {
-    Called {
+pub(crate) enum Reply {
+    Call {
         id: String,
         tool: String,
         input: Value,
     },
-    Said(String),
+    Text(String),
 }
 
 impl Agent {
@@ -94,39 +94,39 @@ impl Agent {
         Self { request, tasks: 0 }
     }
 
-    pub(crate) fn hear(&mut self, text: &str) {
+    pub(crate) fn user_says(&mut self, text: &str) {
         self.request.turns.push(Turn::user(text));
     }
 
     pub(crate) fn mail(&mut self, messages: Value) {
-        self.hear(&format!("<inbox>\n{messages:#}\n</inbox>"));
+        self.user_says(&format!("<inbox>\n{messages:#}\n</inbox>"));
     }
 
     /// Asks for the next turn and appends it.
-    pub(crate) fn step(&mut self) -> Did {
+    pub(crate) fn step(&mut self) -> Reply {
         self.request
             .validate()
             .expect("the test builds valid requests");
         let reply = OfflineModel.reply(&self.request);
         assert_eq!(reply, OfflineModel.reply(&self.request), "it is a function");
         assert!(reply.usage.is_some());
-        let did = match reply.tool_uses().next() {
+        let reply_kind = match reply.tool_uses().next() {
             Some(used) => {
                 let known = self.request.tools.iter().any(|tool| tool.name == used.name);
                 assert!(known, "{} is not offered", used.name);
-                Did::Called {
+                Reply::Call {
                     id: used.id.clone(),
                     tool: used.name.clone(),
                     input: input(used),
                 }
             }
-            None => Did::Said(reply.text()),
+            None => Reply::Text(reply.text()),
         };
         self.request.turns.push(Turn::assistant(reply.blocks));
-        did
+        reply_kind
     }
 
-    pub(crate) fn give(&mut self, result: ToolResult) {
+    pub(crate) fn answer(&mut self, result: ToolResult) {
         self.request.turns.push(Turn::results([result]));
     }
 
@@ -143,13 +143,13 @@ impl Agent {
         let mut calls = Vec::new();
         loop {
             match self.step() {
-                Did::Said(text) => return (calls, text),
-                Did::Called { id, tool, input } => {
+                Reply::Text(text) => return (calls, text),
+                Reply::Call { id, tool, input } => {
                     let played = play(&tool, &input);
-                    let result = played.unwrap_or_else(|| Ok(self.works(&tool, &input)));
+                    let result = played.unwrap_or_else(|| Ok(self.default_result(&tool, &input)));
                     calls.push((tool, input));
                     assert!(calls.len() < 500, "endless: {calls:?}");
-                    self.give(match result {
+                    self.answer(match result {
                         Ok(text) => ToolResult::ok(id, text),
                         Err(text) => ToolResult::error(id, text),
                     });
@@ -159,7 +159,7 @@ impl Agent {
     }
 
     /// The result of a tool that works.
-    fn works(&mut self, tool: &str, input: &Value) -> String {
+    fn default_result(&mut self, tool: &str, input: &Value) -> String {
         let text = |key: &str| input[key].as_str().unwrap_or_default();
         match tool {
             "spawn_teammate" => format!("Spawned '{}' (role: {})", text("name"), text("role")),
@@ -188,8 +188,8 @@ impl Agent {
         }
     }
 
-    /// Replaces all but the last results as the cheap layer of compaction does.
-    pub(crate) fn forget_old_results(&mut self, keep: usize) {
+    /// Clears all but the last results, as the agent does.
+    pub(crate) fn clear_old_results(&mut self, keep: usize) {
         let mut results: Vec<&mut ToolResult> = self
             .request
             .turns

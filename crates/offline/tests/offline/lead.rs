@@ -24,14 +24,14 @@ fn shutdown(name: &str) -> (String, Value) {
 /// The calls of one instruction.
 fn calls(text: &str) -> Vec<(String, Value)> {
     let mut lead = Agent::lead();
-    lead.hear(text);
+    lead.user_says(text);
     lead.turn().0
 }
 
 #[test]
 fn one_teammate_is_made_to_write_to_another() {
     let mut lead = Agent::lead();
-    lead.hear("Spawn alice (coder) and bob (tester). Have alice send bob a message.");
+    lead.user_says("Spawn alice (coder) and bob (tester). Have alice send bob a message.");
     let (calls, text) = lead.turn();
     assert_eq!(
         calls,
@@ -42,7 +42,7 @@ fn one_teammate_is_made_to_write_to_another() {
         ]
     );
     assert!(text.ends_with("Waiting for alice to be done."), "{text}");
-    // That she is ready is not that she is done.
+    // A report that she is ready does not mean that she is done.
     lead.mail(json!([message(
         "idle_notification",
         "alice",
@@ -64,7 +64,7 @@ fn one_teammate_is_made_to_write_to_another() {
         text.ends_with("alice reports: Sent message to bob"),
         "{text}"
     );
-    // Later mail is told, and the finished work is not told again.
+    // Later mail is reported, and the finished work is not reported again.
     lead.mail(json!([message(
         "idle_notification",
         "bob",
@@ -86,11 +86,11 @@ fn a_broadcast_and_the_inbox() {
         [say("lunch is ready")]
     );
     let mut lead = Agent::lead();
-    lead.hear("Check the lead inbox for any messages");
+    lead.user_says("Check the lead inbox for any messages");
     let (calls, text) = lead.turn();
     assert_eq!(calls, [call("read_inbox", json!({}))]);
     assert_eq!(text, "Inbox: no messages.");
-    lead.hear("Check my inbox");
+    lead.user_says("Check my inbox");
     let mail = json!([message("message", "bob", "All green")]).to_string();
     let (_, text) = lead.turn_with(|_, _| Some(Ok(mail.clone())));
     assert_eq!(text, "Inbox:\nFrom bob: All green");
@@ -99,7 +99,7 @@ fn a_broadcast_and_the_inbox() {
 #[test]
 fn two_teammates_get_work_of_their_own() {
     let mut lead = Agent::lead();
-    lead.hear("Spawn a frontend teammate and a backend teammate. Ask frontend to create an index.html and backend to create a server config.");
+    lead.user_says("Spawn a frontend teammate and a backend teammate. Ask frontend to create an index.html and backend to create a server config.");
     let (calls, text) = lead.turn();
     assert_eq!(
         calls,
@@ -123,9 +123,9 @@ fn two_teammates_get_work_of_their_own() {
 }
 
 #[test]
-fn a_shutdown_is_requested_and_its_answer_told() {
+fn a_shutdown_is_requested_and_its_answer_reported() {
     let mut lead = Agent::lead();
-    lead.hear("Spawn alice as a coder. Then request her shutdown.");
+    lead.user_says("Spawn alice as a coder. Then request her shutdown.");
     let (calls, text) = lead.turn();
     assert_eq!(calls, [spawn("alice", "coder", WAIT), shutdown("alice")]);
     assert!(text.contains("Waiting for alice's answer"), "{text}");
@@ -151,7 +151,7 @@ fn plan_mail(kind: &str, id: &str) -> Value {
 fn a_plan_is_awaited_and_rejected() {
     for kind in ["plan_approval_request", "plan_approval_response"] {
         let mut lead = Agent::lead();
-        lead.hear("Spawn bob with a risky refactoring task. Review and reject his plan.");
+        lead.user_says("Spawn bob with a risky refactoring task. Review and reject his plan.");
         let (calls, text) = lead.turn();
         let prompt =
             "Your task is: risky refactoring. Submit a plan for it before you change anything.";
@@ -164,14 +164,14 @@ fn a_plan_is_awaited_and_rejected() {
         assert_eq!(calls[0].1["request_id"], "feed0001");
         assert_eq!(calls[0].1["approve"], false);
         assert!(calls[0].1["feedback"].as_str().unwrap().contains("Revise"));
-        // A revised plan is told and left to the user.
+        // A revised plan is reported and left to the user.
         lead.mail(json!([plan_mail(kind, "feed0002")]));
         let (calls, text) = lead.turn();
         assert!(
             calls.is_empty() && text.contains("Approve plan feed0002"),
             "{text}"
         );
-        lead.hear("Approve plan feed0002");
+        lead.user_says("Approve plan feed0002");
         let (calls, _) = lead.turn();
         assert_eq!(
             (
@@ -184,7 +184,7 @@ fn a_plan_is_awaited_and_rejected() {
 }
 
 #[test]
-fn a_tool_that_takes_it_is_told_to_require_a_plan() {
+fn a_plan_is_required_where_the_tool_has_the_argument() {
     let mut lead = Agent::lead();
     let tool = lead
         .request
@@ -194,14 +194,14 @@ fn a_tool_that_takes_it_is_told_to_require_a_plan() {
         .unwrap();
     tool.input_schema =
         json!({"type": "object", "properties": {"require_plan": {"type": "boolean"}}});
-    lead.hear("Spawn bob with a risky refactoring task. Review and reject his plan.");
+    lead.user_says("Spawn bob with a risky refactoring task. Review and reject his plan.");
     assert_eq!(lead.turn().0[0].1["require_plan"], true);
 }
 
 #[test]
 fn a_plan_is_asked_for_and_approved() {
     let mut lead = Agent::lead();
-    lead.hear("Spawn bob, have him submit a plan, then approve it.");
+    lead.user_says("Spawn bob, have him submit a plan, then approve it.");
     let (calls, text) = lead.turn();
     assert_eq!(
         calls,
@@ -229,7 +229,7 @@ fn a_plan_is_asked_for_and_approved() {
 #[test]
 fn tasks_are_chained_also_when_old_results_are_gone() {
     let mut lead = Agent::lead();
-    lead.hear("Create 3 tasks: \"Setup project\", \"Write code\", \"Write tests\". Make them depend on each other in order.");
+    lead.user_says("Create 3 tasks: \"Setup project\", \"Write code\", \"Write tests\". Make them depend on each other in order.");
     let create = |subject: &str| call("task_create", json!({"subject": subject}));
     let update =
         |id: i64, by: i64| call("task_update", json!({"task_id": id, "addBlockedBy": [by]}));
@@ -246,15 +246,15 @@ fn tasks_are_chained_also_when_old_results_are_gone() {
     assert!(text.contains("Created task #2: Write code"), "{text}");
 
     let mut lead = Agent::lead();
-    lead.hear("Create 3 tasks: 'Setup project', 'Write code', 'Write tests'. Make them depend on each other in order.");
+    lead.user_says("Create 3 tasks: 'Setup project', 'Write code', 'Write tests'. Make them depend on each other in order.");
     let mut calls = Vec::new();
     let mut number = 6;
-    while let crate::harness::Did::Called { id, tool, input } = lead.step() {
+    while let crate::harness::Reply::Call { id, tool, input } = lead.step() {
         let long = json!({"id": number + 1, "description": "x".repeat(200)}).to_string();
         number += i64::from(tool == "task_create");
         calls.push((tool, input));
-        lead.give(llm::ToolResult::ok(id, long));
-        lead.forget_old_results(3);
+        lead.answer(llm::ToolResult::ok(id, long));
+        lead.clear_old_results(3);
     }
     assert_eq!(calls[3..5], [update(8, 7), update(9, 8)]);
     assert_eq!(calls.len(), 6);
@@ -263,7 +263,7 @@ fn tasks_are_chained_also_when_old_results_are_gone() {
 #[test]
 fn a_background_command_does_not_hold_up_the_rest() {
     let mut lead = Agent::lead();
-    lead.hear("Run \"sleep 5 && echo done\" in the background, then create a file test.txt containing hello");
+    lead.user_says("Run \"sleep 5 && echo done\" in the background, then create a file test.txt containing hello");
     let (calls, text) = lead.turn();
     assert_eq!(
         calls,
@@ -279,7 +279,7 @@ fn a_background_command_does_not_hold_up_the_rest() {
         text.ends_with("Waiting for the background command to end."),
         "{text}"
     );
-    lead.hear("<background-results>\n[bg:00c0ffee] completed: done\n</background-results>");
+    lead.user_says("<background-results>\n[bg:00c0ffee] completed: done\n</background-results>");
     let (calls, text) = lead.turn();
     assert!(
         calls.is_empty() && text.ends_with("Background: [bg:00c0ffee] completed: done"),
@@ -288,7 +288,7 @@ fn a_background_command_does_not_hold_up_the_rest() {
 }
 
 #[test]
-fn other_words_for_the_same_things() {
+fn plain_variations_mean_the_same() {
     assert_eq!(
         calls("Ask bob to run 'cargo test'"),
         [send("bob", "Run 'cargo test'.")]
@@ -351,11 +351,11 @@ fn other_words_for_the_same_things() {
 }
 
 #[test]
-fn words_reach_back_to_earlier_instructions_and_results_are_awaited_before_use() {
+fn pronouns_refer_to_earlier_instructions_and_results_are_awaited_before_use() {
     let mut lead = Agent::lead();
-    lead.hear("Spawn alice as a coder.");
+    lead.user_says("Spawn alice as a coder.");
     lead.turn();
-    lead.hear("Ask her to write hi to a.txt, then read a.txt");
+    lead.user_says("Ask her to write hi to a.txt, then read a.txt");
     let (calls, _) = lead.turn();
     assert_eq!(calls, [send("alice", "Write hi to a.txt.")]);
     lead.mail(json!([message(
@@ -370,7 +370,7 @@ fn words_reach_back_to_earlier_instructions_and_results_are_awaited_before_use()
 #[test]
 fn a_dead_teammate_is_not_awaited_for_ever() {
     let mut lead = Agent::lead();
-    lead.hear("Ask alice to run ls");
+    lead.user_says("Ask alice to run ls");
     lead.turn();
     lead.mail(json!([message(
         "notice",
@@ -382,9 +382,9 @@ fn a_dead_teammate_is_not_awaited_for_ever() {
 }
 
 #[test]
-fn what_is_not_understood_or_not_possible_is_said() {
+fn what_is_not_understood_or_not_possible_is_reported() {
     let mut lead = Agent::lead();
-    lead.hear("Prove the Riemann hypothesis");
+    lead.user_says("Prove the Riemann hypothesis");
     let (calls, text) = lead.turn();
     assert!(calls.is_empty());
     assert!(
@@ -392,7 +392,7 @@ fn what_is_not_understood_or_not_possible_is_said() {
         "{text}"
     );
     let mut agent = Agent::new("You are 'lead'", &["bash"]);
-    agent.hear("Broadcast hello and then run ls");
+    agent.user_says("Broadcast hello and then run ls");
     let (calls, text) = agent.turn();
     assert_eq!(calls.len(), 1);
     assert!(text.contains("no tool broadcast"), "{text}");

@@ -1,5 +1,5 @@
 //! The offline model in small simulated teams: the tests answer its tool calls
-//! with the texts of the real tools, and bring it its mail.
+//! with the texts of the real tools, and deliver its mail.
 
 mod bounds;
 mod harness;

@@ -3,7 +3,7 @@
 use llm::{ToolResult, Turn};
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Did, message};
+use crate::harness::{Agent, Reply, message};
 
 const ORDER: &str = "Read every Rust file in crates/ one by one";
 
@@ -23,8 +23,8 @@ fn read(
     for round in 0.. {
         assert!(round < 10 * files.len(), "endless");
         match agent.step() {
-            Did::Said(text) => return (read, lists, text),
-            Did::Called { id, tool, input } if tool == "bash" => {
+            Reply::Text(text) => return (read, lists, text),
+            Reply::Call { id, tool, input } if tool == "bash" => {
                 assert!(
                     input["command"]
                         .as_str()
@@ -32,12 +32,12 @@ fn read(
                         .starts_with("find 'crates/' -type f -name '*.rs'")
                 );
                 lists += 1;
-                agent.give(ToolResult::ok(id, files.join("\n")));
+                agent.answer(ToolResult::ok(id, files.join("\n")));
             }
-            Did::Called { id, tool, input } => {
+            Reply::Call { id, tool, input } => {
                 assert_eq!(tool, "read_file");
                 read.push(input["path"].as_str().expect("a text").to_owned());
-                agent.give(ToolResult::ok(id, "fn main() {}\n".repeat(50)));
+                agent.answer(ToolResult::ok(id, "fn main() {}\n".repeat(50)));
             }
         }
         after(agent, round);
@@ -49,18 +49,18 @@ fn read(
 fn each_file_is_read_once() {
     let files = files(60);
     let mut lead = Agent::lead();
-    lead.hear(ORDER);
+    lead.user_says(ORDER);
     let (read, lists, text) = read(&mut lead, &files, |_, _| {});
     assert_eq!((read, lists), (files, 1));
     assert_eq!(text, "I read 60 files in crates/, one by one.");
 }
 
 #[test]
-fn a_list_that_was_forgotten_is_made_again() {
+fn a_list_that_was_cleared_is_made_again() {
     let files = files(20);
     let mut lead = Agent::lead();
-    lead.hear(ORDER);
-    let (read, lists, text) = read(&mut lead, &files, |agent, _| agent.forget_old_results(3));
+    lead.user_says(ORDER);
+    let (read, lists, text) = read(&mut lead, &files, |agent, _| agent.clear_old_results(3));
     assert_eq!(read, files);
     assert!(lists > 1 && lists < 10, "{lists}");
     assert!(text.contains("I read 20 files"), "{text}");
@@ -75,7 +75,7 @@ fn summary(agent: &Agent) -> String {
 fn a_summary_of_its_own_lets_it_go_on() {
     let files = files(20);
     let mut lead = Agent::lead();
-    lead.hear(ORDER);
+    lead.user_says(ORDER);
     let (read, lists, text) = read(&mut lead, &files, |agent, round| {
         if round % 6 == 5 {
             let text = format!(
@@ -118,11 +118,11 @@ fn summary_of_transcript(agent: &Agent, longest: usize) -> String {
         }
     }
     let mut asker = Agent::new("You summarise the conversation of an agent.", &[]);
-    asker.hear(&format!(
+    asker.user_says(&format!(
         "<conversation>\n{text}</conversation>\n\nSummarise the conversation above for the agent."
     ));
     match asker.step() {
-        Did::Said(text) => text,
+        Reply::Text(text) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -131,13 +131,13 @@ fn summary_of_transcript(agent: &Agent, longest: usize) -> String {
 fn a_summary_of_a_transcript_lets_it_go_on() {
     let files = files(20);
     let mut lead = Agent::lead();
-    lead.hear(ORDER);
+    lead.user_says(ORDER);
     let (read, lists, text) = read(&mut lead, &files, |agent, round| {
         if round % 6 == 5 {
             let text = summary_of_transcript(agent, 300);
             let text = format!("[Conversation compressed. Transcript: t.jsonl]\n\n{text}");
             agent.request.turns = vec![Turn::user(text)];
-            agent.hear("Not answered yet:\n\nResult of read_file: fn main() {}");
+            agent.user_says("Not answered yet:\n\nResult of read_file: fn main() {}");
         }
     });
     assert_eq!(read, files);
@@ -148,25 +148,25 @@ fn a_summary_of_a_transcript_lets_it_go_on() {
 #[test]
 fn an_unanswered_instruction_is_taken_up_once() {
     let mut lead = Agent::lead();
-    lead.hear("Run ls");
+    lead.user_says("Run ls");
     let text = summary_of_transcript(&lead, 300);
     lead.request.turns = vec![Turn::user(format!(
         "[Conversation compressed. Transcript: t]\n\n{text}"
     ))];
-    lead.hear("Not answered yet:\n\nUser: Run ls\n\n");
+    lead.user_says("Not answered yet:\n\nUser: Run ls\n\n");
     let again = summary_of_transcript(&lead, 300);
     assert_eq!(again, text);
     assert_eq!(lead.turn().0.len(), 1);
     let mut lead = Agent::lead();
-    lead.hear("[Conversation compressed. Transcript: t]\n\nAll is well.");
-    lead.hear("Not answered yet:\n\nUser: Run ls\n\n");
+    lead.user_says("[Conversation compressed. Transcript: t]\n\nAll is well.");
+    lead.user_says("Not answered yet:\n\nUser: Run ls\n\n");
     assert_eq!(lead.turn().0.len(), 1);
 }
 
 #[test]
 fn a_summary_of_its_own_keeps_mail_and_waits() {
     let mut lead = Agent::lead();
-    lead.hear("Ask alice to run ls, then read a.txt");
+    lead.user_says("Ask alice to run ls, then read a.txt");
     lead.turn();
     let text = summary(&lead);
     lead.request.turns = vec![Turn::user(format!("[Conversation compressed.]\n{text}"))];
@@ -179,7 +179,7 @@ fn a_summary_of_its_own_keeps_mail_and_waits() {
 fn a_summary_of_another_model_starts_nothing() {
     for order in [ORDER, "Spawn alice"] {
         let mut lead = Agent::lead();
-        lead.hear(&format!(
+        lead.user_says(&format!(
             "[Conversation compressed. Transcript: t]\n\nThe user asked: {order}"
         ));
         assert!(lead.turn().0.is_empty());
@@ -189,7 +189,7 @@ fn a_summary_of_another_model_starts_nothing() {
 #[test]
 fn a_list_that_stays_lost_ends_the_reading() {
     let mut lead = Agent::lead();
-    lead.hear(ORDER);
+    lead.user_says(ORDER);
     let lost = |_: &str, _: &Value| Some(Ok("[Previous: used bash]".to_owned()));
     let (calls, text) = lead.turn_with(lost);
     assert_eq!(calls.len(), 2);

@@ -11,9 +11,9 @@ fn replied(calls: &[(String, Value)]) -> Vec<&str> {
 }
 
 #[test]
-fn it_says_that_it_is_ready_and_does_what_the_lead_writes() {
+fn it_reports_that_it_is_ready_and_follows_the_mail_of_the_lead() {
     let mut alice = Agent::teammate("alice", "coder");
-    alice.hear("Wait for instructions.");
+    alice.user_says("Wait for instructions.");
     let (calls, text) = alice.turn();
     assert!(calls.is_empty());
     assert_eq!(
@@ -42,7 +42,7 @@ fn it_says_that_it_is_ready_and_does_what_the_lead_writes() {
 #[test]
 fn work_that_comes_before_it_was_ready_is_not_hidden_by_that() {
     let mut alice = Agent::teammate("alice", "coder");
-    alice.hear("Wait for instructions.");
+    alice.user_says("Wait for instructions.");
     alice.mail(json!([message("message", "lead", "Run ls.")]));
     let (_, text) = alice.turn();
     assert!(!text.starts_with("Ready."), "{text}");
@@ -63,9 +63,9 @@ fn it_makes_pages_and_configurations() {
             "good morning",
         ),
     ] {
-        let mut mate = Agent::teammate("frontend", "frontend");
-        mate.mail(json!([message("message", "lead", order)]));
-        let (calls, _) = mate.turn();
+        let mut agent = Agent::teammate("frontend", "frontend");
+        agent.mail(json!([message("message", "lead", order)]));
+        let (calls, _) = agent.turn();
         assert_eq!(calls[0].0, "write_file", "{order}");
         assert_eq!(calls[0].1["path"], path);
         assert!(
@@ -77,17 +77,17 @@ fn it_makes_pages_and_configurations() {
 }
 
 #[test]
-fn the_first_prompt_is_an_order_too() {
-    let mut mate = Agent::teammate("dora", "coder");
-    mate.hear("Write hello to a.txt, then run `cat a.txt` and message bob: it is done");
-    let (calls, _) = mate.turn();
+fn the_first_prompt_is_an_instruction() {
+    let mut agent = Agent::teammate("dora", "coder");
+    agent.user_says("Write hello to a.txt, then run `cat a.txt` and message bob: it is done");
+    let (calls, _) = agent.turn();
     let tools: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(tools, ["write_file", "bash", "send_message"]);
     assert_eq!(calls[2].1, json!({"to": "bob", "content": "it is done"}));
 }
 
 #[test]
-fn nobody_plays_ping_pong() {
+fn two_models_never_answer_each_other_for_ever() {
     let mut bob = Agent::teammate("bob", "tester");
     for (kind, from, text, answers) in [
         ("message", "alice", "Hello bob, this is alice (coder).", 0),
@@ -124,7 +124,7 @@ fn nobody_plays_ping_pong() {
 #[test]
 fn raw_json_mail_is_mail_too() {
     let mut bob = Agent::teammate("bob", "tester");
-    bob.hear(&message("message", "lead", "Run ls.").to_string());
+    bob.user_says(&message("message", "lead", "Run ls.").to_string());
     assert_eq!(bob.turn().0[0], call("bash", json!({"command": "ls"})));
 }
 
@@ -155,7 +155,9 @@ fn decision(approve: bool, feedback: &str) -> Value {
 #[test]
 fn a_plan_is_submitted_revised_and_carried_out() {
     let mut bob = Agent::teammate("bob", "coder");
-    bob.hear("Your task is: risky refactoring. Submit a plan for it before you change anything.");
+    bob.user_says(
+        "Your task is: risky refactoring. Submit a plan for it before you change anything.",
+    );
     let (calls, text) = bob.turn();
     assert_eq!(calls.len(), 1, "{calls:?}");
     assert!(
@@ -176,7 +178,7 @@ fn a_plan_is_submitted_revised_and_carried_out() {
         plan.contains("Revised") && plan.contains("Too risky: add tests"),
         "{plan}"
     );
-    // Mail is answered while the plan is being looked at.
+    // Mail is answered while the plan is pending.
     bob.mail(json!([message("message", "lead", "Run ls.")]));
     assert_eq!(bob.turn().0[0].0, "bash");
     bob.mail(json!([decision(true, "")]));
@@ -192,7 +194,7 @@ fn a_plan_is_submitted_revised_and_carried_out() {
 }
 
 #[test]
-fn a_plan_is_submitted_when_told_to() {
+fn a_plan_is_submitted_on_request() {
     let mut charlie = Agent::teammate("charlie", "generalist");
     charlie.mail(json!([message("message", "lead", "Submit a plan.")]));
     let (calls, _) = charlie.turn();
@@ -225,9 +227,9 @@ fn a_refused_tool_leads_to_a_plan_and_then_to_the_work() {
 }
 
 #[test]
-fn a_claimed_task_is_done_or_said_not_to_be_and_closed() {
+fn a_claimed_task_is_completed_also_if_it_was_not_understood() {
     let mut bob = Agent::teammate("bob", "coder");
-    bob.hear("<auto-claimed>Task #3: Write hello to a.txt\n</auto-claimed>");
+    bob.user_says("<auto-claimed>Task #3: Write hello to a.txt\n</auto-claimed>");
     let (calls, text) = bob.turn();
     assert_eq!(calls[0].0, "write_file");
     assert_eq!(
@@ -235,7 +237,7 @@ fn a_claimed_task_is_done_or_said_not_to_be_and_closed() {
         call("task_update", json!({"task_id": 3, "status": "completed"}))
     );
     assert!(text.contains("Task #3 is completed."), "{text}");
-    bob.hear("<auto-claimed>Task #4: Setup project\nAll of it.</auto-claimed>");
+    bob.user_says("<auto-claimed>Task #4: Setup project\nAll of it.</auto-claimed>");
     let (calls, text) = bob.turn();
     assert_eq!(
         calls,
