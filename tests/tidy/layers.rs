@@ -100,7 +100,6 @@ const RULES: &[Rule] = &[
             "libc",
             "nix",
             "notify",
-            "rustix",
             "serde",
             "serde_json",
             "tempfile",

@@ -5,7 +5,7 @@ pub(crate) mod atomic;
 pub(crate) mod version;
 
 use crate::error::{Context, PathError};
-use rustix::fs::OFlags;
+use nix::fcntl::{AT_FDCWD, OFlag, RenameFlags, renameat2};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -16,8 +16,7 @@ use std::time::SystemTime;
 /// must not make us write somewhere else. Files are private to the user.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    options.mode(0o600).custom_flags(flags);
+    options.mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
     options
 }
 
@@ -36,6 +35,16 @@ pub(crate) fn sync_dir(path: &Path) -> Result<(), PathError> {
     File::open(path)
         .and_then(|dir| dir.sync_all())
         .context("sync the folder", path)
+}
+
+/// Renames, and never replaces a file that has the new name.
+pub(crate) fn rename_new(from: &Path, to: &Path) -> nix::Result<()> {
+    renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE)
+}
+
+/// Exchanges the names of two files.
+pub(crate) fn exchange_names(one: &Path, other: &Path) -> nix::Result<()> {
+    renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE)
 }
 
 /// What tells one file from another that later bears the same name.

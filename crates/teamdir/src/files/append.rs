@@ -11,9 +11,10 @@ use crate::error::{Context, PathError};
 use crate::files;
 use crate::files::atomic;
 use crate::locks::{FileLock, LockError};
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, fallocate, fcntl};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use protocol::JsonLine;
-use rustix::fs::{FallocateFlags, OFlags};
-use rustix::process::{Resource, getrlimit};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -130,7 +131,10 @@ pub(crate) fn ends_with_newline(file: &File, size: u64) -> io::Result<bool> {
 fn reserve(file: &File, size: u64, length: u64) -> io::Result<()> {
     // Asked once: it costs a system call, and hardly ever changes.
     static FILE_SIZE_LIMIT: OnceLock<Option<u64>> = OnceLock::new();
-    let limit = FILE_SIZE_LIMIT.get_or_init(|| getrlimit(Resource::Fsize).current);
+    let limit = FILE_SIZE_LIMIT.get_or_init(|| {
+        let (soft, _) = getrlimit(Resource::RLIMIT_FSIZE).ok()?;
+        (soft != RLIM_INFINITY).then_some(soft)
+    });
     if let Some(limit) = limit
         && size + length > *limit
     {
@@ -141,11 +145,14 @@ fn reserve(file: &File, size: u64, length: u64) -> io::Result<()> {
     if fits_last_block {
         return Ok(());
     }
+    let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
+    let start = i64::try_from(size).map_err(too_large)?;
+    let length = i64::try_from(length).map_err(too_large)?;
     loop {
-        match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, size, length) {
-            Err(rustix::io::Errno::INTR) => {}
+        match fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, start, length) {
+            Err(Errno::EINTR) => {}
             // Where space cannot be reserved the write itself has to find out.
-            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => return Ok(()),
+            Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
     }
@@ -171,7 +178,7 @@ fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
 /// lines. Cutting it off could cut off a stranger's line behind it.
 fn blank(file: &File, start: u64, length: usize) -> io::Result<()> {
     // While the flag is set Linux appends, whatever the position says.
-    let flags = rustix::fs::fcntl_getfl(file)?;
-    rustix::fs::fcntl_setfl(file, flags - OFlags::APPEND)?;
+    let flags = OFlag::from_bits_retain(fcntl(file, FcntlArg::F_GETFL)?);
+    fcntl(file, FcntlArg::F_SETFL(flags - OFlag::O_APPEND))?;
     file.write_all_at(&vec![b'\n'; length], start)
 }

@@ -2,9 +2,8 @@
 
 use crate::Durability;
 use crate::error::{Context, PathError};
-use crate::files::sync_dir;
+use crate::files::{exchange_names, sync_dir};
 use crate::locks::is_at;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::io::{self, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
@@ -24,7 +23,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> Resu
 /// the same. After a power cut the file may be empty.
 pub(crate) fn exchange(path: &Path, bytes: &[u8]) -> Result<(), PathError> {
     let temporary = write_beside(path, bytes, Durability::ProcessDeath)?;
-    let exchanged = renameat_with(CWD, temporary.path(), CWD, path, RenameFlags::EXCHANGE);
+    let exchanged = exchange_names(temporary.path(), path);
     match exchanged {
         // What has the temporary name now is the old file, and goes with it.
         Ok(()) => Ok(()),

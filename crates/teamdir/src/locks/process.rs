@@ -8,12 +8,12 @@ impl crate::MemberGuard {
     /// This process, as it describes itself in the locks it holds.
     pub(crate) fn describe_self(incarnation: Incarnation) -> Holder {
         let pid = std::process::id();
-        let host = rustix::system::uname();
+        let host = nix::unistd::gethostname().unwrap_or_default();
         Holder {
             pid,
             start_time: start_time(pid).unwrap_or(0),
             boot_id: boot_id(),
-            host: host.nodename().to_string_lossy().into_owned(),
+            host: host.to_string_lossy().into_owned(),
             incarnation,
             since: now(),
             extra: protocol::Extra::new(),

@@ -9,8 +9,7 @@
 use crate::error::{Context, PathError};
 use crate::files::atomic;
 use crate::files::{self, FileId};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
+use nix::errno::Errno;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -48,16 +47,14 @@ impl LiveFile {
         };
         let is_written = spare.write(bytes).context("write", &beside)?;
         if is_written {
-            match renameat_with(CWD, &beside, CWD, path, RenameFlags::EXCHANGE) {
+            match files::exchange_names(&beside, path) {
                 Ok(()) => {
                     self.spare = self.shown.replace(spare);
                     return Ok(());
                 }
                 // There is none to exchange it with yet. Where the spare file itself is gone, this
                 // fails too.
-                Err(Errno::NOENT)
-                    if renameat_with(CWD, &beside, CWD, path, RenameFlags::NOREPLACE).is_ok() =>
-                {
+                Err(Errno::ENOENT) if files::rename_new(&beside, path).is_ok() => {
                     self.shown = Some(spare);
                     return Ok(());
                 }

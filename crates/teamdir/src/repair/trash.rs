@@ -5,11 +5,10 @@ use crate::Durability;
 use crate::clock::now;
 use crate::error::{Context, PathError};
 use crate::files::atomic;
-use crate::files::{self, create_dir};
+use crate::files::{self, create_dir, rename_new};
 use crate::team_dir::TeamDir;
+use nix::errno::Errno;
 use protocol::Timestamp;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -104,12 +103,12 @@ fn numbered(place: &Path, number: u32) -> PathBuf {
 
 /// Renames, and never over something that is there.
 fn move_to(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+    match rename_new(from, to) {
         // The file system does not know how. The name is new but for two who mend at once.
-        Err(Errno::INVAL | Errno::NOSYS) if std::fs::symlink_metadata(to).is_err() => {
+        Err(Errno::EINVAL | Errno::ENOSYS) if std::fs::symlink_metadata(to).is_err() => {
             std::fs::rename(from, to)
         }
-        Err(Errno::INVAL | Errno::NOSYS) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(Errno::EINVAL | Errno::ENOSYS) => Err(io::ErrorKind::AlreadyExists.into()),
         result => Ok(result?),
     }
 }

@@ -10,8 +10,7 @@ use crate::locks::{FileLock, LockError};
 use crate::mail::segment::Segment;
 use crate::members::journal::Journal;
 use crate::watch::Watcher;
-use rustix::fs::{CWD, RenameFlags};
-use rustix::io::Errno;
+use nix::errno::Errno;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -281,9 +280,9 @@ fn earliest(known: Option<Instant>, other: Instant) -> Option<Instant> {
 
 /// Renames, and never replaces: a file of that name would be mail.
 fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+    match files::rename_new(from, to) {
         // Some file systems cannot do this in one step.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !to.exists() => {
+        Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) if !to.exists() => {
             std::fs::rename(from, to)
         }
         result => Ok(result?),
