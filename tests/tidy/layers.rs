@@ -49,7 +49,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "command",
         ours: &[],
-        external: &["libc", "rustix", "thiserror", "tokio", "tokio-util"],
+        external: &["libc", "nix", "thiserror", "tokio", "tokio-util"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -70,7 +70,7 @@ const RULES: &[Rule] = &[
         ours: &["command"],
         external: &[
             "fastrand",
-            "rustix",
+            "nix",
             "schemars",
             "serde",
             "serde_json",
@@ -130,13 +130,13 @@ const RULES: &[Rule] = &[
     Rule {
         package: "processes",
         ours: &["rules", "team", "protocol", "command", "teamdir"],
-        external: &["rustix", "serde_json", "thiserror", "tokio"],
+        external: &["nix", "serde_json", "thiserror", "tokio"],
         dev_ours: &["test-support"],
     },
     Rule {
         package: "doctor",
         ours: &["processes", "team", "protocol", "command", "teamdir"],
-        external: &["rustix"],
+        external: &["nix"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -144,7 +144,7 @@ const RULES: &[Rule] = &[
         ours: &["rules", "processes", "team", "protocol", "teamdir"],
         external: &[
             "ratatui",
-            "rustix",
+            "nix",
             "serde",
             "serde_json",
             "signal-hook",
@@ -205,7 +205,7 @@ const RULES: &[Rule] = &[
             "tools",
         ],
         external: &[
-            "rustix",
+            "nix",
             "rustyline",
             "serde_json",
             "thiserror",
@@ -223,13 +223,14 @@ const RULES: &[Rule] = &[
     Rule {
         package: "chaos",
         ours: &["protocol", "teamdir", "processes", "tui", "test-support"],
-        external: &["anyhow", "rustix", "serde", "serde_json", "tempfile"],
+        external: &["anyhow", "nix", "serde", "serde_json", "tempfile"],
         dev_ours: &[],
     },
     Rule {
         package: "bench",
         ours: &[
             "chaos",
+            "command",
             "protocol",
             "llm",
             "tools",
@@ -246,7 +247,7 @@ const RULES: &[Rule] = &[
             "anyhow",
             "clap",
             "libc",
-            "rustix",
+            "nix",
             "serde",
             "serde_json",
             "signal-hook",

@@ -1,8 +1,8 @@
 //! The disk of the team, and a file that fills it.
 
 use anyhow::Context as _;
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,9 +103,14 @@ impl DiskFiller {
         };
         let mut step = 64 * MIB;
         while step >= 4096 {
-            match fallocate(&*file, FallocateFlags::empty(), *size, step) {
+            match fallocate(
+                &*file,
+                FallocateFlags::empty(),
+                size.cast_signed(),
+                step.cast_signed(),
+            ) {
                 Ok(()) => *size += step,
-                Err(Errno::NOSPC) => step /= 4,
+                Err(Errno::ENOSPC) => step /= 4,
                 Err(error) => return Err(error.into()),
             }
         }

@@ -4,8 +4,8 @@ use crate::disk::DiskFiller;
 use crate::foreign;
 use crate::plan::{Fault, Plan, Target};
 use crate::world::{World, name, recipient};
+use nix::sys::signal::Signal;
 use processes::ProcessHandle;
-use rustix::process::Signal;
 use std::iter::Peekable;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ impl<'a> FaultInjector<'a> {
     /// Ends all faults: no process is stopped, the disk has room, the server answers.
     pub(crate) fn stop(mut self) {
         for (_, process) in self.stopped.drain(..) {
-            let _ = process.signal(Signal::CONT);
+            let _ = process.signal(Signal::SIGCONT);
         }
         if let Some(filler) = &mut self.filler {
             filler.free();
@@ -67,7 +67,7 @@ impl<'a> FaultInjector<'a> {
         self.stopped.retain(|(until, process)| {
             let is_over = *until <= now;
             if is_over {
-                let _ = process.signal(Signal::CONT);
+                let _ = process.signal(Signal::SIGCONT);
             }
             !is_over
         });
@@ -92,7 +92,7 @@ impl<'a> FaultInjector<'a> {
             Fault::Kill(target) => self.kill(target),
             Fault::Stop(target, time) => {
                 if let Some(process) = self.process(target)
-                    && process.signal(Signal::STOP).is_ok()
+                    && process.signal(Signal::SIGSTOP).is_ok()
                 {
                     self.stopped.push((now + time, process));
                     self.world.count(|faults| faults.stopped += 1);
@@ -134,7 +134,7 @@ impl<'a> FaultInjector<'a> {
         let Some(process) = self.process(target) else {
             return;
         };
-        if process.signal(Signal::KILL).is_ok() {
+        if process.signal(Signal::SIGKILL).is_ok() {
             self.world.count(|faults| match target {
                 Target::Lead => faults.leads_killed += 1,
                 Target::Member(_) => faults.members_killed += 1,

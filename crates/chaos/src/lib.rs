@@ -39,10 +39,11 @@ pub use programs::Programs;
 use anyhow::Context as _;
 use disk::Home;
 use faults::FaultInjector;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use operator::Operator;
 use programs::{Runner, wait};
 use restarter::Restarter;
-use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -228,10 +229,8 @@ fn sweep(world: &World) -> Vec<String> {
     }
     let left = world.runner.processes();
     for (pid, _) in &left {
-        if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
-            // It may have ended by now.
-            let _ = kill_process(pid, Signal::KILL);
-        }
+        // It may have ended by now.
+        let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
     }
     left.iter()
         .map(|(pid, line)| format!("{pid} {line}"))

@@ -3,9 +3,11 @@
 
 use std::ffi::CStr;
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{read, retry_on_intr};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use nix::unistd::read;
+use std::os::fd::OwnedFd;
 
 /// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub(crate) fn find_setting(pid: i32, setting: &[u8]) -> Found {
     let Some(path) = environ_path(pid, &mut path) else {
         return Found::Unreadable;
     };
-    match open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+    match open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()) {
         Ok(file) => search(&file, setting),
         Err(_) => Found::Unreadable,
     }
@@ -35,7 +37,8 @@ fn search(file: &OwnedFd, setting: &[u8]) -> Found {
     let mut matcher = Matcher::new(setting);
     let mut empty = true;
     loop {
-        match retry_on_intr(|| read(file, &mut buffer)) {
+        match read(file, &mut buffer) {
+            Err(Errno::EINTR) => {}
             Ok(0) if empty => return Found::Empty,
             // The last variable may lack its NUL.
             Ok(0) if matcher.push(0) => return Found::Yes,

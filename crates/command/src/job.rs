@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -107,7 +109,8 @@ fn spawn(spec: &Spec, shell: &Path) -> io::Result<(Attendant, Job)> {
     let reaper = command.spawn()?;
     // Close the copies of what only the reaper and the leader should hold.
     drop(command);
-    rustix::io::ioctl_fionbio(&output, true)?;
+    // The flags of a new pipe are no others than this one.
+    fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let attendant = Attendant {
         reaper,
         incarnation: Lifecycle::new(spec.limit, spec.grace, Instant::now()),
@@ -213,14 +216,11 @@ impl Attendant {
         let mut fds: Vec<PollFd<'_>> = open.map(watched).collect();
         let time = self.incarnation.next_tick().map(|at| {
             let left = at.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            }
+            TimeSpec::from(left)
         });
         // An interrupted or failed poll found nothing.
-        let found = poll(&mut fds, time.as_ref()).unwrap_or(0);
-        let mut events = fds.iter().map(|fd| found > 0 && !fd.revents().is_empty());
+        let found = ppoll(&mut fds, time, None).unwrap_or(0);
+        let mut events = fds.iter().map(|fd| found > 0 && fd.any().unwrap_or(false));
         let mut next =
             |source: &Option<BorrowedFd<'_>>| source.is_some() && events.next().unwrap_or(false);
         let [output, status, stopped] = &sources;
@@ -277,5 +277,5 @@ struct Ready {
 }
 
 fn watched(fd: BorrowedFd<'_>) -> PollFd<'_> {
-    PollFd::from_borrowed_fd(fd, PollFlags::IN)
+    PollFd::new(fd, PollFlags::POLLIN)
 }

@@ -6,18 +6,23 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::process::Command;
 use std::time::Duration;
 
 use libc::c_int;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{read, retry_on_intr, write};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, getpid, getppid, kill_process,
-    kill_process_group, set_child_subreaper, set_parent_process_death_signal, setpgid, setsid,
-    wait, waitid,
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl::{set_child_subreaper, set_name, set_pdeathsig};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, killpg, signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::stat::Mode;
+use nix::sys::time::TimeSpec;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{
+    ForkResult, Pid, chdir, fork, getpgid, getpid, getppid, read, setpgid, setsid, write,
 };
 
 use crate::environment::{Found, find_setting};
@@ -32,6 +37,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const CHILDREN: &CStr = c"/proc/thread-self/children";
 /// The name of the process.
 const NAME: &CStr = c"job-reaper";
+
+/// This process, where `setpgid` takes a process id.
+const NONE: Pid = Pid::from_raw(0);
 
 /// The data of the reaper, prepared before the fork.
 #[derive(Debug)]
@@ -62,25 +70,22 @@ pub(crate) fn put_under_reaper(command: &mut Command, plan: Plan) {
 fn split(plan: &Plan) -> io::Result<()> {
     setsid()?;
     let reaper = getpid();
-    set_child_subreaper(Some(reaper))?;
+    set_child_subreaper(true)?;
     // SAFETY: this process has one thread, and both sides of the fork do only what is allowed
     // after it. The reaper's side never returns from this function.
-    match unsafe { libc::fork() } {
-        0 => {
+    match unsafe { fork() }? {
+        ForkResult::Child => {
             inherit_nothing();
-            setpgid(None, None)?;
-            set_parent_process_death_signal(Some(Signal::KILL))?;
+            setpgid(NONE, NONE)?;
+            set_pdeathsig(Signal::SIGKILL)?;
             // The reaper may have died before the line above took effect.
-            if getppid() == Some(reaper) {
+            if getppid() == reaper {
                 Ok(())
             } else {
                 Err(io::ErrorKind::Interrupted.into())
             }
         }
-        raw => match Pid::from_raw(raw) {
-            Some(leader) if raw > 0 => Reaper::new(plan, leader).run(),
-            Some(_) | None => Err(io::Error::last_os_error()),
-        },
+        ForkResult::Parent { child } => Reaper::new(plan, child).run(),
     }
 }
 
@@ -94,7 +99,7 @@ struct Reaper<'a> {
     control: BorrowedFd<'static>,
     status: BorrowedFd<'static>,
     /// Readable when a child has ended.
-    ended: Option<OwnedFd>,
+    ended: Option<SignalFd>,
 }
 
 /// The descriptors of the two pipes.
@@ -105,7 +110,7 @@ const FIRST_OTHER: RawFd = 2;
 impl<'a> Reaper<'a> {
     fn new(plan: &'a Plan, leader: Pid) -> Self {
         // The leader does the same. The second call fails, which is harmless.
-        let _ = setpgid(Some(leader), Some(leader));
+        let _ = setpgid(leader, leader);
         keep_only(&plan.control, &plan.status);
         // SAFETY: `keep_only` has moved the pipes there, and nothing closes them before the exit.
         let (control, status) = unsafe {
@@ -114,7 +119,7 @@ impl<'a> Reaper<'a> {
                 BorrowedFd::borrow_raw(STATUS),
             )
         };
-        let _ = rustix::process::chdir(c"/");
+        let _ = chdir(c"/");
         Self {
             plan,
             leader,
@@ -136,30 +141,29 @@ impl<'a> Reaper<'a> {
 
     fn report(&self, record: Record) {
         // This fails if the owner has exited, which is harmless.
-        let _ = retry_on_intr(|| write(self.status, &record.encode()));
+        while write(self.status, &record.encode()) == Err(Errno::EINTR) {}
     }
 
     /// Checks without reaping, because an unreaped leader reserves the id of its group.
     fn leader_has_ended(&mut self) -> bool {
         self.reap_others();
-        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        !matches!(waitid(WaitId::Pid(self.leader), peek), Ok(None))
+        !self.leader_runs()
     }
 
     /// Waits until a child ends, or the owner closes its pipe or exits.
     fn told_to_stop(&mut self) -> bool {
         let mut fds = [
-            PollFd::from_borrowed_fd(self.control, PollFlags::IN),
+            PollFd::new(self.control, PollFlags::POLLIN),
             // Without the descriptor for children the control pipe takes its place, with a timeout.
-            PollFd::from_borrowed_fd(
+            PollFd::new(
                 self.ended.as_ref().map_or(self.control, AsFd::as_fd),
-                PollFlags::IN,
+                PollFlags::POLLIN,
             ),
         ];
         let pause = self.ended.is_none().then_some(POLL_INTERVAL);
-        let _ = poll(&mut fds, pause.map(timespec).as_ref());
+        let _ = ppoll(&mut fds, pause.map(TimeSpec::from), None);
         let [control, _] = &fds;
-        let stop = !control.revents().is_empty();
+        let stop = control.any() == Some(true);
         self.clear_child_events();
         stop
     }
@@ -167,18 +171,22 @@ impl<'a> Reaper<'a> {
     /// Reaps children other than the leader, up to the first that is the leader: an ended leader is
     /// reaped by [`Reaper::reap_all`].
     fn reap_others(&mut self) {
-        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if matches!(waitid(WaitId::Pid(self.leader), peek), Ok(None)) {
+        if self.leader_runs() {
             self.reap_all();
         }
     }
 
+    fn leader_runs(&self) -> bool {
+        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        waitid(Id::Pid(self.leader), peek) == Ok(WaitStatus::StillAlive)
+    }
+
     /// Reaps all ended children, and reports the end of the leader.
     fn reap_all(&mut self) {
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        while let Some((pid, status)) = reap_one() {
             if pid == self.leader {
                 self.leader_reaped = true;
-                self.report(Record::Ended(status.as_raw()));
+                self.report(Record::Ended(status));
             }
         }
     }
@@ -186,24 +194,24 @@ impl<'a> Reaper<'a> {
     /// Kills all processes. Returns the number of those that remain.
     fn sweep(&mut self) -> i32 {
         if !self.leader_reaped {
-            self.signal_group(Signal::TERM);
+            self.signal_group(Signal::SIGTERM);
         }
         // Children that have already ended, such as the leader, must not be waited for.
         self.reap_all();
         let start = now();
-        let mut left = self.signal_children(Signal::TERM);
+        let mut left = self.signal_children(Signal::SIGTERM);
         while left > 0 && since(start) < self.plan.grace {
             self.wait_for_child(self.plan.grace.saturating_sub(since(start)));
             self.reap_all();
             // Processes orphaned since the last round have not been signalled yet.
-            left = self.signal_children(Signal::TERM);
+            left = self.signal_children(Signal::SIGTERM);
         }
         let start = now();
         while left > 0 && since(start) < GIVE_UP {
             if !self.leader_reaped {
-                self.signal_group(Signal::KILL);
+                self.signal_group(Signal::SIGKILL);
             }
-            self.signal_children(Signal::KILL);
+            self.signal_children(Signal::SIGKILL);
             self.wait_for_child(POLL_INTERVAL);
             self.reap_all();
             left = self.count_children();
@@ -214,7 +222,7 @@ impl<'a> Reaper<'a> {
     /// Signals the group of the leader. Only to be called while the leader is not reaped, or while
     /// a child is known to be in the group: both keep its id from being reused.
     fn signal_group(&self, signal: Signal) {
-        let _ = kill_process_group(self.leader, signal);
+        let _ = killpg(self.leader, signal);
     }
 
     fn signal_children(&self, signal: Signal) -> i32 {
@@ -224,7 +232,7 @@ impl<'a> Reaper<'a> {
                 if getpgid(Some(pid)) == Ok(self.leader) {
                     self.signal_group(signal);
                 }
-                let _ = kill_process(pid, signal);
+                let _ = kill(pid, signal);
             }
             ours
         })
@@ -240,7 +248,7 @@ impl<'a> Reaper<'a> {
         if session_of(pid) == self.session {
             return true;
         }
-        match find_setting(pid.as_raw_nonzero().get(), &self.plan.setting) {
+        match find_setting(pid.as_raw(), &self.plan.setting) {
             // An exiting process has no environment any more, but may have children, which become
             // children of the reaper.
             Found::Yes | Found::Empty | Found::Unreadable => true,
@@ -249,23 +257,22 @@ impl<'a> Reaper<'a> {
     }
 
     fn wait_for_child(&mut self, limit: Duration) {
-        let mut fds = [PollFd::from_borrowed_fd(
+        let mut fds = [PollFd::new(
             self.ended.as_ref().map_or(self.status, AsFd::as_fd),
-            PollFlags::IN,
+            PollFlags::POLLIN,
         )];
         let limit = if self.ended.is_some() {
             limit
         } else {
             limit.min(POLL_INTERVAL)
         };
-        let _ = poll(&mut fds, Some(&timespec(limit)));
+        let _ = ppoll(&mut fds, Some(TimeSpec::from(limit)), None);
         self.clear_child_events();
     }
 
     fn clear_child_events(&self) {
         if let Some(ended) = &self.ended {
-            let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
-            let _ = read(ended, &mut buffer);
+            let _ = ended.read_signal();
         }
     }
 }
@@ -303,73 +310,60 @@ fn inherit_nothing() {
 
 /// Blocks all signals, so that only SIGKILL ends the reaper, and returns a descriptor that becomes
 /// readable when a child has ended. Without it the reaper polls.
-fn ended_children() -> Option<OwnedFd> {
-    // SAFETY: plain system calls on sets on the stack, which `sigfillset` and `sigemptyset`
-    // initialise; `prctl` reads a string constant.
-    unsafe {
-        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        let mut set = std::mem::zeroed();
-        libc::sigfillset(&raw mut set);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
-        // An owner that ignores SIGCHLD would otherwise have our children reaped by the kernel.
-        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        let fd = libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
-    }
+fn ended_children() -> Option<SignalFd> {
+    let _ = set_name(NAME);
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
+    // An owner that ignores SIGCHLD would otherwise have our children reaped by the kernel.
+    // SAFETY: the default handler is no function of ours.
+    let _ = unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) };
+    let child = SigSet::from(Signal::SIGCHLD);
+    SignalFd::with_flags(&child, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).ok()
+}
+
+/// Reaps a child that has ended. `nix` has no status for a process that a real-time signal killed,
+/// so the call is made directly.
+fn reap_one() -> Option<(Pid, c_int)> {
+    let mut status = 0;
+    // SAFETY: writes to a value on the stack.
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+    (pid > 0).then(|| (Pid::from_raw(pid), status))
 }
 
 /// Calls `visit` with every child of this process. Returns how often it returned true. A list that
 /// changes while it is read may miss some, so callers repeat until none is left.
 fn for_each_child(mut visit: impl FnMut(Pid) -> bool) -> i32 {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
     let Ok(file) = open(CHILDREN, flags, Mode::empty()) else {
         return 0;
     };
     let mut buffer = [0; 1024];
     let mut number: i32 = 0;
     let mut yes: i32 = 0;
-    while let Ok(count @ 1..) = retry_on_intr(|| read(&file, &mut buffer)) {
+    loop {
+        let count = match read(&file, &mut buffer) {
+            Ok(count @ 1..) => count,
+            Err(Errno::EINTR) => continue,
+            Ok(0) | Err(_) => return yes,
+        };
         for byte in buffer.iter().take(count) {
             if byte.is_ascii_digit() {
                 let digit = i32::from(byte.wrapping_sub(b'0'));
                 number = number.wrapping_mul(10).wrapping_add(digit);
                 continue;
             }
-            if let Some(pid) = Pid::from_raw(number.max(0))
-                && visit(pid)
-            {
+            if number > 0 && visit(Pid::from_raw(number)) {
                 yes = yes.saturating_add(1);
             }
             number = 0;
         }
     }
-    yes
 }
 
 /// The time since boot.
 fn now() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: writes to a value on the stack.
-    unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
-    }
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0).min(999_999_999);
-    Duration::new(seconds, nanos)
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
 
 fn since(start: Duration) -> Duration {
     now().saturating_sub(start)
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
-    }
 }

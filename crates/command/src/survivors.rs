@@ -5,9 +5,11 @@ use std::process;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 
 use crate::environment::{Found, find_setting};
+use crate::pidfd::Pidfd;
 
 /// The variable that every process of a command has in its environment. A program that starts a
 /// daemon which is to outlive the command removes it, and puts the daemon in a session of its own.
@@ -63,16 +65,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Kills the process if it is still the one that was found. Returns whether it was killed.
 fn kill(survivor: &Survivor) -> bool {
-    let Some(pid) = Pid::from_raw(survivor.pid) else {
-        return false;
-    };
-    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+    let Ok(handle) = Pidfd::open(Pid::from_raw(survivor.pid)) else {
         return false;
     };
     // The handle names one process for good. It is the right one if the mark is still there.
     let setting = format!("{MARK}={}", survivor.mark);
     find_setting(survivor.pid, setting.as_bytes()) == Found::Yes
-        && pidfd_send_signal(handle, Signal::KILL).is_ok()
+        && handle.send_signal(Signal::SIGKILL).is_ok()
 }
 
 fn mark_of(pid: i32) -> Option<String> {

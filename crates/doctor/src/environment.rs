@@ -43,7 +43,7 @@ pub struct Inotify {
 impl Environment {
     /// The environment of this process. The caller determines which models cannot be used.
     pub fn gather(model_problems: Vec<Problem>) -> Self {
-        let uid = rustix::process::geteuid().as_raw();
+        let uid = nix::unistd::geteuid().as_raw();
         let teammate = Programs::find().map(|programs| programs.teammate);
         Self {
             now: now(),

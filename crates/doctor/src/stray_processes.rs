@@ -1,11 +1,11 @@
 //! Finds and ends processes that belong to a team but to no member.
 
 use crate::environment::processes;
-use command::{kill_survivors, survivors};
+use command::{Pidfd, kill_survivors, survivors};
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use protocol::{AgentName, Recipient};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -160,35 +160,26 @@ fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, Stri
 
 /// Ends a process if `is_expected` confirms it. Returns whether it was ended.
 pub(crate) fn end_process(pid: i32, is_expected: impl Fn() -> bool) -> Result<bool, String> {
-    let fail = |error: rustix::io::Errno| format!("cannot end process {pid}: {error}");
-    let Some(raw) = Pid::from_raw(pid) else {
-        return Ok(false);
-    };
+    let fail = |error: Errno| format!("cannot end process {pid}: {error}");
     // The handle always refers to the same process, so the check comes after opening it.
-    let handle = match pidfd_open(raw, PidfdFlags::empty()) {
+    let handle = match Pidfd::open(Pid::from_raw(pid)) {
         Ok(handle) => handle,
-        Err(rustix::io::Errno::SRCH) => return Ok(false),
+        Err(Errno::ESRCH) => return Ok(false),
         Err(error) => return Err(fail(error)),
     };
     if !is_expected() {
         return Ok(false);
     }
-    for signal in [Signal::TERM, Signal::KILL] {
-        match pidfd_send_signal(&handle, signal) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        match handle.send_signal(signal) {
+            Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => return Err(fail(error)),
         }
-        if has_ended(&handle, GRACE) {
+        if handle.wait(GRACE) {
             return Ok(true);
         }
     }
     Err(format!("process {pid} does not end"))
-}
-
-fn has_ended(handle: &OwnedFd, limit: Duration) -> bool {
-    let timeout = Timespec::try_from(limit).ok();
-    let mut waited = [PollFd::new(handle, PollFlags::IN)];
-    matches!(poll(&mut waited, timeout.as_ref()), Ok(1..))
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ fn missing(path: &Path) -> Finding {
 /// The owner has no access to the file or to its folder.
 fn no_permission(path: &Path, problem: String) -> Finding {
     let meaning = "The team cannot work with a file that it cannot read and write.";
-    let ours = rustix::process::geteuid().as_raw();
+    let ours = nix::unistd::geteuid().as_raw();
     let path_and_parent = [path.parent(), Some(path)].into_iter().flatten();
     let closed: Option<PathBuf> = path_and_parent
         .filter(|path| {

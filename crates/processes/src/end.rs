@@ -5,8 +5,8 @@ use crate::process_handle::{ProcessHandle, ProcessHandleError};
 use crate::reap::{ReapError, reap_held};
 use crate::start_lock::{StartGuard, StartGuardError};
 use crate::view::{ViewError, find};
+use nix::sys::signal::Signal;
 use protocol::{AgentName, Incarnation, Recipient};
-use rustix::process::Signal;
 use std::time::Duration;
 use teamdir::TeamDir;
 
@@ -72,7 +72,7 @@ pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
         return Err(KillError::NotRunning { name });
     };
     let (pid, incarnation) = (process.holder().pid, process.incarnation());
-    process.signal(Signal::KILL)?;
+    process.signal(Signal::SIGKILL)?;
     if !process.wait(KILL_WAIT) {
         return Err(KillError::Unkillable { name, pid });
     }
@@ -103,11 +103,11 @@ pub(crate) fn end(
     guard: &StartGuard,
     process: &ProcessHandle,
 ) -> Result<bool, ProcessHandleError> {
-    process.signal(Signal::TERM)?;
+    process.signal(Signal::SIGTERM)?;
     if process.wait(GRACE) {
         return Ok(true);
     }
-    process.signal(Signal::KILL)?;
+    process.signal(Signal::SIGKILL)?;
     let gone = process.wait(KILL_WAIT);
     sweep(team, guard);
     Ok(gone)

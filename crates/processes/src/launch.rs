@@ -1,12 +1,12 @@
 //! Starting the process of a member, and waiting until it says that it is ready.
 
-use crate::process_handle::wait_for_end;
 use crate::programs::Programs;
+use command::Pidfd;
 use command::session_of;
+use nix::fcntl::OFlag;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, setsid};
 use protocol::{AgentName, Incarnation, Phase, Recipient};
-use rustix::fd::AsFd;
-use rustix::fs::OFlags;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, setsid};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -163,7 +163,7 @@ impl Launch<'_> {
                     .create(true)
                     .append(true)
                     .mode(0o600)
-                    .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+                    .custom_flags(OFlag::O_NOFOLLOW.bits())
                     .open(&path)
             });
         match opened {
@@ -204,8 +204,8 @@ impl Launch<'_> {
     /// Waits until the process is ready, has ended, or has had its time.
     fn watch(&self, child: &Child) -> Result<Watched, LaunchError> {
         let pid = child.id();
-        let raw = Pid::from_child(child);
-        let handle = pidfd_open(raw, PidfdFlags::empty()).map_err(|error| LaunchError::Watch {
+        let raw = Pid::from_raw(pid.cast_signed());
+        let handle = Pidfd::open(raw).map_err(|error| LaunchError::Watch {
             pid,
             cause: error.into(),
         })?;
@@ -225,7 +225,7 @@ impl Launch<'_> {
             } else {
                 LOOK_LATER
             };
-            if wait_for_end(handle.as_fd(), pause) {
+            if handle.wait(pause) {
                 return Ok(Watched::Ended);
             }
         }
@@ -268,15 +268,16 @@ enum Watched {
 /// Whether a process is the child or belongs to its session: a program that is started for a
 /// member may itself be started by another.
 fn is_of(pid: u32, child: Pid) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| pid == child || session_of(pid) == Some(child.as_raw_nonzero().get()))
+    let pid = Pid::from_raw(pid.cast_signed());
+    pid == child || session_of(pid) == Some(child.as_raw())
 }
 
 /// Ends a process and all of its group, and collects it.
 fn put_down(child: &mut Child) -> Option<ExitStatus> {
     // The child is not collected yet, even if it has ended, so that the number of its group
     // cannot belong to anybody else. The group leads its own session.
-    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let group = Pid::from_raw(child.id().cast_signed());
+    let _ = killpg(group, Signal::SIGKILL);
     let _ = child.kill();
     child.wait().ok()
 }

@@ -5,12 +5,13 @@
 //! number, and the process is compared with the text in the lock before and after that: if both
 //! times pid, start time and boot fit, the handle is of that process.
 
+use command::Pidfd;
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use protocol::{Holder, Incarnation, Recipient};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 use teamdir::{Liveness, PathError, TeamDir, is_running};
@@ -27,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 pub struct ProcessHandle {
     owner: Recipient,
     holder: Holder,
-    process: OwnedFd,
+    process: Pidfd,
 }
 
 /// Why nothing can be said about a process, or done to it.
@@ -113,7 +114,7 @@ impl ProcessHandle {
 
     /// Waits for the end of the process, at most this long. Returns whether it has ended.
     pub fn wait(&self, limit: Duration) -> bool {
-        wait_for_end(self.process.as_fd(), limit)
+        self.process.wait(limit)
     }
 
     /// Returns when the process has ended. Can be dropped at any time.
@@ -129,9 +130,9 @@ impl ProcessHandle {
         }
     }
 
-    fn readable(&self) -> io::Result<AsyncFd<OwnedFd>> {
+    fn readable(&self) -> io::Result<AsyncFd<Pidfd>> {
         let process = self.process.try_clone()?;
-        // SAFETY: an `OwnedFd` is open and stays the same until it is dropped, which it is with the
+        // SAFETY: a `Pidfd` is open and stays the same until it is dropped, which it is with the
         // value made from it.
         let registered = unsafe { AsyncFd::register_with_interest(process, Interest::READABLE) };
         Ok(registered?)
@@ -139,8 +140,8 @@ impl ProcessHandle {
 
     /// Sends a signal to this process and to no other. Nothing happens if it has ended.
     pub fn signal(&self, signal: Signal) -> Result<(), ProcessHandleError> {
-        match pidfd_send_signal(&self.process, signal) {
-            Ok(()) | Err(Errno::SRCH) => Ok(()),
+        match self.process.send_signal(signal) {
+            Ok(()) | Err(Errno::ESRCH) => Ok(()),
             Err(error) => Err(ProcessHandleError::Signal {
                 owner: self.owner.clone(),
                 pid: self.holder.pid,
@@ -158,36 +159,22 @@ impl AsFd for ProcessHandle {
 }
 
 /// A handle on the process that `holder` describes, if it still runs.
-fn open(owner: &Recipient, holder: &Holder) -> Result<Option<OwnedFd>, ProcessHandleError> {
+fn open(owner: &Recipient, holder: &Holder) -> Result<Option<Pidfd>, ProcessHandleError> {
     if !is_running(holder) {
         return Ok(None);
     }
-    let pid = i32::try_from(holder.pid).ok().and_then(Pid::from_raw);
-    let Some(pid) = pid else { return Ok(None) };
-    match pidfd_open(pid, PidfdFlags::empty()) {
+    let Ok(pid) = i32::try_from(holder.pid) else {
+        return Ok(None);
+    };
+    match Pidfd::open(Pid::from_raw(pid)) {
         // Only now the handle is known to be of the process that was compared before.
         Ok(process) => Ok(is_running(holder).then_some(process)),
-        Err(Errno::SRCH) => Ok(None),
+        Err(Errno::ESRCH) => Ok(None),
         Err(error) => Err(ProcessHandleError::Open {
             owner: owner.clone(),
             pid: holder.pid,
             cause: error.into(),
         }),
-    }
-}
-
-/// Waits until the process behind a pidfd has ended, at most this long.
-pub(crate) fn wait_for_end(process: BorrowedFd<'_>, limit: Duration) -> bool {
-    let deadline = Instant::now() + limit;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let mut fds = [PollFd::from_borrowed_fd(process, PollFlags::IN)];
-        let timeout = Timespec::try_from(left).ok();
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(ready) if ready > 0 => return true,
-            Ok(_) | Err(Errno::INTR) if Instant::now() < deadline => {}
-            Ok(_) | Err(_) => return false,
-        }
     }
 }
 
@@ -255,12 +242,12 @@ mod tests {
             process,
         };
         assert!(!process.is_gone());
-        process.signal(Signal::KILL).unwrap();
+        process.signal(Signal::SIGKILL).unwrap();
         wait_until("the end", Duration::from_secs(60), || process.is_gone());
         // It is a zombie now; a signal has no effect and is no error.
-        process.signal(Signal::TERM).unwrap();
+        process.signal(Signal::SIGTERM).unwrap();
         child.wait().unwrap();
-        process.signal(Signal::TERM).unwrap();
+        process.signal(Signal::SIGTERM).unwrap();
     }
 
     #[test]

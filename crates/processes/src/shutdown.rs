@@ -11,11 +11,11 @@ use crate::process_handle::{ProcessHandle, ProcessHandleError};
 use crate::reap::reap_held;
 use crate::repair::end_overdue;
 use crate::start_lock::StartGuard;
+use nix::sys::signal::Signal;
 use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, RequestStatus};
 use rules::{
     Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome, StartRefusal,
 };
-use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
@@ -142,8 +142,8 @@ impl<'a> Followed<'a> {
                         events.push_back(ShutdownEvent::Stored(Box::new(stored)));
                     }
                 }
-                ShutdownAction::Terminate => self.signal(Signal::TERM)?,
-                ShutdownAction::Kill => self.signal(Signal::KILL)?,
+                ShutdownAction::Terminate => self.signal(Signal::SIGTERM)?,
+                ShutdownAction::Kill => self.signal(Signal::SIGKILL)?,
                 ShutdownAction::Deliver(request) => {
                     // Whoever asked just now has sent it. One that was found on disk may have lost
                     // its asker between the file and the mail.

@@ -20,7 +20,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open, openat};
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
 pub use error::PathError;
 use walk::Walk;
@@ -58,7 +59,7 @@ pub struct OpenFile {
 pub(crate) struct Version {
     identity: Identity,
     size: i64,
-    modified: (i64, u64),
+    modified: (i64, i64),
 }
 
 /// Identifies a file.
@@ -81,7 +82,7 @@ impl Workspace {
             source,
         };
         let root = path.canonicalize().map_err(failed)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let handle = open(&root, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
         let normal = |part: &Component<'_>| matches!(part, Component::Normal(_));
         let protected = protected.into_iter();
@@ -106,9 +107,12 @@ impl Workspace {
         let walk = Walk::along(self, path)?;
         let (folder, leaf) = walk.existing_file(self, path)?;
         leaf.must_be_regular(path)?;
-        let flags =
-            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = openat(folder, &leaf.name, flags, Mode::empty());
+        let flags = OFlag::O_RDONLY
+            | OFlag::O_NONBLOCK
+            | OFlag::O_NOFOLLOW
+            | OFlag::O_NOCTTY
+            | OFlag::O_CLOEXEC;
+        let opened = openat(folder, leaf.name.as_os_str(), flags, Mode::empty());
         let opened = opened.map_err(|error| PathError::io(path, error))?;
         let stat = fstat(&opened).map_err(|error| PathError::io(path, error))?;
         // The file may have been replaced since the walk.
@@ -146,7 +150,7 @@ impl Workspace {
 }
 
 impl Version {
-    fn of(stat: &Stat) -> Self {
+    fn of(stat: &FileStat) -> Self {
         Self {
             identity: Identity::of(stat),
             size: stat.st_size,
@@ -156,7 +160,7 @@ impl Version {
 }
 
 impl Identity {
-    fn of(stat: &Stat) -> Self {
+    fn of(stat: &FileStat) -> Self {
         Self {
             device: stat.st_dev,
             inode: stat.st_ino,
@@ -164,15 +168,20 @@ impl Identity {
     }
 }
 
-fn must_be_regular(stat: &Stat, path: &str) -> Result<(), PathError> {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => return Ok(()),
-        FileType::Directory => return Err(PathError::IsFolder(path.to_owned())),
-        FileType::Symlink => "a symbolic link",
-        FileType::Fifo => "a named pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        FileType::Unknown => "of an unknown kind",
+/// What kind of file it is: one of the flags that begin with `S_IF`.
+fn file_type(stat: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
+}
+
+fn must_be_regular(stat: &FileStat, path: &str) -> Result<(), PathError> {
+    let kind = match file_type(stat) {
+        SFlag::S_IFREG => return Ok(()),
+        SFlag::S_IFDIR => return Err(PathError::IsFolder(path.to_owned())),
+        SFlag::S_IFLNK => "a symbolic link",
+        SFlag::S_IFIFO => "a named pipe",
+        SFlag::S_IFSOCK => "a socket",
+        SFlag::S_IFCHR | SFlag::S_IFBLK => "a device",
+        _ => "of an unknown kind",
     };
     Err(PathError::Special {
         path: path.to_owned(),

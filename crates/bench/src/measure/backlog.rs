@@ -182,7 +182,7 @@ fn write_backlog(path: &Path, count: u64) -> anyhow::Result<()> {
         file.write_all(&message.to_line())?;
     }
     let file = file.into_inner().context("write the backlog")?;
-    Ok(rustix::fs::syncfs(&file)?)
+    Ok(nix::unistd::syncfs(&file)?)
 }
 
 impl Drain {

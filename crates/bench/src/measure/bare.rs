@@ -2,11 +2,12 @@
 
 use super::end::{End, Kind, LINE, Medium};
 use anyhow::Context as _;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::time::TimeSpec;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ pub(super) struct BareEnd {
 struct Inbox {
     file: File,
     offset: u64,
-    notices: OwnedFd,
+    notices: Inotify,
     journal: Option<File>,
     buffer: Vec<u8>,
 }
@@ -118,24 +119,23 @@ pub(super) fn append(path: &Path, line: &[u8], synced: bool) -> std::io::Result<
 }
 
 /// Watches the file at `path` for writes.
-pub(super) fn watch(path: &Path) -> anyhow::Result<OwnedFd> {
-    let notices = inotify::init(CreateFlags::CLOEXEC)?;
-    inotify::add_watch(&notices, path, WatchFlags::MODIFY | WatchFlags::MOVED_TO)?;
+pub(super) fn watch(path: &Path) -> anyhow::Result<Inotify> {
+    let notices = Inotify::init(InitFlags::IN_CLOEXEC)?;
+    notices.add_watch(path, AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_MOVED_TO)?;
     Ok(notices)
 }
 
 /// Sleeps until there is a notice, and takes it. `false` if the deadline came first.
-fn wait(notices: &OwnedFd, deadline: Option<Instant>) -> anyhow::Result<bool> {
+fn wait(notices: &Inotify, deadline: Option<Instant>) -> anyhow::Result<bool> {
     if let Some(deadline) = deadline {
         let left = deadline.saturating_duration_since(Instant::now());
-        let left: Timespec = left.max(Duration::from_millis(1)).try_into()?;
-        let mut sources = [PollFd::new(notices, PollFlags::IN)];
-        if poll(&mut sources, Some(&left))? == 0 {
+        let left = TimeSpec::from(left.max(Duration::from_millis(1)));
+        let mut sources = [PollFd::new(notices.as_fd(), PollFlags::POLLIN)];
+        if ppoll(&mut sources, Some(left), None)? == 0 {
             return Ok(false);
         }
     }
-    let mut events = [0_u8; 4096];
-    rustix::io::read(notices, &mut events)?;
+    notices.read_events()?;
     Ok(true)
 }
 

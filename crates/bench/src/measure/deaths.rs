@@ -6,9 +6,8 @@ use super::stats::{Blocks, seconds};
 use super::worker::{self, Job};
 use super::{Plan, clock, end, progress};
 use anyhow::Context as _;
+use nix::unistd::Pid;
 use protocol::{Phase, Recipient, TaskStatus};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -203,10 +202,9 @@ pub(super) fn reap(dir: &std::path::Path) -> anyhow::Result<()> {
     while let Some(input) = worker::hear()? {
         let pid = i32::try_from(end::number(&input, 0)?)?;
         let syncs = end::number(&input, 1)? == 1;
-        let pid = Pid::from_raw(pid).context("a process id")?;
-        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        let process = command::Pidfd::open(Pid::from_raw(pid))?;
         worker::say(&true)?;
-        poll(&mut [PollFd::new(&process, PollFlags::IN)], None)?;
+        while !process.wait(Duration::from_secs(60)) {}
         if syncs {
             let new = dir.join("task.new");
             let mut file = File::create(&new)?;

@@ -8,8 +8,6 @@ use super::worker::{self, Job};
 use super::{Plan, bare, clock, proc, progress};
 use anyhow::Context as _;
 use protocol::{Recipient, Sender};
-use rustix::fs::inotify;
-use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use teamdir::{TeamDir, WatchMode};
@@ -179,17 +177,13 @@ pub(super) fn wait_for_mail(medium: &Medium) -> anyhow::Result<()> {
 pub(super) fn watch(folder: &Path, name: &str) -> anyhow::Result<()> {
     let notices = bare::watch(folder)?;
     worker::say_ready();
-    let mut buffer = [MaybeUninit::uninit(); 4096];
-    let mut reader = inotify::Reader::new(notices, &mut buffer);
     let mut meant = 0_u64;
     loop {
-        let event = reader.next()?;
-        if event
-            .file_name()
-            .is_some_and(|found| found.to_bytes() == name.as_bytes())
-        {
-            meant += 1;
-            worker::say(&meant)?;
+        for event in notices.read_events()? {
+            if event.name.is_some_and(|found| found == name) {
+                meant += 1;
+                worker::say(&meant)?;
+            }
         }
     }
 }

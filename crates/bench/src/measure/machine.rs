@@ -11,7 +11,7 @@ const SYNCS: usize = 40;
 
 /// The machine, its file system and how the run was made.
 pub(super) fn describe(plan: &Plan<'_>) -> anyhow::Result<Vec<String>> {
-    let system = rustix::system::uname();
+    let system = nix::sys::utsname::uname()?;
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let (device, kind) = file_system(plan.dir)?;
     let run = plan.pick("full", "QUICK: too short to trust the numbers");

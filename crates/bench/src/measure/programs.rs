@@ -1,8 +1,10 @@
 //! The real programs, as a user runs them, away from the models of this machine.
 
 use anyhow::{Context as _, ensure};
+use command::Pidfd;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use protocol::{Phase, Recipient};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -87,18 +89,18 @@ pub(super) fn wait_for_phase(team: &TeamDir, owner: &Recipient, phase: Phase) {
 }
 
 /// The process of a member, ready to be killed.
-pub(super) struct Victim(rustix::fd::OwnedFd);
+pub(super) struct Victim(Pidfd);
 
 impl Victim {
     pub(super) fn of(team: &TeamDir, owner: &Recipient) -> anyhow::Result<Self> {
         let Liveness::Alive(Some(holder)) = team.liveness(owner)? else {
             anyhow::bail!("{owner} does not live");
         };
-        let pid = Pid::from_raw(holder.pid.cast_signed()).context("a process id")?;
-        Ok(Self(pidfd_open(pid, PidfdFlags::empty())?))
+        let pid = Pid::from_raw(holder.pid.cast_signed());
+        Ok(Self(Pidfd::open(pid)?))
     }
 
     pub(super) fn kill(&self) -> anyhow::Result<()> {
-        Ok(pidfd_send_signal(&self.0, Signal::KILL)?)
+        Ok(self.0.send_signal(Signal::SIGKILL)?)
     }
 }

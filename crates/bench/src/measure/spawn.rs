@@ -4,9 +4,9 @@ use super::report::{Row, Section, Value};
 use super::stats::Blocks;
 use super::{Plan, progress};
 use anyhow::{Context as _, bail};
+use nix::sys::signal::Signal;
 use processes::{MemberSpec, ProcessHandle, Programs, Spawned, repair, spawn, views};
 use protocol::{AgentName, Recipient};
-use rustix::process::Signal;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -84,7 +84,7 @@ fn one_spawn(team: &TeamDir, programs: &Programs, name: &str) -> anyhow::Result<
     };
     let process = ProcessHandle::of(team, &Recipient::Member(name))?;
     let process = process.context("the teammate is gone")?;
-    process.signal(Signal::KILL)?;
+    process.signal(Signal::SIGKILL)?;
     process.wait(END);
     Ok(time)
 }

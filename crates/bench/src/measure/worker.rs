@@ -107,7 +107,7 @@ impl Job {
 /// Does what the job says.
 pub(super) fn run(job: &str) -> anyhow::Result<()> {
     // Whatever ends the process that measures ends this one too.
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
     match serde_json::from_str(job)? {
         Job::Ping(medium) => latency::ping(&medium),
         Job::Echo(medium) => latency::echo(&medium),

@@ -164,7 +164,7 @@ fn inv_13_an_inbox_folder_without_permissions_gives_a_clear_error_and_recovers()
     let mut send = team.bench(&["write", "--from", "w", "--to", "alice", "--end", "1"]);
     send.stderr(Stdio::piped());
     // Root may do everything, so where the test runs as root the folder is an ordinary user's.
-    if rustix::process::geteuid().is_root() {
+    if nix::unistd::geteuid().is_root() {
         let workspace = team.team.layout().root().parent().unwrap();
         let status = Command::new("chown")
             .args(["-R", "65534"])

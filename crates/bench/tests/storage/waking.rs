@@ -1,6 +1,7 @@
 //! Waking up: in time, for one's own mail, and for nothing else.
 
 use crate::support::{LIMIT, TestTeam};
+use nix::sys::inotify::{InitFlags, Inotify};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, PollReason, WatchChoice, WatchMode};
@@ -114,7 +115,7 @@ fn at_the_limit_of_inotify_instances_a_reader_polls_and_says_so() {
     let _alone = INSTANCES.write().unwrap_or_else(PoisonError::into_inner);
     // The limit counts per user, so it is reached by taking all that is left.
     let mut taken = Vec::new();
-    while let Ok(instance) = rustix::fs::inotify::init(rustix::fs::inotify::CreateFlags::CLOEXEC) {
+    while let Ok(instance) = Inotify::init(InitFlags::IN_CLOEXEC) {
         taken.push(instance);
         if taken.len() > 5_000 {
             test_support::report_skip("inotify limit", "this user has no limit");

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::environment::{Environment, Inotify, Problem};
 use crate::finding::{Finding, Fix, Kind};
 use crate::fix::sufficient_instances;
-use rustix::fs::{Access, access};
+use nix::unistd::{AccessFlags, access};
 use teamdir::TeamDir;
 
 /// Each member and each waiting command needs one instance.
@@ -55,7 +55,7 @@ fn few_instances(inotify: &Inotify) -> Option<Finding> {
     let about = "fs.inotify.max_user_instances";
     let problem = format!("this user has {used} of its {limit} inotify instances in use");
     let meaning = "Members without an instance poll their files five times a second.";
-    Some(match access(setting, Access::WRITE_OK) {
+    Some(match access(setting, AccessFlags::W_OK) {
         Ok(()) => {
             let fix = Fix::RaiseInotifyLimit(setting.clone());
             Finding::automatic(Kind::Inotify, about, problem, meaning, fix)

@@ -9,8 +9,8 @@ mod owners;
 
 use broken_team::{BrokenTeam, LIMIT, STRANGER, alice, broken_team, kinds, marked_command};
 use doctor::{Finding, Kind, fix};
+use nix::unistd::geteuid;
 use protocol::{MemberStatus, Recipient, TaskId, Timestamp};
-use rustix::process::geteuid;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use teamdir::now;

@@ -4,8 +4,8 @@ use crate::broken_team::{BrokenTeam, LIMIT, STRANGER};
 use doctor::{
     Environment, FixReport, Kind, examine_unreadable_roster, fix_all, fix_unreadable_roster,
 };
+use nix::unistd::geteuid;
 use protocol::{Recipient, TaskId};
-use rustix::process::geteuid;
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};

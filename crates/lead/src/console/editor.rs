@@ -2,16 +2,20 @@
 
 use super::Input;
 use super::printer::AbovePrompt;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use nix::pty::Winsize;
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
-use std::io::Write;
+use std::io::{Write, stdin};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use tokio::sync::mpsc::Sender;
+
+nix::ioctl_read_bad!(window_size, nix::libc::TIOCGWINSZ, Winsize);
 
 const PROMPT: &str = "team >> ";
 /// Back to the start of the line, clear it, and end the mode in which pastes are marked.
@@ -24,7 +28,7 @@ pub(crate) struct Restore(Termios);
 
 impl Restore {
     pub(crate) fn remember() -> Option<Self> {
-        tcgetattr(rustix::stdio::stdin()).ok().map(Self)
+        tcgetattr(stdin()).ok().map(Self)
     }
 }
 
@@ -32,14 +36,22 @@ impl Drop for Restore {
     fn drop(&mut self) {
         let mut out = std::io::stdout();
         let _ = out.write_all(LEAVE_PROMPT).and_then(|()| out.flush());
-        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, &self.0);
+        let _ = tcsetattr(stdin(), SetArg::TCSADRAIN, &self.0);
     }
 }
 
 /// The columns of the terminal.
 pub(crate) fn width() -> usize {
-    match tcgetwinsize(rustix::stdio::stdout()) {
-        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+    let mut size = Winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let terminal = std::io::stdout();
+    // SAFETY: the descriptor is open while `terminal` lives, and the call writes the size only.
+    match unsafe { window_size(terminal.as_raw_fd(), &raw mut size) } {
+        Ok(_) if size.ws_col > 0 => usize::from(size.ws_col),
         Ok(_) | Err(_) => 80,
     }
 }

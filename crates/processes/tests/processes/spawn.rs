@@ -2,9 +2,9 @@
 
 use crate::support::{Crew, LIMIT, name, programs, recipient};
 use command::session_of;
+use nix::unistd::Pid;
 use processes::{LaunchError, MemberSpec, Programs, SpawnError, Spawned, spawn};
 use protocol::{Incarnation, MemberStatus, Recipient};
-use rustix::process::Pid;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn spec(name_: &str, role: &str) -> MemberSpec {
 }
 
 fn session(pid: u32) -> i32 {
-    let pid = Pid::from_raw(pid.cast_signed()).unwrap();
+    let pid = Pid::from_raw(pid.cast_signed());
     session_of(pid).unwrap()
 }
 

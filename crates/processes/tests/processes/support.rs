@@ -1,8 +1,8 @@
 //! A team whose members end with the test.
 
+use nix::sys::signal::Signal;
 use processes::{MemberSpec, ProcessHandle, Programs, Spawned, spawn};
 use protocol::{AgentName, Body, Incarnation, Line, Member, Recipient};
-use rustix::process::Signal;
 use std::path::PathBuf;
 use std::time::Duration;
 use team::Actor;
@@ -58,7 +58,7 @@ impl Crew {
     /// Kills a member's process as anybody could, and returns when the system says it is gone.
     pub(crate) fn kill9(&self, name_: &str) -> Incarnation {
         let process = self.process(name_);
-        process.signal(Signal::KILL).unwrap();
+        process.signal(Signal::SIGKILL).unwrap();
         wait_until("the end of the process", LIMIT, || process.is_gone());
         process.incarnation()
     }
@@ -121,7 +121,7 @@ impl Drop for Crew {
         for member in &roster.members {
             let owner = Recipient::Member(member.name.clone());
             if let Ok(Some(process)) = ProcessHandle::of(self.team(), &owner) {
-                let _ = process.signal(Signal::KILL);
+                let _ = process.signal(Signal::SIGKILL);
                 process.wait(LIMIT);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::io::Errno;
+use nix::errno::Errno;
 
 /// Why a path cannot be used.
 #[derive(Debug, thiserror::Error)]

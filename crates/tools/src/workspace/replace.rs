@@ -5,11 +5,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
-use rustix::fs::{
-    Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, accessat, fchmod, fchown, fstat, fsync, openat,
-    renameat, statat, unlinkat,
-};
-use rustix::io::Errno;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat};
+use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, fsync, unlinkat};
 
 use super::walk::{Target, Walk};
 use super::{PathError, Version, Workspace, must_be_regular};
@@ -35,44 +34,56 @@ pub(super) fn replace(
         .and_then(|()| put(&target, &temporary, path, version));
     if written.is_err() {
         // The temporary file is removed after a failure.
-        let _ = unlinkat(&target.folder, &temporary, AtFlags::empty());
+        let _ = unlinkat(
+            &target.folder,
+            temporary.as_os_str(),
+            UnlinkatFlags::NoRemoveDir,
+        );
     }
     written
 }
 
 /// A read-only file is not replaced, although a rename could do it.
 fn must_be_writable(target: &Target, path: &str) -> Result<(), PathError> {
-    let access = accessat(
+    let access = faccessat(
         &target.folder,
-        &target.name,
-        Access::WRITE_OK,
-        AtFlags::EACCESS,
+        target.name.as_os_str(),
+        AccessFlags::W_OK,
+        AtFlags::AT_EACCESS,
     );
     match access {
-        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(PathError::io(path, error)),
+        Err(error @ (Errno::EACCES | Errno::EPERM | Errno::EROFS)) => {
+            Err(PathError::io(path, error))
+        }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
 fn write(target: &Target, temporary: &OsString, content: &[u8]) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags =
+        OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mode = if target.existing.is_some() {
         0o600
     } else {
         0o666
     };
-    let file = openat(&target.folder, temporary, flags, Mode::from_raw_mode(mode))?;
+    let file = openat(
+        &target.folder,
+        temporary.as_os_str(),
+        flags,
+        Mode::from_bits_truncate(mode),
+    )?;
     let mut file = File::from(file);
     file.write_all(content)?;
     if let Some(existing) = &target.existing {
         keep_owner(&file, existing)?;
-        fchmod(&file, Mode::from_raw_mode(existing.st_mode & KEPT))?;
+        fchmod(&file, Mode::from_bits_truncate(existing.st_mode & KEPT))?;
     }
     file.sync_all()
 }
 
 /// Gives the file to the owner of the one it replaces, if permitted.
-fn keep_owner(file: &File, existing: &Stat) -> io::Result<()> {
+fn keep_owner(file: &File, existing: &FileStat) -> io::Result<()> {
     let own = fstat(file)?;
     if (own.st_uid, own.st_gid) != (existing.st_uid, existing.st_gid) {
         let owner = Uid::from_raw(existing.st_uid);
@@ -90,15 +101,25 @@ fn put(
 ) -> Result<(), PathError> {
     let folder = target.folder.as_fd();
     if let Some(version) = version {
-        let now = statat(folder, &target.name, AtFlags::SYMLINK_NOFOLLOW);
+        let now = fstatat(
+            folder,
+            target.name.as_os_str(),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        );
         if now.as_ref().map(Version::of) != Ok(version) {
             return Err(PathError::Changed(path.to_owned()));
         }
     }
-    renameat(folder, temporary, folder, &target.name).map_err(PathError::errno(path))?;
+    renameat(
+        folder,
+        temporary.as_os_str(),
+        folder,
+        target.name.as_os_str(),
+    )
+    .map_err(PathError::errno(path))?;
     // The handle of the walk cannot be synced. A folder that cannot be synced does not undo the
     // rename.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     if let Ok(folder) = openat(folder, c".", flags, Mode::empty()) {
         let _ = fsync(folder);
     }

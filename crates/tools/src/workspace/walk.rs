@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat};
-use rustix::io::Errno;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat, readlinkat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat};
 
-use super::{Identity, PathError, Workspace, must_be_regular};
+use super::{Identity, PathError, Workspace, file_type, must_be_regular};
 
 /// The number of links that Linux follows.
 const MOST_LINKS: usize = 40;
@@ -17,7 +18,9 @@ const MOST_LINKS: usize = 40;
 const LONGEST: usize = 4096;
 
 /// Flags to open a name without following links.
-const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const LOOK: OFlag = OFlag::O_PATH
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
 
 /// The real location of a path: the folders from the workspace down to it, all reached without
 /// following a link.
@@ -42,7 +45,7 @@ struct Level {
 #[derive(Debug)]
 pub(super) struct Leaf {
     pub(super) name: OsString,
-    pub(super) stat: Stat,
+    pub(super) stat: FileStat,
 }
 
 impl Leaf {
@@ -57,7 +60,7 @@ pub(super) struct Target {
     pub(super) folder: OwnedFd,
     pub(super) name: OsString,
     /// The existing file.
-    pub(super) existing: Option<Stat>,
+    pub(super) existing: Option<FileStat>,
 }
 
 impl Walk {
@@ -70,7 +73,7 @@ impl Walk {
             return Err(PathError::Nul(path.to_owned()));
         }
         if path.len() >= LONGEST {
-            return Err(PathError::io(path, Errno::NAMETOOLONG));
+            return Err(PathError::io(path, Errno::ENAMETOOLONG));
         }
         let mut walk = Self {
             folders: Vec::new(),
@@ -86,7 +89,7 @@ impl Walk {
             };
             links += 1;
             if links > MOST_LINKS || todo.len() > LONGEST {
-                return Err(PathError::io(path, Errno::LOOP));
+                return Err(PathError::io(path, Errno::ELOOP));
             }
             let link = OsString::from_vec(link);
             walk.enter(workspace, Path::new(&link), path, &mut todo)?;
@@ -149,9 +152,9 @@ impl Walk {
             });
             return Ok(None);
         };
-        let found = match openat(folder, &part, LOOK, Mode::empty()) {
+        let found = match openat(folder, part.as_os_str(), LOOK, Mode::empty()) {
             Ok(found) => found,
-            Err(Errno::NOENT) => {
+            Err(Errno::ENOENT) => {
                 self.folders.push(Level {
                     name: part,
                     found: None,
@@ -161,21 +164,16 @@ impl Walk {
             Err(error) => return Err(PathError::io(path, error)),
         };
         let stat = fstat(&found).map_err(PathError::errno(path))?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => self.folders.push(Level {
+        match file_type(&stat) {
+            SFlag::S_IFDIR => self.folders.push(Level {
                 name: part,
                 found: Some((found, Identity::of(&stat))),
             }),
-            FileType::Symlink => {
-                let text = readlinkat(&found, c"", Vec::new()).map_err(PathError::errno(path))?;
-                return Ok(Some(text.into_bytes()));
+            SFlag::S_IFLNK => {
+                let text = readlinkat(&found, c"").map_err(PathError::errno(path))?;
+                return Ok(Some(text.into_vec()));
             }
-            FileType::RegularFile
-            | FileType::Fifo
-            | FileType::Socket
-            | FileType::CharacterDevice
-            | FileType::BlockDevice
-            | FileType::Unknown => self.leaf = Some(Leaf { name: part, stat }),
+            _ => self.leaf = Some(Leaf { name: part, stat }),
         }
         Ok(None)
     }
@@ -245,12 +243,16 @@ impl Walk {
         };
         let above = above.last().and_then(|level| level.found.as_ref());
         let above = above.map_or(workspace.handle.as_fd(), |(fd, _)| fd.as_fd());
-        match mkdirat(above, &level.name, Mode::from_raw_mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => {}
+        match mkdirat(
+            above,
+            level.name.as_os_str(),
+            Mode::from_bits_truncate(0o777),
+        ) {
+            Ok(()) | Err(Errno::EEXIST) => {}
             Err(error) => return Err(PathError::io(path, error)),
         }
-        let flags = LOOK | OFlags::DIRECTORY;
-        let opened = openat(above, &level.name, flags, Mode::empty());
+        let flags = LOOK | OFlag::O_DIRECTORY;
+        let opened = openat(above, level.name.as_os_str(), flags, Mode::empty());
         let opened = opened.map_err(PathError::errno(path))?;
         let stat = fstat(&opened).map_err(PathError::errno(path))?;
         level.found = Some((opened, Identity::of(&stat)));

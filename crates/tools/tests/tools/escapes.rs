@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use serde_json::json;
 
 use crate::bench::{Bench, LONG, picture};
@@ -328,7 +328,14 @@ fn no_race_leads_out() {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+                renameat2(
+                    AT_FDCWD,
+                    &folder,
+                    AT_FDCWD,
+                    &link,
+                    RenameFlags::RENAME_EXCHANGE,
+                )
+                .unwrap();
             }
         });
         // Set also if a check below fails, so that the other thread ends.

@@ -1,8 +1,8 @@
 //! Runs the commands that keys request.
 
 use crate::sanitize::sanitize;
-use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

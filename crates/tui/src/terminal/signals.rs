@@ -1,9 +1,9 @@
 //! Signals as a descriptor to poll.
 
-use rustix::fd::{AsFd, BorrowedFd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::{flag, low_level};
 use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

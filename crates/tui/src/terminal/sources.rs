@@ -9,13 +9,14 @@ use crate::event_text::event_text;
 use crate::sanitize::sanitize;
 use crate::screen::Pane;
 use crate::snapshot::Snapshot;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use processes::ProcessHandle;
 use protocol::{AgentName, Incarnation, Recipient};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd;
-use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write, stdin};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use teamdir::{EventReader, MAX_SLEEP, PathError, TeamDir, WatchChoice, Watcher};
@@ -170,27 +171,27 @@ impl Sources {
         };
         let keys = stdin();
         let mut fds = vec![
-            PollFd::new(&keys, PollFlags::IN),
-            PollFd::from_borrowed_fd(signals.descriptor(), PollFlags::IN),
-            PollFd::from_borrowed_fd(commands.descriptor(), PollFlags::IN),
+            PollFd::new(keys.as_fd(), PollFlags::POLLIN),
+            PollFd::new(signals.descriptor(), PollFlags::POLLIN),
+            PollFd::new(commands.descriptor(), PollFlags::POLLIN),
         ];
         let processes = self.processes.values().flatten();
-        let processes =
-            processes.map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN));
+        let processes = processes.map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN));
         fds.extend(processes);
         let ends = fds.len();
         // After a change the descriptor stays readable until the files are read.
         if !self.has_changes {
-            fds.push(PollFd::new(&self.wake, PollFlags::IN));
+            fds.push(PollFd::new(self.wake.as_fd(), PollFlags::POLLIN));
         }
-        match poll(&mut fds, Timespec::try_from(limit).ok().as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
+        match ppoll(&mut fds, Some(TimeSpec::from(limit)), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let woken = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        let woken = |at: usize| fds.get(at).and_then(PollFd::any).unwrap_or(false);
         let is_hung_up = fds
             .first()
-            .is_some_and(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR));
+            .and_then(PollFd::revents)
+            .is_some_and(|found| found.intersects(PollFlags::POLLHUP | PollFlags::POLLERR));
         if is_hung_up {
             return Err(io::Error::new(
                 io::ErrorKind::BrokenPipe,
