@@ -40,9 +40,7 @@ enum Entry {
     /// Writable, but a mount of its own because something below it is protected.
     Pinned,
     Protected,
-    Hidden {
-        folder: bool,
-    },
+    Hidden,
     Memory {
         bytes: u64,
     },
@@ -60,7 +58,7 @@ impl Entry {
             | Self::Writable { .. }
             | Self::Pinned
             | Self::Protected
-            | Self::Hidden { .. }
+            | Self::Hidden
             | Self::Processes
             | Self::Link(_) => false,
         }
@@ -161,22 +159,22 @@ impl Tree {
     }
 
     fn add_hidden(&mut self, path: &Path) -> Result<(), PrepareError> {
-        let Some(folder) = existing(path)? else {
+        if !exists(path)? {
             return Ok(());
-        };
+        }
         let is_shown = match self.ground(path) {
             Some((_, Entry::Readable { .. } | Entry::Writable { .. } | Entry::Pinned)) => true,
             Some(_) | None => false,
         };
         if is_shown || self.entries.contains_key(path) {
             self.pin_above(path);
-            self.add(path, Entry::Hidden { folder });
+            self.add(path, Entry::Hidden);
         }
         Ok(())
     }
 
     fn add_protected(&mut self, path: &Path) -> Result<(), PrepareError> {
-        if existing(path)?.is_none() || self.entries.contains_key(path) {
+        if !exists(path)? || self.entries.contains_key(path) {
             return Ok(());
         }
         if let Some((_, Entry::Writable { .. } | Entry::Pinned)) = self.ground(path) {
@@ -265,7 +263,7 @@ impl Tree {
                 target,
                 attributes: FROZEN,
             }),
-            Entry::Hidden { .. } => mounts.push(Mount::Cover(target)),
+            Entry::Hidden => mounts.push(Mount::Cover(target)),
             Entry::Memory { bytes } => mounts.push(memory(target, SHARED_MODE, *bytes)?),
             Entry::Devices => devices(mounts)?,
             Entry::Processes => mounts.push(Mount::Processes(target)),
@@ -331,17 +329,17 @@ fn memory(target: CString, mode: &str, bytes: u64) -> Result<Mount, PrepareError
     })
 }
 
-/// Whether a path exists, and whether it is a folder. A link is itself, whatever it leads to.
-fn existing(path: &Path) -> Result<Option<bool>, PrepareError> {
+/// Whether there is anything at a path. A link exists, whatever it leads to.
+fn exists(path: &Path) -> Result<bool, PrepareError> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(metadata.is_dir())),
-        Err(error) if is_absent(&error) => Ok(None),
+        Ok(_) => Ok(true),
+        Err(error) if is_absent(&error) => Ok(false),
         Err(error) => Err(PrepareError::path(path, error)),
     }
 }
 
 /// Whether there is nothing at a path, as far as this user can know.
-pub(crate) fn is_absent(error: &io::Error) -> bool {
+fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied

@@ -189,7 +189,7 @@ fn place(root: BorrowedFd<'_>, tree: &OwnedFd, target: &CStr, attributes: u64) -
     attach(copy.as_fd(), reference(Some(root), target)?.as_fd())
 }
 
-/// A mount by path would follow a link that somebody puts there at this moment, so that empty things
+/// A mount by path would follow a link that another process puts there at this moment, so that empty things
 /// are mounted by descriptor.
 fn cover(root: BorrowedFd<'_>, target: &CStr) -> nix::Result<()> {
     let found = fstat(reference(Some(root), target)?)?;

@@ -29,7 +29,6 @@ const TMPDIR: &str = "TMPDIR";
 /// command that has namespaces of its own, so keep it until the command has ended.
 #[derive(Debug)]
 pub struct Session {
-    level: Level,
     /// Nothing is written to it. Its end tells the sandbox that the caller is gone.
     _lifeline: OwnedFd,
     report: OwnedFd,
@@ -48,8 +47,7 @@ pub fn prepare(
     wanted: &Description,
     layers: &Layers,
 ) -> Result<Session, PrepareError> {
-    let level = layers.level();
-    let is_full = level == Level::Full;
+    let is_full = layers.level() == Level::Full;
     if is_full {
         wanted.placeholders.iter().try_for_each(create)?;
     }
@@ -91,7 +89,6 @@ pub fn prepare(
         command.pre_exec(move || enter(&plan));
     }
     Ok(Session {
-        level,
         _lifeline: kept_lifeline,
         report,
         paths,
@@ -101,12 +98,6 @@ pub fn prepare(
 }
 
 impl Session {
-    /// The level that is in force for this command.
-    #[must_use]
-    pub const fn level(&self) -> Level {
-        self.level
-    }
-
     /// Explains why `spawn` failed.
     #[must_use]
     pub fn explain(&self, source: io::Error) -> StartError {

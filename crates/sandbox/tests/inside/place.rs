@@ -53,7 +53,7 @@ impl Scene {
         link("mcp-settings.json", &work.join(".mcp.json"));
         link(scene.path("outside/file"), &work.join("link-outside"));
         link(scene.path("home/.ssh/id"), &work.join("link-secret"));
-        // By another process: a program cannot be executed while somebody has it open for writing,
+        // By another process: a program cannot be executed while any process has it open for writing,
         // and a child that another test forks at this moment would.
         let mut copy = Command::new("cp");
         copy.arg(std::env::current_exe().expect("it is known"))
