@@ -49,8 +49,9 @@
 //! * A program outside that replaces a protected file by renaming another over it removes the
 //!   protection from that name while the command runs.
 //! * With [`Network::On`] the command reaches every server on the machine's loopback interface.
-//! * Programs that the command changed in a writable folder and that are run outside later,
-//!   such as a build script or the configuration of a nested repository.
+//! * Programs that the command changed in a writable folder and that are run outside later, such as
+//!   a build script. A repository that the command makes in a subfolder and adds as a submodule has a
+//!   configuration of its own, which makes `git status` outside run a program.
 //! * There is no bound on memory or processor time of all processes together.
 //! * At [`Level::Landlock`]: everything inside a writable folder, names and command lines of other
 //!   processes, and processes that are left behind.

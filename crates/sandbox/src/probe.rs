@@ -192,7 +192,7 @@ impl Layers {
             ),
             (
                 "limits",
-                "no core dumps, and a bounded number of processes and size of /tmp",
+                "no core dumps; with namespaces a bounded number of processes and size of /tmp",
                 Ok(()),
             ),
             ("environment", "only listed variables", Ok(())),
