@@ -79,7 +79,7 @@ fn mail_reaches_a_member_through_its_death() {
     assert_eq!(workspace.shown("alice")["incarnation"], 2);
     assert_eq!(letters(&workspace, "idle_notification").len(), 2);
     let logs = workspace.run(&["logs", "alice", "-n", "100"]);
-    for words in ["life 1", "one.txt", "life 2", "two.txt"] {
+    for words in ["incarnation 1", "one.txt", "incarnation 2", "two.txt"] {
         assert!(logs.out.contains(words), "{words} is not in {}", logs.out);
     }
     let run = workspace.run(&["shutdown", "--all", "--wait"]);

@@ -43,7 +43,10 @@ fn member(view: &MemberView) -> String {
     if let Some(holder) = &view.holder {
         line.push_str(&format!(", process {}", holder.pid));
     }
-    line.push_str(&format!(", life {}", view.member.incarnation));
+    let restarts = view.member.incarnation.0.saturating_sub(1);
+    if restarts > 0 {
+        line.push_str(&format!(", restarted {restarts}x"));
+    }
     if let Some(task) = view.task {
         line.push_str(&format!(", task #{task}"));
     }

@@ -19,7 +19,7 @@ const MAIL_AGAIN: Duration = Duration::from_secs(1);
 /// How many events are kept while the log cannot be written.
 const MOST_UNTOLD: usize = 10_000;
 /// What is said of a message for a life that has not begun.
-const NO_SUCH_LIFE: &str = "it names a life that does not exist";
+const NO_SUCH_INCARNATION: &str = "it names an incarnation that does not exist";
 
 /// What a call of the model costs, if anybody knows.
 pub type Price = Box<dyn Fn(&Usage) -> Option<Money> + Send>;
@@ -266,10 +266,10 @@ impl Inner {
                 Treatment::Show
             }
             Delivery::Zombie if message.body.is_control() => {
-                self.bury(message, &owner, NO_SUCH_LIFE);
+                self.bury(message, &owner, NO_SUCH_INCARNATION);
                 Treatment::Hide
             }
-            Delivery::Zombie => Treatment::ShowWith(NO_SUCH_LIFE.to_owned()),
+            Delivery::Zombie => Treatment::ShowWith(NO_SUCH_INCARNATION.to_owned()),
         };
         match treatment {
             Treatment::Show => {}

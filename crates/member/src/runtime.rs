@@ -258,7 +258,7 @@ impl MemberRuntime {
         });
         let (owner, incarnation) = (&self.owner, self.incarnation);
         inner.log.note(&format!(
-            "{owner} is ready (process {pid}, life {incarnation})"
+            "{owner} is ready (process {pid}, incarnation {incarnation})"
         ));
         if let WatchMode::Polling(reason) = inner.session.watch_mode() {
             let reason = reason.to_string();

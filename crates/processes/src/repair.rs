@@ -152,5 +152,5 @@ fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String)
         // A death that is not dealt with yet is dealt with there, with a word to the lead.
         Liveness::Gone(_) => return None,
     };
-    Some((gone, format!("life {gone} of '{owner}' is over")))
+    Some((gone, format!("incarnation {gone} of '{owner}' has ended")))
 }

@@ -131,7 +131,7 @@ fn end_living(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
         });
     }
     let ended = process.incarnation();
-    let why = format!("'{name}' was restarted after life {ended}");
+    let why = format!("'{name}' was restarted (incarnation {ended} ended)");
     claims::release(team, name, ended, &why)?;
     // Only now: if we had been killed before, the death would be somebody's to deal with.
     Ok(note_reaped(team, name, ended)?)

@@ -295,7 +295,10 @@ impl<'a> Followed<'a> {
                 Ok::<_, RosterError>(())
             })?;
         }
-        let why = format!("'{}' was shut down in life {}", self.name, self.target);
+        let why = format!(
+            "'{}' was shut down (incarnation {})",
+            self.name, self.target
+        );
         claims::release(self.team, &self.name, self.target, &why)?;
         // Nobody is to be asked for a decision that nobody waits for. Whoever looks next tries again.
         let _ = end_overdue(self.team);

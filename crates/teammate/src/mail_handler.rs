@@ -75,7 +75,7 @@ impl TeammateMailHandler {
             .is_some_and(|incarnation| incarnation != self.incarnation)
         {
             return Some(format!(
-                "request {} was for another life of yours",
+                "request {} was for another incarnation of this member",
                 request.id
             ));
         }

@@ -21,7 +21,7 @@ fn seen(team: &TeamDir) -> Picture {
         let (name, role) = (&view.member.name, &view.member.role);
         let incarnation = view.member.incarnation;
         picture.insert(format!(
-            "{name} ({role}) {} in life {incarnation}",
+            "{name} ({role}) {} in incarnation {incarnation}",
             view.state
         ));
     }
@@ -70,7 +70,7 @@ fn told(team: &TeamDir) -> Picture {
         owners.push(member.clone());
         let role = incarnation.role.as_deref().unwrap_or("?");
         let (word, number) = (incarnation.state_name(), incarnation.incarnation);
-        picture.insert(format!("{member} ({role}) {word} in life {number}"));
+        picture.insert(format!("{member} ({role}) {word} in incarnation {number}"));
     }
     for (id, work) in &replay.tasks {
         let owner = work.owner.as_ref().map_or("nobody", Party::as_str);

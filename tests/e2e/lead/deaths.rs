@@ -37,16 +37,20 @@ fn members_that_others_start_are_watched_and_brought_back_by_their_policy() {
         "on-failure",
     ]);
     for incarnation in [1, 2] {
-        wait_until(&format!("life {incarnation} of alice"), LIMIT, || {
-            let (_, now) = workspace.wait_alive("alice", Phase::Idle);
-            now == Incarnation(incarnation)
-        });
+        wait_until(
+            &format!("incarnation {incarnation} of alice"),
+            LIMIT,
+            || {
+                let (_, now) = workspace.wait_alive("alice", Phase::Idle);
+                now == Incarnation(incarnation)
+            },
+        );
         let (pid, _) = workspace.wait_alive("alice", Phase::Idle);
         signal(pid, Signal::SIGKILL);
         workspace
             .wait_for_lead_request(&format!("alice (coder) died in incarnation {incarnation}"));
     }
-    wait_until("life 3 of alice", LIMIT, || {
+    wait_until("incarnation 3 of alice", LIMIT, || {
         workspace.wait_alive("alice", Phase::Idle).1 == Incarnation(3)
     });
     let run = session.end();

@@ -202,7 +202,7 @@ fn a_line_for_a_life_that_does_not_exist_ends_nobody() {
     let line = json!({"type": "message", "from": "bob", "content": "x", "to_incarnation": 99});
     workspace.write_line("alice", &line);
     wait_until("the letter is said", LIMIT, || {
-        heard(&workspace, "alice", "a life that does not exist")
+        heard(&workspace, "alice", "an incarnation that does not exist")
     });
     workspace.wait_phase("alice", Phase::Idle);
     assert_eq!(workspace.incarnation("alice"), 1);

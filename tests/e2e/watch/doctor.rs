@@ -199,7 +199,7 @@ fn a_roster_that_cannot_be_read_is_named_and_nothing_is_made_up() {
     assert!(fix.starts_with("${EDITOR:-vi} "), "{fix}");
     assert_eq!(fs::read(&path).unwrap(), b"{\"members\": [");
     let run = workspace.run(&["doctor"]);
-    assert!(run.out.contains("only a person knows"), "{run:?}");
+    assert!(run.out.contains("Only a person knows"), "{run:?}");
     fs::remove_file(&path).unwrap();
     assert_eq!(
         kinds(&workspace.json_and_code(&["doctor"]).1),

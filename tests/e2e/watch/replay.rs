@@ -44,7 +44,7 @@ fn replaying_the_history_gives_the_roster_the_board_and_the_mail() {
     workspace.ok(&["status"]);
     let picture = assert_same(workspace.team());
     assert!(
-        picture.contains("alice (coder) dead in life 1"),
+        picture.contains("alice (coder) dead in incarnation 1"),
         "{picture:#?}"
     );
     workspace.ok(&["restart", "bob"]);
@@ -60,11 +60,11 @@ fn replaying_the_history_gives_the_roster_the_board_and_the_mail() {
     workspace.ok(&["inbox", "lead", "--drain"]);
     let picture = assert_same(workspace.team());
     assert!(
-        picture.contains("carol (writer) shutdown in life 1"),
+        picture.contains("carol (writer) shutdown in incarnation 1"),
         "{picture:#?}"
     );
     assert!(
-        picture.contains("alice (coder) idle in life 3"),
+        picture.contains("alice (coder) idle in incarnation 3"),
         "{picture:#?}"
     );
 }
