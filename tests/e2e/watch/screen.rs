@@ -183,7 +183,7 @@ fn a_plan_is_read_and_approved_with_keys() {
     terminal.type_keys("x");
     terminal.wait_for(&["3. Rest.", "x reject"]);
     terminal.type_keys("x");
-    terminal.wait_for(&["Why is"]);
+    terminal.wait_for(&["Reason for rejecting"]);
     terminal.type_keys("not yet\r");
     wait_until("the rejection", LIMIT, || {
         let request = workspace.team().request(&request.id).unwrap();
