@@ -53,7 +53,7 @@ pub(crate) fn enter(plan: &Plan) -> io::Result<()> {
         Some(namespaces) => leave_outer(plan, namespaces),
         None => {
             harden(plan, false)?;
-            plan.check(Step::Processes, close_from(libc::STDERR_FILENO + 1, true))
+            limit_command(plan)
         }
     }
 }
@@ -133,16 +133,13 @@ fn become_init(
             plan.check(Step::Processes, setsid())?;
             let mask = sigprocmask(SigmaskHow::SIG_SETMASK, Some(signals), None);
             plan.check(Step::Processes, mask)?;
-            plan.check(Step::Processes, close_from(libc::STDERR_FILENO + 1, true))
+            limit_command(plan)
         }
     }
 }
 
 /// Gives up everything that the command must not have. None of it can be undone.
 fn harden(plan: &Plan, own_tree: bool) -> io::Result<()> {
-    for (resource, most) in &plan.limits {
-        plan.check(Step::Limits, setrlimit(*resource, *most, *most))?;
-    }
     plan.check(Step::Capabilities, prctl::set_no_new_privs())?;
     plan.check(Step::Capabilities, drop_capabilities())?;
     if let Some(rules) = &plan.rules {
@@ -156,6 +153,15 @@ fn harden(plan: &Plan, own_tree: bool) -> io::Result<()> {
         plan.check(Step::Seccomp, applied.map_err(|_| Errno::last()))?;
     }
     Ok(())
+}
+
+/// The last steps, in the process that executes the command: limits, which are for the command
+/// alone, and no descriptor but the standard ones.
+fn limit_command(plan: &Plan) -> io::Result<()> {
+    for (resource, most) in &plan.limits {
+        plan.check(Step::Limits, setrlimit(*resource, *most, *most))?;
+    }
+    plan.check(Step::Processes, close_from(libc::STDERR_FILENO + 1, true))
 }
 
 /// Rules for what did not exist before this process made it.

@@ -325,7 +325,7 @@ fn limits_hold() {
     let mut wanted = description(&folder.path().canonicalize().unwrap());
     wanted.limits = Limits {
         processes: Some(20),
-        open_files: Some(64),
+        open_files: Some(12),
         file_bytes: Some(1 << 20),
         memory_bytes: None,
         tmp_bytes: Some(1 << 16),
@@ -337,7 +337,7 @@ fn limits_hold() {
         let status = command.status();
         status.map_err(|error| session.explain(error)).unwrap()
     };
-    let script = "[ $(ulimit -n) = 64 ] || exit 1; [ $(ulimit -c) = 0 ] || exit 2; \
+    let script = "[ $(ulimit -n) = 12 ] || exit 1; [ $(ulimit -c) = 0 ] || exit 2; \
          head -c 2000000 /dev/zero > big; [ $(stat -c %s big) = 1048576 ] || exit 3; \
          head -c 200000 /dev/zero > /tmp/big; [ $(stat -c %s /tmp/big) -le 65536 ] || exit 4";
     assert_eq!(run(script).code(), Some(0));
