@@ -8,8 +8,9 @@ use crate::commands::{
     requests, run, sandbox, shutdown, spawn, status, task, up, wait, watch,
 };
 use crate::failure::Failure;
+use crate::log_args::LogArgs;
 use anyhow::Context;
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 use teamdir::{Durability, OpenError, Options, TeamDir};
 
@@ -49,9 +50,8 @@ pub(crate) struct Args {
     /// Print nothing but data and errors.
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     pub(crate) quiet: bool,
-    /// Print more on standard error.
-    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
-    pub(crate) verbose: u8,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }

@@ -6,6 +6,8 @@ mod commands;
 mod duration;
 mod failure;
 mod interrupt;
+#[path = "../log_args.rs"]
+mod log_args;
 mod names;
 mod output;
 mod tail;
@@ -31,6 +33,12 @@ fn main() -> ExitCode {
 
 /// Runs a command. Returns the exit code.
 fn dispatch(args: &Args) -> Result<u8, Failure> {
+    // The lead logs to its own file, and a command to standard error, if it is asked to.
+    let is_asked = args.log.filter.is_some() || args.log.verbose > 0;
+    if is_asked && !matches!(args.verb, Verb::Run(_)) {
+        member::log_to_stderr(&args.log.options(false));
+        tracing::debug!(version = env!("CARGO_PKG_VERSION"), "started");
+    }
     let done = match &args.verb {
         Verb::Run(command) => return run::run(args, command),
         Verb::Spawn(command) => spawn::run(args, command),

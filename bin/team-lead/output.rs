@@ -41,7 +41,7 @@ impl Args {
 
     /// Prints a note if `--verbose` was given.
     pub(crate) fn detail(&self, text: &str) {
-        if self.verbose > 0 {
+        if self.log.verbose > 0 {
             print_stderr(text);
         }
     }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::log_args::LogArgs;
 use clap::{Parser, ValueEnum};
 use protocol::AgentName;
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub(crate) struct Args {
     /// Whether finished writes survive a power cut.
     #[arg(long, env = "TEAM_FSYNC", value_enum, default_value_t = Switch::On)]
     pub(crate) fsync: Switch,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

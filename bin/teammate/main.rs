@@ -1,6 +1,8 @@
 //! `teammate`: one member of a team.
 
 mod cli;
+#[path = "../log_args.rs"]
+mod log_args;
 mod start;
 
 use clap::Parser;
@@ -42,7 +44,7 @@ fn advice(error: &anyhow::Error, args: &cli::Args) -> (u8, String) {
         Some(TeammateError::MemberRuntime(RuntimeError::MemberSession(SessionError::Join(
             JoinError::Held { .. },
         )))) => (exit::HELD, status),
-        Some(TeammateError::Choice(_) | TeammateError::Model(_)) => {
+        Some(TeammateError::Model(_)) => {
             let spawn = format!("team-lead -C {dir} spawn {name} ROLE --model offline");
             (exit::FAILED, spawn)
         }

@@ -12,7 +12,7 @@ use tools::Policy;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let team = open(args)?;
-    let variables = lead::variables(team.workspace());
+    let variables = member::variables(team.workspace());
     let changes = variables.get("TEAM_POLICY").unwrap_or_default();
     let options = StartOptions {
         policy: Policy::with_changes(changes).context("TEAM_POLICY")?,
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             max_rounds: args.max_rounds,
             ..Settings::default()
         },
-        echo: std::io::stdout().is_terminal(),
+        log: args.log.options(std::io::stdout().is_terminal()),
         team,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -7,6 +7,7 @@ mod folder_gone;
 mod foreign;
 mod full;
 mod hands;
+mod logging;
 mod plan;
 mod shutdown;
 mod stop;

@@ -94,6 +94,7 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         window: command.window,
         leave_timeout: command.leave_timeout,
         console_options: console_options(args),
+        log: args.log.options(false),
         prompt,
     };
     // Checked before the team folder is created: an error here must create nothing.

@@ -8,6 +8,7 @@ use crate::agent::Agent;
 use crate::host::{Event, Host, Prompt};
 use crate::outcome::{Halt, TurnError};
 use crate::record::Record;
+use tracing::{Instrument, debug, debug_span};
 
 /// The turns of a conversation while they stand in a request. However the question ends, and also
 /// if its future is dropped, they go back, without the reminder.
@@ -117,10 +118,17 @@ impl Agent {
                 host.event(event);
             }
         };
-        let reply = tokio::select! {
-            reply = self.model.complete(lent.request, &mut sink, cancel) => reply?,
-            () = cancel.cancelled() => return Err(ModelError::Cancelled),
+        let span = debug_span!("model_call", model = self.model.name(), bytes);
+        let call = async {
+            debug!("asking the model");
+            let reply = tokio::select! {
+                reply = self.model.complete(lent.request, &mut sink, cancel) => reply?,
+                () = cancel.cancelled() => return Err(ModelError::Cancelled),
+            };
+            debug!(stop = ?reply.stop, "the model replied");
+            Ok(reply)
         };
+        let reply = call.instrument(span).await?;
         drop(lent);
         if let Some(usage) = &reply.usage {
             self.estimator.observe(bytes, usage);

@@ -13,6 +13,7 @@ use crate::conversation::{INTERRUPTED, NOT_STARTED};
 use crate::host::{Event, Host};
 use crate::outcome::Halt;
 use crate::record::Record;
+use tracing::{Instrument, debug, debug_span};
 
 /// How long a tool may take to end after it was cancelled, before it is left alone.
 const GRACE: Duration = Duration::from_millis(700);
@@ -157,16 +158,21 @@ impl Agent {
         let mut context = self.context.clone();
         context.cancel = cancel.child_token();
         let tool_use = tool_use.clone();
-        running.spawn(async move {
+        let span = debug_span!("tool_call", tool = tool_use.name, id = tool_use.id);
+        let call = async move {
+            debug!("running the tool");
             let began = Instant::now();
             let arguments = tool_use.replayed_input().get();
             let output = registry.call(&tool_use.name, arguments, &context).await;
+            let took = began.elapsed();
+            debug!(?took, "the tool has ended");
             Done {
                 tool_use,
                 output,
-                took: began.elapsed(),
+                took,
             }
-        });
+        };
+        running.spawn(call.instrument(span));
     }
 
     fn record_result(&mut self, done: Done, host: &mut dyn Host) -> Result<(), Halt> {

@@ -38,5 +38,4 @@ mod signals;
 mod typed;
 
 pub use console::{ConsoleOptions, Verbosity};
-pub use model::{ModelError, variables};
 pub use run::{Ended, RunError, RunOptions, run};

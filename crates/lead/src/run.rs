@@ -6,12 +6,15 @@ use crate::jobs::Jobs;
 use crate::machine::{self, LeadMachine};
 use crate::mail_handler::LeadMailHandler;
 use crate::main_loop::{Finish, Lead, State};
-use crate::model::{self, LeadModel, ModelError};
+use crate::model::{self, LeadModel};
 use crate::signals::Signals;
 use agent::Limits;
 use agent::{Agent, Settings};
 use config::ConfigError;
-use member::{AgentRunner, MemberRuntime, Recovered, RuntimeError, RuntimeHost};
+use member::{
+    AgentRunner, AgentTools, LogOptions, MemberRuntime, ModelError, Recovered, RuntimeError,
+    RuntimeHost,
+};
 use processes::{NoTeammate, Programs};
 use protocol::Recipient;
 use std::io;
@@ -20,10 +23,8 @@ use std::time::{Duration, Instant};
 use team_tools::{TeamContext, lead_tools};
 use teamdir::{JoinError, PathError, SessionError, TeamDir};
 use tokio::sync::mpsc::Receiver;
-use tools::{
-    Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Policy, PolicyError, Registry,
-    ToolContext, Workspace,
-};
+use tools::{Background, DuplicateTool, OpenWorkspaceError, Policy, PolicyError, Registry};
+use tracing::{Instrument, info_span};
 
 /// How long jobs may take to end with the process. All of them may be killed at any time.
 const LAST_JOBS: Duration = Duration::from_millis(200);
@@ -49,6 +50,7 @@ pub struct RunOptions {
     /// Whether the answer to the prompt is returned and not printed.
     pub return_answer: bool,
     pub console_options: ConsoleOptions,
+    pub log: LogOptions,
 }
 
 /// How a run ended.
@@ -59,7 +61,7 @@ pub struct Ended {
     pub answer: Option<String>,
 }
 
-/// LeaveReason a lead did not begin.
+/// Why a lead did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Another lead runs in this folder.
@@ -101,13 +103,16 @@ pub enum RunError {
 
 /// Runs the lead until it leaves.
 pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
-    let variables = model::variables(team.workspace());
+    let variables = member::variables(team.workspace());
     let config = config::load(team.workspace(), |name| variables.get(name))?;
-    let model = model::build(options.model.as_deref(), &config, &variables)?;
+    let model = model::choose(options.model.as_deref(), &config, &variables)?;
     let policy = Policy::with_changes(variables.get("TEAM_POLICY").unwrap_or_default())?;
     let programs = Programs::find()?;
-    let (runtime, recovered) = open(team)?;
-    let model = model.within_budget(&runtime, variables);
+    let (runtime, recovered) = open(team, &options.log)?;
+    let model = LeadModel {
+        model: runtime.within_budget(model.model, variables),
+        ..model
+    };
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -121,7 +126,12 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         console: &console,
         policy: &policy,
     };
-    let finish = executor.block_on(builder.run(model, programs, recovered, input));
+    let span = info_span!("incarnation", member = "lead", n = runtime.incarnation().0);
+    let finish = executor.block_on(
+        builder
+            .run(model, programs, recovered, input)
+            .instrument(span),
+    );
     executor.shutdown_timeout(LAST_JOBS);
     let ended = finish.map(|finish| close(&console, finish, options.return_answer));
     console.close();
@@ -131,9 +141,9 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     ended
 }
 
-fn open(team: &TeamDir) -> Result<(MemberRuntime, Recovered), RunError> {
+fn open(team: &TeamDir, log: &LogOptions) -> Result<(MemberRuntime, Recovered), RunError> {
     let opened =
-        MemberRuntime::open(team, &Recipient::Lead, false).map_err(|error| match error {
+        MemberRuntime::start(team, &Recipient::Lead, log).map_err(|error| match error {
             RuntimeError::MemberSession(SessionError::Join(holder @ JoinError::Held { .. })) => {
                 RunError::Held {
                     folder: team.layout().root().display().to_string(),
@@ -196,8 +206,7 @@ impl LeadBuilder<'_> {
         let (jobs, job_results) = Jobs::new(self.team.clone(), self.runtime.me(), programs.clone());
         let registry = self.registry(&model, &programs, &background)?;
         let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
-        let agent = self.agent(model, registry, recovered)?;
-        let agent = agent.with_background(background.clone());
+        let agent = self.agent(model, registry, &background, recovered)?;
         let host = RuntimeHost::new(self.runtime.clone(), hooks);
         let timeout = self.options.timeout;
         let lead = Lead {
@@ -229,28 +238,23 @@ impl LeadBuilder<'_> {
         &self,
         model: LeadModel,
         registry: Registry,
+        background: &Background,
         recovered: Recovered,
     ) -> Result<Agent, OpenWorkspaceError> {
-        let layout = self.team.layout();
-        let folder = self.team.workspace();
-        let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
-        let workspace = Workspace::open(folder, [protected.to_path_buf()])?;
-        let output = OutputFolder::new(layout.member_outputs(&Recipient::Lead));
-        let owner = processes::mark_of(self.team, &Recipient::Lead);
         let settings = Settings {
             limits: Limits::for_window(self.options.window),
             max_rounds: self.options.max_rounds,
             ..Settings::default()
         };
-        let mut context = ToolContext::new(workspace, output, &owner);
-        context.policy = Arc::new(self.policy.clone());
-        let agent = Agent::new(
-            model.model,
-            Arc::new(registry),
-            context,
-            settings,
-            recovered.conversation,
-        );
+        let tools = AgentTools {
+            registry,
+            background: background.clone(),
+            policy: self.policy.clone(),
+        };
+        let conversation = recovered.conversation;
+        let agent = self
+            .runtime
+            .build_agent(model.model, tools, settings, conversation)?;
         Ok(match self.options.resume {
             true => agent.with_lost_commands(&recovered.lost_commands),
             false => agent,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use team::Actor;
 use teamdir::TeamDir;
 
-/// LeaveReason a leaving lead asks everybody to end.
+/// Why a leaving lead asks everybody to end.
 const FAREWELL: &str = "The lead is leaving.";
 /// How often the team is checked for members that were started meanwhile.
 const ROUNDS: usize = 3;

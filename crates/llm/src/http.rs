@@ -7,6 +7,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+use tracing::{debug, trace};
 
 use crate::decode::{DecodeError, Decoder};
 use crate::error::ModelError;
@@ -147,11 +148,18 @@ impl Endpoint {
             .post(self.url.clone())
             .headers(self.headers.clone())
             .body(body.to_vec());
+        // Never the headers, which hold the key, nor the whole address.
+        debug!(
+            host = self.url.host_str(),
+            bytes = body.len(),
+            "sending a request"
+        );
         let response = match timeout(self.options.idle_timeout, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.unsent(error)),
             Err(_) => return Err(self.silence()),
         };
+        debug!(status = response.status().as_u16(), "the server answered");
         if response.status().is_success() {
             self.read(response, decoder, events, body.len()).await
         } else {
@@ -170,9 +178,12 @@ impl Endpoint {
         let mut cut = None;
         while !decoder.is_complete() {
             match timeout(idle, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => decoder
-                    .push(&bytes, &mut |event| events(event))
-                    .map_err(|error| self.site.undecoded(&error, sent))?,
+                Ok(Ok(Some(bytes))) => {
+                    trace!(bytes = bytes.len(), "received a part of the reply");
+                    decoder
+                        .push(&bytes, &mut |event| events(event))
+                        .map_err(|error| self.site.undecoded(&error, sent))?;
+                }
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => {
                     let words = chain(&error.without_url());

@@ -2,6 +2,7 @@
 
 use crate::gate::gate;
 use crate::inner::Inner;
+use crate::logging::excerpt;
 use crate::mail::given_by;
 use crate::recovered::add;
 use crate::runtime::MemberRuntime;
@@ -11,6 +12,7 @@ use protocol::{EventKind, JsonLine, Phase, Recipient, UserMessage, WaitingFor};
 use rules::ToolEffect;
 use std::time::{Duration, Instant};
 use tools::Effect;
+use tracing::{info, warn};
 
 /// How often a long reply shows that it goes on.
 const SIGN_EVERY: Duration = Duration::from_secs(5);
@@ -165,7 +167,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
             Event::Waiting(waiting) => {
                 self.retries = waiting.failed_tries;
                 self.words.clear();
-                inner.log.note(&waiting.to_string());
+                warn!("{waiting}");
                 let reason = Some(waiting.to_string());
                 let what = match waiting.reason {
                     WaitReason::Budget => WaitingFor::Budget,
@@ -177,7 +179,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
             Event::Replied { model, usage } => {
                 let words = std::mem::take(&mut self.words);
                 if !words.trim().is_empty() {
-                    inner.log.note(&words);
+                    info!("{words}");
                 }
                 let took = self.asked_at.elapsed();
                 inner.replied(model, usage, took, self.retries);
@@ -185,7 +187,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
             Event::ToolStarted {
                 name, arguments, ..
             } => {
-                inner.log.short(&format!("> {name} "), &arguments);
+                info!("> {name} {}", excerpt(&arguments));
                 inner.live.act(Some(&name));
                 inner.write_state();
             }
@@ -196,7 +198,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 took,
                 ..
             } => inner.tool_finished(name, &text, is_error, took),
-            Event::Compacting => inner.log.note("making the conversation shorter"),
+            Event::Compacting => info!("compacting the conversation"),
             Event::Compacted {
                 archive,
                 summarised,
@@ -246,8 +248,7 @@ impl Inner {
     }
 
     fn compacted(&mut self, archive: String, summarised: bool) {
-        self.log
-            .note(&format!("the whole conversation is in {archive}"));
+        info!("the whole conversation is in {archive}");
         let (member, incarnation) = self.who();
         self.event(EventKind::Compaction {
             member,
@@ -259,7 +260,7 @@ impl Inner {
 
     fn tool_finished(&mut self, name: String, text: &str, is_error: bool, took: Duration) {
         let head = if is_error { "  failed: " } else { "  " };
-        self.log.short(head, text);
+        info!("{head}{}", excerpt(text));
         let (member, incarnation) = self.who();
         self.event(EventKind::Tool {
             member,

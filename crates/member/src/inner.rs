@@ -1,7 +1,7 @@
 //! What a desk keeps, under its lock: mail on its way to the model, and what the world is shown.
 
 use crate::live::Live;
-use crate::log::MemberLog;
+use crate::logging::excerpt;
 use crate::mail::MailItem;
 use crate::status::StatusKeeper;
 use llm::Usage;
@@ -13,6 +13,7 @@ use rules::{Delivery, Recovered as Recollection, judge};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, ReceiveError, TeamDir, now};
+use tracing::{info, warn};
 
 /// How long to wait after mail could not be taken: the disk may be full for a while.
 const MAIL_AGAIN: Duration = Duration::from_secs(1);
@@ -46,7 +47,6 @@ pub(crate) struct Inner {
     pub(crate) team: TeamDir,
     pub(crate) session: MemberSession,
     pub(crate) live: Live,
-    pub(crate) log: MemberLog,
     pub(crate) status: StatusKeeper,
     pub(crate) mail_handler: Option<Box<dyn MailHandler>>,
     pub(crate) letters: VecDeque<MailItem>,
@@ -158,7 +158,7 @@ impl Inner {
         if let Err(error) = &written
             && !self.is_unshown
         {
-            self.log.note(&format!("the state is not shown: {error}"));
+            warn!("the live state was not written: {error}");
         }
         self.is_unshown = written.is_err();
     }
@@ -211,11 +211,10 @@ impl Inner {
         while let Some(delivery) = self.session.try_next()? {
             let (owner, _) = self.who();
             for note in &delivery.notes {
-                self.log.note(&format!("mail: {note}"));
+                info!("mail: {note}");
             }
             for bad in &delivery.bad {
-                self.log
-                    .short(&format!("broken mail ({}): ", bad.reason), &bad.raw);
+                warn!("broken mail ({}): {}", bad.reason, excerpt(&bad.raw));
             }
             let delivered = delivery.mail.iter().map(|received| EventKind::Deliver {
                 id: received.id.clone(),
@@ -225,7 +224,7 @@ impl Inner {
             for received in delivery.mail {
                 self.mail += 1;
                 let mut letter = MailItem::new(self.mail, received.line);
-                self.log.short("mail from ", &letter.words());
+                info!("mail from {}", excerpt(&letter.words()));
                 self.look_at(&mut letter);
                 self.letters.push_back(letter);
             }
@@ -303,7 +302,7 @@ impl Inner {
             raw_hex: None,
             extra: Extra::new(),
         };
-        self.log.note(&format!("dead letter: {reason}"));
+        warn!("dead letter: {reason}");
         if self.team.add_dead_letter(&letter).is_err() {
             return;
         }

@@ -23,11 +23,12 @@
 //! journal, so that a death between the end and the telling is made up for, once.
 
 mod backoff;
+mod build;
 mod gate;
 mod host;
 mod inner;
 mod live;
-mod log;
+mod logging;
 mod mail;
 mod recovered;
 mod runtime;
@@ -35,10 +36,11 @@ mod status;
 mod turn;
 
 pub use backoff::Backoff;
+pub use build::{AgentTools, ChosenModel, ModelError, choose_model, variables};
 pub use gate::gate;
 pub use host::{Hooks, RuntimeHost};
 pub use inner::{MailHandler, Price, Treatment};
-pub use log::{MemberLog, clock};
+pub use logging::{LogFilter, LogFormat, LogOptions, log_to_stderr};
 pub use mail::MailItem;
 pub use recovered::Recovered;
 pub use runtime::{MemberRuntime, RuntimeError};

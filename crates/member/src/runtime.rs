@@ -2,7 +2,7 @@
 
 use crate::inner::{Inner, MailHandler, Price};
 use crate::live::Live;
-use crate::log::MemberLog;
+use crate::logging::{LogOptions, log_to_member};
 use crate::mail::MailItem;
 use crate::recovered::Recovered;
 use crate::status::StatusKeeper;
@@ -20,6 +20,7 @@ use teamdir::{
     SessionError, Settled, TeamDir, WatchChoice, WatchMode,
 };
 use tools::ToolOutput;
+use tracing::{info, warn};
 
 /// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
 /// letters it has said.
@@ -50,12 +51,23 @@ pub struct MemberRuntime {
 }
 
 impl MemberRuntime {
-    /// Makes this process the member `owner`, and returns what its earlier lives left.
-    pub fn open(
+    /// Makes this process the member `owner` and lets it write the member's log. Returns what earlier
+    /// incarnations left.
+    pub fn start(
         team: &TeamDir,
         owner: &Recipient,
-        echo: bool,
+        log: &LogOptions,
     ) -> Result<(Self, Recovered), RuntimeError> {
+        let (runtime, recovered) = Self::open(team, owner)?;
+        log_to_member(team, runtime.owner(), log);
+        for damage in &recovered.damage {
+            warn!("skipped {damage}");
+        }
+        Ok((runtime, recovered))
+    }
+
+    /// Makes this process the member `owner`, and returns what earlier incarnations left.
+    pub fn open(team: &TeamDir, owner: &Recipient) -> Result<(Self, Recovered), RuntimeError> {
         let mut session = MemberSession::open(team, owner, WatchChoice::Auto)?;
         // The model's reply is synced before anything comes of it, and the mail along with it.
         session.sync_later();
@@ -69,7 +81,6 @@ impl MemberRuntime {
         let mut inner = Inner {
             team: team.clone(),
             live: Live::new(incarnation, memory.tally.clone()),
-            log: MemberLog::open(team, &owner, echo),
             status: StatusKeeper::new(team, &owner),
             mail_handler: None,
             letters: std::mem::take(&mut memory.letters).into(),
@@ -86,9 +97,6 @@ impl MemberRuntime {
         inner.write_state();
         let told = team::recently_told(team).unwrap_or_default();
         inner.events(team::pending_events(&owner, &memory.last_taken, &told));
-        for damage in &memory.damage {
-            inner.log.note(&format!("passed over: {damage}"));
-        }
         let runtime = Self {
             team: team.clone(),
             owner,
@@ -162,7 +170,7 @@ impl MemberRuntime {
         let mut inner = self.lock();
         if let Err(error) = inner.take_mail() {
             // It stays where it is, and is found by the next try.
-            inner.log.note(&format!("mail could not be taken: {error}"));
+            warn!("mail could not be read: {error}");
         }
         inner.said_letters()
     }
@@ -232,11 +240,6 @@ impl MemberRuntime {
         }
     }
 
-    /// Writes to the member's log.
-    pub fn note(&self, text: &str) {
-        self.lock().log.note(text);
-    }
-
     fn role_of(&self, name: &AgentName) -> Option<String> {
         let roster = self.team.roster().ok()?;
         Some(roster.member(name)?.role.clone())
@@ -257,14 +260,10 @@ impl MemberRuntime {
             role,
         });
         let (owner, incarnation) = (&self.owner, self.incarnation);
-        inner.log.note(&format!(
-            "{owner} is ready (process {pid}, incarnation {incarnation})"
-        ));
+        info!("{owner} is ready (process {pid}, incarnation {incarnation})");
         if let WatchMode::Polling(reason) = inner.session.watch_mode() {
             let reason = reason.to_string();
-            inner
-                .log
-                .note(&format!("looking for mail every 0.2 s: {reason}"));
+            warn!("polling for mail every 0.2 s: {reason}");
             inner.event(EventKind::Polling {
                 member: self.owner.clone(),
                 reason,
@@ -375,7 +374,7 @@ impl MemberRuntime {
         inner.set_phase(Phase::Shutdown, None, None);
         inner.status.finish(&MemberStatus::Shutdown)?;
         let _ = inner.session.set_aside();
-        inner.log.note("ended in good order");
+        info!("ended cleanly");
         Ok(())
     }
 

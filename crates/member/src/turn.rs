@@ -7,6 +7,7 @@ use protocol::UserMessage;
 use std::error::Error;
 use std::future::{Future, pending};
 use std::pin::Pin;
+use tracing::{Instrument, info_span};
 
 /// How a turn or a compaction ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,8 @@ type Work<H> = Pin<Box<dyn Future<Output = (Worker<H>, TurnOutcome)>>>;
 /// Runs the turns of one agent, one at a time, beside the loop that started them.
 pub struct AgentRunner<H> {
     state: State<H>,
+    /// How many turns were started.
+    turns: u64,
 }
 
 enum State<H> {
@@ -85,7 +88,7 @@ enum State<H> {
 impl<H: Hooks + 'static> AgentRunner<H> {
     pub fn new(agent: Agent, host: RuntimeHost<H>) -> Self {
         let state = State::Free(Box::new(Worker { agent, host }));
-        Self { state }
+        Self { state, turns: 0 }
     }
 
     pub const fn is_free(&self) -> bool {
@@ -110,8 +113,10 @@ impl<H: Hooks + 'static> AgentRunner<H> {
 
     /// Starts a turn with this input. Does nothing while another one runs.
     pub fn start_turn(&mut self, input: Vec<UserMessage>) {
+        self.turns += 1;
+        let span = info_span!("turn", n = self.turns);
         self.start(|mut worker, cancel| {
-            Box::pin(async move {
+            let turn = async move {
                 worker.host.hooks().turn_started();
                 let turn = worker.agent.run_turn(input, &mut worker.host, &cancel);
                 let outcome = TurnOutcome::from(turn.await);
@@ -119,7 +124,8 @@ impl<H: Hooks + 'static> AgentRunner<H> {
                     worker.host.hooks().turn_finished(text);
                 }
                 (worker, outcome)
-            })
+            };
+            Box::pin(turn.instrument(span))
         });
     }
 

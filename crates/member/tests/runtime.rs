@@ -101,7 +101,7 @@ struct Session {
 
 impl Session {
     fn begin(temp: &TempTeam, script: &str) -> Self {
-        let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+        let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
         Self::with(temp, runtime, memory, script)
     }
 
@@ -195,7 +195,7 @@ async fn letters_that_a_tool_has_read_out_are_not_said_again() {
     let last = session.asked().pop().unwrap();
     assert_eq!(last.matches("the letter").count(), 1, "{last}");
     drop(session);
-    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(
         runtime.waiting_letters(),
         [],
@@ -222,11 +222,11 @@ async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
     for text in ["hide", "mark", "show"] {
         tell(temp.team(), text);
     }
-    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(runtime.take_mail().unwrap(), 3);
     drop(runtime);
     let seen = Arc::<Mutex<Vec<String>>>::default();
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     runtime.employ(Box::new(Secretary(Arc::clone(&seen))));
     assert_eq!(*seen.lock().unwrap(), ["hide", "mark", "show"]);
     let mut session = Session::with(&temp, runtime, memory, r#"{"alice":[{"say":"ok"}]}"#);
@@ -238,7 +238,7 @@ async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
     );
     assert!(!asked.contains("hide"), "{asked}");
     drop(session);
-    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(
         runtime.waiting_letters(),
         [],
@@ -249,7 +249,7 @@ async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
 #[test]
 fn a_control_message_for_an_earlier_life_is_buried_and_its_sender_is_told() {
     let temp = TempTeam::new(&["alice"], Options::default());
-    let (first, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (first, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     let incarnation = first.incarnation();
     drop(first);
     let mut message = Message::new(Body::ShutdownRequest {
@@ -260,7 +260,7 @@ fn a_control_message_for_an_earlier_life_is_buried_and_its_sender_is_told() {
     message.to = Some(alice());
     message.to_incarnation = Some(incarnation);
     team::post(temp.team(), message).unwrap();
-    let (second, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (second, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     second.take_mail().unwrap();
     let letters = second.waiting_letters();
     assert!(letters.iter().all(|letter| !letter.shown));
@@ -271,7 +271,7 @@ fn a_control_message_for_an_earlier_life_is_buried_and_its_sender_is_told() {
 #[test]
 fn reports_and_plans_are_remembered() {
     let temp = TempTeam::new(&["alice"], Options::default());
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!((memory.reports, runtime.next_report()), (0, 1));
     runtime.keep_report(1).unwrap();
     let plan = protocol::PlanRecord {
@@ -280,7 +280,7 @@ fn reports_and_plans_are_remembered() {
     };
     runtime.keep_plan(plan.clone()).unwrap();
     drop(runtime);
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!((runtime.next_report(), runtime.plan()), (2, Some(plan)));
     assert_eq!(memory.unreported, None);
 }
@@ -297,13 +297,13 @@ fn a_new_conversation_begins_in_the_same_journal_and_forgets_no_letter() {
         session.turn().await;
     });
     tell(temp.team(), "new");
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     runtime.take_mail().unwrap();
     let mut conversation: Conversation = memory.conversation;
     runtime.begin_anew(&mut conversation).unwrap();
     assert!(conversation.turns().is_empty() && !conversation.is_waiting());
     drop(runtime);
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert!(memory.conversation.turns().is_empty());
     assert!(
         memory
@@ -317,7 +317,7 @@ fn a_new_conversation_begins_in_the_same_journal_and_forgets_no_letter() {
 fn the_world_sees_what_the_member_does() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let state = || -> LiveState { temp.team().live_state(&alice()).unwrap().unwrap() };
-    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(state().phase, Phase::Starting);
     runtime.set_phase(Phase::Idle, None, None);
     let idle = state();
@@ -334,13 +334,13 @@ fn the_world_sees_what_the_member_does() {
 #[test]
 fn a_broken_record_is_passed_over_and_named() {
     let temp = TempTeam::new(&["alice"], Options::default());
-    let (runtime, _) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     drop(runtime);
     let path = temp.team().layout().transcript(&alice());
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"kind\":\"user\"}\n{\"kind\":\"user\",\"messages\":[{\"text\":\"hi\"}]}\n");
     std::fs::write(&path, text).unwrap();
-    let (_desk, memory) = MemberRuntime::open(temp.team(), &alice(), false).unwrap();
+    let (_desk, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(memory.conversation.turns().len(), 1);
     assert_eq!(memory.damage.len(), 1, "{:?}", memory.damage);
 }
@@ -359,7 +359,7 @@ fn deliveries(team: &TeamDir) -> usize {
 fn what_several_records_of_a_killed_life_did_not_tell_the_next_one_tells_once() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let team = temp.team();
-    let (runtime, _) = MemberRuntime::open(team, &alice(), false).unwrap();
+    let (runtime, _) = MemberRuntime::open(team, &alice()).unwrap();
     for text in ["one", "two", "three"] {
         tell(team, text);
         runtime.take_mail().unwrap();
@@ -374,7 +374,7 @@ fn what_several_records_of_a_killed_life_did_not_tell_the_next_one_tells_once() 
     let kept: String = kept.map(|line| format!("{line}\n")).collect();
     std::fs::write(&path, kept).unwrap();
     for _ in 0..2 {
-        drop(MemberRuntime::open(team, &alice(), false).unwrap());
+        drop(MemberRuntime::open(team, &alice()).unwrap());
         assert_eq!(deliveries(team), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! The teammate's own process, as its tools see it.
+//! What the teammate's tools need from its process.
 
 use crate::shutdown::ShutdownRequests;
 use member::MemberRuntime;
@@ -8,19 +8,18 @@ use team::SubmitError;
 use team_tools::{Seat, TeammateHandle};
 use tools::ToolOutput;
 
-/// The seat of the teammate in this process.
-pub(crate) struct MateChair {
+pub(crate) struct ToolHandle {
     pub(crate) runtime: MemberRuntime,
     pub(crate) shutdown_requests: Arc<ShutdownRequests>,
 }
 
-impl Seat for MateChair {
+impl Seat for ToolHandle {
     fn read_inbox(&self) -> Result<ToolOutput, String> {
         self.runtime.read_inbox().map_err(|error| error.to_string())
     }
 }
 
-impl TeammateHandle for MateChair {
+impl TeammateHandle for ToolHandle {
     fn answer_shutdown(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
         self.shutdown_requests.answer(id, approve, reason)
     }
@@ -32,7 +31,7 @@ impl TeammateHandle for MateChair {
         let submitted =
             team::submit_plan(self.runtime.team(), name, self.runtime.incarnation(), plan);
         let request = match submitted {
-            // It is stored and can be decided, so it is the plan that counts.
+            // It is stored and can be decided, so it counts.
             Err(SubmitError::Send { id, source }) => {
                 let plan_hash = rules::plan_hash(plan);
                 let own = PlanRecord {
@@ -42,7 +41,7 @@ impl TeammateHandle for MateChair {
                 let kept = self.runtime.keep_plan(own);
                 kept.map_err(|error| error.to_string())?;
                 return Err(format!(
-                    "plan {id} is stored, but the lead could not be told: {source}"
+                    "plan {id} is stored, but the lead was not notified: {source}"
                 ));
             }
             submitted => submitted.map_err(|error| error.to_string())?,

@@ -1,27 +1,27 @@
-//! What a member's agent is made of.
+//! Builds the teammate's agent.
 
-use crate::agent_handle::MateChair;
+use crate::agent_handle::ToolHandle;
 use crate::settings;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{StartOptions, TeammateError};
 use agent::{Agent, Conversation};
-use member::{MemberRuntime, Recovered};
-use processes::mark_of;
+use member::{AgentTools, MemberRuntime, Recovered, choose_model};
 use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
 use team_tools::{TeamContext, TeammateHandle, mate_tools};
-use tools::{Background, FinishedTask, OutputFolder, ToolContext, Workspace, render_finished};
+use tools::{Background, FinishedTask, render_finished};
+use tracing::info;
 
-/// The agent of a member, and what is to be said to it first.
+/// The agent of a member, and the input of its first turn.
 pub(crate) fn build_agent(
     options: &StartOptions,
     member: &Member,
     runtime: &MemberRuntime,
-    memory: Recovered,
+    recovered: Recovered,
     shared: (&Arc<ShutdownRequests>, &Background),
 ) -> Result<(Agent, Vec<UserMessage>), TeammateError> {
     let (shutdown_requests, background) = shared;
-    let seat: Arc<dyn TeammateHandle> = Arc::new(MateChair {
+    let handle: Arc<dyn TeammateHandle> = Arc::new(ToolHandle {
         runtime: runtime.clone(),
         shutdown_requests: Arc::clone(shutdown_requests),
     });
@@ -30,50 +30,46 @@ pub(crate) fn build_agent(
         me: runtime.me(),
         role: member.role.clone(),
     };
-    let mut registry = mate_tools(&team, &seat, background)?;
+    let mut registry = mate_tools(&team, &handle, background)?;
     settings::restrict(&mut registry, &options.config, member);
-    let layout = options.team.layout();
-    let folder = options.team.workspace();
-    let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
-    let workspace = Workspace::open(folder, [protected.to_path_buf()])?;
-    let output = OutputFolder::new(layout.member_outputs(runtime.owner()));
-    let mut context = ToolContext::new(workspace, output, &mark_of(&options.team, runtime.owner()));
-    context.policy = Arc::new(options.policy.clone());
-    let model = settings::model(options, member, runtime)?;
-    let first = first_words(runtime, member, &memory);
-    let agent = Agent::new(
-        model,
-        Arc::new(registry),
-        context,
-        options.settings.clone(),
-        memory.conversation,
-    );
-    Ok((agent.with_background(background.clone()), first))
+    let model = choose_model(
+        settings::model_name(&options.config, member).as_deref(),
+        member.name.as_str(),
+        &options.config,
+        &options.variables,
+    )?;
+    let model = runtime.within_budget(model.model, options.variables.clone());
+    let input = first_input(member, &recovered);
+    let tools = AgentTools {
+        registry,
+        background: background.clone(),
+        policy: options.policy.clone(),
+    };
+    let settings = options.settings.clone();
+    let agent = runtime.build_agent(model, tools, settings, recovered.conversation)?;
+    Ok((agent, input))
 }
 
-/// The prompt, if it was not said yet, and word of background commands that died with their process.
-fn first_words(runtime: &MemberRuntime, member: &Member, memory: &Recovered) -> Vec<UserMessage> {
-    let mut first = Vec::new();
-    let lost: Vec<FinishedTask> = memory
-        .lost_commands
-        .iter()
-        .map(FinishedTask::lost)
-        .collect();
-    if let Some(text) = render_finished(&lost) {
-        let source = MessageSource::Commands(memory.lost_commands.clone());
-        first.push(UserMessage::with_source(source, text));
+/// Background commands that ended with their process, and the prompt if the model has not seen it.
+fn first_input(member: &Member, recovered: &Recovered) -> Vec<UserMessage> {
+    let conversation = &recovered.conversation;
+    if !conversation.turns().is_empty() {
+        info!(
+            "continues a conversation of {} turns",
+            conversation.turns().len()
+        );
     }
-    first.extend(unsaid_prompt(member, &memory.conversation));
-    if !memory.conversation.turns().is_empty() {
-        runtime.note(&format!(
-            "goes on with {} turns",
-            memory.conversation.turns().len()
-        ));
-    }
-    first
+    let ids = &recovered.lost_commands;
+    let lost: Vec<FinishedTask> = ids.iter().map(FinishedTask::lost).collect();
+    let lost = render_finished(&lost).map(|text| {
+        let source = MessageSource::Commands(ids.clone());
+        UserMessage::with_source(source, text)
+    });
+    let prompt = unseen_prompt(member, conversation);
+    lost.into_iter().chain(prompt).collect()
 }
 
-fn unsaid_prompt(member: &Member, conversation: &Conversation) -> Option<UserMessage> {
+fn unseen_prompt(member: &Member, conversation: &Conversation) -> Option<UserMessage> {
     let (prompt, id) = (member.prompt.as_ref()?, member.prompt_id.as_ref()?);
     let source = MessageSource::Prompt(id.clone());
     (!conversation.was_given(&source)).then(|| UserMessage::with_source(source, prompt.clone()))

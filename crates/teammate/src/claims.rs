@@ -6,6 +6,7 @@ use protocol::UserMessage;
 use protocol::{Incarnation, Party, Recipient, Task, TaskId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use team::{Actor, BoardError, Worker};
+use tracing::{info, warn};
 
 /// Claims and returns tasks for a teammate. Clones share their state.
 #[derive(Clone)]
@@ -121,13 +122,12 @@ impl Claims {
             Ok(task) => {
                 self.runtime.set_task(task.as_ref().map(|task| task.id));
                 task.map(|task| {
-                    self.runtime
-                        .note(&format!("claimed task #{}: {}", task.id, task.subject));
+                    info!("claimed task #{}: {}", task.id, task.subject);
                     claimed_text(&task)
                 })
             }
             Err(error) => {
-                self.runtime.note(&format!("no task was claimed: {error}"));
+                warn!("no task was claimed: {error}");
                 None
             }
         }
@@ -156,12 +156,8 @@ impl Claims {
     fn release_with(&self, reason: &str, release: impl Fn(&Task) -> Result<(), BoardError>) {
         for task in team::unfinished(self.runtime.team(), &self.worker.me).unwrap_or_default() {
             match release(&task) {
-                Ok(()) => self
-                    .runtime
-                    .note(&format!("released task #{}: {reason}", task.id)),
-                Err(error) => self
-                    .runtime
-                    .note(&format!("task #{} was not released: {error}", task.id)),
+                Ok(()) => info!("released task #{}: {reason}", task.id),
+                Err(error) => warn!("task #{} was not released: {error}", task.id),
             }
         }
         self.runtime.set_task(None);
@@ -173,13 +169,10 @@ impl Claims {
         match team::take_up_again(self.runtime.team(), &self.worker) {
             Ok(Some(task)) => {
                 self.runtime.set_task(Some(task.id));
-                self.runtime
-                    .note(&format!("continues task #{}: {}", task.id, task.subject));
+                info!("continues task #{}: {}", task.id, task.subject);
             }
             Ok(None) => {}
-            Err(error) => self
-                .runtime
-                .note(&format!("no task was reclaimed: {error}")),
+            Err(error) => warn!("no task was reclaimed: {error}"),
         }
     }
 

@@ -10,6 +10,7 @@ use protocol::{AgentName, Phase, Recipient};
 use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 /// A program that ends before this has not started: whoever spawns it is told why.
 const EARLY: Duration = Duration::from_millis(150);
@@ -54,14 +55,14 @@ pub(crate) async fn run(
         }
         Ok(_) if ending.is_cancelled() => {
             runtime.close()?;
-            return Ok(Ended::Signal);
+            return Ok(Ended::Terminated);
         }
         Ok(End::Exited(code)) => format!("exited with {code}"),
         Ok(End::Signaled(signal)) => format!("was killed by signal {signal}"),
         Ok(End::TimedOut | End::Cancelled | End::Lost) => "was lost".to_owned(),
         Err(error) => format!("was not started: {error}"),
     };
-    runtime.note(&format!("the program {how}"));
+    warn!("the program {how}");
     let name = match runtime.owner() {
         Recipient::Member(name) => name.clone(),
         Recipient::Lead => return Ok(Ended::ProgramEnded),

@@ -2,6 +2,7 @@
 
 use member::MemberRuntime;
 use protocol::{Body, Message, MessageId, Recipient};
+use tracing::warn;
 
 /// What a report says if the model said nothing.
 const NO_WORDS: &str = "The turn ended without words.";
@@ -23,7 +24,7 @@ pub(crate) fn report(runtime: &MemberRuntime, text: &str) -> bool {
     match team::post(runtime.team(), message) {
         Ok(_) => note_sent(runtime, n),
         Err(error) => {
-            runtime.note(&format!("the report was not sent: {error}"));
+            warn!("the report was not sent: {error}");
             return false;
         }
     }
@@ -37,6 +38,6 @@ pub(crate) fn no_report(runtime: &MemberRuntime) {
 
 fn note_sent(runtime: &MemberRuntime, n: u64) {
     if let Err(error) = runtime.keep_report(n) {
-        runtime.note(&format!("the report may be sent twice: {error}"));
+        warn!("the report may be sent twice: {error}");
     }
 }

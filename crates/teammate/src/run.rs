@@ -22,12 +22,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tools::Background;
+use tracing::{Instrument, error, info_span, warn};
 
 /// Runs this process as a teammate until it ends.
 pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     let termination = signals::termination()?;
     let owner = Recipient::Member(options.name.clone());
-    let (runtime, recovered) = MemberRuntime::open(&options.team, &owner, options.echo)?;
+    let (runtime, recovered) = MemberRuntime::start(&options.team, &owner, &options.log)?;
     let member = entry(&runtime, &options.name)?;
     let member = settings::adopt(&options.team, member, &options.config)?;
     // Commands that a killed incarnation left running would go on unseen.
@@ -41,15 +42,16 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
             () = runtime.team_gone() => Err(folder_removed(&runtime)),
         };
     }
+    let span = info_span!("incarnation", member = %member.name, n = runtime.incarnation().0);
     let mut teammate = Teammate::new(options, &member, runtime, recovered, termination)?;
-    teammate.run().await
+    teammate.run().instrument(span).await
 }
 
 /// The error of a process whose folder is gone, after a last line in its log.
 fn folder_removed(runtime: &MemberRuntime) -> TeammateError {
     let folder = runtime.team().layout().root().to_path_buf();
     let error = TeammateError::FolderRemoved(folder);
-    runtime.note(&format!("{error}; this process ends"));
+    error!("{error}; this process ends");
     error
 }
 
@@ -110,7 +112,7 @@ impl Teammate {
         let hooks = TeammateHooks {
             runtime: runtime.clone(),
             system: prompt::system(&runtime, &name, &member.role)
-                + &settings::role_words(&options.config, member),
+                + &settings::role_prompt(&options.config, member),
             name: name.clone(),
             shutdown_requests: Arc::clone(&shutdown_requests),
             claims: claims.clone(),
@@ -138,9 +140,7 @@ impl Teammate {
 
     fn start(&mut self, input: Vec<UserMessage>, unreported: Option<String>) {
         if let Err(error) = self.claims.release_earlier() {
-            self.runtime.note(&format!(
-                "tasks of an earlier incarnation stay claimed: {error}"
-            ));
+            warn!("tasks of an earlier incarnation stay claimed: {error}");
         }
         if self.claims.is_enabled() {
             self.runtime.watch_board();
@@ -263,8 +263,7 @@ impl Teammate {
 
     fn turn_ended(&mut self, outcome: TurnOutcome) -> Event {
         if let TurnOutcome::Failed(failure) = &outcome {
-            self.runtime
-                .note(&format!("the turn failed: {}", failure.reason));
+            warn!("the turn failed: {}", failure.reason);
         }
         let hooks = self.agent.hooks();
         Event::TurnEnded(Box::new(TurnEnd {

@@ -1,16 +1,11 @@
 //! What the configuration says about this member.
 
-use crate::start_options::{StartOptions, TeammateError};
-use budget::{BudgetedModel, MemberBudget};
-use config::{Config, OPTIONAL_TOOLS, Role, price_source};
-use llm::{ClientOptions, Model, Variables};
-use member::MemberRuntime;
+use config::{Config, OPTIONAL_TOOLS, Role};
 use protocol::Member;
-use std::sync::Arc;
 use teamdir::{RosterError, TeamDir};
 use tools::Registry;
 
-/// Enters in the roster what the configuration says and nobody else did.
+/// Completes the member's roster entry from the configuration, where the entry says nothing.
 pub(crate) fn adopt(
     team: &TeamDir,
     member: Member,
@@ -20,9 +15,9 @@ pub(crate) fn adopt(
     let restart = role.and_then(|role| role.restart.clone());
     let restart = restart.or_else(|| config.restart().value);
     let require_plan = role.and_then(|role| role.require_plan);
-    let is_news = member.restart.is_none() && restart.is_some()
+    let is_changed = member.restart.is_none() && restart.is_some()
         || member.require_plan.is_none() && require_plan.is_some();
-    if !is_news {
+    if !is_changed {
         return Ok(member);
     }
     team.update_roster(|roster| {
@@ -35,38 +30,13 @@ pub(crate) fn adopt(
     })
 }
 
-/// The model of this member, which keeps to the budget.
-pub(crate) fn model(
-    options: &StartOptions,
-    member: &Member,
-    runtime: &MemberRuntime,
-) -> Result<Arc<dyn Model>, TeammateError> {
-    let config = &options.config;
+/// The model that the member's entry or its role names.
+pub(crate) fn model_name(config: &Config, member: &Member) -> Option<String> {
     let own = member.model.clone();
-    let own = own.or_else(|| role(config, member)?.model.clone());
-    let value = own.or_else(|| config.model_of_files());
-    let chosen = llm::choose(value.as_deref(), &options.variables)?;
-    let client = ClientOptions::default();
-    let built = chosen
-        .choice
-        .build(&options.variables, member.name.as_str(), client)?;
-    let built = built.unwrap_or_else(|| Arc::new(offline::OfflineModel));
-    let workspace = options.team.workspace();
-    let prices = price_source(workspace, options.variables.clone(), Variables::get);
-    let (name, source) = (built.name().to_owned(), Arc::clone(&prices));
-    runtime.price_with(Box::new(move |usage| {
-        source().of(&name).map(|price| price.cost(usage))
-    }));
-    let budget = MemberBudget::new(
-        &options.team,
-        runtime.owner(),
-        runtime.incarnation(),
-        prices,
-    );
-    Ok(Arc::new(BudgetedModel::new(built, budget)))
+    own.or_else(|| role(config, member)?.model.clone())
 }
 
-/// Takes away the tools that the member's role does not have.
+/// Removes the tools that the member's role does not have.
 pub(crate) fn restrict(registry: &mut Registry, config: &Config, member: &Member) {
     let tools = role(config, member).and_then(|role| role.tools.as_ref());
     if let Some(tools) = tools {
@@ -76,8 +46,8 @@ pub(crate) fn restrict(registry: &mut Registry, config: &Config, member: &Member
     }
 }
 
-/// What the role adds to the rules of the member.
-pub(crate) fn role_words(config: &Config, member: &Member) -> String {
+/// The role's addition to the system prompt.
+pub(crate) fn role_prompt(config: &Config, member: &Member) -> String {
     let prompt = role(config, member).and_then(|role| role.prompt.as_ref());
     match prompt {
         Some(prompt) => format!("\n\nYour role:\n{}", prompt.trim()),

@@ -1,49 +1,41 @@
-//! What a life is given, and what can come of it.
+//! What a teammate process is started with, and how it ends.
 
 use agent::Settings;
 use config::Config;
 use llm::Variables;
-use llm::choice::{BuildError, ChoiceError};
-use member::RuntimeError;
+use member::{LogOptions, ModelError, RuntimeError};
 use protocol::{AgentName, RequestId};
 use std::io;
 use std::path::PathBuf;
 use teamdir::{RosterError, TeamDir};
 use tools::{DuplicateTool, OpenWorkspaceError, Policy};
 
-/// Who to be, and how.
+/// What a teammate process is started with.
 #[derive(Debug, Clone)]
 pub struct StartOptions {
-    /// The team.
     pub team: TeamDir,
-    /// Which member.
     pub name: AgentName,
-    /// The environment, and what a `.env` file adds to it.
+    /// The environment, completed by a `.env` file.
     pub variables: Variables,
-    /// What can be chosen about the agent.
     pub settings: Settings,
     /// Which commands the shell tools refuse.
     pub policy: Policy,
-    /// What people set in files.
     pub config: Config,
-    /// Whether a person looks at standard output.
-    pub echo: bool,
+    pub log: LogOptions,
 }
 
-/// How a life ended in good order.
+/// How a teammate process ended cleanly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It agreed to this request.
-    Agreed(RequestId),
-    /// A signal said so.
-    Signal,
-    /// It was idle for as long as it may be.
-    IdleForLong,
-    /// Its program ended with code 0.
+    /// It approved this shutdown request.
+    ShutdownApproved(RequestId),
+    Terminated,
+    IdleTimeout,
+    /// The program of a foreign member ended with code 0.
     ProgramEnded,
 }
 
-/// Why a life could not begin or go on.
+/// Why a teammate process could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum TeammateError {
     /// This process cannot be the member.
@@ -52,36 +44,24 @@ pub enum TeammateError {
     /// The roster cannot be read or changed.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// The value names no model.
     #[error(transparent)]
-    Choice(#[from] ChoiceError),
-    /// The model cannot be used.
-    #[error(transparent)]
-    Model(#[from] BuildError),
+    Model(#[from] ModelError),
     /// The workspace cannot be opened.
     #[error(transparent)]
     Workspace(#[from] OpenWorkspaceError),
-    /// Two tools bear the same name.
     #[error(transparent)]
     Tools(#[from] DuplicateTool),
-    /// The system gives no signals or timers.
-    #[error("the system refuses what a process needs: {0}")]
+    #[error("the system refuses signals or timers: {0}")]
     System(#[from] io::Error),
-    /// Somebody took it out of the roster.
     #[error("'{0}' is no longer in the roster")]
     Dismissed(AgentName),
-    /// Another process is the member now.
-    #[error("a later process is '{0}' now; this one gives up")]
+    /// A later incarnation runs.
+    #[error("a later process is '{0}' now; this one ends")]
     Replaced(AgentName),
     /// The team folder is gone, or another one is in its place.
     #[error("the team folder {} was removed, moved away or replaced", .0.display())]
     FolderRemoved(PathBuf),
     /// The program of a foreign member ended badly.
     #[error("the program of '{name}' {how}")]
-    Program {
-        /// The member.
-        name: AgentName,
-        /// How it ended.
-        how: String,
-    },
+    Program { name: AgentName, how: String },
 }

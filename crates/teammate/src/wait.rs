@@ -7,6 +7,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use teamdir::MAX_SLEEP;
+use tracing::warn;
 
 /// Waits until a file of this member changes, one of the processes in `others` ends, or `until`.
 pub(crate) async fn wait(
@@ -18,7 +19,7 @@ pub(crate) async fn wait(
         Ok(settled) if settled.look_again => return,
         Ok(settled) => settled.wake_at,
         Err(error) => {
-            runtime.note(&format!("the mailbox could not be tidied up: {error}"));
+            warn!("the mailbox could not be tidied up: {error}");
             Some(Instant::now() + Duration::from_secs(1))
         }
     };

@@ -70,7 +70,7 @@ fn time_that_is_up_ends_everything() {
     workspace.reply(bash("echo $$ > pid.txt; exec sleep 3600"));
     let run = workspace.run_lead(&["--timeout", "2", "wait"], "");
     assert_eq!((run.code, run.out.as_str()), (4, ""), "{run:?}");
-    assert!(run.err.contains("The time is up"), "{run:?}");
+    assert!(run.err.contains("The timeout is reached"), "{run:?}");
     // On a busy machine the command may not have begun.
     let pid = std::fs::read_to_string(workspace.path().join("pid.txt")).unwrap_or_default();
     if pid.ends_with('\n') {

@@ -28,7 +28,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn gather(team: &TeamDir) -> Self {
-        let variables = lead::variables(team.workspace());
+        let variables = member::variables(team.workspace());
         let roster = team.roster().ok();
         let members = roster.iter().flat_map(|roster| &roster.members);
         let member_models: BTreeMap<String, String> = members

@@ -102,7 +102,7 @@ pub(super) enum Queued {
     Leave,
 }
 
-/// LeaveReason the lead leaves.
+/// Why the lead leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaveReason {
     /// Everything is done.

@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tracing::{debug, debug_span};
 
 /// How often a busy lock is tried again at once before the waiting starts to sleep. Locks are
 /// held for microseconds, so most waits end here.
@@ -67,12 +68,18 @@ impl FileLock {
     fn take(path: &Path, wait: Duration, care: Restarts) -> Result<Self, LockError> {
         let started = Instant::now();
         let mut tries = 0;
+        let mut waiting = None;
         loop {
             let file = open(path)?;
             loop {
                 match file.try_lock() {
                     Ok(()) => break,
-                    Err(TryLockError::WouldBlock) => pause(&mut tries, started, wait, path)?,
+                    Err(TryLockError::WouldBlock) => {
+                        waiting.get_or_insert_with(|| {
+                            debug_span!("lock_wait", path = %path.display()).entered()
+                        });
+                        pause(&mut tries, started, wait, path)?;
+                    }
                     Err(TryLockError::Error(error))
                         if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(TryLockError::Error(error)) => {
@@ -88,6 +95,9 @@ impl FileLock {
                 size_at(&file, path)?
             };
             if let Some(size) = held {
+                if waiting.is_some() {
+                    debug!(waited = ?started.elapsed(), tries, "waited for a lock");
+                }
                 let noted = Cell::new(size);
                 return Ok(Self { file, noted });
             }

@@ -6,6 +6,7 @@ use crate::report::{no_report, report};
 use crate::start_options::{Ended, TeammateError};
 use protocol::Recipient;
 use std::time::Duration;
+use tracing::warn;
 
 /// How long a model that is waited for may take to answer a shutdown request itself, if the deadline
 /// allows it.
@@ -84,8 +85,7 @@ impl Teammate {
              `team-lead logs {name}`."
         );
         if let Err(error) = team::notice(self.runtime.team(), Recipient::Lead, &id, &text) {
-            self.runtime
-                .note(&format!("the lead was not notified: {error}"));
+            warn!("the lead was not notified: {error}");
         }
     }
 
@@ -101,10 +101,10 @@ impl Teammate {
             }
             Exit::ShutdownApproved(id) => {
                 let reason = format!("its owner shut down (request {id})");
-                (Ended::Agreed(id), reason)
+                (Ended::ShutdownApproved(id), reason)
             }
-            Exit::Terminated => (Ended::Signal, "its owner was terminated".to_owned()),
-            Exit::IdleTimeout => (Ended::IdleForLong, "its owner ended".to_owned()),
+            Exit::Terminated => (Ended::Terminated, "its owner was terminated".to_owned()),
+            Exit::IdleTimeout => (Ended::IdleTimeout, "its owner ended".to_owned()),
         };
         self.claims.suspend(&reason);
         self.runtime.close()?;
