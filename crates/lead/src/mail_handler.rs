@@ -18,7 +18,7 @@ pub(crate) struct LeadMailHandler {
 }
 
 impl MailHandler for LeadMailHandler {
-    fn look(&mut self, message: &Message) -> Treatment {
+    fn handle(&mut self, message: &Message) -> Treatment {
         let treatment = match &message.body {
             Body::ShutdownResponse { .. } | Body::PlanApprovalResponse { .. } => {
                 self.answer(message)

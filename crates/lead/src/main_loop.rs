@@ -169,7 +169,7 @@ impl Lead {
         self.state.is_background_handled = false;
         // Mail goes first, unless a new query starts the turn: the query may ask for the mail.
         let mut messages = match input.is_empty() || self.agent.is_unanswered() {
-            true => self.runtime.letters(),
+            true => self.runtime.mail_for_model(),
             false => Vec::new(),
         };
         messages.extend(input.into_iter().map(UserMessage::new));
@@ -237,12 +237,12 @@ impl Lead {
         for _ in 0..3 {
             if self.runtime.has_unread() {
                 self.runtime.set_phase(Phase::Working, None, None);
-                if let Err(error) = self.runtime.take_mail() {
+                if let Err(error) = self.runtime.receive_mail() {
                     self.problem(format!("The lead's mail cannot be read: {error}"));
                 }
                 self.handle_pending_mail();
             }
-            match self.runtime.settle() {
+            match self.runtime.prepare_to_wait() {
                 Ok(settled) => {
                     self.state.mail_wake_at = settled.wake_at;
                     if !settled.look_again {
@@ -260,7 +260,7 @@ impl Lead {
     }
 
     fn handle_pending_mail(&mut self) {
-        let pending = self.runtime.waiting_letters();
+        let pending = self.runtime.pending_mail();
         let waking = pending.iter().filter(|item| wakes(item));
         let newest = waking.map(|item| item.number).max();
         if !pending.is_empty() {

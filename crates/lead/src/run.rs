@@ -190,11 +190,12 @@ impl LeadBuilder<'_> {
             writer.notice(remark);
         }
         if !self.options.resume {
-            self.runtime.begin_anew(&mut recovered.conversation)?;
+            self.runtime
+                .start_new_conversation(&mut recovered.conversation)?;
         }
         self.runtime
             .before_commit(team::record_before_commit(&self.team));
-        self.runtime.employ(Box::new(LeadMailHandler {
+        self.runtime.set_mail_handler(Box::new(LeadMailHandler {
             team: self.team.clone(),
             writer: writer.clone(),
         }));

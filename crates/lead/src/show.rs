@@ -57,9 +57,9 @@ fn member(view: &MemberView) -> String {
 }
 
 fn inbox(runtime: &MemberRuntime) -> String {
-    let letters = runtime.waiting_letters();
+    let letters = runtime.pending_mail();
     let shown = letters.iter().filter(|letter| letter.shown);
-    let lines: Vec<String> = shown.map(member::MailItem::words).collect();
+    let lines: Vec<String> = shown.map(member::MailItem::summary).collect();
     match lines.is_empty() {
         true => "The lead has read all its mail.".to_owned(),
         false => lines.join("\n"),

@@ -60,7 +60,7 @@ impl MemberRuntime {
     pub fn within_budget(&self, model: Arc<dyn Model>, variables: Variables) -> Arc<dyn Model> {
         let prices = price_source(self.team().workspace(), variables, Variables::get);
         let (name, source) = (model.name().to_owned(), Arc::clone(&prices));
-        self.price_with(Box::new(move |usage| {
+        self.set_price(Box::new(move |usage| {
             source().of(&name).map(|price| price.cost(usage))
         }));
         let budget = MemberBudget::new(self.team(), self.owner(), self.incarnation(), prices);

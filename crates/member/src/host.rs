@@ -1,4 +1,4 @@
-//! The desk as the host of an agent.
+//! The runtime as the host of an agent.
 
 use crate::gate::gate;
 use crate::inner::Inner;
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use tools::Effect;
 use tracing::{info, warn};
 
-/// How often a long reply shows that it goes on.
-const SIGN_EVERY: Duration = Duration::from_secs(5);
+/// How often a long reply updates the live state.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
-/// What tells one agent from another.
+/// What lead and teammate add to the host.
 pub trait Hooks: Send {
     /// The prompt of the next request.
     fn prompt(&mut self) -> Prompt;
@@ -46,25 +46,24 @@ pub trait Hooks: Send {
     }
 }
 
-/// A desk with the hooks of one agent.
+/// A runtime with the hooks of one agent.
 pub struct RuntimeHost<H> {
     runtime: MemberRuntime,
     hooks: H,
     asked_at: Instant,
     retries: u32,
-    /// What the model says in this call, for the log.
-    words: String,
+    /// The text of this call, for the log.
+    text: String,
 }
 
 impl<H: Hooks> RuntimeHost<H> {
-    /// The host of the agent at this desk.
     pub fn new(runtime: MemberRuntime, hooks: H) -> Self {
         Self {
             runtime,
             hooks,
             asked_at: Instant::now(),
             retries: 0,
-            words: String::new(),
+            text: String::new(),
         }
     }
 
@@ -81,13 +80,13 @@ impl<H: Hooks> Log for RuntimeHost<H> {
         let appended = match record {
             // Money was spent on these, and what came before is synced along with them.
             Record::Assistant(_) | Record::Compaction(_) => journal.append(record),
-            // After a power cut the mail counts as unsaid and the tool as interrupted.
+            // After a power cut the mail counts as undelivered and the tool as interrupted.
             Record::User(_) | Record::Result(_) | Record::Cleared(_) | Record::Ended(_) => {
                 journal.append_unsynced(record)
             }
         };
         appended.map_err(LogError::new)?;
-        inner.forget_said(&given_by(record));
+        inner.mark_delivered(&given_by(record));
         Ok(())
     }
 
@@ -106,17 +105,17 @@ impl<H: Hooks> Log for RuntimeHost<H> {
 
 impl<H: Hooks> Sources for RuntimeHost<H> {
     fn after_tools(&mut self) -> Vec<UserMessage> {
-        let mut messages = self.runtime.letters();
+        let mut messages = self.runtime.mail_for_model();
         messages.extend(self.hooks.after_tools());
         messages
     }
 
     fn when_stopping(&mut self) -> Vec<UserMessage> {
-        let letters = self.runtime.letters();
-        if letters.iter().any(|letter| !letter.text.is_empty()) {
-            return letters;
+        let items = self.runtime.mail_for_model();
+        if items.iter().any(|item| !item.text.is_empty()) {
+            return items;
         }
-        let mut messages = letters;
+        let mut messages = items;
         messages.extend(self.hooks.when_stopping());
         messages
     }
@@ -127,9 +126,9 @@ impl<H: Hooks> Host for RuntimeHost<H> {
         let prompt = self.hooks.prompt();
         self.asked_at = Instant::now();
         self.retries = 0;
-        self.words.clear();
+        self.text.clear();
         let mut inner = self.runtime.lock();
-        // A turn that has just begun has said so already.
+        // The start of a turn has already written this phase.
         if !inner.live.is_asking() {
             inner.set_phase_with(Phase::Working, None, None, Some("model"));
         }
@@ -160,13 +159,13 @@ impl<H: Hooks> Host for RuntimeHost<H> {
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         match event {
             Event::Text(text) => {
-                self.words.push_str(&text);
-                inner.sign();
+                self.text.push_str(&text);
+                inner.show_progress();
             }
-            Event::Thinking(_) => inner.sign(),
+            Event::Thinking(_) => inner.show_progress(),
             Event::Waiting(waiting) => {
                 self.retries = waiting.failed_tries;
-                self.words.clear();
+                self.text.clear();
                 warn!("{waiting}");
                 let reason = Some(waiting.to_string());
                 let what = match waiting.reason {
@@ -177,9 +176,9 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 inner.set_phase(Phase::Waiting, Some(what), reason);
             }
             Event::Replied { model, usage } => {
-                let words = std::mem::take(&mut self.words);
-                if !words.trim().is_empty() {
-                    info!("{words}");
+                let text = std::mem::take(&mut self.text);
+                if !text.trim().is_empty() {
+                    info!("{text}");
                 }
                 let took = self.asked_at.elapsed();
                 inner.replied(model, usage, took, self.retries);
@@ -188,7 +187,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 name, arguments, ..
             } => {
                 info!("> {name} {}", excerpt(&arguments));
-                inner.live.act(Some(&name));
+                inner.live.set_activity(Some(&name));
                 inner.write_state();
             }
             Event::ToolFinished {
@@ -208,13 +207,13 @@ impl<H: Hooks> Host for RuntimeHost<H> {
 }
 
 impl Inner {
-    /// Shows now and then that a reply goes on.
-    fn sign(&mut self) {
+    /// Shows from time to time that a reply goes on.
+    fn show_progress(&mut self) {
         if self.live.state().phase == Phase::Waiting {
             self.set_phase(Phase::Working, None, None);
-            self.live.act(Some("model"));
+            self.live.set_activity(Some("model"));
             self.write_state();
-        } else if self.live.progress(SIGN_EVERY) {
+        } else if self.live.progress(PROGRESS_EVERY) {
             self.write_state();
         }
     }
@@ -223,7 +222,7 @@ impl Inner {
         if self.live.state().phase == Phase::Waiting {
             self.set_phase(Phase::Working, None, None);
         }
-        self.live.act(None);
+        self.live.set_activity(None);
         self.write_state();
     }
 

@@ -1,38 +1,38 @@
-//! What a desk keeps, under its lock: mail on its way to the model, and what the world is shown.
+//! The state of a runtime, under its lock: pending mail, live state and events.
 
 use crate::live::Live;
 use crate::logging::excerpt;
 use crate::mail::MailItem;
-use crate::status::StatusKeeper;
+use crate::status::RosterStatus;
 use llm::Usage;
 use protocol::{
     DeadLetter, Event, EventKind, Extra, Incarnation, Line, LiveState, MemberStatus, Message,
     Money, Party, Phase, PlanRecord, Recipient, Sender, UserMessage, WaitingFor,
 };
-use rules::{Delivery, Recovered as Recollection, judge};
+use rules::{Delivery, Recovered as RecoveredMail, judge};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, ReceiveError, TeamDir, now};
 use tracing::{info, warn};
 
-/// How long to wait after mail could not be taken: the disk may be full for a while.
-const MAIL_AGAIN: Duration = Duration::from_secs(1);
-/// How many events are kept while the log cannot be written.
-const MOST_UNTOLD: usize = 10_000;
-/// What is said of a message for a life that has not begun.
+/// How long to wait after mail could not be read: the disk may be full for a while.
+const MAIL_RETRY: Duration = Duration::from_secs(1);
+/// How many events are kept while the event log cannot be written.
+const MAX_PENDING_EVENTS: usize = 10_000;
+/// The remark on a message to an incarnation that does not exist.
 const NO_SUCH_INCARNATION: &str = "it names an incarnation that does not exist";
 
-/// What a call of the model costs, if anybody knows.
+/// What a model call costs, if it is known.
 pub type Price = Box<dyn Fn(&Usage) -> Option<Money> + Send>;
 
-/// Looks at letters before the model does.
+/// Handles mail before the model sees it.
 pub trait MailHandler: Send {
     /// Decides what a message means. Called at least once for each message; again, in the next
-    /// life, for one that was not said to the model.
-    fn look(&mut self, message: &Message) -> Treatment;
+    /// incarnation, for one that the model has not seen.
+    fn handle(&mut self, message: &Message) -> Treatment;
 }
 
-/// What becomes of a letter.
+/// Whether the model sees a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Treatment {
     /// The model sees it.
@@ -47,22 +47,22 @@ pub(crate) struct Inner {
     pub(crate) team: TeamDir,
     pub(crate) session: MemberSession,
     pub(crate) live: Live,
-    pub(crate) status: StatusKeeper,
+    pub(crate) status: RosterStatus,
     pub(crate) mail_handler: Option<Box<dyn MailHandler>>,
-    pub(crate) letters: VecDeque<MailItem>,
+    pub(crate) pending_mail: VecDeque<MailItem>,
     pub(crate) mail: u64,
     pub(crate) plan: Option<PlanRecord>,
     pub(crate) reports: u64,
-    pub(crate) is_replaced: bool,
+    pub(crate) has_later_incarnation: bool,
     /// Events that wait to be written: that a turn begins is written together with its mail, and
     /// what a full disk did not take is tried again.
     pub(crate) pending_events: Vec<Event>,
     /// The live state could not be written.
-    pub(crate) is_unshown: bool,
+    pub(crate) is_state_unwritten: bool,
     /// What a call of the model costs.
     pub(crate) price: Option<Price>,
-    /// Mail could not be taken; until then nobody tries again.
-    pub(crate) mail_again_at: Option<Instant>,
+    /// When mail that could not be read is tried again.
+    pub(crate) mail_retry_at: Option<Instant>,
 }
 
 impl Inner {
@@ -90,7 +90,7 @@ impl Inner {
         }
     }
 
-    /// Says that a turn begins. The event is written with those of its mail, which comes next.
+    /// Enters the phase of a turn. Its event is written with those of the mail, which come next.
     pub(crate) fn begin_turn(&mut self) {
         let event = self.enter_phase(Phase::Working, None, None, Some("model"));
         let time = now();
@@ -98,7 +98,7 @@ impl Inner {
             .extend(event.map(|kind| Event { time, kind }));
     }
 
-    /// Shows a phase to the world, and returns the event that tells of it if it is another one.
+    /// Writes a phase to the live state, and returns its event if the phase has changed.
     fn enter_phase(
         &mut self,
         phase: Phase,
@@ -108,10 +108,10 @@ impl Inner {
     ) -> Option<EventKind> {
         let changed = self.live.enter(phase, waiting_for, reason.clone());
         if activity.is_some() {
-            self.live.act(activity);
+            self.live.set_activity(activity);
         }
-        // The last phase is told before it is shown: whoever sees it shown takes it for the truth
-        // and looks no further, while a life that dies between the two is found dead.
+        // The event of the last phase is written before the live state: whoever reads `shutdown` in
+        // the live state checks no further, while a process that dies in between is found dead.
         if phase != Phase::Shutdown {
             self.write_state();
         }
@@ -135,10 +135,10 @@ impl Inner {
         })
     }
 
-    /// Says the state anew if the clock was set back since, or if the file says something else: it
-    /// may have been edited, or come with a copy of the folder.
-    pub(crate) fn redate(&mut self) {
-        let is_redated = self.live.redate(now());
+    /// Writes the live state again if the clock was set back since, or if the file says something
+    /// else: it may have been edited, or come with a copy of the folder.
+    pub(crate) fn correct_dates(&mut self) {
+        let is_corrected = self.live.correct_dates(now());
         let owner = self.session.guard().owner().clone();
         let shown = self.team.live_state(&owner).ok().flatten();
         let ours = self.live.state();
@@ -146,7 +146,7 @@ impl Inner {
             let same = |a: &LiveState| (a.incarnation, a.phase, a.since, a.progress_at);
             same(&shown) == same(ours)
         });
-        if is_redated || !is_ours {
+        if is_corrected || !is_ours {
             self.write_state();
         }
     }
@@ -156,20 +156,20 @@ impl Inner {
             .team
             .write_live_state(self.session.guard(), self.live.state());
         if let Err(error) = &written
-            && !self.is_unshown
+            && !self.is_state_unwritten
         {
             warn!("the live state was not written: {error}");
         }
-        self.is_unshown = written.is_err();
+        self.is_state_unwritten = written.is_err();
     }
 
-    /// Tries again to show and tell what could not be. Returns whether nothing is left of it.
-    pub(crate) fn catch_up(&mut self) -> bool {
-        if self.is_unshown {
+    /// Tries again what could not be written. Returns whether nothing is left.
+    pub(crate) fn retry_writes(&mut self) -> bool {
+        if self.is_state_unwritten {
             self.write_state();
         }
         self.events([]);
-        !self.is_unshown && self.pending_events.is_empty()
+        !self.is_state_unwritten && self.pending_events.is_empty()
     }
 
     pub(crate) fn who(&self) -> (Recipient, Incarnation) {
@@ -177,37 +177,37 @@ impl Inner {
         (guard.owner().clone(), guard.incarnation())
     }
 
-    /// Notes an event. One that cannot be written now is written later.
+    /// Writes an event. One that cannot be written now is written later.
     pub(crate) fn event(&mut self, kind: EventKind) {
         self.events([kind]);
     }
 
-    /// Notes events in one go, behind those that wait to be written.
+    /// Writes events in one go, behind those that are pending.
     pub(crate) fn events(&mut self, kinds: impl IntoIterator<Item = EventKind>) {
         let time = now();
-        let news = kinds.into_iter().map(|kind| Event { time, kind });
-        self.pending_events.extend(news);
+        let events = kinds.into_iter().map(|kind| Event { time, kind });
+        self.pending_events.extend(events);
         if self.team.log_events(&self.pending_events).is_ok() {
             self.pending_events.clear();
         }
-        // They only tell people, so there is a limit to the memory they are worth.
-        let too_many = self.pending_events.len().saturating_sub(MOST_UNTOLD);
+        // They only inform people, so the memory they take is limited.
+        let too_many = self.pending_events.len().saturating_sub(MAX_PENDING_EVENTS);
         self.pending_events.drain(..too_many);
     }
 
-    /// Takes all mail that is there. After a failure nobody should try again at once.
-    pub(crate) fn take_mail(&mut self) -> Result<(), ReceiveError> {
-        let taken = self.take_all();
+    /// Receives all mail that is there. After a failure the next try has to wait.
+    pub(crate) fn receive_mail(&mut self) -> Result<(), ReceiveError> {
+        let taken = self.receive_all();
         // Where there was no mail to take it along.
         self.events([]);
-        self.mail_again_at = match taken {
+        self.mail_retry_at = match taken {
             Ok(()) => None,
-            Err(_) => Some(Instant::now() + MAIL_AGAIN),
+            Err(_) => Some(Instant::now() + MAIL_RETRY),
         };
         taken
     }
 
-    fn take_all(&mut self) -> Result<(), ReceiveError> {
+    fn receive_all(&mut self) -> Result<(), ReceiveError> {
         while let Some(delivery) = self.session.try_next()? {
             let (owner, _) = self.who();
             for note in &delivery.notes {
@@ -223,62 +223,62 @@ impl Inner {
             self.events(delivered.collect::<Vec<_>>());
             for received in delivery.mail {
                 self.mail += 1;
-                let mut letter = MailItem::new(self.mail, received.line);
-                info!("mail from {}", excerpt(&letter.words()));
-                self.look_at(&mut letter);
-                self.letters.push_back(letter);
+                let mut item = MailItem::new(self.mail, received.line);
+                info!("mail from {}", excerpt(&item.summary()));
+                self.handle_item(&mut item);
+                self.pending_mail.push_back(item);
             }
         }
         Ok(())
     }
 
-    /// The letters as they are said to the model. They wait until the journal says that they were
-    /// said.
-    pub(crate) fn said_letters(&self) -> Vec<UserMessage> {
-        self.letters.iter().map(MailItem::said).collect()
+    /// The pending mail as input for the model. It stays pending until the journal says that the
+    /// model was given it.
+    pub(crate) fn mail_for_model(&self) -> Vec<UserMessage> {
+        self.pending_mail.iter().map(MailItem::for_model).collect()
     }
 
-    /// Takes note of letters that the journal has as said.
-    pub(crate) fn forget_said(&mut self, numbers: &[u64]) {
-        self.letters
-            .retain(|letter| !numbers.contains(&letter.number));
+    /// Removes mail that the journal has as given to the model.
+    pub(crate) fn mark_delivered(&mut self, numbers: &[u64]) {
+        self.pending_mail
+            .retain(|item| !numbers.contains(&item.number));
     }
 
-    pub(crate) fn look_at(&mut self, letter: &mut MailItem) {
-        let Line::Message(message) = &letter.line else {
+    pub(crate) fn handle_item(&mut self, item: &mut MailItem) {
+        let Line::Message(message) = &item.line else {
             return;
         };
         let (owner, incarnation) = self.who();
-        let treatment = match judge(message, incarnation, Recollection::Kept) {
+        let treatment = match judge(message, incarnation, RecoveredMail::Kept) {
             Delivery::Deliver => match &mut self.mail_handler {
-                Some(mail_handler) => mail_handler.look(message),
+                Some(mail_handler) => mail_handler.handle(message),
                 None => Treatment::Show,
             },
             Delivery::DeliverMarked(remark) => Treatment::ShowWith(remark),
             Delivery::DeadLetter { reason } => {
-                self.bury(message, &owner, &reason);
+                self.dead_letter(message, &owner, &reason);
                 Treatment::Hide
             }
-            // Anybody can write any number; whether there is a later life is for the roster to say.
-            Delivery::Zombie if self.is_outlived(&owner, incarnation) => {
-                self.is_replaced = true;
+            // Anybody can write any number; only the roster says whether there is a later incarnation.
+            Delivery::Zombie if self.is_later_incarnation_known(&owner, incarnation) => {
+                self.has_later_incarnation = true;
                 Treatment::Show
             }
             Delivery::Zombie if message.body.is_control() => {
-                self.bury(message, &owner, NO_SUCH_INCARNATION);
+                self.dead_letter(message, &owner, NO_SUCH_INCARNATION);
                 Treatment::Hide
             }
             Delivery::Zombie => Treatment::ShowWith(NO_SUCH_INCARNATION.to_owned()),
         };
         match treatment {
             Treatment::Show => {}
-            Treatment::ShowWith(remark) => letter.remark = Some(remark),
-            Treatment::Hide => letter.shown = false,
+            Treatment::ShowWith(remark) => item.remark = Some(remark),
+            Treatment::Hide => item.shown = false,
         }
     }
 
-    /// Whether the roster knows a later life of this member.
-    fn is_outlived(&self, owner: &Recipient, incarnation: Incarnation) -> bool {
+    /// Whether the roster knows a later incarnation of this member.
+    fn is_later_incarnation_known(&self, owner: &Recipient, incarnation: Incarnation) -> bool {
         let Ok(roster) = self.team.roster() else {
             return false;
         };
@@ -290,9 +290,9 @@ impl Inner {
     }
 
     /// Puts a message that may not be acted on among the dead letters, and tells its sender.
-    fn bury(&mut self, message: &Message, owner: &Recipient, reason: &str) {
+    fn dead_letter(&mut self, message: &Message, owner: &Recipient, reason: &str) {
         let id = message.id.as_ref().map_or("unnamed", |id| id.as_str());
-        let letter = DeadLetter {
+        let dead_letter = DeadLetter {
             id: id.to_owned(),
             time: now(),
             inbox: owner.clone(),
@@ -303,7 +303,7 @@ impl Inner {
             extra: Extra::new(),
         };
         warn!("dead letter: {reason}");
-        if self.team.add_dead_letter(&letter).is_err() {
+        if self.team.add_dead_letter(&dead_letter).is_err() {
             return;
         }
         let sender = match &message.from {
@@ -311,10 +311,10 @@ impl Inner {
             Some(Sender::Party(Party::Member(name))) => Recipient::Member(name.clone()),
             Some(Sender::Party(Party::User | Party::System) | Sender::Stranger(_)) | None => return,
         };
-        let words = format!(
+        let text = format!(
             "Your {} to {owner} was not delivered: {reason}",
             message.body.kind()
         );
-        let _ = team::notice(&self.team, sender, &format!("dead/{owner}/{id}"), &words);
+        let _ = team::notice(&self.team, sender, &format!("dead/{owner}/{id}"), &text);
     }
 }

@@ -1,26 +1,31 @@
-//! A member's desk: its mail, journal, state and log around an agent.
+//! The runtime of a member: its mail, journal, live state and log around an agent.
 //!
 //! # Theory of operation
 //!
-//! An agent knows nothing of teams; it asks a [`Host`](agent::Host). A [`MemberRuntime`] is what such a host
-//! is made of when the agent is a member of a team. It owns the member's post, so it is the one
-//! that takes mail, appends to the journal and says what the member is doing.
+//! An agent knows nothing of teams; it asks a [`Host`](agent::Host). A [`MemberRuntime`] with the
+//! [`Hooks`] of lead or teammate is such a host. It owns the member's session, so it is the one that
+//! receives mail, appends to the journal and says what the member is doing. Model, budget and tools
+//! are wired here once for both (`build.rs`), and so is the log (`logging.rs`).
 //!
-//! **Letters.** Mail is committed to the journal when it is taken, and said to the model later. Each
-//! letter has a number, its place among all mail of the journal, and is said to the model under the
-//! id `mail:<number>`. The agent records which ids it has said; so the next life finds, by reading
-//! the journal once ([`Recovered`]), which letters are still to be said. Numbers cannot collide, as the
-//! ids that senders choose could.
+//! **Mail.** A message is committed to the journal when it is received, and given to the model later.
+//! Each has a number, its place among all mail of the journal, and is given to the model under the id
+//! `mail:<number>`. The agent records which ids it has given; so the next incarnation finds, by
+//! reading the journal once ([`Recovered`]), which messages are still pending. Numbers cannot
+//! collide, as the ids that senders choose could.
 //!
-//! **MailHandler.** The program looks at every letter before the model does. A [`MailHandler`] decides what it
-//! means to this member, and whether it is shown.
+//! **Mail handler.** The program sees every message before the model does. A [`MailHandler`] decides
+//! what it means to this member, and whether it is shown.
 //!
-//! **State.** [`MemberRuntime::set_phase`] and the events of the agent keep `state.json`. Two promises about
-//! its order let others find out whether a team is at rest: the phase `working` is written before
-//! mail is taken, and everything a turn sends is sent before another phase is written.
+//! **Live state.** [`MemberRuntime::set_phase`] and the events of the agent keep `state.json`. Two
+//! promises about its order let others find out whether a team is idle: the phase `working` is
+//! written before mail is received, and everything a turn sends is sent before another phase is
+//! written.
 //!
-//! **Reports.** What the lead is told at the end of a turn bears a number that is kept in the
-//! journal, so that a death between the end and the telling is made up for, once.
+//! **Reports.** The report at the end of a turn has a number that is kept in the journal. If the
+//! process dies between the end of the turn and the report, the next incarnation sends it, once.
+//!
+//! **Turns.** An [`AgentRunner`] runs the turns of an agent beside the loop of its process, and says
+//! how each ended.
 
 mod backoff;
 mod build;

@@ -1,4 +1,4 @@
-//! What the member is doing now.
+//! The live state: what the member is doing now.
 
 use protocol::{
     Activity, Extra, Incarnation, LiveState, Phase, Tally, TaskId, Timestamp, WaitingFor,
@@ -47,7 +47,7 @@ impl Live {
     }
 
     /// Begins or ends a tool or model call.
-    pub(crate) fn act(&mut self, name: Option<&str>) {
+    pub(crate) fn set_activity(&mut self, name: Option<&str>) {
         let now = now();
         self.state.activity = name.map(|name| Activity {
             name: name.to_owned(),
@@ -57,14 +57,14 @@ impl Live {
         self.state.progress_at = Some(now);
     }
 
-    /// Whether the world knows that the model is being asked.
+    /// Whether the live state says that the model is being asked.
     pub(crate) fn is_asking(&self) -> bool {
         let activity = self.state.activity.as_ref();
         let asks = activity.is_some_and(|activity| activity.name == "model");
         asks && self.state.phase == Phase::Working
     }
 
-    /// Shows a sign of progress. Returns whether the last one is old enough to be worth a write.
+    /// Sets the time of the last progress, if it is old enough to be worth a write.
     pub(crate) fn progress(&mut self, every: Duration) -> bool {
         let now = now();
         let last = self.state.progress_at.unwrap_or(self.state.since);
@@ -77,7 +77,7 @@ impl Live {
 
     /// Dates the state as of now if it is dated far in the future: the clock was set back. Returns
     /// whether it was.
-    pub(crate) fn redate(&mut self, now: Timestamp) -> bool {
+    pub(crate) fn correct_dates(&mut self, now: Timestamp) -> bool {
         let state = &mut self.state;
         let activity = state.activity.as_ref().map(|activity| activity.since);
         let dates = [Some(state.since), state.progress_at, activity];
@@ -117,19 +117,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_was_set_back_is_believed() {
+    fn dates_in_the_future_are_corrected_when_the_clock_was_set_back() {
         let (early, late) = (Timestamp::from_secs(1_000), Timestamp::from_secs(9_000));
         assert_eq!(later(late, early), early);
         assert_eq!(later(early, late), late);
         assert_ne!(later(early, early), early);
         let mut live = Live::new(Incarnation(1), Tally::default());
-        assert!(!live.redate(now()), "nothing is wrong");
+        assert!(!live.correct_dates(now()), "nothing is wrong");
         live.enter(Phase::Idle, None, None);
         let since = live.state().since;
-        assert!(!live.redate(Timestamp::from_micros(since.as_micros() - 1_000_000)));
-        assert!(live.redate(early));
+        assert!(!live.correct_dates(Timestamp::from_micros(since.as_micros() - 1_000_000)));
+        assert!(live.correct_dates(early));
         assert_eq!(live.state().since, early);
         assert_eq!(live.state().progress_at, Some(early));
-        assert!(!live.redate(early), "once is enough");
+        assert!(!live.correct_dates(early), "once is enough");
     }
 }

@@ -1,4 +1,4 @@
-//! What a member's journal says of its earlier lives.
+//! What a member's journal says about earlier incarnations.
 
 use crate::mail::{MailItem, given_by};
 use agent::{Conversation, LlmTypes, Record};
@@ -9,33 +9,33 @@ use protocol::{
 use std::collections::BTreeMap;
 use teamdir::{PathError, TeamDir};
 
-/// How many ids of letters are remembered of those that were taken last. While a disk is full nobody
-/// can tell the event log of them.
+/// How many ids of received mail are kept. While a disk is full nobody can write them to
+/// the event log.
 const LAST_TAKEN: usize = 1000;
 
-/// All that a new life needs to know of the ones before it.
+/// What a new incarnation needs to know of the earlier ones.
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// The conversation so far.
     pub conversation: Conversation,
-    /// Letters that were taken and not said to the model, oldest first.
-    pub letters: Vec<MailItem>,
-    /// How many letters there are in the journal.
+    /// Mail that was received and not given to the model, oldest first.
+    pub pending_mail: Vec<MailItem>,
+    /// How many messages the journal has.
     pub mail: u64,
-    /// The ids of the letters that were taken last, oldest first. Whoever took them may have been
-    /// killed before the event log was told.
+    /// The ids of the mail that was received last, oldest first. The process may have been killed
+    /// before it wrote them to the event log.
     pub last_taken: Vec<MessageId>,
     /// How many reports were sent.
     pub reports: u64,
-    /// The last words of the model, if no report has told the lead of them.
+    /// The last text of the model, if it was not reported to the lead.
     pub unreported: Option<String>,
     /// The plan that was submitted last.
     pub plan: Option<PlanRecord>,
-    /// What all lives have used of their models.
+    /// What all incarnations have used of their models.
     pub tally: Tally,
     /// Background commands that were started and whose end nobody has heard of.
     pub lost_commands: Vec<String>,
-    /// Records that could not be read, in words.
+    /// Records that could not be read, with the reason.
     pub damage: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Recovered {
             line_number += 1;
             if let Some(damage) = reading.line(line) {
                 let damage = format!("line {line_number} of the journal: {damage}");
-                reading.memory.damage.push(damage);
+                reading.recovered.damage.push(damage);
             }
         })?;
         Ok(reading.finish())
@@ -57,9 +57,9 @@ impl Recovered {
 
 #[derive(Debug, Default)]
 struct Reading {
-    memory: Recovered,
-    /// Letters that were not said yet.
-    unsaid: BTreeMap<u64, MailEntry>,
+    recovered: Recovered,
+    /// Mail that was not given to the model yet.
+    undelivered: BTreeMap<u64, MailEntry>,
 }
 
 impl Reading {
@@ -67,24 +67,24 @@ impl Reading {
     fn line(&mut self, line: JournalLine<LlmTypes>) -> Option<String> {
         match line {
             JournalLine::Known(JournalRecord::Mail(mail)) => {
-                let taken = &mut self.memory.last_taken;
+                let taken = &mut self.recovered.last_taken;
                 taken.extend(mail.mail.iter().map(|entry| entry.id.clone()));
                 if taken.len() > 2 * LAST_TAKEN {
                     taken.drain(..taken.len() - LAST_TAKEN);
                 }
                 for entry in mail.mail {
-                    self.memory.mail += 1;
-                    self.unsaid.insert(self.memory.mail, entry);
+                    self.recovered.mail += 1;
+                    self.undelivered.insert(self.recovered.mail, entry);
                 }
             }
             JournalLine::Known(JournalRecord::Report(report)) => {
-                self.memory.reports = self.memory.reports.max(report.n);
-                self.memory.unreported = None;
+                self.recovered.reports = self.recovered.reports.max(report.n);
+                self.recovered.unreported = None;
             }
-            JournalLine::Known(JournalRecord::Plan(plan)) => self.memory.plan = Some(plan),
+            JournalLine::Known(JournalRecord::Plan(plan)) => self.recovered.plan = Some(plan),
             JournalLine::Known(JournalRecord::Conversation(record)) => {
                 self.record(&record);
-                self.memory.conversation.apply(record);
+                self.recovered.conversation.apply(record);
             }
             JournalLine::Known(
                 JournalRecord::Open(_) | JournalRecord::Seal(_) | JournalRecord::Checkpoint(_),
@@ -97,22 +97,22 @@ impl Reading {
 
     fn record(&mut self, record: &Record) {
         for number in given_by(record) {
-            self.unsaid.remove(&number);
+            self.undelivered.remove(&number);
         }
         match record {
             Record::User(user) => {
                 for message in &user.messages {
                     if let Some(MessageSource::Commands(ended)) = &message.source {
-                        let lost = &mut self.memory.lost_commands;
+                        let lost = &mut self.recovered.lost_commands;
                         lost.retain(|command| !ended.contains(command));
                     }
                 }
             }
             Record::Assistant(assistant) => {
                 self.count(assistant.usage);
-                self.memory.unreported = Some(last_words(&assistant.blocks));
+                self.recovered.unreported = Some(last_text(&assistant.blocks));
             }
-            Record::Result(record) => self.memory.lost_commands.extend(record.command.clone()),
+            Record::Result(record) => self.recovered.lost_commands.extend(record.command.clone()),
             // Without a summary no model was asked.
             Record::Compaction(compaction) => {
                 if compaction.usage.is_some() {
@@ -124,15 +124,15 @@ impl Reading {
     }
 
     fn count(&mut self, usage: Option<Usage>) {
-        add(&mut self.memory.tally, usage);
+        add(&mut self.recovered.tally, usage);
     }
 
     fn finish(mut self) -> Recovered {
-        let letters = self.unsaid.iter();
-        self.memory.letters = letters
+        let items = self.undelivered.iter();
+        self.recovered.pending_mail = items
             .map(|(number, entry)| MailItem::from_entry(*number, entry))
             .collect();
-        self.memory
+        self.recovered
     }
 }
 
@@ -147,6 +147,6 @@ pub(crate) fn add(tally: &mut Tally, usage: Option<Usage>) {
     }
 }
 
-fn last_words(blocks: &[Block]) -> String {
+fn last_text(blocks: &[Block]) -> String {
     blocks.iter().filter_map(Block::readable_text).collect()
 }

@@ -1,11 +1,11 @@
-//! The desk itself.
+//! The runtime itself.
 
 use crate::inner::{Inner, MailHandler, Price};
 use crate::live::Live;
 use crate::logging::{LogOptions, log_to_member};
 use crate::mail::MailItem;
 use crate::recovered::Recovered;
-use crate::status::StatusKeeper;
+use crate::status::RosterStatus;
 use agent::Conversation;
 use protocol::{
     AgentName, CompactionRecord, EndedRecord, EventKind, Incarnation, JournalRecord, MemberStatus,
@@ -23,23 +23,23 @@ use tools::ToolOutput;
 use tracing::{info, warn};
 
 /// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
-/// letters it has said.
-const LISTED_BYTES: usize = 40_000;
-/// How long to wait after something could not be shown or told: the disk may be full for a while.
-const SHOW_AGAIN: Duration = Duration::from_secs(1);
+/// messages the model was given.
+const MAX_LISTED_BYTES: usize = 40_000;
+/// How long to wait after something could not be written: the disk may be full for a while.
+const WRITE_RETRY: Duration = Duration::from_secs(1);
 
-/// Why a member's desk could not be taken.
+/// Why this process cannot be the member.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
     /// This process cannot be the member.
     #[error(transparent)]
     MemberSession(#[from] SessionError),
-    /// Its memory could not be read.
+    /// Its recovered could not be read.
     #[error(transparent)]
     Recovered(#[from] PathError),
 }
 
-/// A member's desk. Clones share it.
+/// The runtime of a member. Clones share it.
 #[derive(Clone)]
 pub struct MemberRuntime {
     team: TeamDir,
@@ -77,26 +77,26 @@ impl MemberRuntime {
             session.guard().owner().clone(),
             session.guard().incarnation(),
         );
-        let mut memory = Recovered::read(team, &owner)?;
+        let mut recovered = Recovered::read(team, &owner)?;
         let mut inner = Inner {
             team: team.clone(),
-            live: Live::new(incarnation, memory.tally.clone()),
-            status: StatusKeeper::new(team, &owner),
+            live: Live::new(incarnation, recovered.tally.clone()),
+            status: RosterStatus::new(team, &owner),
             mail_handler: None,
-            letters: std::mem::take(&mut memory.letters).into(),
-            mail: memory.mail,
-            plan: memory.plan.clone(),
-            reports: memory.reports,
-            is_replaced: false,
+            pending_mail: std::mem::take(&mut recovered.pending_mail).into(),
+            mail: recovered.mail,
+            plan: recovered.plan.clone(),
+            reports: recovered.reports,
+            has_later_incarnation: false,
             pending_events: Vec::new(),
-            is_unshown: false,
+            is_state_unwritten: false,
             price: None,
-            mail_again_at: None,
+            mail_retry_at: None,
             session,
         };
         inner.write_state();
-        let told = team::recently_told(team).unwrap_or_default();
-        inner.events(team::pending_events(&owner, &memory.last_taken, &told));
+        let logged = team::recently_told(team).unwrap_or_default();
+        inner.events(team::pending_events(&owner, &recovered.last_taken, &logged));
         let runtime = Self {
             team: team.clone(),
             owner,
@@ -105,7 +105,7 @@ impl MemberRuntime {
             folder: Arc::new(folder),
             inner: Arc::new(Mutex::new(inner)),
         };
-        Ok((runtime, memory))
+        Ok((runtime, recovered))
     }
 
     /// The team.
@@ -113,17 +113,15 @@ impl MemberRuntime {
         &self.team
     }
 
-    /// Whose desk it is.
     pub const fn owner(&self) -> &Recipient {
         &self.owner
     }
 
-    /// Which life of the member this is.
     pub const fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
 
-    /// Who acts at this desk.
+    /// The member as an actor.
     pub fn me(&self) -> Actor {
         Actor {
             party: Party::from(self.owner.clone()),
@@ -131,15 +129,15 @@ impl MemberRuntime {
         }
     }
 
-    /// Lets `mail_handler` look at all letters from now on, those that wait included.
-    pub fn employ(&self, mail_handler: Box<dyn MailHandler>) {
+    /// Lets `mail_handler` handle all mail from now on, pending mail included.
+    pub fn set_mail_handler(&self, mail_handler: Box<dyn MailHandler>) {
         let mut inner = self.lock();
         inner.mail_handler = Some(mail_handler);
-        let mut letters = std::mem::take(&mut inner.letters);
-        for letter in &mut letters {
-            inner.look_at(letter);
+        let mut items = std::mem::take(&mut inner.pending_mail);
+        for item in &mut items {
+            inner.handle_item(item);
         }
-        inner.letters = letters;
+        inner.pending_mail = items;
     }
 
     /// Calls `hook` with each message before the message counts as received.
@@ -147,46 +145,46 @@ impl MemberRuntime {
         self.lock().session.before_commit(hook);
     }
 
-    /// Lets events of model calls say what they cost.
-    pub fn price_with(&self, price: Price) {
+    /// Sets the price that the events of model calls are given.
+    pub fn set_price(&self, price: Price) {
         self.lock().price = Some(price);
     }
 
-    /// Takes the mail that is there. Returns how many letters wait to be said to the model.
-    pub fn take_mail(&self) -> Result<usize, ReceiveError> {
+    /// Receives the mail that is there. Returns how many messages are pending.
+    pub fn receive_mail(&self) -> Result<usize, ReceiveError> {
         let mut inner = self.lock();
-        inner.take_mail()?;
-        Ok(inner.letters.len())
+        inner.receive_mail()?;
+        Ok(inner.pending_mail.len())
     }
 
-    /// The letters that wait to be said to the model.
-    pub fn waiting_letters(&self) -> Vec<MailItem> {
-        self.lock().letters.iter().cloned().collect()
+    /// The mail that the model has not seen.
+    pub fn pending_mail(&self) -> Vec<MailItem> {
+        self.lock().pending_mail.iter().cloned().collect()
     }
 
-    /// The letters that wait, those that come now included, as they are said to the model. They wait
-    /// until the journal says that they were said.
-    pub fn letters(&self) -> Vec<UserMessage> {
+    /// Receives mail, and returns all pending mail as input for the model. It stays pending until
+    /// the journal says that the model was given it.
+    pub fn mail_for_model(&self) -> Vec<UserMessage> {
         let mut inner = self.lock();
-        if let Err(error) = inner.take_mail() {
+        if let Err(error) = inner.receive_mail() {
             // It stays where it is, and is found by the next try.
             warn!("mail could not be read: {error}");
         }
-        inner.said_letters()
+        inner.mail_for_model()
     }
 
-    /// The letters that wait, as a JSON list for a tool's result. They count as said when that result
+    /// The pending mail as a JSON list for a tool's result. It counts as delivered when that result
     /// is in the journal.
     pub fn read_inbox(&self) -> Result<ToolOutput, ReceiveError> {
         let mut inner = self.lock();
-        inner.take_mail()?;
-        // What does not fit into a result is said right after it, like all mail.
-        let mut room = LISTED_BYTES;
-        let letters = inner.letters.iter();
-        let letters = letters.filter_map(|letter| Some((letter.number, letter.listed()?)));
-        let (mail, list): (Vec<u64>, Vec<Value>) = letters
-            .take_while(|(_, letter)| {
-                let size = letter.to_string().len();
+        inner.receive_mail()?;
+        // Mail that does not fit is given to the model right after the result.
+        let mut room = MAX_LISTED_BYTES;
+        let items = inner.pending_mail.iter();
+        let items = items.filter_map(|item| Some((item.number, item.listed()?)));
+        let (mail, list): (Vec<u64>, Vec<Value>) = items
+            .take_while(|(_, item)| {
+                let size = item.to_string().len();
                 let fits = size <= room;
                 room = room.saturating_sub(size);
                 fits
@@ -202,26 +200,26 @@ impl MemberRuntime {
     /// Whether there is mail in the inbox. Takes nothing.
     pub fn has_unread(&self) -> bool {
         let inner = self.lock();
-        let is_time = inner.mail_again_at.is_none_or(|at| at <= Instant::now());
+        let is_time = inner.mail_retry_at.is_none_or(|at| at <= Instant::now());
         is_time && inner.session.has_unread()
     }
 
     /// When mail that could not be taken is to be tried again.
-    pub fn mail_again_at(&self) -> Option<Instant> {
-        self.lock().mail_again_at
+    pub fn mail_retry_at(&self) -> Option<Instant> {
+        self.lock().mail_retry_at
     }
 
-    /// Whether mail came that shows that a later life has begun.
-    pub fn is_replaced(&self) -> bool {
-        self.lock().is_replaced
+    /// Whether mail came that shows that a later incarnation runs.
+    pub fn has_later_incarnation(&self) -> bool {
+        self.lock().has_later_incarnation
     }
 
-    /// Enters a phase, and lets the world know.
+    /// Enters a phase, and shows it in live state, roster and event log.
     pub fn set_phase(&self, phase: Phase, waiting_for: Option<WaitingFor>, reason: Option<String>) {
         self.lock().set_phase(phase, waiting_for, reason);
     }
 
-    /// Says that the member works, and is about to ask its model.
+    /// Enters the phase `working`, before mail is received and the model is asked.
     pub fn begin_turn(&self) {
         self.lock().begin_turn();
     }
@@ -245,7 +243,7 @@ impl MemberRuntime {
         Some(roster.member(name)?.role.clone())
     }
 
-    /// Says that the process is ready, in the event log.
+    /// Writes to the event log that the process is ready.
     pub fn announce(&self) {
         let mut inner = self.lock();
         let pid = std::process::id();
@@ -276,8 +274,8 @@ impl MemberRuntime {
         self.lock().plan.clone()
     }
 
-    /// Takes note of a plan that was submitted.
-    pub fn keep_plan(&self, plan: PlanRecord) -> Result<(), PathError> {
+    /// Records a plan that was submitted.
+    pub fn record_plan(&self, plan: PlanRecord) -> Result<(), PathError> {
         let mut inner = self.lock();
         let record = <JournalRecord>::Plan(plan.clone());
         inner.session.journal().append_unsynced(&record)?;
@@ -290,8 +288,8 @@ impl MemberRuntime {
         self.lock().reports + 1
     }
 
-    /// Takes note that the report with this number was sent, or need not be.
-    pub fn keep_report(&self, n: u64) -> Result<(), PathError> {
+    /// Records that the report with this number was sent, or need not be.
+    pub fn record_report(&self, n: u64) -> Result<(), PathError> {
         let mut inner = self.lock();
         let record = <JournalRecord>::Report(ReportRecord { n });
         inner.session.journal().append_unsynced(&record)?;
@@ -299,9 +297,9 @@ impl MemberRuntime {
         Ok(())
     }
 
-    /// Begins a new conversation in the same journal. What was said before stays there; letters that
-    /// were said are not said again.
-    pub fn begin_anew(&self, conversation: &mut Conversation) -> Result<(), PathError> {
+    /// Starts a new conversation in the same journal. The old one stays there, and mail that the
+    /// model was given is not given again.
+    pub fn start_new_conversation(&self, conversation: &mut Conversation) -> Result<(), PathError> {
         let mut inner = self.lock();
         let fresh = [
             agent::Record::Compaction(CompactionRecord {
@@ -322,13 +320,13 @@ impl MemberRuntime {
     }
 
     /// Prepares to wait, see [`MemberSession::settle`].
-    pub fn settle(&self) -> Result<Settled, ReceiveError> {
+    pub fn prepare_to_wait(&self) -> Result<Settled, ReceiveError> {
         let mut inner = self.lock();
-        inner.redate();
-        let is_done = inner.catch_up();
+        inner.correct_dates();
+        let is_done = inner.retry_writes();
         let mut settled = inner.session.settle()?;
         if !is_done {
-            let again = Instant::now() + SHOW_AGAIN;
+            let again = Instant::now() + WRITE_RETRY;
             settled.wake_at = Some(settled.wake_at.map_or(again, |at| at.min(again)));
         }
         Ok(settled)
@@ -350,13 +348,13 @@ impl MemberRuntime {
         self.folder.is_gone()
     }
 
-    /// Asks for news of the board too.
+    /// Watches the board too.
     pub fn watch_board(&self) {
         let folder = self.team.layout().tasks_dir();
         self.lock().session.watch_folder(&folder);
     }
 
-    /// Asks for news of requests too, or no more.
+    /// Watches the requests too, or no more.
     pub fn watch_requests(&self, wanted: bool) {
         let folder = self.team.layout().requests_dir();
         let mut inner = self.lock();
@@ -367,7 +365,7 @@ impl MemberRuntime {
         }
     }
 
-    /// Ends in good order: the roster says `shutdown`, the inbox shows unread mail only, and the
+    /// Ends cleanly: the roster says `shutdown`, the inbox shows unread mail only, and the
     /// lock is free when the last clone is gone.
     pub fn close(&self) -> Result<(), RosterError> {
         let mut inner = self.lock();

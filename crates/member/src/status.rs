@@ -1,4 +1,4 @@
-//! The word in the roster, kept up to date without making anybody wait for it.
+//! The member's status in the roster, written by a thread so that the member does not wait for it.
 
 use protocol::{MemberStatus, Recipient};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use teamdir::{RosterError, TeamDir};
 
 /// Small, since the thread only rewrites a file.
 const STACK: usize = 256 << 10;
-/// How long a word waits for a newer one: short turns need not rewrite the roster twice, and the
+/// How long a status waits for a newer one: short turns need not rewrite the roster twice, and the
 /// syncs of the roster do not compete with those of the mail that began the turn.
 const DELAY: Duration = Duration::from_millis(50);
 
 /// Writes a member's status into the roster. Replacing the roster costs syncs, and the status is
-/// only a claim, so a thread does it while the member goes on. It begins with the first word and
+/// only a claim, so a thread does it while the member goes on. It starts with the first status and
 /// sleeps while there is nothing to write.
 #[derive(Debug)]
-pub(crate) struct StatusKeeper {
+pub(crate) struct RosterStatus {
     team: TeamDir,
     owner: Recipient,
     shared: Arc<Shared>,
@@ -26,7 +26,7 @@ pub(crate) struct StatusKeeper {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ struct State {
     is_closing: bool,
 }
 
-impl StatusKeeper {
+impl RosterStatus {
     pub(crate) fn new(team: &TeamDir, owner: &Recipient) -> Self {
         Self {
             team: team.clone(),
@@ -45,10 +45,10 @@ impl StatusKeeper {
         }
     }
 
-    /// Lets the roster say so, soon.
+    /// Sets the status, soon.
     pub(crate) fn set(&mut self, status: MemberStatus) {
         self.shared.lock().wanted = Some(status);
-        self.shared.news.notify_all();
+        self.shared.changed.notify_all();
         if self.thread.is_some() {
             return;
         }
@@ -60,18 +60,18 @@ impl StatusKeeper {
                 let _ = write(&team, &owner, &status);
             }
         };
-        // Without a thread the word is written at the next change.
+        // Without a thread the status is written at the next change.
         self.thread = thread::Builder::new().stack_size(STACK).spawn(work).ok();
     }
 
-    /// Lets the roster say so now, as the last word.
+    /// Sets the last status, now.
     pub(crate) fn finish(&mut self, status: &MemberStatus) -> Result<(), RosterError> {
         {
             let mut state = self.shared.lock();
             state.wanted = None;
             state.is_closing = true;
         }
-        self.shared.news.notify_all();
+        self.shared.changed.notify_all();
         self.join();
         write(&self.team, &self.owner, status)
     }
@@ -83,24 +83,24 @@ impl StatusKeeper {
     }
 }
 
-impl Drop for StatusKeeper {
+impl Drop for RosterStatus {
     fn drop(&mut self) {
         self.shared.lock().is_closing = true;
-        self.shared.news.notify_all();
+        self.shared.changed.notify_all();
         self.join();
     }
 }
 
 impl Shared {
-    /// Waits for a word to write, and then for a moment in which a newer one may come. Nothing at the
+    /// Waits for a status to write, and then for a moment in which a newer one may come. Nothing at the
     /// end.
     fn next(&self) -> Option<MemberStatus> {
         let state = self.lock();
         let is_quiet = |state: &mut State| state.wanted.is_none() && !state.is_closing;
-        let waited = self.news.wait_while(state, is_quiet);
+        let waited = self.changed.wait_while(state, is_quiet);
         let state = waited.unwrap_or_else(PoisonError::into_inner);
         let is_open = |state: &mut State| !state.is_closing;
-        let waited = self.news.wait_timeout_while(state, DELAY, is_open);
+        let waited = self.changed.wait_timeout_while(state, DELAY, is_open);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.wanted.take()
     }

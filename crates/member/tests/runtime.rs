@@ -101,11 +101,11 @@ struct Session {
 
 impl Session {
     fn begin(temp: &TempTeam, script: &str) -> Self {
-        let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-        Self::with(temp, runtime, memory, script)
+        let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+        Self::with(temp, runtime, recovered, script)
     }
 
-    fn with(temp: &TempTeam, runtime: MemberRuntime, memory: Recovered, script: &str) -> Self {
+    fn with(temp: &TempTeam, runtime: MemberRuntime, recovered: Recovered, script: &str) -> Self {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let script = ScriptModel::parse(PathBuf::from("test"), script, "alice").unwrap();
         let model = Recording {
@@ -122,7 +122,7 @@ impl Session {
             Arc::new(registry),
             ToolContext::new(workspace, output, "test"),
             Settings::default(),
-            memory.conversation,
+            recovered.conversation,
         );
         Self {
             host: RuntimeHost::new(runtime.clone(), Plain),
@@ -153,27 +153,27 @@ fn tell(team: &TeamDir, text: &str) {
 #[tokio::test]
 async fn a_letter_is_said_once_over_all_lives() {
     let temp = TempTeam::new(&["alice"], Options::default());
-    tell(temp.team(), "first letter");
+    tell(temp.team(), "first item");
     let mut session = Session::begin(&temp, r#"{"alice":[{"say":"one"},{"say":"two"}]}"#);
     assert_eq!(session.turn().await, "one");
-    assert!(session.asked()[0].contains("first letter"));
+    assert!(session.asked()[0].contains("first item"));
     // Taken, and not said: the process dies before.
-    tell(temp.team(), "second letter");
-    assert_eq!(session.runtime.take_mail().unwrap(), 1);
+    tell(temp.team(), "second item");
+    assert_eq!(session.runtime.receive_mail().unwrap(), 1);
     drop(session);
 
     let mut session = Session::begin(
         &temp,
         r#"{"alice":[{"say":"-"},{"say":"two"},{"say":"-"}]}"#,
     );
-    assert_eq!(session.runtime.waiting_letters().len(), 1);
+    assert_eq!(session.runtime.pending_mail().len(), 1);
     assert_eq!(session.turn().await, "two");
     let asked = session.asked();
-    assert!(asked[0].contains("second letter") && !asked[0].contains("first letter"));
+    assert!(asked[0].contains("second item") && !asked[0].contains("first item"));
     assert_eq!(session.turn().await, "", "nothing is left to say");
     drop(session);
     let session = Session::begin(&temp, r#"{"alice":[]}"#);
-    assert_eq!(session.runtime.waiting_letters(), []);
+    assert_eq!(session.runtime.pending_mail(), []);
 }
 
 #[tokio::test]
@@ -181,9 +181,9 @@ async fn letters_that_a_tool_has_read_out_are_not_said_again() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let script = r#"{"alice":[{"calls":[{"name":"read_inbox"}]},{"say":"read"}]}"#;
     let mut session = Session::begin(&temp, script);
-    // The model is woken by something else, and the letter waits when its tool reads the inbox.
+    // The model is woken by something else, and the item waits when its tool reads the inbox.
     let input = vec![protocol::UserMessage::new("look at your mail")];
-    tell(temp.team(), "the letter");
+    tell(temp.team(), "the item");
     let list = session.runtime.read_inbox().unwrap();
     assert_eq!(list.mail, [1], "{list:?}");
     let cancel = CancellationToken::new();
@@ -193,11 +193,11 @@ async fn letters_that_a_tool_has_read_out_are_not_said_again() {
         .await;
     assert!(matches!(outcome, Outcome::Finished { text } if text == "read"));
     let last = session.asked().pop().unwrap();
-    assert_eq!(last.matches("the letter").count(), 1, "{last}");
+    assert_eq!(last.matches("the item").count(), 1, "{last}");
     drop(session);
     let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(
-        runtime.waiting_letters(),
+        runtime.pending_mail(),
         [],
         "the result in the journal has said it"
     );
@@ -206,7 +206,7 @@ async fn letters_that_a_tool_has_read_out_are_not_said_again() {
 struct Secretary(Arc<Mutex<Vec<String>>>);
 
 impl MailHandler for Secretary {
-    fn look(&mut self, message: &Message) -> Treatment {
+    fn handle(&mut self, message: &Message) -> Treatment {
         self.0.lock().unwrap().push(message.body.text().to_owned());
         match message.body.text() {
             "hide" => Treatment::Hide,
@@ -223,13 +223,13 @@ async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
         tell(temp.team(), text);
     }
     let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-    assert_eq!(runtime.take_mail().unwrap(), 3);
+    assert_eq!(runtime.receive_mail().unwrap(), 3);
     drop(runtime);
     let seen = Arc::<Mutex<Vec<String>>>::default();
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-    runtime.employ(Box::new(Secretary(Arc::clone(&seen))));
+    let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+    runtime.set_mail_handler(Box::new(Secretary(Arc::clone(&seen))));
     assert_eq!(*seen.lock().unwrap(), ["hide", "mark", "show"]);
-    let mut session = Session::with(&temp, runtime, memory, r#"{"alice":[{"say":"ok"}]}"#);
+    let mut session = Session::with(&temp, runtime, recovered, r#"{"alice":[{"say":"ok"}]}"#);
     assert_eq!(session.turn().await, "ok");
     let asked = session.asked().remove(0);
     assert!(
@@ -240,7 +240,7 @@ async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
     drop(session);
     let (runtime, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(
-        runtime.waiting_letters(),
+        runtime.pending_mail(),
         [],
         "the hidden one was recorded too"
     );
@@ -261,9 +261,9 @@ fn a_control_message_for_an_earlier_life_is_buried_and_its_sender_is_told() {
     message.to_incarnation = Some(incarnation);
     team::post(temp.team(), message).unwrap();
     let (second, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-    second.take_mail().unwrap();
-    let letters = second.waiting_letters();
-    assert!(letters.iter().all(|letter| !letter.shown));
+    second.receive_mail().unwrap();
+    let items = second.pending_mail();
+    assert!(items.iter().all(|item| !item.shown));
     assert_eq!(temp.unread(&Recipient::Lead), 1);
     assert!(temp.team().layout().dead_letters().exists());
 }
@@ -271,18 +271,18 @@ fn a_control_message_for_an_earlier_life_is_buried_and_its_sender_is_told() {
 #[test]
 fn reports_and_plans_are_remembered() {
     let temp = TempTeam::new(&["alice"], Options::default());
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-    assert_eq!((memory.reports, runtime.next_report()), (0, 1));
-    runtime.keep_report(1).unwrap();
+    let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+    assert_eq!((recovered.reports, runtime.next_report()), (0, 1));
+    runtime.record_report(1).unwrap();
     let plan = protocol::PlanRecord {
         request_id: "1a2b3c4d".parse().unwrap(),
         plan_hash: "abc".to_owned(),
     };
-    runtime.keep_plan(plan.clone()).unwrap();
+    runtime.record_plan(plan.clone()).unwrap();
     drop(runtime);
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+    let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!((runtime.next_report(), runtime.plan()), (2, Some(plan)));
-    assert_eq!(memory.unreported, None);
+    assert_eq!(recovered.unreported, None);
 }
 
 #[test]
@@ -297,20 +297,20 @@ fn a_new_conversation_begins_in_the_same_journal_and_forgets_no_letter() {
         session.turn().await;
     });
     tell(temp.team(), "new");
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-    runtime.take_mail().unwrap();
-    let mut conversation: Conversation = memory.conversation;
-    runtime.begin_anew(&mut conversation).unwrap();
+    let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+    runtime.receive_mail().unwrap();
+    let mut conversation: Conversation = recovered.conversation;
+    runtime.start_new_conversation(&mut conversation).unwrap();
     assert!(conversation.turns().is_empty() && !conversation.is_waiting());
     drop(runtime);
-    let (runtime, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-    assert!(memory.conversation.turns().is_empty());
+    let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+    assert!(recovered.conversation.turns().is_empty());
     assert!(
-        memory
+        recovered
             .conversation
             .was_given(&protocol::MessageSource::Mail(1))
     );
-    assert_eq!(runtime.waiting_letters().len(), 1);
+    assert_eq!(runtime.pending_mail().len(), 1);
 }
 
 #[test]
@@ -340,9 +340,9 @@ fn a_broken_record_is_passed_over_and_named() {
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"kind\":\"user\"}\n{\"kind\":\"user\",\"messages\":[{\"text\":\"hi\"}]}\n");
     std::fs::write(&path, text).unwrap();
-    let (_desk, memory) = MemberRuntime::open(temp.team(), &alice()).unwrap();
-    assert_eq!(memory.conversation.turns().len(), 1);
-    assert_eq!(memory.damage.len(), 1, "{:?}", memory.damage);
+    let (_desk, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+    assert_eq!(recovered.conversation.turns().len(), 1);
+    assert_eq!(recovered.damage.len(), 1, "{:?}", recovered.damage);
 }
 
 /// How often the event log tells that alice took something.
@@ -362,7 +362,7 @@ fn what_several_records_of_a_killed_life_did_not_tell_the_next_one_tells_once() 
     let (runtime, _) = MemberRuntime::open(team, &alice()).unwrap();
     for text in ["one", "two", "three"] {
         tell(team, text);
-        runtime.take_mail().unwrap();
+        runtime.receive_mail().unwrap();
     }
     drop(runtime);
     assert_eq!(deliveries(team), 3);
@@ -409,7 +409,7 @@ async fn a_tool_waits_for_the_plan_because_it_says_that_it_changes_things() {
         request_id: request.id.clone(),
         plan_hash: rules::plan_hash("Paint."),
     };
-    session.runtime.keep_plan(plan).unwrap();
+    session.runtime.record_plan(plan).unwrap();
     team::decide_plan(temp.team(), &team::Actor::user(), &request.id, true, "").unwrap();
     session.turn().await;
     assert!(wall.exists(), "{:?}", session.asked());

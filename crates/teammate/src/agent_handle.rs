@@ -38,7 +38,7 @@ impl TeammateHandle for ToolHandle {
                     request_id: id.clone(),
                     plan_hash,
                 };
-                let kept = self.runtime.keep_plan(own);
+                let kept = self.runtime.record_plan(own);
                 kept.map_err(|error| error.to_string())?;
                 return Err(format!(
                     "plan {id} is stored, but the lead was not notified: {source}"
@@ -51,7 +51,7 @@ impl TeammateHandle for ToolHandle {
                 request_id: request.id.clone(),
                 plan_hash,
             };
-            let kept = self.runtime.keep_plan(own);
+            let kept = self.runtime.record_plan(own);
             kept.map_err(|error| error.to_string())?;
         }
         Ok(request.id)

@@ -1,7 +1,7 @@
 //! A member whose work is done by another program.
 //!
-//! This process holds the member's lock and looks after the program; the program takes part through
-//! the files alone, and finds in its environment which folder, member and life it is for.
+//! This process holds the member's lock and watches the program. The program takes part through the
+//! files alone, and finds folder, member and incarnation in its environment.
 
 use crate::start_options::{Ended, TeammateError};
 use command::{End, Save, SaveWhen, Spec};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// A program that ends before this has not started: whoever spawns it is told why.
+/// A program that ends before this counts as not started, and the spawn fails with the reason.
 const EARLY: Duration = Duration::from_millis(150);
 /// How long a program has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
@@ -21,7 +21,7 @@ pub(crate) async fn run(
     runtime: &MemberRuntime,
     program: &str,
     mark: &str,
-    ending: &CancellationToken,
+    termination: &CancellationToken,
 ) -> Result<Ended, TeammateError> {
     let layout = runtime.team().layout();
     let log = layout.member_log(runtime.owner());
@@ -38,7 +38,7 @@ pub(crate) async fn run(
     let mut spec = Spec::new(&command, runtime.team().workspace(), &mark, save);
     spec.limit = Duration::MAX;
     spec.grace = GRACE;
-    let running = command::run(spec, ending);
+    let running = command::run(spec, termination);
     tokio::pin!(running);
     let finished = tokio::select! {
         finished = &mut running => finished,
@@ -53,7 +53,7 @@ pub(crate) async fn run(
             runtime.close()?;
             return Ok(Ended::ProgramEnded);
         }
-        Ok(_) if ending.is_cancelled() => {
+        Ok(_) if termination.is_cancelled() => {
             runtime.close()?;
             return Ok(Ended::Terminated);
         }

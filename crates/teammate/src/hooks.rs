@@ -37,7 +37,7 @@ impl Hooks for TeammateHooks {
     }
 
     fn when_stopping(&mut self) -> Vec<UserMessage> {
-        if self.shutdown_requests.leaving().is_some() {
+        if self.shutdown_requests.approved().is_some() {
             return Vec::new();
         }
         let reminders = self.shutdown_requests.remind();

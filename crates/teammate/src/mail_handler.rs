@@ -1,4 +1,4 @@
-//! What the program makes of a teammate's mail before the model sees it.
+//! Handles a teammate's mail before the model sees it.
 
 use crate::shutdown::ShutdownRequests;
 use member::{MailHandler, Treatment};
@@ -9,7 +9,6 @@ use protocol::{
 use std::sync::Arc;
 use teamdir::{RequestError, TeamDir};
 
-/// The clerk of a teammate.
 pub(crate) struct TeammateMailHandler {
     pub(crate) team: TeamDir,
     pub(crate) name: AgentName,
@@ -18,7 +17,7 @@ pub(crate) struct TeammateMailHandler {
 }
 
 impl MailHandler for TeammateMailHandler {
-    fn look(&mut self, message: &Message) -> Treatment {
+    fn handle(&mut self, message: &Message) -> Treatment {
         match &message.body {
             Body::ShutdownRequest { request_id, .. } => self.shutdown(message, request_id),
             Body::PlanApprovalResponse {
@@ -39,33 +38,33 @@ impl MailHandler for TeammateMailHandler {
 
 impl TeammateMailHandler {
     /// A request counts if the lead or the user asks and its file, if there is one, asks this very
-    /// life. A line written by hand has no file.
+    /// incarnation. A line written by hand has no file.
     fn shutdown(&self, message: &Message, id: &RequestId) -> Treatment {
         let from = message.from.as_ref();
         let may_ask = matches!(from, Some(Sender::Party(Party::Lead | Party::User)));
         if !may_ask {
-            let from = from.map_or("nobody", Sender::as_str);
-            let words = format!(
+            let from = from.map_or("an unknown sender", Sender::as_str);
+            let remark = format!(
                 "this has no effect: '{from}' may not ask you to shut down, only the lead or the user may"
             );
-            return Treatment::ShowWith(words);
+            return Treatment::ShowWith(remark);
         }
         let refusal = match self.team.request(id) {
-            Ok(request) => self.flaw(&request),
+            Ok(request) => self.objection(&request),
             Err(RequestError::Unknown(_)) => None,
             Err(error) => Some(error.to_string()),
         };
         match refusal {
             Some(why) => Treatment::ShowWith(format!("this has no effect: {why}")),
             None => {
-                self.shutdown_requests.ask(id);
+                self.shutdown_requests.add(id);
                 Treatment::ShowWith("answer with shutdown_response".to_owned())
             }
         }
     }
 
-    /// Why a request does not ask this life to end, if it does not.
-    fn flaw(&self, request: &Request) -> Option<String> {
+    /// Why a request does not ask this incarnation to end, if it does not.
+    fn objection(&self, request: &Request) -> Option<String> {
         let to_me = matches!(&request.to, Recipient::Member(name) if name.same_as(&self.name));
         if request.kind() != RequestKind::Shutdown || !to_me {
             return Some(format!("request {} asks something else", request.id));

@@ -1,11 +1,11 @@
-//! What a teammate's model is told about itself and its team with every request.
+//! The teammate's system prompt, and the state of the team that goes with every request.
 
 use agent::Prompt;
 use member::{MemberRuntime, gate};
 use protocol::{AgentName, RequestId, Task};
 use rules::PlanGate;
 
-/// Who the model is and what rules it has. The same in every request, so that providers can keep it.
+/// Who the model is and which rules it has. The same in every request, so that providers can cache it.
 pub(crate) fn system(runtime: &MemberRuntime, name: &AgentName, role: &str) -> String {
     let workspace = runtime.team().workspace().display();
     format!(
@@ -27,9 +27,9 @@ pub(crate) fn system(runtime: &MemberRuntime, name: &AgentName, role: &str) -> S
     )
 }
 
-/// The system text with what is true now.
+/// The system prompt with the state of the team now.
 ///
-/// `open` is the task in hand and the shutdown requests that wait for an answer.
+/// `open` is the held task and the shutdown requests that wait for an answer.
 pub(crate) fn prompt(
     runtime: &MemberRuntime,
     name: &AgentName,

@@ -4,15 +4,15 @@ use member::MemberRuntime;
 use protocol::{Body, Message, MessageId, Recipient};
 use tracing::warn;
 
-/// What a report says if the model said nothing.
-const NO_WORDS: &str = "The turn ended without words.";
+/// The report of a turn in which the model said nothing.
+const NO_TEXT: &str = "The turn ended without text.";
 
-/// Sends the report of a turn, and takes note that it was sent. Returns whether it was: one that was
-/// not is to be sent later, by this life or by the next.
+/// Sends the report of a turn, and records that it was sent. Returns whether it was: one that was not
+/// is sent later, by this incarnation or the next.
 pub(crate) fn report(runtime: &MemberRuntime, text: &str) -> bool {
     let n = runtime.next_report();
     let content = if text.trim().is_empty() {
-        NO_WORDS.to_owned()
+        NO_TEXT.to_owned()
     } else {
         text.to_owned()
     };
@@ -31,13 +31,13 @@ pub(crate) fn report(runtime: &MemberRuntime, text: &str) -> bool {
     true
 }
 
-/// Takes note that the end of this turn needs no report.
+/// Records that the end of this turn needs no report.
 pub(crate) fn no_report(runtime: &MemberRuntime) {
     note_sent(runtime, runtime.next_report() - 1);
 }
 
 fn note_sent(runtime: &MemberRuntime, n: u64) {
-    if let Err(error) = runtime.keep_report(n) {
+    if let Err(error) = runtime.record_report(n) {
         warn!("the report may be sent twice: {error}");
     }
 }

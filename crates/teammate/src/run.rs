@@ -91,7 +91,7 @@ impl Teammate {
     ) -> Result<Self, TeammateError> {
         let name = member.name.clone();
         let shutdown_requests = Arc::new(ShutdownRequests::new(runtime.team(), runtime.me()));
-        runtime.employ(Box::new(TeammateMailHandler {
+        runtime.set_mail_handler(Box::new(TeammateMailHandler {
             team: runtime.team().clone(),
             name: name.clone(),
             incarnation: runtime.incarnation(),
@@ -200,7 +200,7 @@ impl Teammate {
     fn check(&self) -> Event {
         if self.runtime.is_team_gone() {
             Event::FolderRemoved
-        } else if self.runtime.is_replaced() {
+        } else if self.runtime.has_later_incarnation() {
             Event::Replaced
         } else {
             Event::Checked(self.local_state())
@@ -210,11 +210,11 @@ impl Teammate {
     fn local_state(&self) -> LocalState {
         LocalState {
             unread: self.runtime.has_unread(),
-            undelivered: !self.runtime.waiting_letters().is_empty(),
-            mail_retry_at: self.runtime.mail_again_at(),
+            undelivered: !self.runtime.pending_mail().is_empty(),
+            mail_retry_at: self.runtime.mail_retry_at(),
             is_unanswered: self.agent.is_unanswered(),
             is_model_waiting: self.runtime.phase() == Phase::Waiting,
-            approved_shutdown: self.shutdown_requests.leaving(),
+            approved_shutdown: self.shutdown_requests.approved(),
         }
     }
 
@@ -268,7 +268,7 @@ impl Teammate {
         let hooks = self.agent.hooks();
         Event::TurnEnded(Box::new(TurnEnd {
             was_model_asked: hooks.is_some_and(|hooks| hooks.was_model_asked),
-            approved_shutdown: self.shutdown_requests.leaving(),
+            approved_shutdown: self.shutdown_requests.approved(),
             team: self.team_state(),
             outcome,
         }))

@@ -1,4 +1,4 @@
-//! Shutdown requests to this life, and what became of them.
+//! Shutdown requests to this incarnation, and their answers.
 
 use protocol::{RequestId, RequestStatus};
 use rules::WhyIgnored;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use team::{Actor, AnswerError, answer_shutdown, mail_unrecorded_answer};
 use teamdir::{RequestError, TeamDir};
 
-/// All that this life was asked, shared by those who hear of it and those who answer.
+/// The shutdown requests of this incarnation, shared by the mail handler and the tools.
 #[derive(Debug)]
 pub(crate) struct ShutdownRequests {
     team: TeamDir,
@@ -17,14 +17,14 @@ pub(crate) struct ShutdownRequests {
 
 #[derive(Debug, Default)]
 struct State {
-    asked: Vec<Asked>,
-    leaving: Option<RequestId>,
+    asked: Vec<Pending>,
+    approved: Option<RequestId>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct Pending {
     id: RequestId,
-    asked_at: Instant,
+    received_at: Instant,
     is_answered: bool,
     is_reminded: bool,
 }
@@ -38,13 +38,13 @@ impl ShutdownRequests {
         }
     }
 
-    /// Takes note of a request that counts.
-    pub(crate) fn ask(&self, id: &RequestId) {
+    /// Adds a request that is valid.
+    pub(crate) fn add(&self, id: &RequestId) {
         let mut state = self.lock();
         if state.asked.iter().all(|asked| asked.id != *id) {
-            state.asked.push(Asked {
+            state.asked.push(Pending {
                 id: id.clone(),
-                asked_at: Instant::now(),
+                received_at: Instant::now(),
                 is_answered: false,
                 is_reminded: false,
             });
@@ -59,9 +59,11 @@ impl ShutdownRequests {
         let Some(asked) = state.asked.iter_mut().find(|asked| asked.id == *id) else {
             return Err(match open.first() {
                 Some(open) => {
-                    format!("nobody asked you in request {id}; {open} waits for an answer")
+                    format!("request {id} is not for you; {open} waits for your answer")
                 }
-                None => format!("nobody asked you in request {id}: no shutdown request waits"),
+                None => format!(
+                    "request {id} is not for you: no shutdown request waits for your answer"
+                ),
             });
         };
         if asked.is_answered {
@@ -72,7 +74,7 @@ impl ShutdownRequests {
         self.record(id, approve, reason)?;
         asked.is_answered = true;
         if approve {
-            state.leaving = Some(id.clone());
+            state.approved = Some(id.clone());
         }
         Ok(())
     }
@@ -103,9 +105,9 @@ impl ShutdownRequests {
 
     /// Answers, in the model's place, what it cannot be asked: requests that have waited for so long,
     /// or whose deadline is near. Returns whether there was something.
-    pub(crate) fn answer_for_model(&self, why: &str, patience: Duration) -> bool {
+    pub(crate) fn answer_for_model(&self, why: &str, after: Duration) -> bool {
         let mut open = self.still_open();
-        open.retain(|id| self.has_waited(id, patience) || self.is_pressing(id));
+        open.retain(|id| self.has_waited(id, after) || self.is_urgent(id));
         let words = format!("answered by the program, since its model cannot be asked: {why}");
         let answered = open
             .iter()
@@ -127,9 +129,9 @@ impl ShutdownRequests {
         due
     }
 
-    /// The request by which this process agreed to end.
-    pub(crate) fn leaving(&self) -> Option<RequestId> {
-        self.lock().leaving.clone()
+    /// The request that this process has approved.
+    pub(crate) fn approved(&self) -> Option<RequestId> {
+        self.lock().approved.clone()
     }
 
     /// The requests that wait for an answer, as their files say. One that came without a file waits
@@ -140,14 +142,14 @@ impl ShutdownRequests {
         open
     }
 
-    fn has_waited(&self, id: &RequestId, patience: Duration) -> bool {
+    fn has_waited(&self, id: &RequestId, after: Duration) -> bool {
         let state = self.lock();
         let asked = state.asked.iter().find(|asked| asked.id == *id);
-        asked.is_some_and(|asked| asked.asked_at.elapsed() >= patience)
+        asked.is_some_and(|asked| asked.received_at.elapsed() >= after)
     }
 
     /// Whether most of the time for an answer has passed.
-    fn is_pressing(&self, id: &RequestId) -> bool {
+    fn is_urgent(&self, id: &RequestId) -> bool {
         let Ok(request) = self.team.request(id) else {
             return false;
         };

@@ -15,7 +15,7 @@ pub(crate) async fn wait(
     others: &[ProcessHandle],
     until: Option<Instant>,
 ) {
-    let settled = match runtime.settle() {
+    let settled = match runtime.prepare_to_wait() {
         Ok(settled) if settled.look_again => return,
         Ok(settled) => settled.wake_at,
         Err(error) => {

@@ -42,24 +42,24 @@ fn answer(from: &str, id: &RequestId) -> Message {
 fn an_answer_counts_before_the_model_sees_it() {
     let (temp, _guard, id) = asked("");
     let mut mail_handler = mail_handler(&temp);
-    let forged = mail_handler.look(&answer("bob", &id));
+    let forged = mail_handler.handle(&answer("bob", &id));
     assert!(
         matches!(&forged, Treatment::ShowWith(remark) if remark.contains("no effect")),
         "{forged:?}"
     );
     let status = || temp.team().request(&id).unwrap().status();
     assert_eq!(status(), RequestStatus::Pending);
-    assert_eq!(mail_handler.look(&answer("alice", &id)), Treatment::Show);
+    assert_eq!(mail_handler.handle(&answer("alice", &id)), Treatment::Show);
     assert_eq!(status(), RequestStatus::Approved);
     // The next life looks at what was not said yet again.
-    assert_eq!(mail_handler.look(&answer("alice", &id)), Treatment::Show);
+    assert_eq!(mail_handler.handle(&answer("alice", &id)), Treatment::Show);
 }
 
 #[test]
 fn what_a_lead_asked_when_it_left_is_no_news() {
     let (temp, _guard, id) = asked("The lead is leaving.");
     assert_eq!(
-        mail_handler(&temp).look(&answer("alice", &id)),
+        mail_handler(&temp).handle(&answer("alice", &id)),
         Treatment::Hide
     );
     let status = temp.team().request(&id).unwrap().status();
@@ -70,7 +70,7 @@ fn what_a_lead_asked_when_it_left_is_no_news() {
 fn an_answer_to_nothing_is_shown_as_such() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let id = "1a2b3c4d".parse().unwrap();
-    let treatment = mail_handler(&temp).look(&answer("alice", &id));
+    let treatment = mail_handler(&temp).handle(&answer("alice", &id));
     assert!(
         matches!(&treatment, Treatment::ShowWith(remark) if remark.contains("no request 1a2b3c4d")),
         "{treatment:?}"
@@ -84,7 +84,7 @@ fn a_plan_that_came_by_mail_alone_can_be_decided() {
     let Line::Message(message) = decode_line(line.as_bytes()) else {
         panic!("no message");
     };
-    assert_eq!(mail_handler(&temp).look(&message), Treatment::Show);
+    assert_eq!(mail_handler(&temp).handle(&message), Treatment::Show);
     let request = temp.team().request(&"1a2b3c4d".parse().unwrap()).unwrap();
     assert_eq!(request.status(), RequestStatus::Pending);
 }

@@ -29,7 +29,7 @@ impl Teammate {
                 Some(Event::ShutdownsAnswered(any))
             }
             Action::AnswerOverdueShutdowns => {
-                let any = self.runtime.take_mail().is_ok()
+                let any = self.runtime.receive_mail().is_ok()
                     && self
                         .shutdown_requests
                         .answer_for_model("it is being waited for", MODEL_PATIENCE);
@@ -52,7 +52,7 @@ impl Teammate {
                 self.runtime.begin_turn();
                 // Mail is taken in any case: left in the inbox it would start the same turn again,
                 // even after one that failed.
-                input.extend(self.runtime.letters());
+                input.extend(self.runtime.mail_for_model());
                 self.agent.start_turn(input);
             }
             Action::CancelTurn => self.agent.cancel(),
