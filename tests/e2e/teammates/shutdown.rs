@@ -256,7 +256,7 @@ fn a_colleague_cannot_end_a_member() {
             .last_text()
             .contains("'alice' may not ask you to shut down")
     );
-    assert!(requests[1].last_text().contains("nobody asked you"));
+    assert!(requests[1].last_text().contains("is not for you"));
     assert_eq!(workspace.state("bob"), "idle");
     workspace.end();
 }
