@@ -144,14 +144,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "tui",
         ours: &["rules", "processes", "team", "protocol", "teamdir"],
-        external: &[
-            "ratatui",
-            "nix",
-            "serde",
-            "serde_json",
-            "signal-hook",
-            "thiserror",
-        ],
+        external: &["ratatui", "nix", "serde_json", "signal-hook", "thiserror"],
         dev_ours: &[],
     },
     Rule {
@@ -238,7 +231,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "chaos",
-        ours: &["protocol", "teamdir", "processes", "tui", "test-support"],
+        ours: &["protocol", "teamdir", "processes", "test-support"],
         external: &["anyhow", "nix", "serde", "serde_json", "tempfile"],
         dev_ours: &[],
     },

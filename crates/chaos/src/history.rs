@@ -1,9 +1,9 @@
 //! Compares the files of the team with its replayed event log: they must agree.
 
+use crate::replay::Replay;
 use protocol::{JournalLine, JournalRecord, Party, Recipient};
 use std::collections::BTreeSet;
 use teamdir::TeamDir;
-use tui::Replay;
 
 /// The state of a team, one fact per line.
 type Facts = BTreeSet<String>;

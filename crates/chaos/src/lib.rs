@@ -27,6 +27,7 @@ mod operator;
 pub mod plan;
 mod programs;
 mod quiesce;
+mod replay;
 mod restarter;
 pub mod tags;
 mod team_model;
@@ -35,6 +36,7 @@ mod world;
 pub use ledger::Ledger;
 pub use plan::Plan;
 pub use programs::Programs;
+pub use replay::{Mail, MemberHistory, Replay, Work};
 
 use anyhow::Context as _;
 use disk::Home;

@@ -66,14 +66,6 @@ impl Effect {
             Self::State | Self::Mutate => false,
         }
     }
-
-    /// Whether a call changes the workspace or starts programs.
-    pub fn mutates(self) -> bool {
-        match self {
-            Self::Mutate => true,
-            Self::Read | Self::State => false,
-        }
-    }
 }
 
 /// The result of a call.

@@ -1,8 +1,6 @@
-//! A member's conversation in lines: what was said to its model, what the model said, and what came
-//! of its tools.
+//! The conversation of a member as lines of text: messages to its model, replies, and tool results.
 //!
-//! The journal is read as any program may read it: kinds that are not known, and records that do not
-//! look as they should, are passed over.
+//! Journal lines of unknown kinds and invalid records are skipped.
 
 use crate::sanitize::sanitize;
 use protocol::{
@@ -10,14 +8,14 @@ use protocol::{
 };
 use serde_json::{Map, Value};
 
-/// How much of what a tool was asked is shown.
-const ASKED: usize = 80;
-/// How much of what came of it.
-const OUTCOME: usize = 200;
-/// How many lines one text may have.
-const LINES: usize = 200;
-/// What a tool is asked, by the field that says most.
-const TELLING: [&str; 10] = [
+/// The maximum number of characters of the arguments of a tool call.
+const MAX_ARGUMENTS: usize = 80;
+/// The maximum number of characters of a tool result.
+const MAX_RESULT: usize = 200;
+/// The maximum number of lines of one text.
+const MAX_LINES: usize = 200;
+/// The argument that is shown of a tool call, in order of preference.
+const SHOWN_ARGUMENTS: [&str; 10] = [
     "command",
     "path",
     "to",
@@ -29,13 +27,13 @@ const TELLING: [&str; 10] = [
     "plan",
     "id",
 ];
-/// Where the words of a letter stand, by what comes first.
-const WORDS: [&str; 4] = ["content", "plan", "reason", "feedback"];
+/// The field that holds the text of a message, in order of preference.
+const TEXT_FIELDS: [&str; 4] = ["content", "plan", "reason", "feedback"];
 
 /// Follows a conversation, record by record.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// The calls that nothing has come of yet: their ids, and how they are shown.
+    /// The unfinished tool calls: their ids and texts.
     calls: Vec<(String, String)>,
 }
 
@@ -66,9 +64,11 @@ impl Conversation {
 
     fn conversation(&mut self, record: ConversationRecord) -> Vec<String> {
         match record {
-            ConversationRecord::User(user) => user.messages.iter().flat_map(heard).collect(),
+            ConversationRecord::User(user) => {
+                user.messages.iter().flat_map(message_lines).collect()
+            }
             ConversationRecord::Assistant(reply) => self.reply(reply.blocks),
-            ConversationRecord::Result(record) => vec![self.outcome(&record.result)],
+            ConversationRecord::Result(record) => vec![self.result(&record.result)],
             ConversationRecord::Compaction(compaction) => vec![format!(
                 "! the conversation was compacted; the full text is in {}",
                 compaction.archive
@@ -78,7 +78,7 @@ impl Conversation {
         }
     }
 
-    /// The calls that nothing has come of yet.
+    /// The unfinished tool calls.
     pub fn running(&self) -> Vec<String> {
         let calls = self.calls.iter();
         calls.map(|(_, call)| format!("> {call} ...")).collect()
@@ -88,11 +88,11 @@ impl Conversation {
         let mut lines = Vec::new();
         for block in blocks {
             match block {
-                Block::Text { text } => lines.extend(several(&text)),
+                Block::Text { text } => lines.extend(first_lines(&text)),
                 Block::ToolUse {
                     id, name, input, ..
                 } => {
-                    let call = format!("{name} {}", asked(&input));
+                    let call = format!("{name} {}", main_argument(&input));
                     let call = sanitize(call.trim_end());
                     self.calls.push((id, call));
                 }
@@ -105,32 +105,32 @@ impl Conversation {
         lines
     }
 
-    fn outcome(&mut self, outcome: &ToolResult) -> String {
+    fn result(&mut self, outcome: &ToolResult) -> String {
         let place = self
             .calls
             .iter()
             .position(|(id, _)| *id == outcome.tool_use_id);
         let call = place.map_or_else(|| "a tool".to_owned(), |at| self.calls.remove(at).1);
-        let word = match outcome.is_error {
+        let prefix = match outcome.is_error {
             true => "failed: ",
             false => "",
         };
-        let came = cut(outcome.content.trim(), OUTCOME);
-        format!("> {call} => {word}{came}")
+        let result = cut(outcome.content.trim(), MAX_RESULT);
+        format!("> {call} => {prefix}{result}")
     }
 }
 
-/// What the model was given, in lines.
-fn heard(given: &UserMessage) -> Vec<String> {
+/// The lines of a message to the model.
+fn message_lines(given: &UserMessage) -> Vec<String> {
     let text = given.text.trim();
     if text.is_empty() {
         return Vec::new();
     }
-    let (tag, inside) = unwrapped(text);
+    let (tag, inside) = split_tag(text);
     match &given.source {
         Some(MessageSource::Prompt(_)) => with_name("prompt", text),
         Some(MessageSource::Mail(_)) => match serde_json::from_str(inside) {
-            Ok(letter) => with_name(&writer(&letter), words_of(&letter)),
+            Ok(message) => with_name(&sender(&message), text_of(&message)),
             Err(_) => with_name("mail", inside),
         },
         Some(MessageSource::Commands(_)) => with_name("background", inside),
@@ -138,9 +138,9 @@ fn heard(given: &UserMessage) -> Vec<String> {
     }
 }
 
-/// A text in its lines, the first of them behind a name.
+/// The lines of a text, the first one prefixed with a name.
 fn with_name(name: &str, text: &str) -> Vec<String> {
-    let mut lines = several(text);
+    let mut lines = first_lines(text);
     match lines.first_mut() {
         Some(first) => *first = format!("{name}: {first}"),
         None => lines.push(format!("{name}:")),
@@ -148,39 +148,39 @@ fn with_name(name: &str, text: &str) -> Vec<String> {
     lines
 }
 
-/// The lines of a text, as many as are good to read.
-fn several(text: &str) -> Vec<String> {
+/// The first lines of a text.
+fn first_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text
         .trim_end()
         .lines()
-        .take(LINES)
+        .take(MAX_LINES)
         .map(str::to_owned)
         .collect();
-    if text.trim_end().lines().count() > LINES {
+    if text.trim_end().lines().count() > MAX_LINES {
         lines.push("...".to_owned());
     }
     lines
 }
 
-/// Who a letter is from, and what kind of letter it is if it is no plain one.
-fn writer(letter: &Map<String, Value>) -> String {
-    let field = |name: &str| letter.get(name).and_then(Value::as_str);
-    let from = field("from").unwrap_or("somebody");
+/// The sender of a message, and its type unless it is a plain message.
+fn sender(message: &Map<String, Value>) -> String {
+    let field = |name: &str| message.get(name).and_then(Value::as_str);
+    let from = field("from").unwrap_or("an unknown sender");
     match field("type") {
         None | Some("message") => from.to_owned(),
         Some(kind) => format!("{from} ({kind})"),
     }
 }
 
-fn words_of(letter: &Map<String, Value>) -> &str {
-    let mut words = WORDS
+fn text_of(message: &Map<String, Value>) -> &str {
+    let mut texts = TEXT_FIELDS
         .iter()
-        .filter_map(|field| letter.get(*field)?.as_str());
-    words.find(|words| !words.is_empty()).unwrap_or_default()
+        .filter_map(|field| message.get(*field)?.as_str());
+    texts.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// A text without the tag that the program puts around its own words, and the tag.
-fn unwrapped(text: &str) -> (Option<&str>, &str) {
+/// Splits a text of the program into its tag and content.
+fn split_tag(text: &str) -> (Option<&str>, &str) {
     let parts = text.strip_prefix('<').and_then(|rest| {
         let (tag, rest) = rest.split_once('>')?;
         let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
@@ -194,24 +194,26 @@ fn unwrapped(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// What a tool was asked, in a few words.
-fn asked(input: &Value) -> String {
+/// The most important argument of a tool call.
+fn main_argument(input: &Value) -> String {
     let Value::Object(fields) = input else {
         return String::new();
     };
-    let mut telling = TELLING.iter().filter_map(|field| fields.get(*field));
-    let text = match telling.next() {
+    let mut shown = SHOWN_ARGUMENTS
+        .iter()
+        .filter_map(|field| fields.get(*field));
+    let text = match shown.next() {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
         None if fields.is_empty() => String::new(),
         None => input.to_string(),
     };
-    cut(&text, ASKED)
+    cut(&text, MAX_ARGUMENTS)
 }
 
-/// The beginning of a text.
-fn cut(text: &str, most: usize) -> String {
-    let mut kept: String = text.chars().take(most).collect();
+/// The first characters of a text.
+fn cut(text: &str, max_chars: usize) -> String {
+    let mut kept: String = text.chars().take(max_chars).collect();
     if kept.len() < text.len() {
         kept.push_str("...");
     }
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_terminal_obeys_is_left() {
+    fn no_control_character_is_left() {
         let (lines, running) = read(&[
             "{\"kind\":\"user\",\"messages\":[{\"text\":\"a\\u001b[2Jb\"}]}",
             "{\"kind\":\"assistant\",\"blocks\":[{\"type\":\"text\",\"text\":\"c\\u009bd\\te\"},{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"f\\u001b\",\"input\":{\"command\":\"g\\u0007\"}},{\"type\":\"tool_use\",\"id\":\"2\",\"name\":\"h\\u001b\",\"input\":{}}],\"stop\":\"tool_use\"}",
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_passed_over() {
+    fn unknown_lines_are_skipped() {
         let (lines, running) = read(&[
             "words",
             "",
@@ -290,10 +292,10 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut() {
-        let text = "word\\n".repeat(LINES + 5);
+        let text = "word\\n".repeat(MAX_LINES + 5);
         let line = format!(r#"{{"kind":"user","messages":[{{"text":"{text}"}}]}}"#);
         let (lines, _) = read(&[&line]);
-        assert_eq!(lines.len(), LINES + 1);
+        assert_eq!(lines.len(), MAX_LINES + 1);
         assert_eq!(cut("žžž", 2), "žž...");
     }
 }

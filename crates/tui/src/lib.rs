@@ -1,8 +1,6 @@
-//! The full-screen view of a team, and the replay of its event log.
+//! The full-screen view of a team.
 //!
 //! # Theory of operation
-//!
-//! [`Replay`] folds the event log into the state that results from it: roster, board, mail.
 //!
 //! [`Screen`] is the state of the full-screen view. It handles [`Input`]: keys, a new [`snapshot()`] of
 //! the team, lines of the event log ([`event_text()`]), of a [`Conversation`] or a log, and the time. It
@@ -16,7 +14,6 @@
 
 mod conversation;
 mod event_text;
-mod replay;
 mod sanitize;
 mod screen;
 mod snapshot;
@@ -24,7 +21,6 @@ mod terminal;
 
 pub use conversation::Conversation;
 pub use event_text::event_text;
-pub use replay::{Mail, MemberHistory, Replay, Work};
 pub use sanitize::sanitize;
 pub use screen::{Effect, Input, Key, Pane, Screen};
 pub use snapshot::{MemberRow, RequestRow, Snapshot, TaskRow, snapshot};

@@ -1,11 +1,11 @@
 //! A team in words, twice: as its files show it, and as its history tells it.
 
+use chaos::Replay;
 use protocol::{JournalLine, JournalRecord, Party, Recipient};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use teamdir::TeamDir;
 use test_support::try_wait_for;
-use tui::Replay;
 
 /// How long history and files may take to agree.
 const LIMIT: Duration = Duration::from_secs(60);

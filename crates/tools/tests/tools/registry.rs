@@ -110,29 +110,23 @@ fn a_read_that_hangs_can_be_cancelled() {
 }
 
 #[test]
-fn tools_say_what_they_take_and_do() {
+fn tools_declare_their_arguments_and_effects() {
     let mut bench = Bench::new();
-    let effects: Vec<(&str, bool, bool)> = bench
+    let effects: Vec<(&str, Effect, bool)> = bench
         .registry
         .definitions()
-        .map(|tool| {
-            (
-                tool.name,
-                tool.effect.is_concurrent(),
-                tool.effect.mutates(),
-            )
-        })
+        .map(|tool| (tool.name, tool.effect, tool.effect.is_concurrent()))
         .collect();
     assert_eq!(
         effects,
         [
-            ("bash", false, true),
-            ("read_file", true, false),
-            ("write_file", false, true),
-            ("edit_file", false, true),
-            ("compact", false, false),
-            ("background_run", false, true),
-            ("check_background", true, false),
+            ("bash", Effect::Mutate, false),
+            ("read_file", Effect::Read, true),
+            ("write_file", Effect::Mutate, false),
+            ("edit_file", Effect::Mutate, false),
+            ("compact", Effect::State, false),
+            ("background_run", Effect::Mutate, false),
+            ("check_background", Effect::Read, true),
         ]
     );
     for tool in bench.registry.definitions() {
