@@ -6,7 +6,7 @@ use crate::table::{ROWS, Verb};
 use crate::words::{Kind, Token, clauses, covered, tokens};
 
 /// A verb with what the clause says about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clause {
     pub(crate) verb: Verb,
     pub(crate) names: Vec<String>,
@@ -57,13 +57,8 @@ impl Clause {
     ) -> Option<Self> {
         let mut clause = Self {
             verb: *verb,
-            names: Vec::new(),
-            roles: Vec::new(),
-            texts: Vec::new(),
-            path: None,
-            number: 0,
-            id: None,
             approve: tokens.first()?.is_any("approve"),
+            ..Self::default()
         };
         for (slot, taken) in captures(pattern, tokens, known)? {
             let first = taken.first()?;

@@ -135,7 +135,8 @@ pub(crate) fn summary(transcript: &str) -> String {
 /// The parts of a transcript, each with its speaker. What a summary covers is there once only.
 fn parts(transcript: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    for line in transcript.lines() {
+    let lines = transcript.lines();
+    for line in lines.filter(|line| !line.ends_with(" turns left out ...]")) {
         let begins = SPEAKERS.iter().any(|speaker| line.starts_with(speaker));
         match parts.last_mut() {
             Some(part) if !begins => *part += &format!("\n{line}"),

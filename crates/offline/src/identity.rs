@@ -1,7 +1,6 @@
 //! Who the model is asked to be, and which tools it has.
 
 use llm::{Request, ToolSpec};
-use serde_json::Value;
 
 /// The agent that a request speaks for.
 #[derive(Clone, Debug)]
@@ -45,9 +44,8 @@ impl<'a> Identity<'a> {
 
     /// Whether a tool has an argument of this name.
     pub(crate) fn takes(&self, tool: &str, argument: &str) -> bool {
-        let spec = self.tools.iter().find(|spec| spec.name == tool);
-        let properties = spec.and_then(|spec| spec.input_schema.get("properties"));
-        let properties = properties.and_then(Value::as_object);
-        properties.is_some_and(|all| all.contains_key(argument))
+        let pointer = format!("/properties/{argument}");
+        let mut tools = self.tools.iter().filter(|spec| spec.name == tool);
+        tools.any(|spec| spec.input_schema.pointer(&pointer).is_some())
     }
 }

@@ -37,7 +37,7 @@ mod words;
 
 use llm::{
     Block, BoxFuture, CancellationToken, Event, EventSink, Model, ModelError, Reply, Request,
-    StopReason, ToolChoice, ToolUse, Usage,
+    StopReason, ToolChoice, ToolUse, Turn, Usage,
 };
 
 use follower::Follower;
@@ -141,23 +141,11 @@ fn free_id(request: &Request) -> String {
 
 /// A guess at the tokens that a real model would count: a quarter of the bytes.
 fn estimate(request: &Request, reply: &Block) -> Usage {
-    let size = |block: &Block| match block {
-        Block::Text { text } | Block::Thinking { text, .. } => text.len(),
-        Block::RedactedThinking { data } => data.len(),
-        Block::ToolUse(used) => used.name.len() + used.replayed_input().get().len(),
-        Block::ToolResult(result) => result.content.len(),
-        Block::Opaque { json, .. } => json.get().len(),
-    };
-    let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
-    let blocks = request.turns.iter().flat_map(|turn| &turn.blocks);
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len());
-    let sizes = tools.chain(blocks.map(size));
+    let tokens = |text: &str| text.len().div_ceil(4) as u64;
+    let json = |turns: &[Turn]| serde_json::to_string(turns).unwrap_or_default();
     Usage {
-        input: tokens(request.system.len() + sizes.sum::<usize>()),
-        output: tokens(size(reply)),
+        input: tokens(&request.system) + tokens(&json(&request.turns)),
+        output: tokens(&json(&[Turn::assistant(vec![reply.clone()])])),
         ..Usage::default()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::words::{Kind, Token};
 
 /// What a clause asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
     Ask,
     Broadcast,
@@ -38,6 +38,7 @@ pub(crate) enum Verb {
     StandBy,
     SubmitPlan,
     /// Work that is named but not understood. A plan may be about it.
+    #[default]
     Topic,
     WaitFor,
     WriteFile,
