@@ -117,7 +117,7 @@ impl ModelError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::Request(_) => "this is a fault of the program; please report it".into(),
+            Self::Request(_) => "this is a bug in the program; please report it".into(),
             Self::Cancelled => "ask again".into(),
             Self::KeyRefused { variable, .. } => {
                 format!("set {variable} to a valid key")
@@ -136,7 +136,7 @@ impl ModelError {
             Self::BadRequest { .. } => "check that the model supports what was asked".into(),
             Self::GaveUp { reason, .. } => give_up_hint(*reason).into(),
             Self::Script(_) => "add the missing turns to the script".into(),
-            Self::Withheld(_) => "mend what is said to be wrong".into(),
+            Self::Withheld(_) => "correct what the message names".into(),
         }
     }
 }
@@ -164,7 +164,7 @@ impl fmt::Display for ModelError {
             Self::Cancelled => return f.write_str("the model call was cancelled"),
             // The error of a script names its own remedy.
             Self::Script(error) => return error.fmt(f),
-            Self::Withheld(words) => return write!(f, "the model was not asked: {words}"),
+            Self::Withheld(reason) => return write!(f, "the model was not called: {reason}"),
             Self::KeyRefused {
                 variable,
                 address,
@@ -179,7 +179,7 @@ impl fmt::Display for ModelError {
                 detail,
                 ..
             } => write!(f, "{address} does not know {model}: {detail}")?,
-            Self::Billing(detail) => write!(f, "the provider wants to be paid: {detail}")?,
+            Self::Billing(detail) => write!(f, "the account has no credit: {detail}")?,
             Self::ContextTooLong {
                 tokens,
                 limit,
@@ -216,7 +216,7 @@ impl ModelError {
         else {
             return Ok(());
         };
-        let times = if *tries == 1 { "try" } else { "tries" };
+        let times = if *tries == 1 { "attempt" } else { "attempts" };
         write!(
             f,
             "gave up on {address} after {tries} {times}: {reason}: {detail}"

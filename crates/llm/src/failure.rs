@@ -160,12 +160,12 @@ impl Site {
 /// The text on one line, cut after some hundred characters.
 fn shorten(text: &str) -> String {
     const LONGEST: usize = 500;
-    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((cut, _)) = words.char_indices().nth(LONGEST) {
-        words.truncate(cut);
-        words.push('…');
+    let mut short = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = short.char_indices().nth(LONGEST) {
+        short.truncate(cut);
+        short.push('…');
     }
-    words
+    short
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::decode::{DecodeError, Decoder};
 use crate::error::ModelError;
 use crate::failure::{ErrorInfo, Failure, Passing, RetryHints, Site};
 use crate::model::{Event, EventSink, Reply, WaitReason, Waiting};
-use crate::retry::{FailedTry, RetryPolicy, retry_after};
+use crate::retry::{FailedAttempt, RetryPolicy, retry_after};
 
 mod address;
 
@@ -119,7 +119,7 @@ impl Endpoint {
                 Err(Failure::Passing(passing)) => passing,
             };
             tries += 1;
-            let failed = FailedTry {
+            let failed = FailedAttempt {
                 tries,
                 since_first: first_failure.get_or_insert_with(Instant::now).elapsed(),
                 reason: passing.reason,
@@ -186,8 +186,8 @@ impl Endpoint {
                 }
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => {
-                    let words = chain(&error.without_url());
-                    cut = Some(self.site.passing(WaitReason::StreamCut, &words));
+                    let message = chain(&error.without_url());
+                    cut = Some(self.site.passing(WaitReason::StreamCut, &message));
                     break;
                 }
                 Err(_) => {
@@ -246,8 +246,8 @@ impl Endpoint {
 
     fn silence(&self) -> Failure {
         let seconds = self.options.idle_timeout.as_secs_f64();
-        let words = format!("nothing came for {seconds} s");
-        self.site.passing(WaitReason::Silence, &words)
+        let message = format!("nothing came for {seconds} s");
+        self.site.passing(WaitReason::Silence, &message)
     }
 
     fn give_up(&self, tries: u32, passing: Passing) -> ModelError {
@@ -306,15 +306,15 @@ async fn drain(mut response: Response) {
 
 /// The text of an error and of its causes.
 fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
+    let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();
-        if !words.contains(&more) {
-            words.push_str(": ");
-            words.push_str(&more);
+        if !message.contains(&more) {
+            message.push_str(": ");
+            message.push_str(&more);
         }
         cause = error.source();
     }
-    words
+    message
 }

@@ -36,7 +36,7 @@ impl Default for RetryPolicy {
 
 /// The state of a call after a failed try.
 #[derive(Clone, Copy, Debug)]
-pub struct FailedTry {
+pub struct FailedAttempt {
     /// How many attempts have failed, this one included.
     pub tries: u32,
     /// The time since the first one failed.
@@ -54,7 +54,7 @@ impl RetryPolicy {
     /// Without a wish of the server the wait is between a half and the whole of
     /// the doubled delay. A wish is always granted in full, plus up to a quarter,
     /// so that callers who were refused together do not come back together.
-    pub fn delay(&self, failed: FailedTry, random: f64) -> Option<Duration> {
+    pub fn delay(&self, failed: FailedAttempt, random: f64) -> Option<Duration> {
         let random = random.clamp(0.0, 1.0);
         let tries = match failed.reason {
             WaitReason::Empty => self.tries.min(TRIES_FOR_EMPTY),
@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    fn failed(tries: u32) -> FailedTry {
-        FailedTry {
+    fn failed(tries: u32) -> FailedAttempt {
+        FailedAttempt {
             tries,
             since_first: Duration::ZERO,
             reason: WaitReason::RateLimit,
@@ -151,7 +151,7 @@ mod tests {
     fn a_wish_of_the_server_is_granted_in_full() {
         let policy = RetryPolicy::default();
         let with = |seconds, random| {
-            let failed = FailedTry {
+            let failed = FailedAttempt {
                 retry_after: Some(SECOND * seconds),
                 ..failed(1)
             };
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn time_runs_out() {
         let policy = RetryPolicy::default();
-        let late = FailedTry {
+        let late = FailedAttempt {
             since_first: policy.total - SECOND / 2,
             ..failed(1)
         };
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_empty_reply_has_fewer_tries() {
         let policy = RetryPolicy::default();
-        let empty = |tries| FailedTry {
+        let empty = |tries| FailedAttempt {
             reason: WaitReason::Empty,
             ..failed(tries)
         };
@@ -220,7 +220,7 @@ mod tests {
             random in any::<f64>(),
         ) {
             let policy = RetryPolicy::default();
-            let failed = FailedTry {
+            let failed = FailedAttempt {
                 tries,
                 since_first: Duration::from_secs(since),
                 reason: WaitReason::Overloaded,

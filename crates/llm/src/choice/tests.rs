@@ -54,7 +54,7 @@ fn a_bare_name_belongs_to_the_provider_whose_key_is_set() {
 }
 
 #[test]
-fn a_wrong_value_says_which_values_there_are() {
+fn the_error_about_an_invalid_value_lists_the_valid_ones() {
     for (value, pairs, reason) in [
         ("", &[][..], "it is empty"),
         ("anthropic", &[], "after a colon"),

@@ -30,7 +30,7 @@ const TOO_LONG: [&str; 3] = [
 
 /// Texts that mean the same, of servers whose codes do not distinguish it from any
 /// other bad request: the Messages API, vLLM, and gateways before them.
-const TOO_LONG_WORDS: [&str; 4] = [
+const TOO_LONG_TEXTS: [&str; 4] = [
     "prompt is too long",
     "maximum context length",
     "exceed context limit",
@@ -116,7 +116,7 @@ impl ErrorInfo {
         }
         let says_too_long = || {
             let message = self.message.to_lowercase();
-            status == 400 && TOO_LONG_WORDS.iter().any(|words| message.contains(words))
+            status == 400 && TOO_LONG_TEXTS.iter().any(|text| message.contains(text))
         };
         if names.iter().any(|name| TOO_LONG.contains(name)) || says_too_long() {
             return Some(ModelError::ContextTooLong {

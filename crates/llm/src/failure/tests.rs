@@ -56,7 +56,7 @@ fn permanent_failures_say_what_to_do() {
             402,
             "billing_error",
             "pay",
-            "billing: the provider wants to be paid: pay (request req_1); add credit at the provider, or use another model",
+            "billing: the account has no credit: pay (request req_1); add credit at the provider, or use another model",
         ),
         (
             403,
@@ -101,7 +101,7 @@ fn both_error_shapes_and_none_are_read() {
         (
             429,
             r#"{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-            "billing: the provider wants to be paid: pay; add credit at the provider, or use another model",
+            "billing: the account has no credit: pay; add credit at the provider, or use another model",
         ),
         (
             503,
@@ -188,7 +188,7 @@ fn the_server_decides_about_another_try() {
 }
 
 #[test]
-fn a_repeated_key_is_taken_out_and_long_words_are_cut() {
+fn a_repeated_key_is_removed_and_long_texts_are_cut() {
     let body = format!("{}sk-top {}", "é".repeat(490), "x".repeat(600));
     let told = outcome(500, &body);
     assert!(!told.contains("sk-top"));

@@ -169,7 +169,7 @@ fn a_refused_key_is_named_with_its_variable_and_the_remedy() {
 }
 
 #[test]
-fn it_gives_up_after_its_tries_and_says_how_it_went() {
+fn it_gives_up_after_its_attempts_and_reports_the_reason() {
     let server = LlmServer::start();
     for (agent, model) in both(&server) {
         server.always(agent, ServerReply::overloaded());
@@ -290,7 +290,7 @@ fn a_slow_first_byte_is_waited_for() {
 }
 
 #[test]
-fn pieces_are_told_as_they_come() {
+fn pieces_are_passed_on_as_they_come() {
     let server = LlmServer::start();
     let gate = Gate::new();
     // The chunks are: start, ping, start of the block, first half, second half.

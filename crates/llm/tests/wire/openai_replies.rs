@@ -197,7 +197,7 @@ fn missing_ids_are_made_and_missing_indexes_are_positions() {
 }
 
 #[test]
-fn calls_that_share_an_index_are_told_apart_by_id() {
+fn calls_that_share_an_index_are_distinguished_by_id() {
     let one = |id: &str| {
         call(json!({"index": 0, "id": id, "function": {"name": "a", "arguments": "{}"}}))
     };
