@@ -1,8 +1,8 @@
-//! The person's side of the lead: a terminal, a pipe, or one prompt.
+//! The console: a terminal, a pipe, or one prompt on the command line.
 //!
 //! # Theory of operation
 //!
-//! What is to be shown goes through [`ConsoleWriter::say`]. A pure part decides which lines go to which
+//! Everything is printed through [`ConsoleWriter::write`]. A pure part decides which lines go to which
 //! stream; a thread writes them, so that a terminal that was stopped or a pipe that nobody reads
 //! never stops the lead. What is typed is read by another thread and comes out of a channel.
 //!
@@ -29,17 +29,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
-/// How many lines may lie between the reader and the lead.
+/// How many lines may wait between the reader and the lead.
 const TYPED_AHEAD: usize = 64;
 
-/// What the person does.
+/// Input of the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// Types a line.
     Line(String),
-    /// Presses Ctrl-C.
+    /// Ctrl-C.
     Interrupt,
-    /// Has no more to say.
+    /// No more lines come.
     End,
 }
 
@@ -52,7 +51,7 @@ pub struct ConsoleOptions {
     pub term: Option<String>,
     /// Where the lines typed before are kept.
     pub history: Option<PathBuf>,
-    /// How much is said besides answers and errors.
+    /// How much is printed besides answers and errors.
     pub verbosity: Verbosity,
 }
 
@@ -64,7 +63,7 @@ pub(crate) struct Console {
     restore: Option<Restore>,
 }
 
-/// Shows things. Clones share the console.
+/// Prints to the console. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConsoleWriter {
     shared: Arc<Mutex<Shared>>,
@@ -126,7 +125,6 @@ impl Console {
         (console, input)
     }
 
-    /// What shows things at it.
     pub(crate) fn writer(&self) -> ConsoleWriter {
         self.writer.clone()
     }
@@ -140,19 +138,19 @@ impl Console {
 }
 
 impl ConsoleWriter {
-    /// Shows something. Returns at once.
-    pub(crate) fn write(&self, said: &Output<'_>) {
+    /// Prints something. Returns at once.
+    pub(crate) fn write(&self, output: &Output<'_>) {
         self.with(|shared| {
-            if let Output::Text(_) = said {
+            if let Output::Text(_) = output {
                 // The window may have been resized.
                 shared.render.set_width(editor::width());
             }
-            let pieces = shared.render.write(said);
+            let pieces = shared.render.write(output);
             shared.pieces.push(pieces);
         });
     }
 
-    /// Shows a word of the program.
+    /// Prints a notice.
     pub(crate) fn notice(&self, text: &str) {
         self.write(&Output::Notice(text));
     }
@@ -174,7 +172,7 @@ impl ConsoleWriter {
 
 #[cfg(test)]
 impl ConsoleWriter {
-    /// A writer that nobody hears.
+    /// A writer without output.
     pub(crate) fn silent() -> Self {
         let render = Render::new(Mode::Piped, Verbosity::Normal, Colour::Off, 80);
         let pieces = printer::Queue::nowhere();

@@ -6,7 +6,7 @@ use crate::prompt;
 use agent::{Event, Prompt};
 use llm::WaitReason;
 use member::{Hooks, MemberRuntime};
-use team_tools::Seat;
+use team_tools::AgentHandle;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::UnboundedSender;
 use tools::ToolOutput;
@@ -83,7 +83,7 @@ impl Hooks for LeadHooks {
 /// What the lead's tools need from its process.
 pub(crate) struct LeadHandle(pub(crate) MemberRuntime);
 
-impl Seat for LeadHandle {
+impl AgentHandle for LeadHandle {
     fn read_inbox(&self) -> Result<ToolOutput, String> {
         self.0.read_inbox().map_err(|error| error.to_string())
     }

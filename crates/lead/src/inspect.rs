@@ -72,12 +72,12 @@ pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
 
 /// How many tasks there are, and how many of them are done.
 pub(crate) fn count_tasks(team: &TeamDir) -> (usize, usize) {
-    let Ok(look) = team::list(team) else {
+    let Ok(list) = team::list(team) else {
         return (0, 0);
     };
     let is_done = |task: &&protocol::Task| task.status == TaskStatus::Completed;
-    let all = look.board.tasks().count();
-    (all, look.board.tasks().filter(is_done).count())
+    let all = list.board.tasks().count();
+    (all, list.board.tasks().filter(is_done).count())
 }
 
 impl Inspection {

@@ -1,4 +1,4 @@
-//! What the program does with the lead's mail before the model sees it.
+//! Handles the lead's mail before the model sees it.
 
 use crate::console::{ConsoleWriter, Output};
 use crate::shut_down::is_farewell;
@@ -11,7 +11,7 @@ use teamdir::TeamDir;
 /// with the next turn.
 const URGENT: [&str; 4] = ["death/", "gave-up/", "failed/", "dead/"];
 
-/// Shows the lead's mail to the person, and judges answers.
+/// Prints the lead's mail, and checks answers.
 pub(crate) struct LeadMailHandler {
     pub(crate) team: TeamDir,
     pub(crate) writer: ConsoleWriter,
@@ -69,7 +69,10 @@ impl LeadMailHandler {
     }
 
     fn show(&self, message: &Message) {
-        let name = message.from.as_ref().map_or("somebody", Sender::as_str);
+        let name = message
+            .from
+            .as_ref()
+            .map_or("an unknown sender", Sender::as_str);
         let text = match &message.body {
             Body::Message { content } | Body::Broadcast { content } => content.clone(),
             Body::IdleNotification { content } => format!("is done: {content}"),
@@ -100,9 +103,9 @@ impl LeadMailHandler {
     }
 }
 
-/// Whether a letter is reason enough to ask the model.
-pub(crate) fn wakes(letter: &MailItem) -> bool {
-    let matters = match &letter.line {
+/// Whether a message starts a turn.
+pub(crate) fn wakes(item: &MailItem) -> bool {
+    let matters = match &item.line {
         Line::Message(message) => match &message.body {
             Body::Notice { .. } => {
                 let id = message.id.as_ref().map_or("", |id| id.as_str());
@@ -119,7 +122,7 @@ pub(crate) fn wakes(letter: &MailItem) -> bool {
         Line::Text(_) | Line::Unknown(_) => true,
         Line::Corrupt { .. } | Line::Blank => false,
     };
-    letter.shown && matters
+    item.shown && matters
 }
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ impl Lead {
 
     fn turn_ended(&mut self, outcome: TurnOutcome) {
         self.state.abandon_at = None;
-        // What became done in the lead's own turn is no news to it.
+        // The lead knows what its own turn has completed.
         self.state.tasks = count_tasks(self.runtime.team());
         match &outcome {
             TurnOutcome::RoundLimit { text: reason }

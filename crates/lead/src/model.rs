@@ -1,4 +1,4 @@
-//! The lead's model, and what its teammates are told of the choice.
+//! The lead's model, and the choice that its teammates are started with.
 
 use config::Config;
 use llm::choice::ChosenBy;

@@ -1,4 +1,4 @@
-//! What the lead's model is told besides its conversation.
+//! The lead's system prompt, and the state of the team that goes with every request.
 
 use processes::views;
 use protocol::{Request, Subject, TaskStatus};
@@ -58,26 +58,26 @@ fn members(team: &TeamDir) -> Vec<String> {
             let title = "Your teammates:".to_owned();
             std::iter::once(title).chain(lines).collect()
         }
-        Err(error) => vec![format!("The team cannot be looked at: {error}")],
+        Err(error) => vec![format!("The team cannot be read: {error}")],
     }
 }
 
 fn requests(team: &TeamDir) -> Vec<String> {
     let pending = match team::pending(team) {
         Ok(pending) => pending,
-        Err(error) => return vec![format!("The requests cannot be looked at: {error}")],
+        Err(error) => return vec![format!("The requests cannot be read: {error}")],
     };
     if pending.is_empty() {
         return Vec::new();
     }
     let title = "Pending requests:".to_owned();
     let lines = pending.iter().take(MOST);
-    let lines = lines.map(|request| format!("  {}", request_words(request)));
+    let lines = lines.map(|request| format!("  {}", request_line(request)));
     std::iter::once(title).chain(lines).collect()
 }
 
-/// A request that waits, in words: who has to do what.
-pub(crate) fn request_words(request: &Request) -> String {
+/// A pending request: who has to do what.
+pub(crate) fn request_line(request: &Request) -> String {
     let Request { id, from, to, .. } = request;
     match &request.subject {
         Subject::Plan { .. } => format!("plan {id} of {from} waits for a decision"),
@@ -87,8 +87,8 @@ pub(crate) fn request_words(request: &Request) -> String {
 
 fn tasks(team: &TeamDir) -> Vec<String> {
     let board = match team::list(team) {
-        Ok(look) => look.board,
-        Err(error) => return vec![format!("The board cannot be looked at: {error}")],
+        Ok(list) => list.board,
+        Err(error) => return vec![format!("The board cannot be read: {error}")],
     };
     let all = board.tasks().count();
     if all == 0 {

@@ -61,17 +61,12 @@ pub struct Ended {
     pub answer: Option<String>,
 }
 
-/// Why a lead did not begin.
+/// Why a lead did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Another lead runs in this folder.
     #[error("another lead works in {folder}: {holder}")]
-    Held {
-        /// The folder.
-        folder: String,
-        /// Who, in words.
-        holder: JoinError,
-    },
+    Held { folder: String, holder: JoinError },
     /// The lead's place cannot be taken.
     #[error(transparent)]
     MemberRuntime(RuntimeError),
@@ -273,7 +268,7 @@ impl LeadBuilder<'_> {
             me: self.runtime.me(),
             role: "lead".to_owned(),
         };
-        let handle: Arc<dyn team_tools::Seat> = Arc::new(LeadHandle(self.runtime.clone()));
+        let handle: Arc<dyn team_tools::AgentHandle> = Arc::new(LeadHandle(self.runtime.clone()));
         let model = model.for_teammates.clone();
         lead_tools(&context, &handle, background, programs, model)
     }

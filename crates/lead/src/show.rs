@@ -1,6 +1,6 @@
 //! What the commands of the person show.
 
-use crate::prompt::request_words;
+use crate::prompt::request_line;
 use crate::typed::{self, Command};
 use member::MemberRuntime;
 use processes::{MemberView, views};
@@ -18,7 +18,7 @@ pub(crate) fn show(command: Command, runtime: &MemberRuntime) -> String {
         Command::Team => members(team),
         Command::Inbox => inbox(runtime),
         Command::Tasks => match team::list(team) {
-            Ok(look) => look.board.to_string(),
+            Ok(list) => list.board.to_string(),
             Err(error) => error.to_string(),
         },
         Command::Requests => requests(team),
@@ -57,8 +57,8 @@ fn member(view: &MemberView) -> String {
 }
 
 fn inbox(runtime: &MemberRuntime) -> String {
-    let letters = runtime.pending_mail();
-    let shown = letters.iter().filter(|letter| letter.shown);
+    let items = runtime.pending_mail();
+    let shown = items.iter().filter(|item| item.shown);
     let lines: Vec<String> = shown.map(member::MailItem::summary).collect();
     match lines.is_empty() {
         true => "The lead has read all its mail.".to_owned(),
@@ -76,7 +76,7 @@ fn requests(team: &TeamDir) -> String {
     let (pending, old): (Vec<_>, Vec<_>) = all
         .iter()
         .partition(|request| request.status() == RequestStatus::Pending);
-    let mut lines: Vec<String> = pending.into_iter().map(request_words).collect();
+    let mut lines: Vec<String> = pending.into_iter().map(request_line).collect();
     for request in old.iter().rev().take(OLD_REQUESTS) {
         let (id, status) = (&request.id, request.status().as_str());
         lines.push(match request.kind() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use team::Actor;
 use teamdir::TeamDir;
 
-/// Why a leaving lead asks everybody to end.
+/// The reason that a leaving lead gives.
 const FAREWELL: &str = "The lead is leaving.";
 /// How often the team is checked for members that were started meanwhile.
 const ROUNDS: usize = 3;
@@ -33,34 +33,34 @@ pub(crate) fn gracefully(
     timeout: Duration,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
-    let wish = LastWish {
+    let request = LastWish {
         reason: FAREWELL.to_owned(),
         timeout,
         force: true,
     };
-    all(team, me, &wish, GRACEFUL, stop)
+    all(team, me, &request, GRACEFUL, stop)
 }
 
 /// Ends all members with signals.
 pub(crate) fn immediately(team: &TeamDir, me: &Actor) -> Vec<String> {
-    let wish = LastWish {
+    let request = LastWish {
         reason: FAREWELL.to_owned(),
         timeout: Duration::ZERO,
         force: true,
     };
-    all(team, me, &wish, IMMEDIATE, &|| false)
+    all(team, me, &request, IMMEDIATE, &|| false)
 }
 
 fn all(
     team: &TeamDir,
     me: &Actor,
-    wish: &LastWish,
+    request: &LastWish,
     limits: ShutdownLimits,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
     let mut notices = Vec::new();
     for _ in 0..ROUNDS {
-        match shut_down_all(team, me, wish, limits, stop) {
+        match shut_down_all(team, me, request, limits, stop) {
             Ok(ended) => notices.extend(ended.iter().filter_map(notice)),
             Err(error) => notices.push(format!("The team was not shut down: {error}")),
         }

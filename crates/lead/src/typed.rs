@@ -1,19 +1,19 @@
-//! What a person types.
+//! Parses what a person types.
 
 use std::fmt;
 
-/// A line, understood.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// Nothing.
     Blank,
-    /// The wish to leave.
+    /// The person wants to leave.
     Leave,
     /// A command to the program.
     Command(Command),
-    /// Something that looks like a command and is none.
+    /// Text in the form of a command that does not exist.
     Unknown(String),
-    /// Words for the lead.
+    /// A query for the lead.
     Query(String),
 }
 

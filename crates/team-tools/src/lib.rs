@@ -5,7 +5,7 @@
 //! Each tool parses what a model wants, asks `team` or `processes` to do it, and says in words what
 //! came of it. None of them decides anything: who may ask whom to end, which answer counts and who
 //! may claim what are rules of `coordination`. What a tool needs from the process it runs in comes
-//! through a [`Seat`].
+//! through an [`AgentHandle`].
 //!
 //! **Invariant:** no tool of a model sends a control message of its choice; `send_message` sends
 //! plain words.
@@ -17,7 +17,7 @@ mod mail;
 mod tasks;
 mod teammate;
 
-pub use agent_handle::{Seat, TeammateHandle};
+pub use agent_handle::{AgentHandle, TeammateHandle};
 pub use context::TeamContext;
 pub use lead::{
     ListTeammates, PlanDecision, ShutdownLookup, ShutdownRequest, SpawnTeammate, member_line,
@@ -45,17 +45,17 @@ fn add_own_tools(registry: &mut Registry, background: &Background) -> Result<(),
 }
 
 /// All tools of a teammate.
-pub fn mate_tools(
+pub fn teammate_tools(
     context: &TeamContext,
-    seat: &Arc<dyn TeammateHandle>,
+    handle: &Arc<dyn TeammateHandle>,
     background: &Background,
 ) -> Result<Registry, DuplicateTool> {
     let mut registry = Registry::default();
     add_own_tools(&mut registry, background)?;
     registry.add(SendMessage::new(context.clone()))?;
-    registry.add(ReadInbox::new(Arc::clone(seat) as Arc<dyn Seat>))?;
-    registry.add(ShutdownAnswer::new(Arc::clone(seat)))?;
-    registry.add(PlanSubmission::new(Arc::clone(seat)))?;
+    registry.add(ReadInbox::new(Arc::clone(handle) as Arc<dyn AgentHandle>))?;
+    registry.add(ShutdownAnswer::new(Arc::clone(handle)))?;
+    registry.add(PlanSubmission::new(Arc::clone(handle)))?;
     registry.add(Idle)?;
     registry.add(ClaimTask::new(context.clone()))?;
     add_task_tools(&mut registry, context)?;
@@ -65,7 +65,7 @@ pub fn mate_tools(
 /// All tools of the lead. `model` is that of teammates for which none is named.
 pub fn lead_tools(
     context: &TeamContext,
-    seat: &Arc<dyn Seat>,
+    handle: &Arc<dyn AgentHandle>,
     background: &Background,
     programs: &Programs,
     model: Option<String>,
@@ -76,7 +76,7 @@ pub fn lead_tools(
     registry.add(spawn)?;
     registry.add(ListTeammates::new(context.clone()))?;
     registry.add(SendMessage::new(context.clone()))?;
-    registry.add(ReadInbox::new(Arc::clone(seat)))?;
+    registry.add(ReadInbox::new(Arc::clone(handle)))?;
     registry.add(Broadcast::new(context.clone()))?;
     registry.add(ShutdownRequest::new(context.clone()))?;
     registry.add(ShutdownLookup::new(context.clone()))?;

@@ -1,7 +1,7 @@
 //! Mail for models: `send_message`, `read_inbox`, `broadcast`.
 
 use crate::TeamContext;
-use crate::agent_handle::Seat;
+use crate::agent_handle::AgentHandle;
 use protocol::{NameError, Party, Recipient};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,12 +82,12 @@ fn recipient(to: &str, context: &TeamContext) -> Result<Recipient, ToolError> {
 
 /// Reads the mail that waits.
 #[derive(Clone)]
-pub struct ReadInbox(Arc<dyn Seat>);
+pub struct ReadInbox(Arc<dyn AgentHandle>);
 
 impl ReadInbox {
     /// The tool of the agent at this place.
-    pub const fn new(seat: Arc<dyn Seat>) -> Self {
-        Self(seat)
+    pub const fn new(handle: Arc<dyn AgentHandle>) -> Self {
+        Self(handle)
     }
 }
 
@@ -104,8 +104,8 @@ impl Tool for ReadInbox {
     type Args = NoArgs;
 
     async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let seat = Arc::clone(&self.0);
-        let read = tokio::task::spawn_blocking(move || seat.read_inbox()).await;
+        let handle = Arc::clone(&self.0);
+        let read = tokio::task::spawn_blocking(move || handle.read_inbox()).await;
         match read {
             Ok(read) => read.map_err(ToolError::new),
             Err(_) => Err(ToolError::cancelled()),

@@ -14,8 +14,8 @@ pub struct ShutdownAnswer(Arc<dyn TeammateHandle>);
 
 impl ShutdownAnswer {
     /// The tool of the teammate at this place.
-    pub const fn new(seat: Arc<dyn TeammateHandle>) -> Self {
-        Self(seat)
+    pub const fn new(handle: Arc<dyn TeammateHandle>) -> Self {
+        Self(handle)
     }
 }
 
@@ -44,10 +44,10 @@ impl Tool for ShutdownAnswer {
         _: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let id = request_id(&args.request_id)?;
-        let seat = Arc::clone(&self.0);
+        let handle = Arc::clone(&self.0);
         let reason = args.reason.unwrap_or_default();
         let approve = args.approve;
-        let answered = blocking(move || seat.answer_shutdown(&id, approve, &reason)).await;
+        let answered = blocking(move || handle.answer_shutdown(&id, approve, &reason)).await;
         answered?;
         if !approve {
             return Ok(ToolOutput::ok("Shutdown rejected"));
@@ -65,8 +65,8 @@ pub struct PlanSubmission(Arc<dyn TeammateHandle>);
 
 impl PlanSubmission {
     /// The tool of the teammate at this place.
-    pub const fn new(seat: Arc<dyn TeammateHandle>) -> Self {
-        Self(seat)
+    pub const fn new(handle: Arc<dyn TeammateHandle>) -> Self {
+        Self(handle)
     }
 }
 
@@ -90,8 +90,8 @@ impl Tool for PlanSubmission {
         args: PlanSubmissionArgs,
         _: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let seat = Arc::clone(&self.0);
-        let id = blocking(move || seat.submit_plan(&args.plan)).await?;
+        let handle = Arc::clone(&self.0);
+        let id = blocking(move || handle.submit_plan(&args.plan)).await?;
         Ok(ToolOutput::ok(format!(
             "Plan submitted (request_id={id}). Waiting for lead approval."
         )))

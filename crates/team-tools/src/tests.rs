@@ -8,7 +8,7 @@ use tools::{Effect, ToolOutput};
 
 struct NoProcess;
 
-impl Seat for NoProcess {
+impl AgentHandle for NoProcess {
     fn read_inbox(&self) -> Result<ToolOutput, String> {
         Ok(ToolOutput::ok("[]"))
     }
@@ -65,7 +65,7 @@ fn every_tool_declares_its_effect() {
         ("plan_approval", Effect::State),
         ("idle", Effect::State),
     ];
-    let registry = mate_tools(&context, &handle, &background).unwrap();
+    let registry = teammate_tools(&context, &handle, &background).unwrap();
     assert_eq!(effects(&registry), [&own[..], &teammate, &tasks].concat());
     let lead = [
         ("spawn_teammate", Effect::State),
@@ -77,7 +77,7 @@ fn every_tool_declares_its_effect() {
         ("shutdown_response", Effect::Read),
         ("plan_approval", Effect::State),
     ];
-    let handle: Arc<dyn Seat> = Arc::new(NoProcess);
+    let handle: Arc<dyn AgentHandle> = Arc::new(NoProcess);
     let programs = Programs::new("teammate".into());
     let registry = lead_tools(&context, &handle, &background, &programs, None).unwrap();
     assert_eq!(effects(&registry), [&own[..], &lead, &tasks].concat());

@@ -5,7 +5,7 @@ use member::MemberRuntime;
 use protocol::{PlanRecord, Recipient, RequestId, Subject};
 use std::sync::Arc;
 use team::SubmitError;
-use team_tools::{Seat, TeammateHandle};
+use team_tools::{AgentHandle, TeammateHandle};
 use tools::ToolOutput;
 
 pub(crate) struct ToolHandle {
@@ -13,7 +13,7 @@ pub(crate) struct ToolHandle {
     pub(crate) shutdown_requests: Arc<ShutdownRequests>,
 }
 
-impl Seat for ToolHandle {
+impl AgentHandle for ToolHandle {
     fn read_inbox(&self) -> Result<ToolOutput, String> {
         self.runtime.read_inbox().map_err(|error| error.to_string())
     }

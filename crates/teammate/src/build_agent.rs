@@ -8,7 +8,7 @@ use agent::{Agent, Conversation};
 use member::{AgentTools, MemberRuntime, Recovered, choose_model};
 use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
-use team_tools::{TeamContext, TeammateHandle, mate_tools};
+use team_tools::{TeamContext, TeammateHandle, teammate_tools};
 use tools::{Background, FinishedTask, render_finished};
 use tracing::info;
 
@@ -30,7 +30,7 @@ pub(crate) fn build_agent(
         me: runtime.me(),
         role: member.role.clone(),
     };
-    let mut registry = mate_tools(&team, &handle, background)?;
+    let mut registry = teammate_tools(&team, &handle, background)?;
     settings::restrict(&mut registry, &options.config, member);
     let model = choose_model(
         settings::model_name(&options.config, member).as_deref(),

@@ -198,7 +198,7 @@ impl Claims {
 }
 
 fn claimed_text(task: &Task) -> UserMessage {
-    // A subject must not look like the end of the block around it.
+    // A subject must not close the block around it.
     let escape = |text: &str| text.replace("</", "< /");
     let mut text = format!("Task #{}: {}", task.id, escape(&task.subject));
     if !task.description.is_empty() {

@@ -108,10 +108,10 @@ impl ShutdownRequests {
     pub(crate) fn answer_for_model(&self, why: &str, after: Duration) -> bool {
         let mut open = self.still_open();
         open.retain(|id| self.has_waited(id, after) || self.is_urgent(id));
-        let words = format!("answered by the program, since its model cannot be asked: {why}");
+        let text = format!("answered by the program, since its model cannot be asked: {why}");
         let answered = open
             .iter()
-            .filter(|id| self.answer(id, true, &words).is_ok());
+            .filter(|id| self.answer(id, true, &text).is_ok());
         answered.count() > 0
     }
 
@@ -135,7 +135,7 @@ impl ShutdownRequests {
     }
 
     /// The requests that wait for an answer, as their files say. One that came without a file waits
-    /// for as long as this process lives.
+    /// for as long as this process runs.
     pub(crate) fn still_open(&self) -> Vec<RequestId> {
         let mut open = self.lock().open();
         open.retain(|id| self.over(id).is_none());

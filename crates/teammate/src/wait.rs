@@ -66,11 +66,11 @@ pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
         alive: Vec::new(),
         has_dead: false,
     };
-    let Ok(look) = team::list(runtime.team()) else {
+    let Ok(list) = team::list(runtime.team()) else {
         return owners;
     };
     let mut known: Vec<Recipient> = Vec::new();
-    for task in look.board.tasks() {
+    for task in list.board.tasks() {
         let Some(Party::Member(name)) = &task.owner.0 else {
             continue;
         };
@@ -82,7 +82,7 @@ pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
         match ProcessHandle::of(runtime.team(), &owner) {
             Ok(Some(process)) => owners.alive.push(process),
             Ok(None) => owners.has_dead = true,
-            // It lives, and cannot be watched: the net finds out.
+            // It runs, and cannot be watched: the longest sleep bounds the delay.
             Err(_) => {}
         }
         known.push(owner);

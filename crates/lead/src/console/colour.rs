@@ -40,7 +40,7 @@ impl Colour {
         self.wrap(NAMES[place(name)], name)
     }
 
-    /// Words that step back behind others.
+    /// Text of less importance.
     pub(crate) fn dim(self, text: &str) -> String {
         self.wrap(DIM, text)
     }

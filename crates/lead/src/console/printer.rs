@@ -7,8 +7,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long the last words may take at a terminal. One that was stopped takes none at all.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the last output may take at a terminal. A stopped terminal takes none at all.
+const LAST_OUTPUT: Duration = Duration::from_secs(2);
 /// Up a line and down again: nothing to see, but a message like any other to the line editor.
 const NOTHING: &str = "\u{1b}[A\n";
 
@@ -72,7 +72,7 @@ impl Printer {
     /// Waits until everything is written; at a terminal not for ever.
     pub(crate) fn finish(self, at_terminal: bool) {
         if at_terminal {
-            let _ = self.done.recv_timeout(LAST_WORDS);
+            let _ = self.done.recv_timeout(LAST_OUTPUT);
         } else {
             let _ = self.thread.join();
         }

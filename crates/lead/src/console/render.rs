@@ -107,8 +107,8 @@ impl Render {
     }
 
     /// The pieces to write now, in this order.
-    pub(crate) fn write(&mut self, said: &Output<'_>) -> Vec<Piece> {
-        match said {
+    pub(crate) fn write(&mut self, output: &Output<'_>) -> Vec<Piece> {
+        match output {
             Output::Text(text) => self.text(text),
             Output::Discard => self.discard(),
             Output::BlockEnd => self.block_end(),

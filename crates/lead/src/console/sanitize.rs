@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_not_told_what_to_do() {
+    fn control_characters_are_removed() {
         let text = "\u{1b}]0;title\u{7}\u{1b}[2Jred\u{9b}31m\r\n\ttab\u{202e}txt.exe\u{7f}";
         assert_eq!(sanitize(text), "]0;title[2Jred31m\n\ttabtxt.exe");
     }

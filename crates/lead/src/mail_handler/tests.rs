@@ -89,7 +89,7 @@ fn a_plan_that_came_by_mail_alone_can_be_decided() {
     assert_eq!(request.status(), RequestStatus::Pending);
 }
 
-fn letter(line: &str, shown: bool) -> MailItem {
+fn item(line: &str, shown: bool) -> MailItem {
     MailItem {
         number: 1,
         line: decode_line(line.as_bytes()),
@@ -108,11 +108,11 @@ fn only_what_matters_wakes_the_lead() {
         "words typed into the file",
     ];
     for line in waking {
-        assert!(wakes(&letter(line, true)), "{line}");
-        assert!(!wakes(&letter(line, false)), "{line}");
+        assert!(wakes(&item(line, true)), "{line}");
+        assert!(!wakes(&item(line, false)), "{line}");
     }
     let notice = r#"{"type":"notice","from":"system","id":"other/1","content":"by the way"}"#;
     for line in [notice, "{broken", ""] {
-        assert!(!wakes(&letter(line, true)), "{line}");
+        assert!(!wakes(&item(line, true)), "{line}");
     }
 }

@@ -3,7 +3,7 @@
 use super::{Inspecting, Lead};
 use crate::inspect::{Inspection, Observation};
 use crate::machine::{Event, TeamActivity};
-use crate::prompt::request_words;
+use crate::prompt::request_line;
 use protocol::{AgentName, Request};
 
 impl Lead {
@@ -39,7 +39,7 @@ impl Lead {
             let text = format!("Request {id} ({kind}) to {} has expired.", request.to);
             self.writer.notice(&text);
         }
-        let lines: Vec<String> = pending.iter().map(request_words).collect();
+        let lines: Vec<String> = pending.iter().map(request_line).collect();
         let status = (!lines.is_empty()).then(|| format!("Pending: {}.", lines.join("; ")));
         // The shutdown of the team prints its own requests.
         if status != self.state.pending && !self.machine.is_leaving() {

@@ -6,7 +6,7 @@ fn render(mode: Mode) -> Render {
 
 /// All that is shown, with `1` before lines of standard output and `2` before the others.
 fn shown(render: &mut Render, all: &[Output<'_>]) -> String {
-    let pieces = all.iter().flat_map(|said| render.write(said)).collect();
+    let pieces = all.iter().flat_map(|output| render.write(output)).collect();
     lines(pieces)
 }
 
