@@ -1,4 +1,4 @@
-//! PendingEvents the lead how a turn ended.
+//! Reports the end of a turn to the lead.
 
 use member::MemberRuntime;
 use protocol::{Body, Message, MessageId, Recipient};

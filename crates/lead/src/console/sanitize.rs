@@ -1,4 +1,4 @@
-//! Text of models and files, made sanitize for a terminal.
+//! Removes what a terminal would act on from text of models and files.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|char| is_safe(*char)).collect())
 }
 
-/// The start of a text, sanitize and on one line.
+/// The start of a text, sanitized and on one line.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let clean = sanitize(text);
     let words: Vec<&str> = clean.split_whitespace().collect();
