@@ -1,4 +1,4 @@
-//! `inbox --drain` under `kill -9`: a letter that counts as shown was shown.
+//! `inbox --drain` under `kill -9`: a message that counts as shown was shown.
 
 use crate::harness::{Workspace, recipient};
 use protocol::{JournalLine, JournalRecord};
@@ -15,8 +15,8 @@ const OUTPUT: &str = "printed";
 /// What a journal says of the mail in it.
 #[derive(Default)]
 struct Journal {
-    /// The text of each letter, in order.
-    letters: Vec<String>,
+    /// The text of each message, in order.
+    messages: Vec<String>,
     /// The numbers of those that were shown, from one on.
     shown: BTreeSet<usize>,
 }
@@ -31,7 +31,7 @@ fn journal(workspace: &Workspace) -> Journal {
                 for entry in mail.mail {
                     let message: Value = serde_json::from_str(entry.line.get()).unwrap();
                     let content = message["content"].as_str().unwrap();
-                    journal.letters.push(content.to_owned());
+                    journal.messages.push(content.to_owned());
                 }
             } else if record["kind"] == "user" {
                 for message in record["messages"].as_array().unwrap() {
@@ -46,7 +46,7 @@ fn journal(workspace: &Workspace) -> Journal {
 }
 
 #[test]
-fn a_person_who_drains_and_is_killed_loses_no_letter() {
+fn a_person_who_drains_and_is_killed_loses_no_message() {
     const ROUNDS: usize = 25;
     const PER_ROUND: usize = 3;
     let workspace = Workspace::with_members(&["alice"]);
@@ -55,7 +55,7 @@ fn a_person_who_drains_and_is_killed_loses_no_letter() {
     let mut sent = Vec::new();
     for round in 0..ROUNDS {
         for number in 0..PER_ROUND {
-            let text = format!("letter {}", round * PER_ROUND + number);
+            let text = format!("message {}", round * PER_ROUND + number);
             let me = team::Actor::user();
             team::tell(workspace.team(), &me, recipient("alice"), &text).unwrap();
             sent.push(text);
@@ -71,12 +71,12 @@ fn a_person_who_drains_and_is_killed_loses_no_letter() {
     assert!(start(&workspace).wait().unwrap().success());
     printed.extend(output(&workspace));
     let journal = journal(&workspace);
-    assert_eq!(journal.letters, sent, "each letter once, in order");
-    for (at, letter) in journal.letters.iter().enumerate() {
-        let line = format!("user (message): {letter}");
+    assert_eq!(journal.messages, sent, "each message once, in order");
+    for (at, message) in journal.messages.iter().enumerate() {
+        let line = format!("user (message): {message}");
         let was_shown = journal.shown.contains(&(at + 1));
-        // One that was printed and not marked is shown to alice's next life as well.
-        assert!(!was_shown || printed.contains(&line), "{letter} is lost");
+        // One that was printed and not marked is shown to alice's next incarnation as well.
+        assert!(!was_shown || printed.contains(&line), "{message} is lost");
     }
 }
 

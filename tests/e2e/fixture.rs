@@ -140,7 +140,7 @@ fn unread_mail_of_version_1_is_delivered_once() {
     assert_eq!(read_lines(&team.layout().dead_letters()).len(), 4);
     drop(session);
 
-    // The next life finds nothing but the half line, once it is whole.
+    // The next incarnation finds nothing but the half line, once it is whole.
     let mut session = open(&team, &alice());
     assert_eq!(drain(&mut session).0, []);
     let inbox = team.layout().inbox(&alice());
@@ -271,8 +271,8 @@ fn logs_of_version_1_are_read_to_their_end() {
     assert_eq!(known.len(), 11);
     assert!(known.iter().all(|line| matches!(line, EventLine::Known(_))));
     for line in read_lines(&team.layout().dead_letters()) {
-        let letter: DeadLetter = serde_json::from_str(&line).unwrap();
-        let again = serde_json::to_value(&letter).unwrap();
+        let dead_letter: DeadLetter = serde_json::from_str(&line).unwrap();
+        let again = serde_json::to_value(&dead_letter).unwrap();
         assert_eq!(again, serde_json::from_str::<Value>(&line).unwrap());
     }
 }

@@ -107,7 +107,7 @@ fn a_broadcast_reaches_everybody_who_has_not_been_shut_down() {
 #[test]
 fn draining_takes_what_is_unread_and_marks_exactly_that() {
     let workspace = Workspace::with_members(&["alice"]);
-    // Two letters were taken by a life that never came to show them.
+    // Two messages were taken by an incarnation that never came to show them.
     workspace.run(&["send", "alice", "one"]);
     workspace.run(&["send", "alice", "two"]);
     let mut post =
@@ -139,7 +139,7 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
     assert_eq!(five.has_code(exit::DONE).out, "user (message): five\n");
     assert_eq!(shown(&workspace, "alice"), [3, 4, 5]);
     let roster = workspace.team().roster().unwrap();
-    assert_eq!(roster.members[0].incarnation.0, 1, "no life began");
+    assert_eq!(roster.members[0].incarnation.0, 1, "no incarnation began");
 }
 
 #[test]
@@ -159,11 +159,11 @@ fn nobody_drains_the_inbox_of_a_member_that_lives() {
 }
 
 #[test]
-fn of_two_who_drain_at_once_one_gets_each_letter() {
-    const LETTERS: usize = 40;
+fn of_two_who_drain_at_once_one_gets_each_message() {
+    const MESSAGES: usize = 40;
     let workspace = Workspace::with_members(&["alice"]);
-    for number in 0..LETTERS {
-        let text = format!("letter {number}");
+    for number in 0..MESSAGES {
+        let text = format!("message {number}");
         let me = team::Actor::user();
         team::tell(workspace.team(), &me, recipient("alice"), &text).unwrap();
     }
@@ -184,9 +184,9 @@ fn of_two_who_drain_at_once_one_gets_each_letter() {
         let messages = run.json()["messages"].as_array().unwrap().clone();
         printed.extend(messages.iter().map(|m| m["content"].to_string()));
     }
-    let expected = (0..LETTERS).map(|number| format!("\"letter {number}\""));
+    let expected = (0..MESSAGES).map(|number| format!("\"message {number}\""));
     assert_eq!(printed, expected.collect::<Vec<_>>());
-    assert_eq!(shown(&workspace, "alice").len(), LETTERS);
+    assert_eq!(shown(&workspace, "alice").len(), MESSAGES);
 }
 
 #[test]
@@ -210,16 +210,19 @@ fn what_nobody_could_read_is_not_marked_as_shown() {
     drop(child.stdout.take());
     child.wait().unwrap();
     assert_eq!(shown(&workspace, "alice"), [0; 0]);
-    let mut letters = 0;
+    let mut messages = 0;
     let read = workspace
         .team()
         .read_journal(&recipient("alice"), |_, line| {
             if let JournalLine::Known(JournalRecord::Mail(record)) = line {
-                letters += record.mail.len();
+                messages += record.mail.len();
             }
         });
     read.unwrap();
-    assert_eq!(letters, 1, "it waits in the journal for alice's next life");
+    assert_eq!(
+        messages, 1,
+        "it waits in the journal for the next incarnation of alice"
+    );
 }
 
 #[test]

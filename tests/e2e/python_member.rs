@@ -26,7 +26,7 @@ struct Team {
 }
 
 impl Team {
-    /// `None`, with a word about it, where there is no Python.
+    /// `None`, with a message, where there is no Python.
     fn new(test: &str) -> Option<Self> {
         if Command::new("python3").arg("--version").output().is_err() {
             report_skip(test, "python3 is not installed");
@@ -96,7 +96,7 @@ impl Team {
         counts
     }
 
-    /// Asks the given life of pat to end.
+    /// Asks the given incarnation of pat to end.
     fn ask_to_end(&self, incarnation: Incarnation) -> Request {
         let opening = Opening {
             id: new_request_id(),
@@ -236,12 +236,12 @@ fn killing_python_again_and_again_loses_nothing_and_repeats_nothing() {
 }
 
 #[test]
-fn python_answers_a_shutdown_of_this_life_and_of_no_other() {
+fn python_answers_a_shutdown_of_this_incarnation_and_of_no_other() {
     let Some(team) = Team::new("python_answers_a_shutdown_of_this_life_and_of_no_other") else {
         return;
     };
     team.start_pat().kill9();
-    // This one is for the life that was just killed.
+    // This one is for the incarnation that was just killed.
     let stale = team.ask_to_end(Incarnation(1));
     let mut pat = team.start_pat();
     let dead_letters = team.team.layout().dead_letters();

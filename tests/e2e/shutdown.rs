@@ -179,7 +179,7 @@ fn members_are_ended_also_if_nobody_reads_along() {
 }
 
 #[test]
-fn inv_16_a_shutdown_meant_for_one_life_never_touches_the_next() {
+fn inv_16_a_shutdown_meant_for_one_incarnation_never_touches_the_next() {
     let workspace = Workspace::with_members(&["alice"]);
     let mut first = workspace.play_member("alice", Behaviour::Silent);
     let mut forced = workspace.start(&["shutdown", "alice", "--force", "--timeout", "3"]);

@@ -2,11 +2,11 @@
 //! script, or offline; killed, stopped, refused and asked to end in every state.
 
 mod crash;
+mod edge_cases;
 mod failures;
 mod folder_gone;
 mod foreign;
 mod full;
-mod hands;
 mod logging;
 mod plan;
 mod shutdown;

@@ -8,7 +8,7 @@ use test_support::{wait_for, wait_until};
 const OFFLINE: &[&str] = &["--model", "offline"];
 
 /// The texts of one kind of message in the lead's inbox.
-fn letters(workspace: &Workspace, kind: &str) -> Vec<String> {
+fn messages(workspace: &Workspace, kind: &str) -> Vec<String> {
     let inbox = workspace.run(&["inbox", "--json"]).json();
     let messages = inbox["messages"].as_array().unwrap().iter();
     let messages = messages.filter(|message| message["type"] == kind);
@@ -48,7 +48,7 @@ fn mail_reaches_a_member_through_its_death() {
         .has_code(exit::DONE);
     wait_for_text(&workspace.path().join("one.txt"), "hello");
     workspace.run(&["wait"]).has_code(exit::DONE);
-    assert_eq!(letters(&workspace, "idle_notification").len(), 1);
+    assert_eq!(messages(&workspace, "idle_notification").len(), 1);
 
     let pid = workspace.run(&["status", "--pid", "Alice"]);
     assert_eq!(
@@ -65,8 +65,8 @@ fn mail_reaches_a_member_through_its_death() {
         .has_code(exit::DONE);
     let unread = workspace.run(&["inbox", "alice"]);
     assert_eq!(unread.out, "user (message): Write again to two.txt\n");
-    let [notice] = &letters(&workspace, "notice")[..] else {
-        panic!("{:?}", letters(&workspace, "notice"));
+    let [notice] = &messages(&workspace, "notice")[..] else {
+        panic!("{:?}", messages(&workspace, "notice"));
     };
     assert!(
         notice.contains("alice") && notice.contains("team-lead restart alice"),
@@ -77,7 +77,7 @@ fn mail_reaches_a_member_through_its_death() {
     wait_for_text(&workspace.path().join("two.txt"), "again");
     workspace.run(&["wait"]).has_code(exit::DONE);
     assert_eq!(workspace.shown("alice")["incarnation"], 2);
-    assert_eq!(letters(&workspace, "idle_notification").len(), 2);
+    assert_eq!(messages(&workspace, "idle_notification").len(), 2);
     let logs = workspace.run(&["logs", "alice", "-n", "100"]);
     for words in ["incarnation 1", "one.txt", "incarnation 2", "two.txt"] {
         assert!(logs.out.contains(words), "{words} is not in {}", logs.out);
@@ -113,7 +113,7 @@ fn a_plan_is_rejected_and_then_approved_before_anything_is_changed() {
 }
 
 #[test]
-fn what_a_person_drained_is_not_shown_to_the_members_next_life() {
+fn what_a_person_drained_is_not_shown_to_the_members_next_incarnation() {
     let workspace = Workspace::new();
     workspace.spawn("alice", OFFLINE);
     workspace

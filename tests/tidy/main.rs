@@ -3,5 +3,7 @@
 
 mod docs;
 mod layers;
+mod modules;
+mod names;
 mod sizes;
 mod sources;

@@ -142,7 +142,7 @@ fn refusals_have_reasons_hints_and_exit_codes() {
 }
 
 #[test]
-fn a_person_can_play_a_member_that_lives() {
+fn a_person_can_play_a_member_that_runs() {
     let workspace = board();
     diamond(&workspace);
     let alice = workspace.join("alice");

@@ -1,4 +1,4 @@
-//! A team in words, twice: as its files show it, and as its history tells it.
+//! The state of a team by its files and by its event log, as text.
 
 use chaos::Replay;
 use protocol::{JournalLine, JournalRecord, Party, Recipient};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use teamdir::TeamDir;
 use test_support::try_wait_for;
 
-/// How long history and files may take to agree.
+/// How long the event log and the files may take to agree.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A team in words: by its files and processes, or by its history.
+/// The state of a team, one fact per line.
 pub(crate) type Picture = BTreeSet<String>;
 
-/// What the files and the processes show.
-fn seen(team: &TeamDir) -> Picture {
+/// The state by the files and the processes.
+fn by_files(team: &TeamDir) -> Picture {
     let mut picture = Picture::new();
     let views = processes::views(team).unwrap();
     for view in &views {
@@ -56,8 +56,8 @@ fn journal(team: &TeamDir, owner: &Recipient) -> BTreeSet<String> {
     ids
 }
 
-/// What the history adds up to.
-fn told(team: &TeamDir) -> Picture {
+/// The state by the replayed event log.
+fn by_events(team: &TeamDir) -> Picture {
     let mut replay = Replay::default();
     team.read_events(|line| replay.line(line)).unwrap();
     assert_eq!(replay.broken, 0);
@@ -87,12 +87,16 @@ fn told(team: &TeamDir) -> Picture {
     picture
 }
 
-/// Waits until history and files tell the same, and shows what is different if they never do.
+/// Waits until the event log and the files agree, and shows both if they never do.
 #[track_caller]
 pub(crate) fn assert_same(team: &TeamDir) -> Picture {
-    let same = || Some(seen(team)).filter(|seen| *seen == told(team));
+    let same = || Some(by_files(team)).filter(|state| *state == by_events(team));
     if let Some(picture) = try_wait_for(LIMIT, same) {
         return picture;
     }
-    panic!("files: {:#?}\nhistory: {:#?}", seen(team), told(team));
+    panic!(
+        "files: {:#?}\nhistory: {:#?}",
+        by_files(team),
+        by_events(team)
+    );
 }

@@ -22,7 +22,7 @@ fn a_second_lead_is_told_who_has_the_folder() {
     assert_eq!(session.end().code, 0);
 }
 
-/// Starts a lead with a teammate. The first query is over, and the next reply is waiting.
+/// Starts a lead with a teammate. The first query is over, and the next reply is queued.
 fn lead_with_alice(workspace: &Workspace, next: Option<ServerReply>) -> Session {
     workspace.reply(spawn_teammate("alice", "", "offline"));
     workspace.reply(ServerReply::text("Alice is here."));
@@ -85,7 +85,7 @@ fn a_lead_killed_in_a_tool_is_followed_by_another() {
     session.kill9();
     wait_until_ended(&command);
     adopt(&workspace, alice);
-    // The model is told that nobody knows what the command did.
+    // The model learns that the outcome of the command is unknown.
     workspace.wait_for_lead_request("nterrupted");
 }
 

@@ -4,15 +4,15 @@ use crate::harness::{LIMIT, Workspace};
 use protocol::Phase;
 use test_support::llm_server::{Gate, ServerReply};
 
-fn letters() -> Vec<String> {
-    (1..=5).map(|n| format!("letter number {n}")).collect()
+fn messages() -> Vec<String> {
+    (1..=5).map(|n| format!("message number {n}")).collect()
 }
 
 #[test]
 fn what_came_before_the_lead_is_its_first_turn() {
     let workspace = Workspace::new();
-    for letter in letters() {
-        workspace.ok(&["send", "lead", &letter]);
+    for message in messages() {
+        workspace.ok(&["send", "lead", &message]);
     }
     let session = workspace.start_lead(&[]);
     workspace.server.wait_for_requests("lead", 1, LIMIT);
@@ -20,9 +20,9 @@ fn what_came_before_the_lead_is_its_first_turn() {
     assert_eq!(run.code, 0, "{run:?}");
     let asked = workspace.lead_requests();
     assert_eq!(asked.len(), 1, "{asked:?}");
-    for letter in letters() {
-        assert!(asked[0].contains(&letter), "{letter}: {asked:?}");
-        assert!(run.err.contains(&format!("user: {letter}")), "{run:?}");
+    for message in messages() {
+        assert!(asked[0].contains(&message), "{message}: {asked:?}");
+        assert!(run.err.contains(&format!("user: {message}")), "{run:?}");
     }
 }
 
@@ -34,8 +34,8 @@ fn what_comes_during_a_turn_is_in_its_next_request() {
     let mut session = workspace.start_lead(&[]);
     session.type_text("hello\n");
     gate.wait_until_reached(LIMIT);
-    for letter in letters() {
-        workspace.ok(&["send", "lead", &letter]);
+    for message in messages() {
+        workspace.ok(&["send", "lead", &message]);
     }
     gate.open();
     workspace.server.wait_for_requests("lead", 2, LIMIT);
@@ -43,9 +43,9 @@ fn what_comes_during_a_turn_is_in_its_next_request() {
     assert_eq!(run.code, 0, "{run:?}");
     let asked = workspace.lead_requests();
     assert_eq!(asked.len(), 2, "{asked:?}");
-    for letter in letters() {
-        assert!(!asked[0].contains(&letter), "{letter}: {asked:?}");
-        assert!(asked[1].contains(&letter), "{letter}: {asked:?}");
+    for message in messages() {
+        assert!(!asked[0].contains(&message), "{message}: {asked:?}");
+        assert!(asked[1].contains(&message), "{message}: {asked:?}");
     }
 }
 

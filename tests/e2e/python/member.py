@@ -24,14 +24,14 @@ def append(path, record):
     if os.write(fd, line) != len(line): raise OSError(f"no room for {path}")
     os.close(fd); sync(path); size or sync(os.path.dirname(path))
 
-def change_me(status, lives=0):
+def change_me(status, starts=0):
     def stamp(): s = os.stat(CONFIG); return s.st_ino, s.st_size, s.st_ctime_ns
     with lock(f"{TEAM}/.config.lock"):
         while True:
             before, roster = stamp(), json.load(open(CONFIG))
             if roster.get("version", 1) != 1: sys.exit(f"version {roster['version']} is newer than 1")
             me = next(member for member in roster["members"] if member["name"] == ME)
-            me.update(status=status, incarnation=me.get("incarnation", 0) + lives)
+            me.update(status=status, incarnation=me.get("incarnation", 0) + starts)
             roster["rev"] = roster.get("rev", 0) + 1
             with open(f"{TEAM}/.config.json.{ME}.tmp", "w") as new: json.dump(roster, new, indent=2)
             sync(new.name)
@@ -39,12 +39,12 @@ def change_me(status, lives=0):
 
 def send(to, id, **fields):
     if to != "lead" and to not in [m["name"] for m in json.load(open(CONFIG))["members"]]: return
-    known = {"id": id, "from": ME, "to": to, "timestamp": time.time(), "from_incarnation": life}
+    known = {"id": id, "from": ME, "to": to, "timestamp": time.time(), "from_incarnation": incarnation}
     with lock(f"{BOX}/.{to}.lock"): append(f"{BOX}/{to}.jsonl", {**known, **fields})
 
 def bury(place, reason, line):
-    letter = {"id": place, "time": time.time(), "inbox": ME, "reason": reason, "raw": line.decode(errors="replace")}
-    with lock(f"{TEAM}/.dead_letters.lock"): append(f"{TEAM}/dead_letters.jsonl", letter)
+    entry = {"id": place, "time": time.time(), "inbox": ME, "reason": reason, "raw": line.decode(errors="replace")}
+    with lock(f"{TEAM}/.dead_letters.lock"): append(f"{TEAM}/dead_letters.jsonl", entry)
 
 def act(line, place):  # returns whether to leave; may happen twice, with the same ids
     try: message = json.loads(line) if line.strip().startswith(b"{") else {}
@@ -56,7 +56,7 @@ def act(line, place):  # returns whether to leave; may happen twice, with the sa
     if kind in ("message", "broadcast") and "content" in message:
         send(message.get("from"), f"{id}/echo", type="message", content=message["content"], in_reply_to=id)
     if kind != "shutdown_request": return False
-    if message.get("to_incarnation", life) != life: bury(place, "it is for another life", line); return False
+    if message.get("to_incarnation", incarnation) != incarnation: bury(place, "it is for another incarnation", line); return False
     send("lead", f"{id}/answer", type="shutdown_response", request_id=message["request_id"], approve=True,
          reason="Nothing is left to do.")
     return True
@@ -83,24 +83,24 @@ def receive(inbox=f"{BOX}/{ME}.jsonl"):
             if os.fstat(file.fileno()).st_size == ends[number]: os.unlink(file.name)
 
 os.umask(0o077); os.makedirs(HOME, exist_ok=True)
-def live():  # take the lock for life, count the life, and say who holds the lock
+def live():  # take the lock for incarnation, count the incarnation, and say who holds the lock
     for patience in range(100, -1, -1):  # whoever looks whether I live holds it for a moment
         try: mine = lock(f"{HOME}/lock", fcntl.LOCK_EX | fcntl.LOCK_NB); break
         except BlockingIOError: time.sleep(0.01) if patience else sys.exit(7)
-    life = change_me("idle", lives=1)
+    incarnation = change_me("idle", starts=1)
     ticks = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
     boot = open("/proc/sys/kernel/random/boot_id").read().strip()
     mine.truncate(0)
-    json.dump({"pid": os.getpid(), "start_time": ticks, "boot_id": boot, "incarnation": life}, mine); mine.flush()
-    return life, mine
+    json.dump({"pid": os.getpid(), "start_time": ticks, "boot_id": boot, "incarnation": incarnation}, mine); mine.flush()
+    return incarnation, mine
 
-if "TEAM_INCARNATION" in os.environ: life = int(os.environ["TEAM_INCARNATION"])  # my parent has done all that
-else: life, alive = live()
+if "TEAM_INCARNATION" in os.environ: incarnation = int(os.environ["TEAM_INCARNATION"])  # my parent has done all that
+else: incarnation, alive = live()
 TAKEN, ends, seen = f"{HOME}/taken.jsonl", {}, []
 for line in open(TAKEN) if os.path.exists(TAKEN) else []:
     try: number, end, keys = json.loads(line)
-    except ValueError: continue  # torn when a former life was killed
+    except ValueError: continue  # torn when a former incarnation was killed
     ends[number] = end; seen += keys
-print(f"{ME} runs as incarnation {life}", flush=True)
+print(f"{ME} runs as incarnation {incarnation}", flush=True)
 while not receive(): time.sleep(0.02)
 change_me("shutdown")

@@ -14,7 +14,7 @@ def send(to, **fields):
     os.fsync(fd); os.close(fd)
 def take():
     inbox, taken = f"{BOX}/{ME}.jsonl", f"{BOX}/.{ME}.1.jsonl"
-    if not os.path.exists(taken):  # otherwise a former life was killed: its mail comes first
+    if not os.path.exists(taken):  # otherwise a former incarnation was killed: its mail comes first
         if not os.path.exists(inbox) or not os.path.getsize(inbox): return
         with lock(f"{BOX}/.{ME}.lock"): os.rename(inbox, taken)
     yield from [json.loads(line) for line in open(taken) if line.startswith("{")]

@@ -1,4 +1,4 @@
-//! SIGKILL in every state, and what the next life finds.
+//! SIGKILL in every state, and what the next incarnation finds.
 
 use crate::harness::{LIMIT, Run, Workspace, call, recipient, say, signal};
 use nix::sys::signal::Signal;
@@ -9,9 +9,9 @@ use std::os::unix::fs::PermissionsExt;
 use test_support::llm_server::{Gate, ServerReply};
 use test_support::wait_until;
 
-/// Checks that the lead was told of the death of one life, once.
+/// Checks that the lead was notified of the death of one incarnation, once.
 #[track_caller]
-fn check_told(workspace: &Workspace, name: &str, incarnation: u64) {
+fn check_notified(workspace: &Workspace, name: &str, incarnation: u64) {
     assert_eq!(workspace.state(name), "dead");
     let id = format!("death/{name}/{incarnation}");
     let told = workspace
@@ -29,8 +29,8 @@ fn killed_while_idle() {
     workspace.wait_reports("alice", 1);
     workspace.kill9("alice");
     workspace.ok(&["send", "alice", "Which word?"]);
-    check_told(&workspace, "alice", 1);
-    check_told(&workspace, "alice", 1);
+    check_notified(&workspace, "alice", 1);
+    check_notified(&workspace, "alice", 1);
     assert_eq!(workspace.shown("alice")["unread"], 1);
     workspace.script("alice", [say("Heliotrope.")]);
     workspace.restart("alice");
@@ -57,7 +57,7 @@ fn killed_in_a_model_call() {
     gate.wait_until_reached(LIMIT);
     workspace.ok(&["send", "alice", "And hurry."]);
     workspace.kill9("alice");
-    check_told(&workspace, "alice", 1);
+    check_notified(&workspace, "alice", 1);
     workspace.script("alice", [say("No tasks.")]);
     workspace.restart("alice");
     assert_eq!(workspace.wait_reports("alice", 1), ["No tasks."]);
@@ -94,7 +94,7 @@ fn killed_in_a_tool() {
     wait_until("the second command", LIMIT, || started.exists());
     workspace.ok(&["send", "alice", "How is it?"]);
     workspace.kill9("alice");
-    check_told(&workspace, "alice", 1);
+    check_notified(&workspace, "alice", 1);
     // Its commands end with it.
     workspace.check_gone();
     workspace.script("alice", [say("One of them ran.")]);
@@ -132,7 +132,7 @@ fn killed_while_a_plan_waits() {
     workspace.wait_phase("alice", Phase::Waiting);
     let request = workspace.pending(RequestKind::Plan);
     workspace.kill9("alice");
-    check_told(&workspace, "alice", 1);
+    check_notified(&workspace, "alice", 1);
     workspace.restart("alice");
     workspace.wait_phase("alice", Phase::Waiting);
     assert_eq!(workspace.server.requests("alice").len(), 2);
@@ -145,7 +145,7 @@ fn killed_while_a_plan_waits() {
     assert_eq!(workspace.wait_reports("alice", 1), ["Written."]);
     assert!(workspace.path().join("a.txt").exists());
 
-    // The approval outlives the life that got it.
+    // The approval outlives the incarnation that got it.
     workspace.kill9("alice");
     let write = json!({"path": "b.txt", "content": "x"});
     workspace.script("alice", [call("write_file", write), say("Again.")]);
@@ -243,7 +243,7 @@ fn killed_with_a_command_in_the_background() {
         "{text}"
     );
 
-    // What became of it is told once, in whatever life.
+    // The outcome is reported once, in whatever incarnation.
     workspace.kill9("alice");
     workspace.script("alice", [say("Nothing runs.")]);
     workspace.ok(&["send", "alice", "What runs?"]);

@@ -108,7 +108,7 @@ fn a_busy_server_is_waited_for_and_a_shutdown_is_answered_meanwhile() {
     assert!(mail.contains("answered by the program"), "{mail}");
     workspace.check_gone();
 
-    // The next life goes on where this one had to stop.
+    // The next incarnation goes on where this one had to stop.
     workspace.server.always("alice", say("Something."));
     workspace.restart("alice");
     assert_eq!(workspace.wait_reports("alice", 1), ["Something."]);
@@ -186,7 +186,7 @@ fn a_conversation_that_is_too_long_is_kept_and_made_shorter() {
     assert_eq!(archives.len(), 1);
     assert!(archives[0].contains("a-long-story") && archives[0].contains("Tell a story."));
 
-    // The next life has the short form, and nothing is said twice.
+    // The next incarnation has the short form, and nothing is said twice.
     workspace.kill9("alice");
     workspace.script("alice", [say("I remember.")]);
     workspace.ok(&["send", "alice", "Do you remember?"]);

@@ -9,7 +9,7 @@ use test_support::{report_skip, wait_for, wait_until};
 
 const MINIMAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/minimal.py");
 
-/// A team with carol, who is a Python program; `None`, with a word about it, where there is none.
+/// A team with carol, who is a Python program; `None`, with a message, where there is no Python.
 fn with_carol(test: &str) -> Option<Workspace> {
     if Command::new("python3").arg("--version").output().is_err() {
         report_skip(test, "python3 is not installed");

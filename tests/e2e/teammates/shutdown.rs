@@ -262,7 +262,7 @@ fn a_colleague_cannot_end_a_member() {
 }
 
 #[test]
-fn a_request_for_an_earlier_life_never_ends_a_later_one() {
+fn a_request_for_an_earlier_incarnation_never_ends_a_later_one() {
     let workspace = Workspace::new();
     workspace.server.always("alice", say("I am alive."));
     workspace.spawn("alice", &[]);
@@ -275,9 +275,9 @@ fn a_request_for_an_earlier_life_never_ends_a_later_one() {
     workspace.ok(&["send", "alice", "Are you there?"]);
     workspace.wait_reports("alice", 1);
     assert_eq!(workspace.request(&request).status(), RequestStatus::Expired);
-    let letters = fs::read_to_string(workspace.team().layout().dead_letters()).unwrap();
-    assert!(letters.contains(request.id.as_str()), "{letters}");
-    // What the old life was asked is nothing for the model.
+    let dead_letters = fs::read_to_string(workspace.team().layout().dead_letters()).unwrap();
+    assert!(dead_letters.contains(request.id.as_str()), "{dead_letters}");
+    // What the old incarnation was asked is nothing for the model.
     assert_eq!(
         workspace.count_in_last_request("alice", request.id.as_str()),
         0
@@ -297,7 +297,7 @@ fn a_request_for_an_earlier_life_never_ends_a_later_one() {
             .unwrap()
             .contains("0badc0de")
     });
-    // It looked at its mail for a moment, and lives on.
+    // It reads its mail and keeps running.
     workspace.wait_state("alice", "idle");
     assert_eq!(workspace.incarnation("alice"), 2);
     workspace.end();

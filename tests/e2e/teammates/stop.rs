@@ -1,4 +1,4 @@
-//! SIGTERM in every state: the process ends in good order, and the next life goes on.
+//! SIGTERM in every state: the process ends cleanly, and the next incarnation goes on.
 
 use crate::harness::{LIMIT, Session, Workspace, call, say};
 use protocol::{MemberStatus, Phase, RequestKind, RestartPolicy};
@@ -6,7 +6,7 @@ use serde_json::json;
 use test_support::llm_server::{Gate, ServerReply};
 use test_support::wait_until;
 
-/// Ends a member with SIGTERM and checks that it ended in good order.
+/// Ends a member with SIGTERM and checks that it ended cleanly.
 #[track_caller]
 fn stop(workspace: &Workspace, name: &str, session: &mut Session) {
     session.terminate();
@@ -32,7 +32,7 @@ fn an_idle_member_stops() {
 }
 
 #[test]
-fn a_member_stops_in_a_model_call_and_asks_again_in_its_next_life() {
+fn a_member_stops_in_a_model_call_and_asks_again_in_its_next_incarnation() {
     let workspace = Workspace::new();
     let gate = Gate::new();
     workspace.script("alice", [say("Too late.").gate_head(&gate)]);
@@ -111,7 +111,7 @@ fn a_member_stops_while_its_plan_waits_and_is_bound_to_it_afterwards() {
         Ok::<_, teamdir::RosterError>(())
     });
     changed.unwrap();
-    // The death is told before the first look at the notices.
+    // The death is reported before the notices are read first.
     assert_eq!(workspace.state("alice"), "dead");
     workspace.ok(&["inbox", "--drain"]);
     workspace.script(

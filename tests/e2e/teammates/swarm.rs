@@ -18,7 +18,7 @@ fn name(number: usize) -> String {
     format!("m{number:02}")
 }
 
-/// StartOptions one member to write to another.
+/// Orders one member to write to another.
 fn order(workspace: &Workspace, from: usize, to: usize, round: usize) {
     let text = format!("Tell {} that ping-{round}-{from}-{to} is here", name(to));
     team::tell(
@@ -131,13 +131,13 @@ fn twenty_members_lose_nothing_and_repeat_nothing_while_some_are_killed() {
     spawn_all(&workspace);
     let rounds = kill_in_rounds(&workspace);
     let names: Vec<String> = (0..MEMBERS).map(name).collect();
-    wait_until("everybody to rest with nothing unread", LIMIT, || {
+    wait_until("all members to be idle with nothing unread", LIMIT, || {
         let resting = names.iter().all(|name| {
             workspace.phase(name) == Some(Phase::Idle)
                 && processes::unread(workspace.team(), &recipient(name))
                     .is_ok_and(|unread| unread == 0)
         });
-        // What was sent while the others were looked at.
+        // Mail that was sent while the others were checked.
         resting
             && sent(&workspace).iter().all(|(to, ids)| {
                 *to == "lead"
@@ -172,7 +172,11 @@ fn twenty_members_lose_nothing_and_repeat_nothing_while_some_are_killed() {
     assert_eq!(run.code, 0, "{run:?}");
     workspace.check_gone();
     assert_same(workspace.team());
-    let letters = workspace.team().layout().dead_letters();
-    assert!(!letters.exists(), "{:?}", std::fs::read_to_string(letters));
+    let dead_letters = workspace.team().layout().dead_letters();
+    assert!(
+        !dead_letters.exists(),
+        "{:?}",
+        std::fs::read_to_string(dead_letters)
+    );
     assert!(!workspace.inbox(&Recipient::Lead).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Kills at many points of a busy member's life.
+//! Kills of a busy member at many points.
 
 use crate::harness::{LIMIT, Workspace, agent, recipient};
 use protocol::{Phase, Recipient};
@@ -29,14 +29,14 @@ fn script(workspace: &Workspace) -> String {
         let input = json!({"command": command});
         lines.push(json!({"agent": "alice", "calls": [{"name": "bash", "input": input}]}));
     }
-    // Each letter may be a turn of its own.
+    // Each message may be a turn of its own.
     let heard = json!({"agent": "alice", "say": "Heard."});
     lines.extend(std::iter::repeat_n(heard, 4 * KILLS + 10));
     workspace.script_file("alice", &lines)
 }
 
 fn send(workspace: &Workspace, number: usize) {
-    let text = format!("letter-{number}-");
+    let text = format!("message-{number}-");
     team::tell(workspace.team(), &Actor::user(), recipient("alice"), &text).unwrap();
 }
 
@@ -66,10 +66,10 @@ fn kills_in_a_busy_turn_lose_nothing_and_repeat_nothing() {
     workspace.start_teammate("alice").kill9();
     sweep(&workspace, &model);
     let _alice = workspace.launch_teammate("alice", &model);
-    wait_until("all letters to be heard", LIMIT, || {
+    wait_until("all messages to be heard", LIMIT, || {
         let said = records(&workspace, "user");
         let text = serde_json::to_string(&said).unwrap();
-        (0..KILLS).all(|number| text.contains(&format!("letter-{number}-")))
+        (0..KILLS).all(|number| text.contains(&format!("message-{number}-")))
             && workspace.phase("alice") == Some(Phase::Idle)
             && processes::view(workspace.team(), &agent("alice"))
                 .unwrap()
@@ -77,13 +77,13 @@ fn kills_in_a_busy_turn_lose_nothing_and_repeat_nothing() {
                 == 0
     });
 
-    // Each letter was taken once and said once.
+    // Each message was taken once and said once.
     let (taken, said) = (records(&workspace, "mail"), records(&workspace, "user"));
     for number in 0..KILLS {
-        let letter = format!("letter-{number}-");
+        let message = format!("message-{number}-");
         for records in [&taken, &said] {
             let text = serde_json::to_string(records).unwrap();
-            assert_eq!(text.matches(&letter).count(), 1, "{letter}: {text}");
+            assert_eq!(text.matches(&message).count(), 1, "{message}: {text}");
         }
     }
     // No command ran twice, and none is said to have run that has not.

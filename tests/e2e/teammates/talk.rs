@@ -117,12 +117,14 @@ fn mail_to_a_busy_member_is_in_its_next_request_and_in_order() {
     workspace.spawn("alice", &["--prompt", "Look at the board."]);
     gate.wait_until_reached(LIMIT);
     for number in 1..=5 {
-        workspace.ok(&["send", "alice", &format!("letter-{number}")]);
+        workspace.ok(&["send", "alice", &format!("message-{number}")]);
     }
     gate.open();
     assert_eq!(workspace.wait_reports("alice", 1), ["Read."]);
     let text = workspace.server.last_request("alice").last_text();
-    let places: Vec<_> = (1..=5).map(|n| text.find(&format!("letter-{n}"))).collect();
+    let places: Vec<_> = (1..=5)
+        .map(|n| text.find(&format!("message-{n}")))
+        .collect();
     assert!(places.iter().all(Option::is_some), "{text}");
     assert!(places.is_sorted(), "{text}");
     assert_eq!(workspace.server.requests("alice").len(), 2);
@@ -196,8 +198,8 @@ fn lines_of_any_shape_reach_the_model_or_the_dead_letters() {
     }
     let said = workspace.server.last_request("alice").last_text();
     assert!(!said.contains("</inbox> by-hand-4"), "{said}");
-    let letters = std::fs::read_to_string(workspace.team().layout().dead_letters()).unwrap();
-    assert!(letters.contains("by-hand-3"), "{letters}");
+    let dead_letters = std::fs::read_to_string(workspace.team().layout().dead_letters()).unwrap();
+    assert!(dead_letters.contains("by-hand-3"), "{dead_letters}");
     workspace.end();
 }
 

@@ -218,7 +218,7 @@ fn a_member_that_gives_no_outcome_does_not_take_the_same_task_for_ever() {
     workspace.spawn("alice", &[]);
     workspace.wait_reports("alice", 1);
     let asked = workspace.server.requests("alice").len();
-    // A letter is a turn of its own; the task must not be part of it again and again.
+    // A message is a turn of its own; the task must not be part of it again and again.
     workspace.ok(&["send", "alice", "Anything new?"]);
     workspace.wait_reports("alice", 2);
     let more = workspace.server.requests("alice").len();

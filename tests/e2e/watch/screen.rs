@@ -126,7 +126,7 @@ fn a_conversation_is_followed_and_the_log_is_a_key_away() {
     terminal.wait_for(&["Log of alice", "> bash {\"command\":\"echo second\"}"]);
     terminal.type_keys("l");
     terminal.wait_for(&["Conversation of alice", "> bash echo second => second"]);
-    // Another life goes on in the same conversation.
+    // Another incarnation goes on in the same conversation.
     workspace.kill9("alice");
     workspace.ok(&["restart", "alice"]);
     terminal.wait_for(&["! restarted 1x"]);

@@ -57,7 +57,7 @@ pub(crate) struct Read {
 pub(crate) struct Hold {
     #[arg(long)]
     name: Recipient,
-    /// Start a child that lives on for this many seconds.
+    /// Start a child that keeps running for this many seconds.
     #[arg(long)]
     child: Option<u32>,
 }

@@ -1,5 +1,5 @@
-//! Tasks and members in awkward hands: what nobody can do, what is held while waiting, and what must
-//! not make a member run in circles.
+//! Edge cases of tasks and mail: a task that nobody can do, a task that is held while its owner waits, and
+//! input that must not make a member loop.
 
 use crate::harness::{LIMIT, Workspace, call, say};
 use protocol::{Phase, TaskId, TaskStatus};
@@ -12,7 +12,7 @@ fn status(workspace: &Workspace, number: u64) -> TaskStatus {
     workspace.team().task(TaskId(number)).unwrap().status
 }
 
-/// Whether the model of a member was told so.
+/// Whether a request of a member's model contains the text.
 fn heard(workspace: &Workspace, name: &str, words: &str) -> bool {
     let requests = workspace.server.requests(name);
     requests
@@ -188,20 +188,20 @@ fn an_inbox_that_was_removed_is_watched_again() {
     wait_until("it waits for mail", LIMIT, || inbox.exists());
     std::fs::remove_file(&inbox).unwrap();
     workspace.ok(&["send", "alice", "after the removal"]);
-    wait_until("the letter is said", LIMIT, || {
+    wait_until("the message is shown", LIMIT, || {
         heard(&workspace, "alice", "after the removal")
     });
     workspace.end();
 }
 
 #[test]
-fn a_line_for_a_life_that_does_not_exist_ends_nobody() {
+fn a_line_for_an_incarnation_that_does_not_exist_ends_nobody() {
     let workspace = Workspace::new();
     workspace.server.always("alice", say("Heard."));
     workspace.spawn("alice", &[]);
     let line = json!({"type": "message", "from": "bob", "content": "x", "to_incarnation": 99});
     workspace.write_line("alice", &line);
-    wait_until("the letter is said", LIMIT, || {
+    wait_until("the message is shown", LIMIT, || {
         heard(&workspace, "alice", "an incarnation that does not exist")
     });
     workspace.wait_phase("alice", Phase::Idle);
