@@ -143,7 +143,7 @@ fn draining_takes_what_is_unread_and_marks_exactly_that() {
 }
 
 #[test]
-fn nobody_drains_the_inbox_of_a_member_that_lives() {
+fn nobody_drains_the_inbox_of_a_running_member() {
     let workspace = Workspace::with_members(&["alice"]);
     let mut alice = workspace.play_member("alice", Behaviour::Silent);
     let pid = alice.id().to_string();

@@ -237,7 +237,8 @@ fn killing_python_again_and_again_loses_nothing_and_repeats_nothing() {
 
 #[test]
 fn python_answers_a_shutdown_of_this_incarnation_and_of_no_other() {
-    let Some(team) = Team::new("python_answers_a_shutdown_of_this_life_and_of_no_other") else {
+    let Some(team) = Team::new("python_answers_a_shutdown_of_this_incarnation_and_of_no_other")
+    else {
         return;
     };
     team.start_pat().kill9();

@@ -24,7 +24,6 @@ const METAPHORS: &[(&str, &str)] = &[
     ("letter", "message, or dead letter"),
     ("letters", "mail, or dead letters"),
     ("life", "incarnation"),
-    ("lives", "incarnations, or runs"),
     ("mate", "teammate"),
     ("mates", "teammates"),
     ("mourn", "reap"),
@@ -46,6 +45,26 @@ const PLAIN: &[(&str, &str)] = &[
     ("dead", "letter"),
     ("dead", "letters"),
     ("first", "letter"),
+    // Names are made of letters, digits and two signs.
+    ("name", "letters"),
+    ("to", "letters"),
+];
+
+/// Places that still have metaphors. A place that is clean is removed from the list and stays clean.
+const LEFT: &[&str] = &[
+    "crates/lead",
+    "crates/member",
+    "crates/processes",
+    "crates/protocol",
+    "crates/rules",
+    "crates/team",
+    "crates/team-tools",
+    "crates/teamdir",
+    "crates/teammate",
+    "crates/tui",
+    // These assert texts of `crates/member`.
+    "tests/e2e/teammates/edge_cases.rs",
+    "tests/e2e/tour.rs",
 ];
 
 /// The words of a line in lower case; identifiers are split where their parts meet.
@@ -92,6 +111,9 @@ fn check(path: &Path, found: &mut Vec<String>) {
     let is_script = path
         .parent()
         .is_some_and(|parent| parent.ends_with("scripts"));
+    if LEFT.iter().any(|left| path == root().join(left)) {
+        return;
+    }
     if path.is_dir() {
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
             check(&entry.path(), found);

@@ -210,11 +210,11 @@ fn count_tool_use(
 }
 
 fn dead_letters(world: &World, facts: &mut Facts) -> anyhow::Result<()> {
-    world.team.read_dead_letters(|letter| {
+    world.team.read_dead_letters(|dead_letter| {
         facts.dead_letters += 1;
-        let text = serde_json::json!(letter).to_string();
+        let text = serde_json::json!(dead_letter).to_string();
         for tag in Tag::all(&text) {
-            let key = (letter.inbox.to_string(), tag.mark);
+            let key = (dead_letter.inbox.to_string(), tag.mark);
             facts.found.entry(key).or_default().dead_lettered += 1;
         }
     })?;

@@ -1,11 +1,11 @@
 """The least a member needs: minimal.py TEAM_FOLDER NAME, or spawn --exec. Echoes mail, ends when asked."""
 import fcntl, json, os, sys, time, uuid
 TEAM, ME = sys.argv[1:] or (os.environ["TEAM_DIR"], os.environ["TEAM_MEMBER"])
-BOX, HOME, LIFE = f"{TEAM}/inbox", f"{TEAM}/members/{ME}", int(os.environ.get("TEAM_INCARNATION", 0))
+BOX, HOME, INCARNATION = f"{TEAM}/inbox", f"{TEAM}/members/{ME}", int(os.environ.get("TEAM_INCARNATION", 0))
 def lock(path):
     file = open(path, "a"); fcntl.flock(file, fcntl.LOCK_EX); return file
 def send(to, **fields):
-    if LIFE: fields["from_incarnation"] = LIFE
+    if INCARNATION: fields["from_incarnation"] = INCARNATION
     line = json.dumps({"id": uuid.uuid4().hex, "from": ME, "to": to, **fields}).encode() + b"\n"
     with lock(f"{BOX}/.{to}.lock"):
         fd = os.open(f"{BOX}/{to}.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -20,7 +20,7 @@ def take():
     yield from [json.loads(line) for line in open(taken) if line.startswith("{")]
     os.unlink(taken)
 os.makedirs(HOME, exist_ok=True)
-alive = LIFE or lock(f"{HOME}/lock")  # the lock is what being alive means; spawn --exec holds it for me
+alive = INCARNATION or lock(f"{HOME}/lock")  # the lock is what being alive means; spawn --exec holds it for me
 print(f"{ME} is here", flush=True)
 while alive:
     for message in take():

@@ -138,7 +138,7 @@ fn a_member_that_waits_for_its_plan_keeps_its_task_and_takes_no_other() {
 }
 
 #[test]
-fn a_plan_can_be_required_of_a_member_that_lives() {
+fn a_plan_can_be_required_of_a_running_member() {
     let workspace = Workspace::new();
     let write = json!({"path": "hacked.txt", "content": "x"});
     workspace.script("alice", [call("write_file", write), say("Refused.")]);

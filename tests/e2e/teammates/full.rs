@@ -12,11 +12,11 @@ use test_support::{SmallDisk, report_skip, try_wait_for, wait_until};
 const MOMENT: Duration = Duration::from_secs(3);
 
 /// Takes all room of a disk until it is dropped.
-struct Balloon(PathBuf);
+struct DiskFiller(PathBuf);
 
-impl Balloon {
-    fn blow_up(disk: &Path) -> Self {
-        let path = disk.join("balloon");
+impl DiskFiller {
+    fn fill(disk: &Path) -> Self {
+        let path = disk.join("filler");
         // A page at a time, so that no room is left for anybody.
         let mut file = std::fs::File::create(&path).unwrap();
         while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
@@ -24,7 +24,7 @@ impl Balloon {
     }
 }
 
-impl Drop for Balloon {
+impl Drop for DiskFiller {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -52,7 +52,7 @@ fn a_report_that_found_no_room_is_sent_when_there_is_room_and_not_before_the_mem
         .always("alice", say("All is done.").gate_head(&gate));
     workspace.spawn("alice", &["--prompt", "Say that all is done."]);
     gate.wait_until_reached(LIMIT);
-    let balloon = Balloon::blow_up(disk.path());
+    let filler = DiskFiller::fill(disk.path());
     gate.open();
     // The last page of the log may be full too.
     try_wait_for(MOMENT, || {
@@ -61,7 +61,7 @@ fn a_report_that_found_no_room_is_sent_when_there_is_room_and_not_before_the_mem
             .contains("the report was not sent")
             .then_some(())
     });
-    drop(balloon);
+    drop(filler);
     let reports = workspace.wait_reports("alice", 1);
     assert_eq!(reports, ["All is done."]);
     workspace.end();
@@ -82,7 +82,7 @@ fn a_task_in_hand_is_done_or_given_back_after_the_disk_was_full() {
     workspace.spawn("alice", &[]);
     workspace.ok(&["task", "create", "Say hello"]);
     gate.wait_until_reached(LIMIT);
-    let balloon = Balloon::blow_up(disk.path());
+    let filler = DiskFiller::fill(disk.path());
     for _ in 0..3 {
         workspace.script("alice", [call("task_update", complete.clone())]);
     }
@@ -94,7 +94,7 @@ fn a_task_in_hand_is_done_or_given_back_after_the_disk_was_full() {
             .contains("the turn failed")
             .then_some(())
     });
-    drop(balloon);
+    drop(filler);
     wait_until("its end, or its return", LIMIT, || {
         let task = workspace.team().task(protocol::TaskId(1)).unwrap();
         task.status != TaskStatus::InProgress

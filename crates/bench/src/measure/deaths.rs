@@ -103,20 +103,20 @@ impl Watched {
         server.always("lead", ServerReply::text("Noted."));
         // A model that thinks until it is killed.
         let gate = Gate::new();
-        server.always("mate", ServerReply::text("never").gate_head(&gate));
+        server.always("member", ServerReply::text("never").gate_head(&gate));
         let lead = start_lead(&dir, &server.base_url("lead"))?;
         wait_for_phase(&team, &Recipient::Lead, Phase::Idle);
         Ok(Self {
             dir,
             team,
-            address: server.base_url("mate"),
+            address: server.base_url("member"),
             _lead: lead,
             _server: server,
             _gate: gate,
         })
     }
 
-    /// One life and death: the times until the task is back and until the lead is told.
+    /// Starts a member and kills it: the times until the task is released and until the lead is notified.
     fn one_death(&mut self, name: &str) -> anyhow::Result<(f64, f64)> {
         let owner: Recipient = name.parse()?;
         verb(&self.dir, &self.address, &["spawn", name, "coder"])?;

@@ -91,7 +91,7 @@ impl TestTeam {
         let dead_letters = text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());
-        let ids = dead_letters.map(|letter: protocol::DeadLetter| letter.id);
+        let ids = dead_letters.map(|dead_letter: protocol::DeadLetter| dead_letter.id);
         ids.collect::<std::collections::BTreeSet<_>>().len()
     }
 }

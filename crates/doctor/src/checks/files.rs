@@ -184,9 +184,9 @@ fn unfinished_lines(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
 fn dead_letters(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let mut count = 0;
     let mut last = None;
-    team.read_dead_letters(|letter| {
+    team.read_dead_letters(|dead_letter| {
         count += 1;
-        last = Some(letter);
+        last = Some(dead_letter);
     })?;
     let found = last.map(|last| {
         let path = team.layout().dead_letters();

@@ -201,11 +201,11 @@ fn overdue_request(broken: &mut BrokenTeam) {
 }
 
 fn dead_letter(broken: &BrokenTeam) {
-    let letter = serde_json::json!({
+    let dead_letter = serde_json::json!({
         "id": "alice/1/0", "time": now(), "inbox": "alice", "reason": "it is not a message",
     });
-    let letter: DeadLetter = serde_json::from_value(letter).unwrap();
-    broken.team().add_dead_letter(&letter).unwrap();
+    let dead_letter: DeadLetter = serde_json::from_value(dead_letter).unwrap();
+    broken.team().add_dead_letter(&dead_letter).unwrap();
 }
 
 fn temporary_file(broken: &BrokenTeam) {

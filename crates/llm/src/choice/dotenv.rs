@@ -85,18 +85,18 @@ fn is_name(name: &str) -> bool {
 /// The value up to the closing quote, or `None` if there is no such quote.
 fn quoted(text: &str, quote: char) -> Option<String> {
     let mut value = String::new();
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            _ if letter == quote => return Some(value),
-            '\\' if quote == '"' => match letters.next()? {
+    let mut signs = text.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            _ if sign == quote => return Some(value),
+            '\\' if quote == '"' => match signs.next()? {
                 'n' => value.push('\n'),
                 't' => value.push('\t'),
                 'r' => value.push('\r'),
                 other @ ('"' | '\\' | '$') => value.push(other),
                 other => value.extend(['\\', other]),
             },
-            _ => value.push(letter),
+            _ => value.push(sign),
         }
     }
     None
@@ -106,7 +106,7 @@ fn unquoted(value: &str) -> &str {
     let comment = value
         .char_indices()
         .zip(std::iter::once(' ').chain(value.chars()))
-        .find(|((_, letter), before)| *letter == '#' && before.is_whitespace());
+        .find(|((_, sign), before)| *sign == '#' && before.is_whitespace());
     match comment {
         Some(((at, _), _)) => value.split_at(at).0.trim_end(),
         None => value.trim_end(),

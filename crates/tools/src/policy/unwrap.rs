@@ -110,7 +110,7 @@ fn as_script(words: &[Word]) -> Vec<Inner> {
     vec![Inner::Script(words.join(" "))]
 }
 
-/// The words after the options. An option that ends with a letter of `with_value` takes the next
+/// The words after the options. An option that ends with a character of `with_value` takes the next
 /// word with it.
 fn after_options<'a>(words: &'a [Word], with_value: &str) -> &'a [Word] {
     let mut rest = words;

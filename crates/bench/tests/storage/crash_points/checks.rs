@@ -76,8 +76,8 @@ pub(super) fn received_once(team: &TestTeam, _: Struck) {
     assert!(words.starts_with('@'), "{words}");
     assert_eq!(journal, ["0", "1", "2"]);
     assert_eq!((team.dead_letters(), team.unread()), (1, 0));
-    let letters = std::fs::read_to_string(team.team.layout().dead_letters()).unwrap();
-    let whole = letters.lines().filter(|line| line.ends_with('}'));
+    let dead_letters = std::fs::read_to_string(team.team.layout().dead_letters()).unwrap();
+    let whole = dead_letters.lines().filter(|line| line.ends_with('}'));
     assert_eq!(whole.count(), 1, "buried twice");
     let inbox = std::fs::read(team.team.layout().inbox(&team.alice)).unwrap();
     assert_eq!(inbox, b"", "read mail is still shown as unread");
