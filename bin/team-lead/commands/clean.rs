@@ -56,7 +56,7 @@ const fn name(kind: &StaleFileKind) -> &'static str {
     match kind {
         StaleFileKind::Temporary => "temporary_file",
         StaleFileKind::ReadMail(_) => "read_mail",
-        StaleFileKind::Words(_) => "files_of_removed_member",
+        StaleFileKind::LogOrOutput(_) => "files_of_removed_member",
     }
 }
 
@@ -72,7 +72,7 @@ fn as_text(leftover: &StaleFile) -> String {
     let why = match &leftover.kind {
         StaleFileKind::Temporary => "left by a killed process".to_owned(),
         StaleFileKind::ReadMail(owner) => format!("read by '{owner}'"),
-        StaleFileKind::Words(name) => format!("'{name}' is no longer in the team"),
+        StaleFileKind::LogOrOutput(name) => format!("'{name}' is no longer in the team"),
     };
     let path = crate::output::sanitize(&leftover.path.display().to_string());
     format!("{path} ({} bytes): {why}", leftover.bytes)

@@ -243,9 +243,9 @@ impl Lead {
                 self.handle_pending_mail();
             }
             match self.runtime.prepare_to_wait() {
-                Ok(settled) => {
-                    self.state.mail_wake_at = settled.wake_at;
-                    if !settled.look_again {
+                Ok(plan) => {
+                    self.state.mail_wake_at = plan.wake_at;
+                    if !plan.check_again {
                         return;
                     }
                 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use team::Actor;
 use teamdir::{
     Changes, CommitHook, FolderWatch, MemberSession, PathError, ReceiveError, RosterError,
-    SessionError, Settled, TeamDir, WatchChoice, WatchMode,
+    SessionError, TeamDir, WaitPlan, WatchChoice, WatchMode,
 };
 use tools::ToolOutput;
 use tracing::{info, warn};
@@ -319,17 +319,17 @@ impl MemberRuntime {
         Ok(())
     }
 
-    /// Prepares to wait, see [`MemberSession::settle`].
-    pub fn prepare_to_wait(&self) -> Result<Settled, ReceiveError> {
+    /// Prepares to wait, see [`MemberSession::prepare_to_wait`].
+    pub fn prepare_to_wait(&self) -> Result<WaitPlan, ReceiveError> {
         let mut inner = self.lock();
         inner.correct_dates();
         let is_done = inner.retry_writes();
-        let mut settled = inner.session.settle()?;
+        let mut plan = inner.session.prepare_to_wait()?;
         if !is_done {
             let again = Instant::now() + WRITE_RETRY;
-            settled.wake_at = Some(settled.wake_at.map_or(again, |at| at.min(again)));
+            plan.wake_at = Some(plan.wake_at.map_or(again, |at| at.min(again)));
         }
-        Ok(settled)
+        Ok(plan)
     }
 
     /// Returns when a watched file or folder has changed since the last time.

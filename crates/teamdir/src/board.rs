@@ -5,7 +5,7 @@ mod cache;
 pub(crate) use cache::TaskCache;
 
 use crate::error::PathError;
-use crate::events::pending::{PendingEvents, about};
+use crate::events::pending::{PendingEvents, task_events};
 use crate::files::atomic;
 use crate::layout::Layout;
 use crate::locks::LockError;
@@ -37,7 +37,7 @@ pub enum TaskError {
     File(#[from] PathError),
 }
 
-/// The board under its lock: nobody else changes a task while this lives.
+/// The board under its lock: no other process changes a task until this is dropped.
 #[derive(Debug)]
 pub struct LockedBoard<'a> {
     team: &'a TeamDir,
@@ -60,7 +60,7 @@ impl TeamDir {
     /// Takes the board's lock, to change tasks.
     pub fn lock_board(&self) -> Result<LockedBoard<'_>, LockError> {
         let path = self.layout.tasks_lock();
-        let lock = PendingEvents::take(self, path, |noted| self.task_events_after(noted))?;
+        let lock = PendingEvents::acquire(self, path, |noted| self.task_events_after(noted))?;
         Ok(LockedBoard { team: self, lock })
     }
 }
@@ -73,11 +73,11 @@ impl LockedBoard<'_> {
 
     /// All tasks by number. A file that is no task is an error.
     pub fn all(&self) -> Result<Vec<Arc<Task>>, TaskError> {
-        self.look()?.into_iter().collect()
+        self.list()?.into_iter().collect()
     }
 
     /// All tasks by number, and an error for each file that is none.
-    pub fn look(&self) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
+    pub fn list(&self) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
         self.team.tasks()
     }
 
@@ -87,7 +87,7 @@ impl LockedBoard<'_> {
     }
 
     /// The same where `make` may refuse, which uses no number up. It is asked again with another
-    /// number if somebody creates the file by hand at this very moment.
+    /// number if the file is created by another program at this moment.
     pub fn try_create<E: From<TaskError>>(
         &self,
         mut make: impl FnMut(TaskId) -> Result<Task, E>,
@@ -100,38 +100,38 @@ impl LockedBoard<'_> {
             // never the same number twice.
             self.write_last(id)?;
             let path = self.team.layout.task(id);
-            let events = about(&task, 0);
-            self.announce(&events)?;
+            let events = task_events(&task, 0);
+            self.prepare(&events)?;
             let created = atomic::create(&path, &encode(&task), self.team.options.durability);
             if created.map_err(TaskError::from)? {
-                self.lock.tell(events);
+                self.lock.publish(events);
                 return Ok(task);
             }
             last = id;
         }
     }
 
-    /// Stores a changed task, and tells what was done to it since its history had `known` lines.
+    /// Stores a changed task, and logs the events of its history after the first `known` lines.
     pub fn put(&self, task: &Task, known: usize) -> Result<(), TaskError> {
         let path = self.team.layout.task(task.id);
-        let events = about(task, known);
-        self.announce(&events)?;
+        let events = task_events(task, known);
+        self.prepare(&events)?;
         atomic::replace(&path, &encode(task), self.team.options.durability)?;
-        self.lock.tell(events);
+        self.lock.publish(events);
         Ok(())
     }
 
     /// Removes a task's file. Its number is not given out again.
     pub fn remove(&self, id: TaskId, by: &Party) -> Result<(), TaskError> {
         let event = gone(id, "deleted", by.clone());
-        self.announce(std::slice::from_ref(&event))?;
+        self.prepare(std::slice::from_ref(&event))?;
         let path = self.team.layout.task(id);
         std::fs::remove_file(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TaskError::Unknown(id),
             _ => PathError::new("delete", &path, error).into(),
         })?;
         atomic::sync_parent(&path, self.team.options.durability)?;
-        self.lock.tell(vec![event]);
+        self.lock.publish(vec![event]);
         Ok(())
     }
 
@@ -139,16 +139,16 @@ impl LockedBoard<'_> {
     /// again.
     pub(crate) fn set_aside(&self, id: TaskId) -> Result<Option<PathBuf>, TaskError> {
         let event = gone(id, "set_aside", Party::System);
-        self.announce(std::slice::from_ref(&event))?;
+        self.prepare(std::slice::from_ref(&event))?;
         let kept = self.team.to_trash(&self.team.layout.task(id))?;
-        self.lock.tell(vec![event]);
+        self.lock.publish(vec![event]);
         Ok(kept)
     }
 
-    /// The last of the events is enough: whoever finds it looks at the task itself.
-    fn announce(&self, events: &[EventKind]) -> Result<(), TaskError> {
+    /// The last of the events is enough: recovery reads the task itself.
+    fn prepare(&self, events: &[EventKind]) -> Result<(), TaskError> {
         if let Some(event) = events.last() {
-            self.lock.announce(event)?;
+            self.lock.prepare(event)?;
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl LockedBoard<'_> {
         }
     }
 
-    /// The highest number given out so far. The note of it spares a look at every file; without
+    /// The highest number given out so far. The file `.last` spares listing all files; without
     /// a readable note the files are counted.
     fn last_id(&self) -> Result<TaskId, TaskError> {
         let path = self.team.layout.last_task();

@@ -1,4 +1,4 @@
-//! The error every file operation ends in: what was tried, on which path, and the cause.
+//! The error of a file operation: the operation, the path and the cause.
 
 use std::fmt;
 use std::io;

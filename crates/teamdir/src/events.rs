@@ -1,8 +1,8 @@
-//! The event log: what happened, in parts.
+//! The event log, in parts of limited size.
 //!
 //! Events are appended to one file. When it has grown large, whoever is about to append renames it
 //! under the lock and begins a new one. A reader goes from part to part by their numbers. It has the
-//! last file open, so that a rename under its hands takes nothing from it: it reads the open file to
+//! last file open, so that it loses nothing by a rename: it reads the open file to
 //! its end, finds out by what number the file goes now, and goes on with the next.
 
 pub(crate) mod pending;
@@ -25,7 +25,7 @@ use std::path::Path;
 const CHUNK: usize = 64 << 10;
 
 impl TeamDir {
-    /// Appends an event. Not synced: events tell what happened, nothing depends on them.
+    /// Appends an event. Not synced: nothing depends on events.
     pub fn log_event(&self, kind: EventKind) -> Result<(), AppendError> {
         self.log_events(&[Event { time: now(), kind }])
     }
@@ -128,7 +128,7 @@ impl EventReader {
                 }
                 None => self.number_of(&part)?,
             };
-            // What was written between the last look and the rename.
+            // What was written between the last read and the rename.
             part.read(&self.layout, &mut visit)?;
             if !part.rest.is_empty() {
                 // Its writer was killed, and nobody will end the line.
@@ -149,7 +149,7 @@ impl EventReader {
         let path = self.layout.events();
         let size = part.file.metadata().context("look at", &path)?.len();
         if size > keep {
-            // From the byte before on: it tells whether what follows is a whole line.
+            // From the byte before on, which shows whether a whole line follows.
             let from = size - keep - 1;
             let mut tail = vec![0; usize::try_from(keep + 1).unwrap_or(0)];
             let read = part.file.read_exact_at(&mut tail, from);
@@ -177,7 +177,7 @@ impl EventReader {
                 continue;
             }
             let live = Part::open(&self.layout.events(), None)?;
-            // A log that was set aside between the two looks comes before the one just opened.
+            // A log that was set aside between the two checks comes before the one just opened.
             let missed = parts(&self.layout)?.into_iter().find(later);
             match (live, missed) {
                 (live, None) => return Ok(live),
@@ -194,7 +194,7 @@ impl EventReader {
         let path = self.layout.events();
         match std::fs::symlink_metadata(&path) {
             Ok(found) => Ok(FileId::of(&found) == part.id),
-            // It was renamed and no other begun yet, or somebody deleted it.
+            // It was renamed and no other begun yet, or it was deleted.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(self.number_of(part)?.is_none())
             }

@@ -1,4 +1,4 @@
-//! Small file operations shared by the modules: opening safely, syncing, telling files apart.
+//! File operations that all modules share: opening, syncing, renaming, identity of files.
 
 pub(crate) mod append;
 pub(crate) mod atomic;
@@ -12,8 +12,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Options that never follow a symbolic link at the last step: a link put in place of a mailbox
-/// must not make us write somewhere else. Files are private to the user.
+/// Options that do not follow a symbolic link in the last component: a link in the place of an inbox
+/// must not redirect a write. Files are private to the user.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
@@ -47,7 +47,7 @@ pub(crate) fn exchange_names(one: &Path, other: &Path) -> nix::Result<()> {
     renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE)
 }
 
-/// What tells one file from another that later bears the same name.
+/// The identity of a file, to distinguish it from another that has the same name later.
 ///
 /// An inode number alone is given out again at once by some file systems, so the time of birth
 /// goes with it where the system knows it.

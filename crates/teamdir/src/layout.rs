@@ -1,4 +1,4 @@
-//! Where everything is. **Invariant:** no other code joins a path under a team folder.
+//! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
 use protocol::{AgentName, Recipient, RequestId, TaskId};
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl Layout {
         self.members_dir().join(owner.as_str())
     }
 
-    /// Held by `owner`'s process for its life.
+    /// Held by `owner`'s process while it runs.
     pub fn member_lock(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("lock")
     }
@@ -128,17 +128,17 @@ impl Layout {
         self.member_dir(owner).join("state.json")
     }
 
-    /// What `owner`'s process says to people.
+    /// The log of `owner`'s process.
     pub fn member_log(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("log")
     }
 
-    /// Where `owner`'s conversations are kept whole when they are made shorter.
+    /// The full conversations of `owner` from before each compaction.
     pub fn member_archives(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("archives")
     }
 
-    /// Where long outputs of `owner`'s tools go.
+    /// The long outputs of `owner`'s tools.
     pub fn member_outputs(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("outputs")
     }
@@ -148,7 +148,7 @@ impl Layout {
         self.members_dir().join(format!(".{name}.lock"))
     }
 
-    /// What may be spent on models, and what was.
+    /// The budget for models and what was spent.
     pub fn budget(&self) -> PathBuf {
         self.root.join("budget.json")
     }
@@ -157,12 +157,12 @@ impl Layout {
         self.root.join(".budget.lock")
     }
 
-    /// What holds whatever a model asks.
+    /// The limits of the team.
     pub fn limits(&self) -> PathBuf {
         self.root.join("limits.json")
     }
 
-    /// How much agents have written to each other of late.
+    /// The recent count of mail between agents.
     pub fn traffic(&self) -> PathBuf {
         self.root.join("traffic.json")
     }
@@ -196,7 +196,7 @@ impl Layout {
         self.root.join("dead_letters.jsonl")
     }
 
-    /// Where things are kept that were in the way.
+    /// The folder of damaged files that were moved out of the way.
     pub fn trash(&self) -> PathBuf {
         self.root.join("trash")
     }
@@ -206,7 +206,7 @@ impl Layout {
     }
 }
 
-/// A number as we write it ourselves: `007` is somebody else's name for a file.
+/// A number in canonical form: `007` is not a name of ours.
 fn number(digits: &str) -> Option<u64> {
     let number: u64 = digits.parse().ok()?;
     (number.to_string() == digits).then_some(number)

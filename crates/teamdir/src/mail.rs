@@ -21,6 +21,6 @@ pub(crate) mod state;
 mod unread;
 
 pub use intake::Received;
-pub use mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, Settled};
+pub use mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, WaitPlan};
 pub use send::{SendError, Sent, new_message_id};
 pub use state::MailState;

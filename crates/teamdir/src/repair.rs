@@ -1,6 +1,7 @@
-//! Putting right what is damaged: what can be read stays in its place, and the rest goes to the
-//! trash whole. **Invariant:** nothing is destroyed, and each file is changed under the lock that
-//! protects it, after another look.
+//! Repairs damaged files: what can be read stays in its place, and the rest goes to the trash.
+//!
+//! **Invariant:** nothing is destroyed, and each file is checked again and changed under the lock
+//! that protects it.
 
 pub(crate) mod ownership;
 pub(crate) mod stale_files;
@@ -24,8 +25,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::NamedTempFile;
 
-/// Without these a task is another one than it was: it would be done twice, too early or by the
-/// wrong one.
+/// Fields that a repaired task must have kept: without one of them it could be done twice, too early
+/// or by the wrong member.
 const DECISIVE: [&str; 6] = [
     "subject",
     "status",
@@ -35,16 +36,16 @@ const DECISIVE: [&str; 6] = [
     "role",
 ];
 
-/// What was done about something damaged.
+/// What was done about a damaged file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// Where that is kept which was damaged.
+    /// The copy of the damaged file in the trash.
     pub kept_in: PathBuf,
-    /// Whether what could be read is still in its place.
+    /// Whether a repaired file is in its place.
     pub is_in_place: bool,
 }
 
-/// Why something was not mended. It is as it was.
+/// Why a file was not repaired. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// The member runs, and its files are its own.
@@ -53,13 +54,13 @@ pub enum RepairError {
          `team-lead shutdown {0} --wait`"
     )]
     Runs(Recipient),
-    /// The member's place could not be taken.
+    /// The member could not be locked.
     #[error(transparent)]
     Join(JoinError),
-    /// A task could not be looked at or stored.
+    /// A task could not be read or stored.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// A request could not be looked at.
+    /// A request could not be read.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// A lock could not be had.
@@ -71,16 +72,16 @@ pub enum RepairError {
 }
 
 impl TeamDir {
-    /// Puts the dead letters into the trash. New ones begin a new file.
+    /// Moves the dead letters to the trash. New ones start a new file.
     pub fn trash_dead_letters(&self) -> Result<Option<Repaired>, RepairError> {
         let path = self.layout.dead_letters();
         let lock = self.layout.dead_letters_lock();
         let _lock = FileLock::acquire(&lock, self.options.lock_wait)?;
-        Ok(self.to_trash(&path)?.map(gone_from_its_place))
+        Ok(self.to_trash(&path)?.map(moved_to_trash))
     }
 
-    /// Mends a task file that is none. A task whose decisive words can be read stays on the board
-    /// with all of it that can be; any other leaves it, and its number is not given out again.
+    /// Repairs a task file that is not a valid task. A task whose decisive fields can be read stays on
+    /// the board with every field that is valid; any other leaves it, and its number is not reused.
     pub fn repair_task(&self, path: &Path) -> Result<Option<Repaired>, RepairError> {
         let name = path.file_name().and_then(|name| name.to_str());
         let Some(id) = name.and_then(Layout::task_id) else {
@@ -96,7 +97,7 @@ impl TeamDir {
         let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
         let bytes = is_file.then(|| std::fs::read(path)).and_then(Result::ok);
         let Some(task) = bytes.as_deref().and_then(|bytes| readable(id, bytes)) else {
-            return Ok(board.set_aside(id)?.map(gone_from_its_place));
+            return Ok(board.set_aside(id)?.map(moved_to_trash));
         };
         let Some(kept_in) = self.keep_copy(path)? else {
             return Ok(None);
@@ -108,22 +109,22 @@ impl TeamDir {
         }))
     }
 
-    /// Puts a request file that is none into the trash. A part of a request decides nothing, so
-    /// none of it stays.
+    /// Moves a request file that is not a valid request to the trash. A part of a request decides
+    /// nothing, so none of it stays.
     pub fn trash_request(&self, path: &Path) -> Result<Option<Repaired>, RepairError> {
         let _lock = self.lock_requests()?;
         match requests::read(path) {
-            Err(RequestError::Invalid { .. }) => Ok(self.to_trash(path)?.map(gone_from_its_place)),
+            Err(RequestError::Invalid { .. }) => Ok(self.to_trash(path)?.map(moved_to_trash)),
             Ok(_) | Err(RequestError::Unknown(_) | RequestError::Exists(_)) => Ok(None),
             Err(error @ (RequestError::Lock(_) | RequestError::File(_))) => Err(error.into()),
         }
     }
 
-    /// Takes the lines that are no records out of a journal whose member does not run. They are kept
-    /// in the trash; the records stay, in their order.
+    /// Removes the lines that are not records from the journal of a member that does not run. They
+    /// are kept in the trash; the records stay, in their order.
     pub fn repair_journal(&self, owner: &Recipient) -> Result<Option<Repaired>, RepairError> {
-        // While we sit in its place nobody becomes the member and appends.
-        let _seat = self.lock_dead_member(owner).map_err(|error| match error {
+        // While this process holds the lock no other becomes the member and appends.
+        let _guard = self.lock_dead_member(owner).map_err(|error| match error {
             JoinError::Held { owner, .. } => RepairError::Runs(owner),
             error => RepairError::Join(error),
         })?;
@@ -132,17 +133,17 @@ impl TeamDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.context("read the journal", &path)?,
         };
-        let mut mended = atomic::write_beside(&path, b"", Durability::ProcessDeath)?;
-        let bad = sort_out(file, &mut mended).context("read the journal", &path)?;
+        let mut repaired = atomic::write_beside(&path, b"", Durability::ProcessDeath)?;
+        let bad = split_records(file, &mut repaired).context("read the journal", &path)?;
         if bad.is_empty() {
             return Ok(None);
         }
         if self.options.durability == Durability::PowerCut {
-            mended.as_file().sync_all().context("sync", &path)?;
+            repaired.as_file().sync_all().context("sync", &path)?;
         }
-        // First kept, then taken out: whoever is killed in between leaves it in both places.
+        // First kept, then removed: a process that is killed in between leaves both copies.
         let kept_in = self.keep(&path, |copy| copy.write_all(&bad))?;
-        let persisted = mended.persist(&path).map_err(|error| error.error);
+        let persisted = repaired.persist(&path).map_err(|error| error.error);
         persisted.context("replace", &path)?;
         atomic::sync_parent(&path, self.options.durability)?;
         Ok(Some(Repaired {
@@ -151,17 +152,16 @@ impl TeamDir {
         }))
     }
 
-    /// Puts a folder into the trash that stands where a file should be. Nobody can have written to
-    /// it as to a file.
+    /// Moves a folder to the trash that stands in the place of a file.
     pub fn trash_folder(&self, path: &Path) -> Result<Option<Repaired>, RepairError> {
         let is_folder = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         match is_folder && path.starts_with(self.layout.root()) && path != self.layout.root() {
-            true => Ok(self.to_trash(path)?.map(gone_from_its_place)),
+            true => Ok(self.to_trash(path)?.map(moved_to_trash)),
             false => Ok(None),
         }
     }
 
-    /// Wakes the process of a member, without a word: it looks at its files and its clock again.
+    /// Wakes the process of a member without sending mail: it checks its files and timers again.
     pub fn wake_member(&self, owner: &Recipient) -> Result<(), PathError> {
         let path = self.layout.inbox(owner);
         let mut options = files::options();
@@ -172,15 +172,15 @@ impl TeamDir {
     }
 }
 
-const fn gone_from_its_place(kept_in: PathBuf) -> Repaired {
+const fn moved_to_trash(kept_in: PathBuf) -> Repaired {
     Repaired {
         kept_in,
         is_in_place: false,
     }
 }
 
-/// The task in a text that is none, if everything that decides about it can be read. The name of
-/// the file says which one it is.
+/// The task in a damaged file, if all its decisive fields can be read. Its id is the number in the
+/// name of the file.
 fn readable(id: TaskId, bytes: &[u8]) -> Option<Task> {
     let mut found: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
     found.remove("id");
@@ -205,9 +205,9 @@ fn readable(id: TaskId, bytes: &[u8]) -> Option<Task> {
     is_task(&kept)
 }
 
-/// Copies the records of a journal, and returns the lines that are none. What stands behind the last
-/// newline is copied too: the next life cuts it off, as always.
-fn sort_out(journal: File, records: &mut NamedTempFile) -> io::Result<Vec<u8>> {
+/// Copies the records of a journal, and returns the lines that are not records. What follows the last
+/// newline is copied too: the next incarnation cuts it off, as always.
+fn split_records(journal: File, records: &mut NamedTempFile) -> io::Result<Vec<u8>> {
     let mut reader = BufReader::with_capacity(1 << 16, journal);
     let mut writer = BufWriter::new(records);
     let (mut line, mut bad) = (Vec::new(), Vec::new());

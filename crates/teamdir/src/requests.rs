@@ -37,17 +37,22 @@ pub enum RequestError {
 }
 
 impl TeamDir {
-    /// Stores a new request and tells of it. Its identifier must not be taken.
+    /// Stores a new request and logs its event. Its id must be unused.
     pub fn create_request(&self, request: &Request) -> Result<(), RequestError> {
         let path = self.layout.request(&request.id);
-        // The exclusive creation needs no lock; that it is told of does.
+        // The exclusive creation needs no lock; the pending event does.
         let lock = self.lock_requests()?;
-        let event = pending::made(request);
-        lock.announce(&event)?;
+        let event = pending::request_event(request);
+        lock.prepare(&event)?;
         if !atomic::create(&path, &encode(request), self.options.durability)? {
             return Err(RequestError::Exists(request.id.clone()));
         }
-        lock.tell([event].into_iter().chain(pending::ended(request)).collect());
+        lock.publish(
+            [event]
+                .into_iter()
+                .chain(pending::resolve_event(request))
+                .collect(),
+        );
         Ok(())
     }
 
@@ -57,7 +62,7 @@ impl TeamDir {
             .and_then(|found| found.ok_or_else(|| RequestError::Unknown(id.clone())))
     }
 
-    /// All requests, oldest first, and an error for each file that is none.
+    /// All requests, oldest first, and an error for each file that is not a valid request.
     pub fn requests(&self) -> Result<Vec<Result<Request, RequestError>>, PathError> {
         let dir = self.layout.requests_dir();
         let fail = |error| PathError::new("list", &dir, error);
@@ -79,8 +84,8 @@ impl TeamDir {
         Ok(requests)
     }
 
-    /// Changes the request `id` under the lock of all requests, and tells of its end. What `change` returns besides
-    /// the request is handed through; if that is an error nothing is written.
+    /// Changes the request `id` under the lock of all requests, and logs its end. Returns what `change`
+    /// returns besides the request; if that is an error nothing is written.
     pub fn update_request<T, E: From<RequestError>>(
         &self,
         id: &RequestId,
@@ -90,9 +95,9 @@ impl TeamDir {
         let before = self.request(id)?;
         let was_pending = before.status() == RequestStatus::Pending;
         let (after, outcome) = change(before)?;
-        let end = pending::ended(&after).filter(|_| was_pending);
+        let end = pending::resolve_event(&after).filter(|_| was_pending);
         if let Some(end) = &end {
-            lock.announce(end).map_err(RequestError::File)?;
+            lock.prepare(end).map_err(RequestError::File)?;
         }
         atomic::replace(
             &self.layout.request(id),
@@ -101,13 +106,13 @@ impl TeamDir {
         )
         .map_err(RequestError::File)?;
         if let Some(end) = end {
-            lock.tell(vec![end]);
+            lock.publish(vec![end]);
         }
         Ok(outcome)
     }
 }
 
-/// A new identifier for a request, short enough to type. Creating the file tells if it is taken.
+/// A new id for a request, short enough to type. Creating its file fails if the id is used.
 pub fn new_request_id() -> RequestId {
     let digits: String = Uuid::new_v4()
         .simple()
@@ -138,7 +143,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Request>, RequestError> {
     let file: RequestFile =
         serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
     if path.file_stem() != Some(OsStr::new(file.request_id.as_str())) {
-        return Err(invalid(format!("it calls itself {}", file.request_id)));
+        return Err(invalid(format!("its request_id is {}", file.request_id)));
     }
     let request = Request::try_from(file).map_err(|error| invalid(error.to_string()))?;
     Ok(Some(request))

@@ -11,12 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a roster that does not parse is read again: an editor may be in the middle of
-/// saving it.
+/// How often a roster that does not parse is read again: an editor may be saving it.
 const TRIES: u32 = 5;
 /// The pause between two such tries.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often a change is begun anew because somebody changed the file without its lock.
+/// How often a change is retried because another program changed the file without its lock.
 const CONTESTED: u32 = 100;
 /// Why the roster could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -27,11 +26,11 @@ pub enum RosterError {
     /// The lock could not be had.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// Another program keeps changing the file without taking its lock.
-    #[error("{} is changed again and again by a program that takes no lock", .0.display())]
+    /// Another program keeps changing the file without its lock.
+    #[error("{} is changed continually by a program that does not take its lock", .0.display())]
     Contested(PathBuf),
     /// The file is not a roster.
-    #[error("{} is not a valid roster: {reason}; mend the file or restore it", path.display())]
+    #[error("{} is not a valid roster: {reason}; repair the file or restore it", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -40,7 +39,7 @@ pub enum RosterError {
     },
 }
 
-/// The roster as last read, with what told the file apart then.
+/// The roster as last read, with the version of its file.
 #[derive(Debug, Default)]
 pub(crate) struct RosterCache {
     last: Mutex<Option<(FileVersion, Arc<Roster>)>>,

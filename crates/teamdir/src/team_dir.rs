@@ -1,4 +1,4 @@
-//! A team folder: creating, finding and opening it.
+//! Creates, finds and opens a team folder.
 
 use crate::board::TaskCache;
 use crate::error::PathError;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// How long the creation of a folder by another process may take.
 const CREATION: Duration = Duration::from_secs(1);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const RETRY: Duration = Duration::from_millis(5);
 
 /// What a write that was reported as done survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,7 +67,7 @@ pub struct TeamDir {
     pub(crate) options: Options,
     pub(crate) cache: Arc<RosterCache>,
     pub(crate) tasks: Arc<TaskCache>,
-    /// The folder that was opened, to tell it from another that bears its name later.
+    /// The identity of the opened folder, to notice one that has its name later.
     identity: Option<FolderId>,
 }
 
@@ -153,7 +153,7 @@ impl TeamDir {
                 Err(RosterError::File(error))
                     if error.kind() == io::ErrorKind::NotFound && began.elapsed() < CREATION =>
                 {
-                    std::thread::sleep(LOOK_AGAIN);
+                    std::thread::sleep(RETRY);
                 }
                 result => return result.map(|_| ()),
             }
@@ -177,7 +177,7 @@ impl TeamDir {
         }
     }
 
-    /// Where everything is.
+    /// The paths of the folder.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

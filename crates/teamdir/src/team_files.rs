@@ -1,5 +1,4 @@
-//! Files of the whole team that its processes change together: the budget, the limits, and the count
-//! of mail between agents.
+//! Files of the whole team: the budget, the limits, and the count of mail between agents.
 
 use crate::error::{Context, PathError};
 use crate::files::atomic;
@@ -11,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why one of these files could not be read or changed. It is as it was.
+/// Why one of these files could not be read or changed. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum TeamFileError {
     /// The file could not be read or written.
@@ -22,7 +21,7 @@ pub enum TeamFileError {
     Lock(#[from] LockError),
     /// The file holds something else.
     #[error(
-        "{} cannot be read: {reason}; mend the file, or delete it to begin it anew",
+        "{} cannot be read: {reason}; repair the file, or delete it to start a new one",
         path.display()
     )]
     Invalid {
@@ -80,7 +79,7 @@ impl TeamDir {
         Ok(atomic::sync_parent(&path, self.options.durability)?)
     }
 
-    /// The same folder for somebody who may put less unread mail into an inbox.
+    /// The same folder with a lower limit on unread mail in an inbox.
     #[must_use]
     pub fn with_inbox_limit(&self, most: u64) -> Self {
         let mut team = self.clone();
@@ -88,8 +87,8 @@ impl TeamDir {
         team
     }
 
-    /// How much agents have written to each other of late. A file that does not parse says nothing:
-    /// what it counts is over within a minute.
+    /// The recent count of mail between agents. A file that does not parse counts as empty: its
+    /// counts expire within a minute.
     pub fn traffic(&self) -> Result<Traffic, TeamFileError> {
         match read(&self.layout.traffic()) {
             Ok(found) => Ok(found.unwrap_or_default()),
@@ -98,7 +97,7 @@ impl TeamDir {
         }
     }
 
-    /// Changes that under its lock. Not synced.
+    /// Changes the count under its lock. Not synced.
     pub fn update_traffic<T>(
         &self,
         change: impl FnOnce(&mut Traffic) -> T,
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn without_files_there_are_defaults_and_looking_creates_nothing() {
+    fn without_files_there_are_defaults_and_reading_creates_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let team = team(dir.path());
         assert_eq!(team.budget().unwrap(), Budget::default());
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_that_is_none_is_an_error_and_an_empty_one_is_new() {
+    fn an_invalid_budget_is_an_error_and_an_empty_one_counts_as_new() {
         let dir = tempfile::tempdir().unwrap();
         let team = team(dir.path());
         let path = team.layout().budget();
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_nobody_knows_survive_a_change() {
+    fn unknown_fields_survive_a_change() {
         let dir = tempfile::tempdir().unwrap();
         let team = team(dir.path());
         let path = team.layout().budget();

@@ -68,7 +68,7 @@ pub enum PollReason {
 pub struct Watcher {
     backend: Backend,
     changes: Changes,
-    /// Whether somebody waits by [`Changes`], and not by [`Watcher::wait`].
+    /// Whether a handle was given out by [`Watcher::changes`].
     is_shared: bool,
 }
 
@@ -106,7 +106,7 @@ impl Watcher {
         }
     }
 
-    /// How changes are learned about. Worth telling a person once if it is by polling.
+    /// How changes are learned about. Polling is worth a line in a log.
     pub fn mode(&self) -> WatchMode {
         match &self.backend {
             Backend::Notify { .. } => WatchMode::Notified,

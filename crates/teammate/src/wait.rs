@@ -15,16 +15,16 @@ pub(crate) async fn wait(
     others: &[ProcessHandle],
     until: Option<Instant>,
 ) {
-    let settled = match runtime.prepare_to_wait() {
-        Ok(settled) if settled.look_again => return,
-        Ok(settled) => settled.wake_at,
+    let plan = match runtime.prepare_to_wait() {
+        Ok(plan) if plan.check_again => return,
+        Ok(plan) => plan.wake_at,
         Err(error) => {
             warn!("the mailbox could not be tidied up: {error}");
             Some(Instant::now() + Duration::from_secs(1))
         }
     };
     let limit = Instant::now() + MAX_SLEEP;
-    let until = [settled, until]
+    let until = [plan, until]
         .into_iter()
         .flatten()
         .fold(limit, Instant::min);

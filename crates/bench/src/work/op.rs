@@ -137,7 +137,10 @@ fn with_session(team: &TeamDir, owner: &Recipient, op: &Op) -> anyhow::Result<()
     while mailbox.receive(&mut journal)?.is_some() {}
     let give_up = Instant::now() + Duration::from_secs(5);
     marked(op, || {
-        while mailbox.settle(&mut journal, &mut watcher)?.look_again {
+        while mailbox
+            .prepare_to_wait(&mut journal, &mut watcher)?
+            .check_again
+        {
             if Instant::now() > give_up {
                 bail!("the mailbox does not settle");
             }

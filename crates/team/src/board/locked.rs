@@ -28,7 +28,7 @@ impl<'a> Locked<'a> {
 
     /// The same, with what is no task.
     pub(super) fn look(&self) -> Result<BoardLook, BoardError> {
-        BoardLook::to_decide(self.files.look()?)
+        BoardLook::to_decide(self.files.list()?)
     }
 
     /// A task and what it waits for.

@@ -1,5 +1,5 @@
-//! The board as last read: a file is read again when its stamp has changed, so that looking at
-//! thousands of tasks costs a question to the system for each, and no parsing.
+//! The board as last read. A file is read again only when its version has changed, so that listing
+//! thousands of tasks costs one `stat` each and no parsing.
 
 use super::{TaskError, decode};
 use crate::error::PathError;
@@ -64,7 +64,7 @@ impl TaskCache {
     }
 }
 
-/// The task in a file that looks like this, if the file is still there.
+/// The task in the file with this version, if the file still exists.
 fn see(
     known: &mut Known,
     layout: &Layout,
@@ -116,7 +116,7 @@ fn read(known: &mut Known, path: &Path, id: TaskId) -> Result<Option<Arc<Task>>,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     };
-    // The stamp of the file that is read, which need not be the one that was looked at.
+    // The version of the open file, which need not be the one that was listed.
     let stamp = FileVersion::of(&file.metadata().map_err(fail)?);
     let is_settled = stamp.is_settled();
     let mut bytes = Vec::new();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_forgotten_and_what_is_broken_is_said() {
+    fn removed_tasks_are_forgotten_and_invalid_ones_reported() {
         let (_dir, team) = team();
         let board = team.lock_board().unwrap();
         for subject in ["one", "two"] {

@@ -1,9 +1,9 @@
-//! Changes that the event log tells of even if whoever makes them is killed in the middle.
+//! Pending events: a change is in the event log even if its process is killed in the middle.
 //!
-//! Tasks and requests change under a lock. Before a change the event about it is noted in the lock
-//! file; when the event is in the log the note is wiped. Whoever takes the lock and finds a note
-//! looks at what became of the change, and tells that. What was told already is then told twice,
-//! which does no harm: both say the same.
+//! Tasks and requests change under a lock. Before a change its event is written to the lock file;
+//! when the event is in the log, the lock file is emptied. A process that takes the lock and finds a
+//! pending event reads what became of the change and logs that. An event that was logged already is
+//! then logged twice, which is harmless: both are the same.
 
 use crate::board::TaskError;
 use crate::clock::now;
@@ -14,7 +14,7 @@ use crate::team_dir::TeamDir;
 use protocol::{Event, EventKind, EventLine, Request, RequestStatus, Task};
 use std::path::PathBuf;
 
-/// A lock whose changes are told of. Nobody else changes what it guards while this lives.
+/// A lock whose changes are logged. No other process changes what it guards until this is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingEvents<'a> {
     team: &'a TeamDir,
@@ -23,30 +23,30 @@ pub(crate) struct PendingEvents<'a> {
 }
 
 impl<'a> PendingEvents<'a> {
-    /// Takes the lock at `path` and tells of what is noted there. `now_is` makes of a noted event
-    /// those that are true.
-    pub(crate) fn take(
+    /// Takes the lock at `path` and logs the events that are pending there. `current` returns the
+    /// events that became true after a pending one.
+    pub(crate) fn acquire(
         team: &'a TeamDir,
         path: PathBuf,
-        now_is: impl Fn(EventKind) -> Vec<EventKind>,
+        current: impl Fn(EventKind) -> Vec<EventKind>,
     ) -> Result<Self, LockError> {
         let lock = FileLock::acquire(&path, team.options.lock_wait)?;
-        let telling = Self { team, path, lock };
-        let noted = telling.lock.noted();
+        let pending = Self { team, path, lock };
+        let noted = pending.lock.noted();
         if !noted.is_empty() {
             let lines = noted.split(|byte| *byte == b'\n');
-            // A note that was cut short is of a change that never began.
+            // A truncated event is one of a change that never began.
             let known = lines.filter_map(|line| match EventLine::decode(line) {
                 EventLine::Known(event) => Some(event.kind),
                 EventLine::Unknown(_) | EventLine::Corrupt { .. } => None,
             });
-            telling.tell(known.flat_map(now_is).collect());
+            pending.publish(known.flat_map(current).collect());
         }
-        Ok(telling)
+        Ok(pending)
     }
 
-    /// Notes an event that is about to be true.
-    pub(crate) fn announce(&self, kind: &EventKind) -> Result<(), PathError> {
+    /// Records an event that is about to become true.
+    pub(crate) fn prepare(&self, kind: &EventKind) -> Result<(), PathError> {
         let event = Event {
             time: now(),
             kind: kind.clone(),
@@ -55,10 +55,9 @@ impl<'a> PendingEvents<'a> {
         noted.map_err(|error| PathError::new("write to", &self.path, error))
     }
 
-    /// Appends events to the log and wipes the notes. If the log cannot be written, the notes stay
-    /// for the next who takes the lock: that a change could not be told of is no reason to call
-    /// it failed.
-    pub(crate) fn tell(&self, kinds: Vec<EventKind>) {
+    /// Appends events to the log and empties the lock file. If the log cannot be written, the pending
+    /// events stay for the next process that takes the lock; the change itself has succeeded.
+    pub(crate) fn publish(&self, kinds: Vec<EventKind>) {
         let time = now();
         let events: Vec<Event> = kinds.into_iter().map(|kind| Event { time, kind }).collect();
         if self.team.log_events(&events).is_ok() {
@@ -68,7 +67,7 @@ impl<'a> PendingEvents<'a> {
 }
 
 impl TeamDir {
-    /// Tells of the changes that the dead made and did not tell of.
+    /// Logs the pending events of processes that were killed.
     pub fn recover_events(&self) -> Result<(), LockError> {
         let is_noted = |path| std::fs::symlink_metadata(path).is_ok_and(|found| found.len() > 0);
         if is_noted(self.layout.tasks_lock()) {
@@ -82,11 +81,14 @@ impl TeamDir {
 
     /// Takes the lock of all requests.
     pub(crate) fn lock_requests(&self) -> Result<PendingEvents<'_>, LockError> {
-        PendingEvents::take(self, self.layout.requests_lock(), |noted| match noted {
+        PendingEvents::acquire(self, self.layout.requests_lock(), |noted| match noted {
             EventKind::Request { ref request_id, .. }
             | EventKind::Resolve { ref request_id, .. } => {
                 let request = self.request(request_id);
-                request.map_or_else(|_: RequestError| Vec::new(), |request| all_of(&request))
+                request.map_or_else(
+                    |_: RequestError| Vec::new(),
+                    |request| request_events(&request),
+                )
             }
             _ => Vec::new(),
         })
@@ -98,7 +100,7 @@ impl TeamDir {
             return Vec::new();
         };
         match self.task(task) {
-            Ok(task) => about(&task, task.history.len().saturating_sub(1)),
+            Ok(task) => task_events(&task, task.history.len().saturating_sub(1)),
             // It was to go, and has gone.
             Err(TaskError::Unknown(_)) if status.is_none() => vec![noted],
             // It was to be created and was not, or nobody can read it.
@@ -107,8 +109,8 @@ impl TeamDir {
     }
 }
 
-/// What the lines of a task's history after the first `known` tell.
-pub(crate) fn about(task: &Task, known: usize) -> Vec<EventKind> {
+/// The events of the lines of a task's history after the first `known`.
+pub(crate) fn task_events(task: &Task, known: usize) -> Vec<EventKind> {
     let lines = task.history.iter().skip(known);
     let events = lines.map(|line| EventKind::Task {
         task: task.id,
@@ -120,8 +122,8 @@ pub(crate) fn about(task: &Task, known: usize) -> Vec<EventKind> {
     events.collect()
 }
 
-/// That a request was made.
-pub(crate) fn made(request: &Request) -> EventKind {
+/// The event of a new request.
+pub(crate) fn request_event(request: &Request) -> EventKind {
     EventKind::Request {
         request_id: request.id.clone(),
         kind: request.kind(),
@@ -130,8 +132,8 @@ pub(crate) fn made(request: &Request) -> EventKind {
     }
 }
 
-/// How a request ended, if it has.
-pub(crate) fn ended(request: &Request) -> Option<EventKind> {
+/// The event of the end of a request, if it has ended.
+pub(crate) fn resolve_event(request: &Request) -> Option<EventKind> {
     let status = request.status();
     (status != RequestStatus::Pending).then(|| EventKind::Resolve {
         request_id: request.id.clone(),
@@ -139,9 +141,12 @@ pub(crate) fn ended(request: &Request) -> Option<EventKind> {
     })
 }
 
-/// All that a request's file tells.
-fn all_of(request: &Request) -> Vec<EventKind> {
-    [made(request)].into_iter().chain(ended(request)).collect()
+/// All events of a request.
+fn request_events(request: &Request) -> Vec<EventKind> {
+    [request_event(request)]
+        .into_iter()
+        .chain(resolve_event(request))
+        .collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The line goes in with one `write`, which the kernel never interleaves with another. It can
 //! still be cut short: by a full disk, or by a kill in its middle. A full disk is met by
-//! reserving the space first; what a killed writer left open is closed by the next one with a
+//! reserving the space first; what a killed writer left unfinished is ended by the next one with a
 //! newline, so that it cannot damage the line after it. Nothing here ever shortens the file:
 //! programs that take no lock append too.
 

@@ -1,4 +1,4 @@
-//! Whole files, written so that a reader sees the old or the new one and never a part.
+//! Replaces and creates files atomically: a reader sees the old or the new one, never a part.
 
 use crate::Durability;
 use crate::error::{Context, PathError};

@@ -1,4 +1,4 @@
-//! PendingEvents without reading whether a file is still the one that was read.
+//! The version of a file: shows a change since it was read, without reading it again.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

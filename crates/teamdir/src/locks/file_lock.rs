@@ -23,7 +23,7 @@ const LONGEST_NAP: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
-    /// How much is noted in the file, if that was looked at.
+    /// The size of the pending events in the file, if it was read.
     noted: Cell<u64>,
 }
 
@@ -60,7 +60,7 @@ impl FileLock {
     }
 
     /// The same for appending, which is safe without a lock too: whether the file was deleted is
-    /// only looked at after a wait, which spares most senders two system calls.
+    /// only checked after a wait, which spares most senders two system calls.
     pub(crate) fn acquire_to_append(path: &Path, wait: Duration) -> Result<Self, LockError> {
         Self::take(path, wait, Restarts::AfterWaiting)
     }

@@ -1,4 +1,4 @@
-//! Whether any process could still write to a file whose name is gone.
+//! Leases: whether any process could still write to a file that was renamed or deleted.
 
 use std::fs::File;
 
@@ -22,7 +22,7 @@ pub(crate) fn has_no_writer(file: &File) -> bool {
     }
 }
 
-/// Whether no process has the file open for writing; this system cannot tell.
+/// Whether no process has the file open for writing; this system cannot report it.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn has_no_writer(_file: &File) -> bool {
     false

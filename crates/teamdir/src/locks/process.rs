@@ -1,4 +1,4 @@
-//! Which process is which: a pid alone is given out again.
+//! The identity of a process: a pid alone is reused.
 
 use crate::clock::now;
 use protocol::{Holder, Incarnation};

@@ -48,7 +48,7 @@ impl TeamDir {
         Ok(new)
     }
 
-    /// Calls `visit` with each dead letter, oldest first. Lines that are none are passed over.
+    /// Calls `visit` with each dead letter, oldest first. Lines that are not dead letters are skipped.
     pub fn read_dead_letters(&self, mut visit: impl FnMut(DeadLetter)) -> Result<(), PathError> {
         let path = self.layout.dead_letters();
         let file = match files::options().read(true).open(&path) {
@@ -66,7 +66,7 @@ impl TeamDir {
     }
 
     /// The ids of the last dead letters. A reader that died between burying a line
-    /// and recording that it did would bury it twice.
+    /// and recording that it did would add it twice.
     fn last_buried(&self, tail: u64) -> Result<HashSet<String>, PathError> {
         let path = self.layout.dead_letters();
         let fail = |error| PathError::new("read", &path, error);

@@ -1,4 +1,4 @@
-//! From bytes of an inbox to messages: a pure function.
+//! Decodes the bytes of an inbox into messages: a pure function.
 
 use crate::files::hex;
 use crate::mail::seen::{Fingerprint, Seen, Verdict};

@@ -11,7 +11,7 @@
 //! A file that was read to its end is *set aside* a moment later: renamed to a hidden name with a
 //! number, so that the inbox shows unread mail only. The rename never loses a line. Programs that
 //! follow the lock are not writing at that moment; a program that has the old file open may still
-//! append to it, and the reader still looks at it. It is deleted only when it was read to its
+//! append to it, and the reader still reads it. It is deleted only when it was read to its
 //! end, a while has passed, and the system confirms that nobody has it open for writing.
 //!
 //! The live file has the number after the highest one ever set aside. Which file a position in
@@ -22,7 +22,7 @@ mod seal;
 #[cfg(test)]
 mod tests;
 
-pub use seal::Settled;
+pub use seal::WaitPlan;
 
 use crate::error::{Context, PathError};
 use crate::files::FileId;
@@ -45,8 +45,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often files that were set aside are looked at while mail keeps coming.
-const LOOK_ASIDE_EVERY: Duration = Duration::from_millis(100);
+/// How often files that were set aside are read while mail keeps arriving.
+const CHECK_ASIDE_EVERY: Duration = Duration::from_millis(100);
 
 /// The mailbox of the member this process is.
 #[derive(Debug)]
@@ -62,12 +62,12 @@ pub struct Mailbox {
     live: Option<Segment>,
     aside: BTreeMap<u64, Segment>,
     last_mail: Instant,
-    looked_aside: Option<Instant>,
+    aside_checked_at: Option<Instant>,
     /// The live file that notifications are asked for.
     armed: Option<FileId>,
     /// When the live file was found deleted or moved away, with nothing in its place.
     missing_since: Option<Instant>,
-    /// Whether plain words are synced by a later record; see [`crate::MemberSession::sync_later`].
+    /// Whether plain messages are synced by a later record; see [`crate::MemberSession::sync_later`].
     syncs_later: bool,
     before_commit: BeforeCommit,
 }
@@ -94,11 +94,11 @@ pub struct Delivery {
     pub mail: Vec<Received>,
     /// Lines that could not be delivered; they are among the dead letters.
     pub bad: Vec<Quarantined>,
-    /// Oddities worth a word to a person.
+    /// Irregularities that a person should know of.
     pub notes: Vec<String>,
 }
 
-/// Why mail could not be taken. Nothing is lost; the same mail is found by the next try.
+/// Why mail could not be received. Nothing is lost; the next try finds the same mail.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
     /// A file could not be read or written.
@@ -130,7 +130,7 @@ impl Mailbox {
             live: None,
             aside: BTreeMap::new(),
             last_mail: Instant::now(),
-            looked_aside: None,
+            aside_checked_at: None,
             armed: None,
             missing_since: None,
             syncs_later: false,
@@ -140,10 +140,10 @@ impl Mailbox {
         Ok(mailbox)
     }
 
-    /// Takes the next batch of mail, if there is any. When this returns it, it is committed.
+    /// Receives the next batch of mail, if there is any. It is committed when this returns.
     pub fn receive(&mut self, journal: &mut Journal) -> Result<Option<Delivery>, ReceiveError> {
-        let look_aside = self.is_time_to_look_aside();
-        if look_aside && let Some(delivery) = self.take_from_aside(journal)? {
+        let check_aside = self.is_time_to_check_aside();
+        if check_aside && let Some(delivery) = self.take_from_aside(journal)? {
             return Ok(Some(delivery));
         }
         if let Some(delivery) = self.take_from_live(journal)? {
@@ -151,7 +151,7 @@ impl Mailbox {
         }
         // The reader goes to sleep on `None`, and the hint that woke it may have been about a file
         // set aside.
-        if look_aside {
+        if check_aside {
             return Ok(None);
         }
         self.take_from_aside(journal)
@@ -194,7 +194,7 @@ impl Mailbox {
                 return Ok(Some(delivery));
             }
         }
-        self.looked_aside = Some(Instant::now());
+        self.aside_checked_at = Some(Instant::now());
         Ok(None)
     }
 
@@ -210,11 +210,11 @@ impl Mailbox {
         delivery
     }
 
-    fn is_time_to_look_aside(&self) -> bool {
+    fn is_time_to_check_aside(&self) -> bool {
         !self.aside.is_empty()
             && self
-                .looked_aside
-                .is_none_or(|at| at.elapsed() > LOOK_ASIDE_EVERY)
+                .aside_checked_at
+                .is_none_or(|at| at.elapsed() > CHECK_ASIDE_EVERY)
     }
 
     /// Takes the next batch from one file. The file is handed back in any case.
@@ -320,7 +320,7 @@ impl Mailbox {
         });
         let letters: Vec<DeadLetter> = letters.collect();
         for letter in self.team.bury_all(&letters)? {
-            // The event only tells people about it; the letter is safe without.
+            // The event is for people only; the dead letter is safe without it.
             let _ = self.team.log_event(EventKind::DeadLetter {
                 id: letter.id.clone(),
                 inbox: self.owner.clone(),
@@ -377,7 +377,7 @@ impl Mailbox {
             segment.set_aside = Some(Instant::now());
             self.aside.insert(number, segment);
         }
-        self.looked_aside = None;
+        self.aside_checked_at = None;
         Ok(())
     }
 

@@ -146,7 +146,7 @@ impl Seen {
         }
     }
 
-    /// Knows messages beyond the last of each sender, for the life of this process.
+    /// Knows messages beyond the last of each sender, until this process ends.
     pub(crate) fn know(&mut self, messages: impl Iterator<Item = Fingerprint>) {
         self.again.extend(messages);
     }

@@ -27,13 +27,13 @@ pub(crate) struct Segment {
     check: u64,
     /// No line ends between `end` and here.
     searched: u64,
-    /// Whether the last look filled a whole batch.
+    /// Whether the last read filled a whole batch.
     pub(crate) may_be_large: bool,
     /// Whether notifications about it were asked for under its number.
     pub(crate) asked: bool,
     /// When it was set aside, as far as this process knows.
     pub(crate) set_aside: Option<Instant>,
-    /// Whether it can be reached under its number. A file that somebody moved away cannot.
+    /// Whether the file can be opened by its number. One that was moved away cannot.
     pub(crate) has_name: bool,
 }
 
@@ -90,20 +90,20 @@ impl Segment {
         self.searched = position.end;
     }
 
-    /// The next `length` bytes have been looked at, without a record of it.
+    /// The next `length` bytes have been read, without a record of it.
     pub(crate) const fn skip(&mut self, length: u64) {
         self.end += length;
         self.searched = self.end;
     }
 
     /// Whether what was read is still there, in a file that has `size` bytes now. Only a file that
-    /// has grown is looked into: there is nothing to gain from one that has not.
+    /// has grown is read: there is nothing new in another.
     pub(crate) fn is_intact(&self, size: u64) -> io::Result<bool> {
         Ok(size == self.end || (size > self.end && self.check(self.end)? == self.check))
     }
 
     /// Whether there is more to take from a file that has `size` bytes now. A line that was begun
-    /// and looked at waits for its end.
+    /// and decoded waits for its end.
     pub(crate) fn has_more(&self, size: u64) -> bool {
         size > self.searched
             || size > self.end && self.set_aside.is_some() && has_no_writer(&self.file)

@@ -1,4 +1,4 @@
-//! Sending: one message into one inbox.
+//! Sends one message to one inbox.
 
 use crate::clock::now;
 use crate::files::append::{AppendError, Target, append_lines};

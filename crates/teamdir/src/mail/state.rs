@@ -1,4 +1,4 @@
-//! How far a member's mail has been read: a pure function of its journal.
+//! How far a member's inbox has been read: a pure function of its journal.
 
 use crate::mail::seen::{Fingerprint, Seen};
 use protocol::{Checkpoint, JournalRecord, MailEntry, SegmentPosition};

@@ -1,4 +1,4 @@
-//! Looking at unread mail without taking it.
+//! Reads unread mail without receiving it.
 
 use crate::error::{Context, PathError};
 use crate::mail::segment::Segment;
@@ -20,8 +20,8 @@ impl TeamDir {
         self.unread_mail_among(owner, &numbers, visit)
     }
 
-    /// The same for somebody who has listed the folder of all inboxes, and knows under which numbers
-    /// files of this one were set aside. Whoever looks into many inboxes lists it once.
+    /// The same for a caller that has listed the folder of all inboxes, and knows the numbers of the
+    /// files of this one that were set aside. A caller that reads many inboxes lists the folder once.
     ///
     /// A file that was set aside since has been read to its end, and one that is gone had been.
     pub fn unread_mail_among(

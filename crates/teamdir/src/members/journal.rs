@@ -21,7 +21,7 @@ const CHECKPOINT_EVERY: u64 = 256 << 10;
 /// How many times its own size the journal grows before the next checkpoint, so that checkpoints
 /// stay a small part of it.
 const CHECKPOINT_SHARE: u64 = 8;
-/// How much of the end is read first when looking for the last checkpoint.
+/// How much of the end is read first to find the last checkpoint.
 const FIRST_LOOK: u64 = 512 << 10;
 /// How every line that holds a checkpoint begins.
 const CHECKPOINT: &[u8] = br#"{"kind":"checkpoint""#;
@@ -221,7 +221,7 @@ fn next_checkpoint((start, end): (u64, u64)) -> u64 {
 }
 
 /// Where the last line that holds a checkpoint begins. Only whole lines count: the first line of
-/// a look into the middle of the file may be a part of one.
+/// a read from the middle of the file may be a part of one.
 fn last_checkpoint(tail: &[u8], from_start: bool) -> Option<usize> {
     let mut line_end = tail.len();
     while line_end > 0 {

@@ -1,4 +1,4 @@
-//! The file that says what a member is doing now: replaced often, and cheaply.
+//! The file with the live state of a member: replaced often, and cheaply.
 //!
 //! To create a file costs many times what everything else here costs together, so two files take
 //! turns. The new text goes into the one that is not shown, then the two names are exchanged. What
@@ -61,7 +61,7 @@ impl LiveFile {
                 Err(_) => {}
             }
         }
-        // Somebody reads the spare file, or the file system does not know how: a new file does it.
+        // Somebody reads the spare file, or the file system cannot exchange names: a new file replaces it.
         self.shown = None;
         atomic::exchange(path, bytes)
     }
@@ -87,7 +87,7 @@ impl Side {
         (FileId::of(&found) == self.id).then_some(self)
     }
 
-    /// Writes the text, unless somebody reads the file. Returns whether it did.
+    /// Writes the text, unless a process is reading the file. Returns whether it did.
     fn write(&mut self, bytes: &[u8]) -> io::Result<bool> {
         if self.file.try_lock().is_err() {
             return Ok(false);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_what_somebody_wrote_into_it() {
+    fn text_written_into_a_lock_file_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.json");
         let mut live = LiveFile::default();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_somebody_took_away_come_back() {
+    fn files_that_were_moved_away_can_come_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.json");
         let mut live = LiveFile::default();

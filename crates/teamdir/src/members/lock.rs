@@ -1,8 +1,8 @@
-//! The member lock: who is alive, and that no member runs twice.
+//! The member lock: which members run, and that none runs twice.
 //!
-//! A process holds `members/<name>/lock` for its life. The kernel frees it the moment the
-//! process is gone, whatever killed it, so the lock is the only witness of life. The text in the
-//! file is for people, and for finding the process to signal.
+//! A process holds `members/<name>/lock` while it runs. The kernel frees the lock when the process
+//! ends, whatever ended it, so the lock alone shows whether a member runs. The text in the file is
+//! for people, and for finding the process to signal.
 
 use crate::error::{Context, PathError};
 use crate::files::{self, create_dir};
@@ -17,8 +17,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a taken lock is tried again: whoever looks whether a member lives takes the lock for
-/// a moment too.
+/// How long a held lock is retried: a check whether the member runs holds it for a moment too.
 const PROBE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// The right to act as a member: exactly one process has it. Dropping it gives it up.
@@ -36,7 +35,7 @@ pub struct StartLock {
     _lock: FileLock,
 }
 
-/// Whether a member lives.
+/// Whether a member runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Liveness {
     /// A process holds the member's lock.
@@ -52,7 +51,7 @@ pub enum JoinError {
     #[error("there is no member called {0} in the roster")]
     NotAMember(AgentName),
     /// Another process is the member.
-    #[error("{owner} already runs{}", holder_words(holder))]
+    #[error("{owner} already runs{}", holder_text(holder))]
     Held {
         /// The member.
         owner: Recipient,
@@ -67,7 +66,7 @@ pub enum JoinError {
     Roster(#[from] RosterError),
 }
 
-fn holder_words(holder: &Option<Box<Holder>>) -> String {
+fn holder_text(holder: &Option<Box<Holder>>) -> String {
     holder
         .as_ref()
         .map(|holder| format!(" as process {} on {}", holder.pid, holder.host))
@@ -80,7 +79,7 @@ impl MemberGuard {
         &self.owner
     }
 
-    /// Which life of the member this is.
+    /// The incarnation of the member.
     pub const fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
@@ -104,8 +103,8 @@ impl TeamDir {
         })
     }
 
-    /// Takes the place of a member whose process is gone, for as long as the guard lives, without
-    /// beginning a new life of it. Nobody can start the member meanwhile.
+    /// Locks a member whose process has ended, without starting a new incarnation. The member cannot
+    /// be started until the guard is dropped.
     pub fn lock_dead_member(&self, owner: &Recipient) -> Result<MemberGuard, JoinError> {
         let owner = self.roster_spelling(owner)?;
         create_dir(&self.layout.member_dir(&owner))?;
@@ -133,7 +132,7 @@ impl TeamDir {
         Ok(StartLock { _lock: lock })
     }
 
-    /// Whether a member lives, by its lock.
+    /// Whether a member runs, according to its lock.
     pub fn liveness(&self, owner: &Recipient) -> Result<Liveness, PathError> {
         let path = self.layout.member_lock(owner);
         let mut file = match files::options().read(true).open(&path) {
@@ -160,7 +159,7 @@ impl TeamDir {
         })
     }
 
-    /// Says what this member is doing now. Not synced: it means nothing after a power cut.
+    /// Writes the live state of this member. Not synced: it means nothing after a power cut.
     pub fn write_live_state(
         &self,
         guard: &MemberGuard,
@@ -172,7 +171,7 @@ impl TeamDir {
         live.show(&path, &bytes)
     }
 
-    /// What a member last said it is doing. A file that does not parse says nothing.
+    /// The last live state of a member; `None` if there is none or it does not parse.
     pub fn live_state(&self, owner: &Recipient) -> Result<Option<LiveState>, PathError> {
         let path = self.layout.live_state(owner);
         let bytes = live_file::read(&path).context("read", &path)?;
@@ -198,7 +197,7 @@ impl TeamDir {
             let mut lock = options.open(path).context("open the lock", path)?;
             match lock.try_lock() {
                 Ok(()) if is_at(&lock, path)? => return Ok(lock),
-                // Deleted under our hands: the next one is another file.
+                // The file was deleted meanwhile: the next one is another.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if started.elapsed() > PROBE_PATIENCE => {
                     let holder = read_holder(&mut lock).map(Box::new);
@@ -213,15 +212,15 @@ impl TeamDir {
         }
     }
 
-    /// Counts the new life in the roster.
+    /// Counts the new incarnation in the roster.
     fn next_incarnation(&self, owner: &Recipient) -> Result<Incarnation, JoinError> {
         self.update_roster(|roster| {
             let incarnation = match owner {
                 Recipient::Lead => &mut roster.lead_incarnation,
                 Recipient::Member(name) => match roster.member_mut(name) {
                     Some(member) => {
-                        // In the same step, or a life that is killed right away would pass for one
-                        // that ended in good order.
+                        // In the same step: an incarnation that is killed at once must not look like
+                        // one that has shut down.
                         if member.status == MemberStatus::Shutdown {
                             member.status = MemberStatus::Working;
                         }

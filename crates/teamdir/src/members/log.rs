@@ -1,4 +1,4 @@
-//! What a member keeps for people and for later: its log, and conversations in full.
+//! A member's log, and the archives of its conversations.
 
 use crate::Durability;
 use crate::error::{Context, PathError};

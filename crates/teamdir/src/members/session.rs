@@ -1,7 +1,7 @@
-//! A member's post: its lock, journal, mailbox and notifications, in the one order that is safe.
+//! A member's session: its lock, journal, mailbox and watcher, opened in the one safe order.
 
 use crate::error::PathError;
-use crate::mail::mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, Settled};
+use crate::mail::mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, WaitPlan};
 use crate::members::journal::Journal;
 use crate::members::lock::{JoinError, MemberGuard};
 use crate::team_dir::TeamDir;
@@ -10,7 +10,7 @@ use protocol::Recipient;
 use std::path::Path;
 use std::time::Instant;
 
-/// Everything a process needs to live as a member and take its mail.
+/// What a process holds while it is a member: the lock, the journal, the mailbox and the watcher.
 #[derive(Debug)]
 pub struct MemberSession {
     mailbox: Mailbox,
@@ -20,10 +20,10 @@ pub struct MemberSession {
     guard: MemberGuard,
 }
 
-/// Why a process could not take up a member's post.
+/// Why a session could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// It may not be the member.
+    /// The process could not become the member.
     #[error(transparent)]
     Join(#[from] JoinError),
     /// The journal could not be opened.
@@ -44,7 +44,7 @@ impl MemberSession {
         Self::take(team, team.join(owner)?, choice)
     }
 
-    /// Takes the mail of a member whose process is gone, without beginning a new life of it.
+    /// Opens the session of a member whose process has ended, without starting a new incarnation.
     pub fn open_dead(team: &TeamDir, owner: &Recipient) -> Result<Self, SessionError> {
         Self::take(team, team.lock_dead_member(owner)?, WatchChoice::Poll)
     }
@@ -61,10 +61,10 @@ impl MemberSession {
         })
     }
 
-    /// From now on words that are taken are recorded without a sync of their own. After a power cut
-    /// they may count as unread again; the inbox keeps them until a sync of the journal. Whoever asks
-    /// for this appends a synced record before it acts on what it has read, as an agent does with
-    /// the reply of its model. Mail that asks for something to be done at once is still synced.
+    /// From now on plain messages are recorded without a sync of their own. After a power cut they may
+    /// count as unread again; the inbox keeps them until the journal is synced. The caller appends a
+    /// synced record before it acts on what it has read, as an agent does with the reply of its model.
+    /// Requests and answers are still synced.
     pub const fn sync_later(&mut self) {
         self.mailbox.sync_later();
     }
@@ -80,7 +80,7 @@ impl MemberSession {
     pub fn try_next(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         let delivery = self.mailbox.receive(&mut self.journal)?;
         if delivery.is_some() {
-            // What was committed must be handed out; setting aside can fail again later.
+            // Committed mail must be returned; a failed seal is retried later.
             let (journal, watcher) = (&mut self.journal, &mut self.watcher);
             let _ = self.mailbox.seal_if_large(journal, watcher);
         }
@@ -93,23 +93,26 @@ impl MemberSession {
             if let Some(delivery) = self.try_next()? {
                 return Ok(Some(delivery));
             }
-            let settled = self.mailbox.settle(&mut self.journal, &mut self.watcher)?;
-            if settled.look_again {
+            let plan = self
+                .mailbox
+                .prepare_to_wait(&mut self.journal, &mut self.watcher)?;
+            if plan.check_again {
                 continue;
             }
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Ok(None);
             }
-            let wake_at = settled.wake_at.into_iter().chain(deadline).min();
+            let wake_at = plan.wake_at.into_iter().chain(deadline).min();
             self.watcher.wait(wake_at);
         }
     }
 
-    /// Does what is due besides taking mail, such as setting aside a file that was read, and asks
-    /// for notifications. An event loop calls this when there is no mail, and waits after it: until
-    /// the descriptor is readable, or until the time that this says, and then looks for mail again.
-    pub fn settle(&mut self) -> Result<Settled, ReceiveError> {
-        self.mailbox.settle(&mut self.journal, &mut self.watcher)
+    /// Prepares to wait: sets aside and deletes what is due, and watches the inbox. An event loop calls
+    /// this when there is no mail, waits for [`Changes`] or until the returned time, and then checks
+    /// for mail again.
+    pub fn prepare_to_wait(&mut self) -> Result<WaitPlan, ReceiveError> {
+        self.mailbox
+            .prepare_to_wait(&mut self.journal, &mut self.watcher)
     }
 
     /// Whether there seems to be mail that was not taken. Changes nothing; blank lines count too.
@@ -131,15 +134,15 @@ impl MemberSession {
         self.watcher.unwatch(folder);
     }
 
-    /// Gives up the post in good order: the inbox shows unread mail only.
+    /// Closes the session: the inbox holds unread mail only.
     pub fn close(mut self) -> Result<(), ReceiveError> {
         self.set_aside()
     }
 
-    /// Lets the inbox show unread mail only, at once.
+    /// Sets the inbox file aside if all of it was read, so that the inbox holds unread mail only.
     pub fn set_aside(&mut self) -> Result<(), ReceiveError> {
         self.mailbox
-            .set_aside_what_was_read(&mut self.journal, &mut self.watcher)
+            .seal_if_read(&mut self.journal, &mut self.watcher)
     }
 
     /// Who this process is.
@@ -152,7 +155,7 @@ impl MemberSession {
         &mut self.journal
     }
 
-    /// How this process learns of mail.
+    /// How this process is notified of mail.
     pub fn watch_mode(&self) -> WatchMode {
         self.watcher.mode()
     }

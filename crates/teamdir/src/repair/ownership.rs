@@ -1,5 +1,5 @@
-//! Files that another user left in a folder of ours. Whoever owns a folder may give a file in it a
-//! new self: a copy that is ours takes its name.
+//! Takes over files of another user in a folder of ours: the owner of a folder may replace a file in
+//! it by a copy of its own.
 
 use crate::error::{Context, PathError};
 use crate::files;

@@ -1,8 +1,8 @@
-//! What nobody needs any more: temporary files of killed writers, inbox files that were read, and
-//! what members that are not in the team any more have said to people.
+//! Files that are no longer needed: temporary files of killed writers, inbox files that were read,
+//! and logs and outputs of members that have left the roster.
 //!
-//! **Invariant:** neither unread mail nor a journal is ever among it, and what is removed was looked
-//! at again just before.
+//! **Invariant:** unread mail and journals are never among them, and each file is checked again just
+//! before it is removed.
 
 use crate::error::{Context, PathError};
 use crate::files;
@@ -20,10 +20,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A temporary file is renamed or deleted within milliseconds. One that is so old was left behind.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// A temporary file is renamed or deleted within milliseconds. One of this age has no writer.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 
-/// A file, or a folder of files, that nobody needs.
+/// A file or folder that is no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaleFile {
     /// Where it is.
@@ -34,21 +34,21 @@ pub struct StaleFile {
     pub bytes: u64,
 }
 
-/// Why nobody needs it.
+/// Why it is no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StaleFileKind {
-    /// Its writer was killed before it could put it in its place.
+    /// Its writer was killed before the rename.
     Temporary,
     /// An inbox file that was set aside and read to its end, of a member that does not run.
     ReadMail(Recipient),
-    /// What a member that is not in the team any more said to people.
-    Words(Recipient),
+    /// The log or the outputs of a member that has left the roster.
+    LogOrOutput(Recipient),
 }
 
-/// Why it could not be said what is left over, or why it could not be removed.
+/// Why stale files could not be listed or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum StaleFileError {
-    /// A file or folder could not be looked at or removed.
+    /// A file or folder could not be read or removed.
     #[error(transparent)]
     File(#[from] PathError),
     /// The roster could not be read.
@@ -57,7 +57,7 @@ pub enum StaleFileError {
 }
 
 impl TeamDir {
-    /// The temporary files that killed writers left.
+    /// The temporary files of killed writers.
     pub fn abandoned_files(&self) -> Result<Vec<StaleFile>, PathError> {
         let layout = &self.layout;
         let mut folders = vec![
@@ -70,15 +70,15 @@ impl TeamDir {
         let mut found = Vec::new();
         for folder in folders {
             for (name, path) in entries(&folder)? {
-                if is_temporary(&name) && is_forgotten(&path)? {
-                    found.push(leftover(path, StaleFileKind::Temporary)?);
+                if is_temporary(&name) && is_abandoned(&path)? {
+                    found.push(stale_file(path, StaleFileKind::Temporary)?);
                 }
             }
         }
         Ok(found)
     }
 
-    /// Everything that nobody needs.
+    /// All files that are no longer needed.
     pub fn stale_files(&self) -> Result<Vec<StaleFile>, StaleFileError> {
         let mut found = self.abandoned_files()?;
         let roster = self.roster()?;
@@ -89,7 +89,7 @@ impl TeamDir {
             for number in self.segments(&owner)? {
                 if self.is_read(&owner, number)? {
                     let path = self.layout.segment(&owner, number);
-                    found.push(leftover(path, StaleFileKind::ReadMail(owner.clone()))?);
+                    found.push(stale_file(path, StaleFileKind::ReadMail(owner.clone()))?);
                 }
             }
             let Recipient::Member(name) = &owner else {
@@ -98,25 +98,24 @@ impl TeamDir {
             if roster.member(name).is_some() {
                 continue;
             }
-            let words = [
+            let paths = [
                 self.layout.member_log(&owner),
                 self.layout.member_outputs(&owner),
             ];
-            for path in words.into_iter().filter(|path| path.exists()) {
-                found.push(leftover(path, StaleFileKind::Words(owner.clone()))?);
+            for path in paths.into_iter().filter(|path| path.exists()) {
+                found.push(stale_file(path, StaleFileKind::LogOrOutput(owner.clone()))?);
             }
         }
         Ok(found)
     }
 
-    /// Removes something that nobody needed when it was looked at. Returns whether that was still
-    /// so; if not, it is left alone.
-    pub fn remove_stale_file(&self, leftover: &StaleFile) -> Result<bool, StaleFileError> {
-        let path = &leftover.path;
-        match &leftover.kind {
-            StaleFileKind::Temporary => Ok(is_forgotten(path)? && delete(path)?),
+    /// Removes a stale file if it still is one. Returns whether it was removed.
+    pub fn remove_stale_file(&self, stale_file: &StaleFile) -> Result<bool, StaleFileError> {
+        let path = &stale_file.path;
+        match &stale_file.kind {
+            StaleFileKind::Temporary => Ok(is_abandoned(path)? && delete(path)?),
             StaleFileKind::ReadMail(owner) => self.remove_read_mail(owner, path),
-            StaleFileKind::Words(owner) => {
+            StaleFileKind::LogOrOutput(owner) => {
                 let Recipient::Member(name) = owner else {
                     return Ok(false);
                 };
@@ -212,13 +211,13 @@ fn is_temporary(name: &str) -> bool {
     middle.is_some_and(|middle| middle.contains('.'))
 }
 
-fn is_forgotten(path: &Path) -> Result<bool, PathError> {
+fn is_abandoned(path: &Path) -> Result<bool, PathError> {
     let file = match files::options().read(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened.context("open", path)?,
     };
     let age = age(&file.metadata().context("look at", path)?);
-    Ok(age >= FORGOTTEN_AFTER && is_at(&file, path)?)
+    Ok(age >= ABANDONED_AFTER && is_at(&file, path)?)
 }
 
 /// How long ago a file was written, by the wall clock.
@@ -227,7 +226,7 @@ pub(crate) fn age(metadata: &Metadata) -> Duration {
     written.elapsed().unwrap_or_default()
 }
 
-fn leftover(path: PathBuf, kind: StaleFileKind) -> Result<StaleFile, PathError> {
+fn stale_file(path: PathBuf, kind: StaleFileKind) -> Result<StaleFile, PathError> {
     let bytes = size(&path)?;
     Ok(StaleFile { path, kind, bytes })
 }

@@ -127,7 +127,7 @@ fn a_folder_in_the_place_of_a_file_is_moved_with_all_that_is_in_it() {
 }
 
 #[test]
-fn only_files_that_nobody_holds_open_get_a_new_self() {
+fn only_files_without_users_are_replaced_by_an_own_copy() {
     let (_dir, team) = team();
     let layout = team.layout();
     let task = layout.task(TaskId(1));

@@ -1,5 +1,4 @@
-//! The trash: where things are kept that were in the way, so that putting a folder right never
-//! destroys anything. Nobody reads it but people.
+//! The trash: keeps what a repair removes, so that it never destroys anything. Only people read it.
 
 use crate::Durability;
 use crate::clock::now;

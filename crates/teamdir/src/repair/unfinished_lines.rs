@@ -1,6 +1,5 @@
-//! Lines that were begun and never ended: what a killed writer left at the end of a file that many
-//! append to, or a person who forgot the newline. The next line that is appended closes it; until
-//! then nobody reads it.
+//! Unfinished last lines of shared logs: left by a killed writer, or by a person who forgot the
+//! newline. The next append finishes such a line; until then no reader takes it.
 
 use crate::error::{Context, PathError};
 use crate::files;
@@ -13,10 +12,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the system does not tell whether somebody writes, nobody does who has been silent so long.
-const SILENT_FOR: Duration = Duration::from_secs(60);
+/// Where the system cannot report writers, a file that has not changed for so long has none.
+const UNCHANGED_FOR: Duration = Duration::from_secs(60);
 
-/// A file that ends in the middle of a line, with nobody there to end it.
+/// A file that ends in the middle of a line and has no writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedLine {
     /// The file.
@@ -25,7 +24,7 @@ pub struct UnfinishedLine {
     pub place: LogFile,
 }
 
-/// A file that many append to.
+/// A log that many processes append to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogFile {
     /// An inbox.
@@ -51,7 +50,7 @@ impl TeamDir {
         Ok(found)
     }
 
-    /// Ends the line, so that it is read. Returns whether it still had to be.
+    /// Finishes the line, so that it is read. Returns whether it was still unfinished.
     pub fn finish_line(&self, line: &UnfinishedLine) -> Result<bool, AppendError> {
         let lock = match &line.place {
             LogFile::Inbox(owner) => self.layout.inbox_lock(owner),
@@ -93,7 +92,7 @@ fn is_open(path: &Path) -> Result<bool, PathError> {
         return Ok(false);
     }
     // Somebody may be in the middle of it.
-    Ok(has_no_writer(&file) || age(&metadata) >= SILENT_FOR)
+    Ok(has_no_writer(&file) || age(&metadata) >= UNCHANGED_FOR)
 }
 
 #[cfg(test)]
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_logs_are_looked_at_too() {
+    fn the_shared_logs_are_checked_too() {
         let dir = tempfile::tempdir().unwrap();
         let team = TeamDir::create(dir.path(), "t", Options::default()).unwrap();
         std::fs::write(team.layout().events(), "{\"time\":1,\"ev").unwrap();

@@ -40,15 +40,16 @@ fn task(id: TaskId, actions: &[&str]) -> Task {
 }
 
 #[test]
-fn what_the_dead_did_to_a_task_is_told_by_the_next() {
+fn a_task_change_of_a_killed_process_is_logged_by_the_next() {
     let (_dir, team) = &team();
     let board = team.lock_board().unwrap();
     let one = board.create(|id| task(id, &["created"])).unwrap().id;
     drop(board);
     // Killed after the change and before the event.
-    let lock = PendingEvents::take(team, team.layout.tasks_lock(), |_| Vec::new()).unwrap();
+    let lock = PendingEvents::acquire(team, team.layout.tasks_lock(), |_| Vec::new()).unwrap();
     let changed = task(one, &["created", "claimed"]);
-    lock.announce(about(&changed, 1).first().unwrap()).unwrap();
+    lock.prepare(task_events(&changed, 1).first().unwrap())
+        .unwrap();
     let bytes = serde_json::to_vec(&changed).unwrap();
     std::fs::write(team.layout.task(one), bytes).unwrap();
     drop(lock);
@@ -62,11 +63,12 @@ fn what_the_dead_did_to_a_task_is_told_by_the_next() {
 }
 
 #[test]
-fn what_never_happened_is_not_told() {
+fn a_change_that_never_happened_is_not_logged() {
     let (_dir, team) = &team();
-    let lock = PendingEvents::take(team, team.layout.tasks_lock(), |_| Vec::new()).unwrap();
+    let lock = PendingEvents::acquire(team, team.layout.tasks_lock(), |_| Vec::new()).unwrap();
     let never = task(TaskId(7), &["created"]);
-    lock.announce(about(&never, 0).first().unwrap()).unwrap();
+    lock.prepare(task_events(&never, 0).first().unwrap())
+        .unwrap();
     // And a note that was cut short.
     drop(lock);
     let mut options = std::fs::File::options();
@@ -78,9 +80,9 @@ fn what_never_happened_is_not_told() {
 }
 
 #[test]
-fn a_task_that_was_taken_away_is_told_as_gone() {
+fn a_removed_task_is_logged_as_removed() {
     let (_dir, team) = &team();
-    let lock = PendingEvents::take(team, team.layout.tasks_lock(), |_| Vec::new()).unwrap();
+    let lock = PendingEvents::acquire(team, team.layout.tasks_lock(), |_| Vec::new()).unwrap();
     let gone = EventKind::Task {
         task: TaskId(3),
         action: "deleted".to_owned(),
@@ -88,7 +90,7 @@ fn a_task_that_was_taken_away_is_told_as_gone() {
         status: None,
         owner: None,
     };
-    lock.announce(&gone).unwrap();
+    lock.prepare(&gone).unwrap();
     drop(lock);
     drop(team.lock_board().unwrap());
     assert_eq!(told(team), ["3 deleted"]);
@@ -135,7 +137,7 @@ fn expired(request: Request) -> Request {
 }
 
 #[test]
-fn requests_are_told_of_when_they_are_made_and_when_they_end() {
+fn requests_are_logged_when_they_are_created_and_when_they_end() {
     let (_dir, team) = &team();
     let request = request();
     team.create_request(&request).unwrap();
@@ -148,11 +150,11 @@ fn requests_are_told_of_when_they_are_made_and_when_they_end() {
 }
 
 #[test]
-fn what_the_dead_did_to_a_request_is_told_by_the_next() {
+fn a_request_change_of_a_killed_process_is_logged_by_the_next() {
     let (_dir, team) = &team();
     let lock = team.lock_requests().unwrap();
     let request = expired(request());
-    lock.announce(&made(&request)).unwrap();
+    lock.prepare(&request_event(&request)).unwrap();
     let bytes = serde_json::to_vec(&protocol::RequestFile::from(request.clone())).unwrap();
     std::fs::write(team.layout.request(&request.id), bytes).unwrap();
     drop(lock);

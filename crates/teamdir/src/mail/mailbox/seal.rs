@@ -1,5 +1,5 @@
-//! Before the reader sleeps: setting aside what was read, deleting what is done with, and asking
-//! to be woken.
+//! What is done before the reader waits: inbox files that were read are set aside, those that are no
+//! longer needed are deleted, and the others are watched.
 
 use super::{Mailbox, ReceiveError};
 use crate::error::{Context, PathError};
@@ -25,29 +25,29 @@ const MANY_SHARE: u32 = 8;
 const TOO_MANY: usize = 128;
 /// How long the lock of the inbox is waited for. Setting aside can wait; a reader cannot.
 const LOCK_WAIT: Duration = Duration::from_millis(250);
-/// How long an inbox that was deleted stays missing, unless somebody sends mail.
+/// How long a deleted inbox stays missing, unless mail is sent to it.
 const CREATE_AFTER: Duration = Duration::from_millis(500);
 /// How soon something that could not be done is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What to do before sleeping.
+/// What to do before waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settled {
-    /// Another look at the mailbox is needed first: notifications were asked for only now.
-    pub look_again: bool,
-    /// When to come back even if nothing wakes the reader.
+pub struct WaitPlan {
+    /// The mailbox has to be checked again first: a file is watched only from now on.
+    pub check_again: bool,
+    /// When to check again even if no file changes.
     pub wake_at: Option<Instant>,
 }
 
 impl Mailbox {
-    /// Tidies up and asks for notifications. Call it when [`Mailbox::receive`] finds nothing, and
-    /// sleep only if it says so.
-    pub fn settle(
+    /// Sets aside and deletes what is due, and watches the inbox. To be called when
+    /// [`Mailbox::receive`] finds nothing; the caller waits only if this says so.
+    pub fn prepare_to_wait(
         &mut self,
         journal: &mut Journal,
         watcher: &mut Watcher,
-    ) -> Result<Settled, ReceiveError> {
-        let mut wake_at = self.delete_what_is_done(journal, watcher)?;
+    ) -> Result<WaitPlan, ReceiveError> {
+        let mut wake_at = self.delete_finished_segments(journal, watcher)?;
         match self.seal_due() {
             Some(due) if due > Instant::now() => wake_at = earliest(wake_at, due),
             Some(_) if self.is_read_to_its_end() && !self.seal(journal, watcher)? => {
@@ -57,14 +57,14 @@ impl Mailbox {
         }
         // The agent's own records make the journal grow too. One that fails is tried again.
         let _ = journal.checkpoint_if_due(&self.state);
-        let look_again = self.arm(journal, watcher)?;
+        let check_again = self.arm(journal, watcher)?;
         if self.live.is_none() {
-            // There is nothing that could wake us.
+            // No watched file could wake the reader.
             let retry_at = self.missing_since.map(|_| self.create_at());
             wake_at = earliest(wake_at, retry_at.unwrap_or(Instant::now() + RETRY));
         }
-        Ok(Settled {
-            look_again,
+        Ok(WaitPlan {
+            check_again,
             wake_at,
         })
     }
@@ -96,8 +96,8 @@ impl Mailbox {
         self.live.as_ref().is_some_and(read)
     }
 
-    /// Sets a large live file aside between two batches. Small ones wait for [`Self::settle`].
-    /// Only a full batch makes it worth looking at the size.
+    /// Sets a large live file aside between two batches. Small ones wait for [`Self::prepare_to_wait`].
+    /// The size is checked only after a full batch.
     pub fn seal_if_large(
         &mut self,
         journal: &mut Journal,
@@ -113,7 +113,7 @@ impl Mailbox {
     }
 
     /// Sets the live file aside now if all of it was read. The next process finds the rest done.
-    pub(crate) fn set_aside_what_was_read(
+    pub(crate) fn seal_if_read(
         &mut self,
         journal: &mut Journal,
         watcher: &mut Watcher,
@@ -140,8 +140,8 @@ impl Mailbox {
         live.set_aside = Some(Instant::now());
         let number = live.number;
         self.aside.insert(number, live);
-        // Whatever came between the last look and the rename is read before the new file.
-        self.looked_aside = None;
+        // What arrived between the last read and the rename is read before the new file.
+        self.aside_checked_at = None;
         self.record_seal(number, journal)?;
         Ok(true)
     }
@@ -159,7 +159,7 @@ impl Mailbox {
         let path = self.inbox.as_path();
         let size = live.size().context("look at the inbox", path)?;
         let same = std::fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == live.id);
-        // Somebody is in the middle of a line: its second half would go into another file.
+        // A writer is in the middle of a line: its second half would go into another file.
         if !same || !files::append::ends_with_newline(&live.file, size).context("read", path)? {
             return Ok(false);
         }
@@ -167,8 +167,8 @@ impl Mailbox {
         watcher.unwatch(path);
         self.armed = None;
         rename_to_free_name(path, aside).context("set aside the inbox", path)?;
-        // An empty inbox is kinder to people than none, and there is something to watch. If it
-        // cannot be created now, the next sender does.
+        // People expect an inbox, and the reader needs a file to watch. If it cannot be created now,
+        // the next sender creates it.
         drop(files::options().write(true).create_new(true).open(path));
         // Under the lock, so that senders find a file that lasts; and before the record that says
         // the number is used up.
@@ -177,7 +177,7 @@ impl Mailbox {
     }
 
     /// Deletes files that were set aside and are done with. Returns when to try the others.
-    fn delete_what_is_done(
+    fn delete_finished_segments(
         &mut self,
         journal: &mut Journal,
         watcher: &mut Watcher,
@@ -246,10 +246,10 @@ impl Mailbox {
         }
     }
 
-    /// Asks for notifications about the live file and those set aside. Returns whether anything
-    /// was asked for that was not before: then another look is needed.
+    /// Watches the live file and those set aside. Returns whether anything
+    /// was not watched before: then the mailbox has to be checked again.
     fn arm(&mut self, journal: &mut Journal, watcher: &mut Watcher) -> Result<bool, ReceiveError> {
-        // Whoever only asks whether there is mail does not notice that the file is another one.
+        // The check for unread mail does not notice that the file was replaced.
         self.follow_the_name(journal)?;
         if self.live.is_none() && self.create_at() <= Instant::now() {
             self.create_empty()?;

@@ -132,7 +132,7 @@ fn half_a_line_waits_for_its_newline() {
 }
 
 #[test]
-fn a_torn_line_is_closed_by_the_next_sender_and_buried() {
+fn a_torn_line_is_ended_by_the_next_sender_and_becomes_a_dead_letter() {
     let fixture = fixture(eager());
     fixture.echo("{\"id\":\"0\",\"conte");
     fixture.send("1", "one");
@@ -266,12 +266,12 @@ fn a_file_set_aside_is_not_deleted_before_its_last_line_was_read() {
         .open(fixture.inbox())
         .unwrap();
     assert!(mailbox.receive(&mut journal).unwrap().is_some());
-    mailbox.settle(&mut journal, &mut watch).unwrap();
+    mailbox.prepare_to_wait(&mut journal, &mut watch).unwrap();
     assert_eq!(fixture.hidden_files(), 1);
     // Written and closed between two looks of the reader.
     writeln!(late, "late").unwrap();
     drop(late);
-    mailbox.settle(&mut journal, &mut watch).unwrap();
+    mailbox.prepare_to_wait(&mut journal, &mut watch).unwrap();
     assert_eq!(fixture.hidden_files(), 1, "deleted unread");
     let delivery = mailbox.receive(&mut journal).unwrap().unwrap();
     assert_eq!(delivery.mail[0].line, Line::Text("late".into()));

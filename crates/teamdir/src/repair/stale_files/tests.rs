@@ -33,7 +33,7 @@ fn send(team: &TeamDir, content: &str) {
     team.send(message).unwrap();
 }
 
-/// Makes a file look as if nobody had touched it for an hour.
+/// Dates the last change of a file back by an hour.
 fn make_old(path: &Path) {
     let file = File::options().append(true).open(path).unwrap();
     let old = SystemTime::now() - Duration::from_secs(3600);
@@ -75,7 +75,7 @@ fn names_of_others_are_not_taken_for_temporary() {
 }
 
 #[test]
-fn read_mail_of_the_gone_goes_and_unread_mail_stays() {
+fn read_mail_of_members_that_do_not_run_is_removed_and_unread_mail_stays() {
     let (_dir, team) = team(&["alice"]);
     send(&team, "read");
     let mut session = MemberSession::open(&team, &alice(), WatchChoice::Poll).unwrap();
@@ -101,7 +101,7 @@ fn read_mail_of_the_gone_goes_and_unread_mail_stays() {
 }
 
 #[test]
-fn a_running_member_looks_after_its_own_mail() {
+fn mail_of_a_running_member_is_never_stale() {
     let (_dir, team) = team(&["alice"]);
     send(&team, "read");
     let mut session = MemberSession::open(&team, &alice(), WatchChoice::Poll).unwrap();
@@ -110,7 +110,7 @@ fn a_running_member_looks_after_its_own_mail() {
 }
 
 #[test]
-fn words_of_those_who_left_the_team_go_and_their_journals_stay() {
+fn logs_of_former_members_are_removed_and_their_journals_stay() {
     let (_dir, team) = team(&["alice"]);
     let folder = team.layout().member_dir(&alice());
     std::fs::create_dir_all(team.layout().member_outputs(&alice())).unwrap();

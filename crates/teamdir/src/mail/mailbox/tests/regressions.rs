@@ -139,7 +139,7 @@ fn an_inbox_that_is_read_as_it_grows_is_never_full() {
 }
 
 #[test]
-fn short_lives_delete_what_they_set_aside() {
+fn short_sessions_delete_what_they_set_aside() {
     let f = fixture(Options {
         segment_grace: Duration::from_millis(200),
         durability: Durability::ProcessDeath,
@@ -295,7 +295,7 @@ fn files_that_cannot_be_deleted_do_not_use_up_descriptors() {
 }
 
 #[test]
-fn thousands_of_bad_lines_are_buried_once_each() {
+fn thousands_of_bad_lines_become_one_dead_letter_each() {
     let f = fixture(eager());
     let mut session = f.post();
     f.echo(&"{\n".repeat(3000));
@@ -377,7 +377,7 @@ fn stress(person: bool, seal_after: Duration) {
     reader.join().unwrap();
 }
 #[test]
-fn lines_of_strangers_wake_the_reader_whatever_is_set_aside() {
+fn lines_of_other_programs_wake_the_reader_whatever_is_set_aside() {
     stress(false, Duration::ZERO);
 }
 #[test]
