@@ -20,9 +20,9 @@ fn what_can_be_read_of_a_task_stays_on_the_board() {
     let damaged = r#"{"id":9,"subject":"Mend it","status":"in_progress","priority":"high",
         "blockedBy":[1],"history":7,"colour":"red","created_at":"yesterday"}"#;
     std::fs::write(&path, damaged).unwrap();
-    let mended = team.repair_task(&path).unwrap().unwrap();
-    assert!(mended.is_in_place);
-    assert_eq!(text(&mended.kept_in), damaged);
+    let repaired = team.repair_task(&path).unwrap().unwrap();
+    assert!(repaired.is_in_place);
+    assert_eq!(text(&repaired.kept_in), damaged);
     let task = team.task(TaskId(3)).unwrap();
     assert_eq!(task.subject, "Mend it");
     assert_eq!(task.status, TaskStatus::InProgress);
@@ -46,9 +46,9 @@ fn a_task_whose_state_is_not_known_leaves_the_board_and_keeps_its_number() {
         let (_dir, team) = team();
         let path = team.layout().task(TaskId(5));
         std::fs::write(&path, damaged).unwrap();
-        let mended = team.repair_task(&path).unwrap().unwrap();
-        assert!(!mended.is_in_place && !path.exists());
-        assert_eq!(text(&mended.kept_in), damaged);
+        let repaired = team.repair_task(&path).unwrap().unwrap();
+        assert!(!repaired.is_in_place && !path.exists());
+        assert_eq!(text(&repaired.kept_in), damaged);
         let board = team.lock_board().unwrap();
         let next = board.create(|id| Task::new(id, "next")).unwrap().id;
         assert_eq!(next, TaskId(6));
@@ -60,8 +60,8 @@ fn a_healthy_request_is_left_alone_and_a_damaged_one_is_kept() {
     let (_dir, team) = team();
     let path = team.layout().requests_dir().join("1a2b3c4d.json");
     std::fs::write(&path, "{}").unwrap();
-    let mended = team.trash_request(&path).unwrap().unwrap();
-    assert_eq!(text(&mended.kept_in), "{}");
+    let repaired = team.trash_request(&path).unwrap().unwrap();
+    assert_eq!(text(&repaired.kept_in), "{}");
     assert!(!path.exists());
     assert_eq!(team.trash_request(&path).unwrap(), None);
 }
@@ -77,9 +77,9 @@ fn dead_letters_begin_anew_and_the_old_ones_are_kept() {
         .unwrap()
     };
     team.add_dead_letter(&letter("a")).unwrap();
-    let mended = team.trash_dead_letters().unwrap().unwrap();
+    let repaired = team.trash_dead_letters().unwrap().unwrap();
     team.add_dead_letter(&letter("b")).unwrap();
-    assert!(text(&mended.kept_in).contains(r#""id":"a""#));
+    assert!(text(&repaired.kept_in).contains(r#""id":"a""#));
     let mut left = Vec::new();
     team.read_dead_letters(|letter| left.push(letter.id))
         .unwrap();
@@ -100,7 +100,7 @@ fn a_journal_keeps_its_records_and_its_torn_end_and_loses_the_rest() {
     let path = team.layout().transcript(&alice);
     let (seal, other) = (
         r#"{"kind":"seal","segment":1}"#,
-        r#"{"kind":"user","text":"hi"}"#,
+        r#"{"kind":"remark","text":"hi"}"#,
     );
     let journal = format!("{seal}\nwords\n\n{other}\n{{\"kind\":\"se");
     std::fs::write(&path, &journal).unwrap();
@@ -108,8 +108,8 @@ fn a_journal_keeps_its_records_and_its_torn_end_and_loses_the_rest() {
     assert!(matches!(error, RepairError::Runs(_)), "{error}");
     assert_eq!(text(&path), journal, "a living member's journal is its own");
     drop(guard);
-    let mended = team.repair_journal(&alice).unwrap().unwrap();
-    assert_eq!(text(&mended.kept_in), "words\n\n");
+    let repaired = team.repair_journal(&alice).unwrap().unwrap();
+    assert_eq!(text(&repaired.kept_in), "words\n\n");
     assert_eq!(text(&path), format!("{seal}\n{other}\n{{\"kind\":\"se"));
     assert_eq!(team.repair_journal(&alice).unwrap(), None);
 }
@@ -120,8 +120,8 @@ fn a_folder_in_the_place_of_a_file_is_moved_with_all_that_is_in_it() {
     let path = team.layout().events();
     std::fs::create_dir(&path).unwrap();
     std::fs::write(path.join("x"), "kept").unwrap();
-    let mended = team.trash_folder(&path).unwrap().unwrap();
-    assert_eq!(text(&mended.kept_in.join("x")), "kept");
+    let repaired = team.trash_folder(&path).unwrap().unwrap();
+    assert_eq!(text(&repaired.kept_in.join("x")), "kept");
     assert_eq!(team.trash_folder(&path).unwrap(), None);
     assert!(team.trash_folder(team.layout().root()).unwrap().is_none());
 }
