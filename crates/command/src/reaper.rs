@@ -89,7 +89,7 @@ fn split(plan: &Plan) -> io::Result<()> {
     }
 }
 
-/// The state of the reaper. All of it lives on the stack.
+/// The state of the reaper, all of it on the stack.
 struct Reaper<'a> {
     plan: &'a Plan,
     leader: Pid,

@@ -1,7 +1,7 @@
 //! Which commands are refused.
 //!
 //! A command is taken apart the way a shell does it: into words, simple commands, what is inside
-//! substitutions, and what programs such as `env`, `xargs` or `bash -c` are told to run. The rules
+//! substitutions, and what programs such as `env`, `xargs` or `bash -c` run. The rules
 //! see programs with their arguments, never the text. So a word in a message or a pattern is
 //! harmless, and another order of options makes no difference.
 //!
@@ -26,7 +26,7 @@ pub struct Invocation {
     pub program: String,
     /// The words after it, without quotes. A variable stands as `$NAME`, a substitution as `$()`.
     pub arguments: Vec<String>,
-    /// The files to which it is told to write.
+    /// The files that it writes.
     pub redirects: Vec<Redirect>,
 }
 

@@ -235,7 +235,7 @@ mod tests {
     fn a_turn_reads_as_a_conversation() {
         let (lines, running) = read(&[
             r#"{"kind":"open","member":"alice","incarnation":2,"time":1}"#,
-            r#"{"kind":"user","messages":[{"source":{"prompt":"a-0"},"text":"Mend it.\nQuickly."}]}"#,
+            r#"{"kind":"user","messages":[{"source":{"prompt":"a-0"},"text":"Fix it.\nQuickly."}]}"#,
             r#"{"kind":"assistant","blocks":[{"type":"thinking","text":"hm"},{"type":"text","text":"I look."},{"type":"tool_use","id":"1","name":"bash","input":{"command":"ls\nnowhere"}},{"type":"tool_use","id":"2","name":"list_teammates","input":{}}],"stop":"tool_use"}"#,
             r#"{"kind":"result","result":{"tool_use_id":"1","content":"no such file\n[exit status 2]","is_error":true},"millis":9}"#,
             r#"{"kind":"mail","incarnation":2,"time":1,"position":{},"mail":[]}"#,
@@ -245,7 +245,7 @@ mod tests {
             lines,
             [
                 "! restarted 1x",
-                "prompt: Mend it.",
+                "prompt: Fix it.",
                 "Quickly.",
                 "I look.",
                 "> bash ls nowhere => failed: no such file [exit status 2]",

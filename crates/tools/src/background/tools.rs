@@ -41,8 +41,8 @@ pub struct BackgroundRunArgs {
 
 impl Tool for BackgroundRun {
     const NAME: &'static str = "background_run";
-    const DESCRIPTION: &'static str = "Start a shell command in the background and go on. You are \
-         told when it has finished; check_background shows it meanwhile.";
+    const DESCRIPTION: &'static str = "Start a shell command in the background and continue. You are \
+         notified when it has finished; check_background shows it meanwhile.";
     const EFFECT: Effect = Effect::Mutate;
     type Args = BackgroundRunArgs;
 

@@ -64,7 +64,7 @@ fn follow(nested: &Nested, depth: usize, found: &mut Vec<Invocation>) {
     }
 }
 
-/// Adds a program, and whatever it is told to start.
+/// Adds a program, and the programs that it starts.
 fn visit(simple: &Simple, words: &[Word], depth: usize, found: &mut Vec<Invocation>) {
     if depth > DEEPEST || found.len() > MOST {
         found.push(named(UNREADABLE));

@@ -3,7 +3,7 @@
 use super::lexer::Word;
 use super::script::is_assignment;
 
-/// What a program is told to start.
+/// What a program starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Inner {
     /// A program with its arguments.
@@ -64,7 +64,7 @@ pub(super) fn reads_script(program: &str, arguments: &[Word]) -> bool {
     texts.all(|text| text.starts_with(['-', '+'])) || texts.any(|text| text == "-s")
 }
 
-/// What the program is told to start.
+/// What the program starts.
 pub(super) fn inner(program: &str, arguments: &[Word]) -> Vec<Inner> {
     match program {
         "env" => env(arguments),
