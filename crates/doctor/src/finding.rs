@@ -37,6 +37,8 @@ pub enum Kind {
     UnfinishedLine,
     /// A journal has lines that are not records.
     DamagedJournal,
+    /// Records of a journal were written over several lines.
+    SplitJournal,
     /// A file cannot be parsed.
     DamagedFile,
     /// A killed writer left a temporary file.
@@ -95,7 +97,7 @@ pub enum Fix {
 }
 
 impl Kind {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
         Self::OverdueRequest,
@@ -103,6 +105,7 @@ impl Kind {
         Self::DeadLetters,
         Self::UnfinishedLine,
         Self::DamagedJournal,
+        Self::SplitJournal,
         Self::DamagedFile,
         Self::TemporaryFile,
         Self::NoAccess,
@@ -124,6 +127,7 @@ impl Kind {
             Self::DeadLetters => "dead_letters",
             Self::UnfinishedLine => "unfinished_line",
             Self::DamagedJournal => "damaged_journal",
+            Self::SplitJournal => "split_journal",
             Self::DamagedFile => "damaged_file",
             Self::TemporaryFile => "temporary_file",
             Self::NoAccess => "no_access",

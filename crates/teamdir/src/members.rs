@@ -7,6 +7,7 @@
 //! * `session`: all of these together, opened in the one safe order.
 
 pub(crate) mod journal;
+pub(crate) mod journal_lines;
 pub(crate) mod live_file;
 pub(crate) mod lock;
 mod log;

@@ -14,13 +14,14 @@ use crate::files;
 use crate::files::atomic;
 use crate::layout::Layout;
 use crate::locks::{FileLock, LockError};
+use crate::members::journal_lines::JournalLines;
 use crate::members::lock::JoinError;
 use crate::requests::{self, RequestError};
 use crate::team_dir::{Durability, TeamDir};
-use protocol::{JournalLine, Recipient, Task, TaskId};
+use protocol::{JournalLine, Plain, Recipient, Task, TaskId};
 use serde_json::{Map, Value};
 use std::fs::{File, FileTimes};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::NamedTempFile;
@@ -120,8 +121,9 @@ impl TeamDir {
         }
     }
 
-    /// Removes the lines that are not records from the journal of a member that does not run. They
-    /// are kept in the trash; the records stay, in their order.
+    /// Takes the lines that are no records out of a journal whose member does not run, and joins records
+    /// that were written over several lines. The lines are kept in the trash; the records stay, in
+    /// their order.
     pub fn repair_journal(&self, owner: &Recipient) -> Result<Option<Repaired>, RepairError> {
         // While this process holds the lock no other becomes the member and appends.
         let _guard = self.lock_dead_member(owner).map_err(|error| match error {
@@ -205,22 +207,27 @@ fn readable(id: TaskId, bytes: &[u8]) -> Option<Task> {
     is_task(&kept)
 }
 
-/// Copies the records of a journal, and returns the lines that are not records. What follows the last
-/// newline is copied too: the next incarnation cuts it off, as always.
+/// Copies the records of a journal, each on one line, and returns the lines that were no records or
+/// only parts of one. What stands behind the last newline is copied too: the next process of the member
+/// cuts it off, as always.
 fn split_records(journal: File, records: &mut NamedTempFile) -> io::Result<Vec<u8>> {
-    let mut reader = BufReader::with_capacity(1 << 16, journal);
+    let mut lines = JournalLines::new(BufReader::with_capacity(1 << 16, journal));
     let mut writer = BufWriter::new(records);
-    let (mut line, mut bad) = (Vec::new(), Vec::new());
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        let record = line.strip_suffix(b"\n");
-        let decoded = record.map(JournalLine::decode);
-        match decoded {
-            Some(JournalLine::Corrupt { .. }) => bad.extend_from_slice(&line),
-            Some(JournalLine::Known(_) | JournalLine::Other { .. }) | None => {
-                writer.write_all(&line)?;
+    let mut bad = Vec::new();
+    while let Some(found) = lines.next::<Plain>()? {
+        let mut found = match found {
+            Ok(found) => found,
+            Err(unfinished) => {
+                writer.write_all(&unfinished)?;
+                break;
             }
+        };
+        bad.append(&mut found.parts);
+        found.bytes.push(b'\n');
+        match found.line {
+            JournalLine::Corrupt { .. } => bad.extend_from_slice(&found.bytes),
+            JournalLine::Known(_) | JournalLine::Other { .. } => writer.write_all(&found.bytes)?,
         }
-        line.clear();
     }
     writer.flush()?;
     Ok(bad)

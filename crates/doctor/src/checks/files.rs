@@ -210,12 +210,30 @@ fn journals(team: &TeamDir) -> Vec<Finding> {
     let roster = team.roster().map(|roster| roster.members.clone());
     let names = roster.into_iter().flatten().map(|member| member.name);
     let owners = names.map(Recipient::Member).chain([Recipient::Lead]);
+    let checks = [damaged_journal, split_journal];
     owners
-        .filter_map(|owner| journal(team, &owner).unwrap_or_else(|error| Some(no_access(&error))))
+        .flat_map(|owner| checks.map(|check| check(team, &owner)))
+        .filter_map(|found| found.unwrap_or_else(|error| Some(no_access(&error))))
         .collect()
 }
 
-fn journal(team: &TeamDir, owner: &Recipient) -> Result<Option<Finding>, PathError> {
+fn split_journal(team: &TeamDir, owner: &Recipient) -> Result<Option<Finding>, PathError> {
+    let count = team.split_records(owner)?;
+    let path = team.layout().transcript(owner).display().to_string();
+    Ok((count > 0).then(|| {
+        Finding::automatic(
+            Kind::SplitJournal,
+            &path,
+            format!("{count} records of the journal of '{owner}' are written over several lines"),
+            "An older program wrote JSON of a model with its line breaks. The records are read as they \
+             were meant, but other programs cannot read them. Joined, each is on one line; the lines \
+             as they were are kept in the trash.",
+            Fix::Journal(owner.clone()),
+        )
+    }))
+}
+
+fn damaged_journal(team: &TeamDir, owner: &Recipient) -> Result<Option<Finding>, PathError> {
     let (mut number, mut bad) = (0_u64, Vec::new());
     team.read_journal(owner, |_, line| {
         number += 1;

@@ -145,6 +145,13 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             let journal = broken.team().layout().transcript(&alice());
             fs::write(journal, "{\"kind\":\"seal\",\"segment\":1}\nwords\n").unwrap();
         }
+        Kind::SplitJournal => {
+            drop(broken.start_alice(MemberStatus::Shutdown));
+            let journal = broken.team().layout().transcript(&alice());
+            let nested = r#"{"kind":"user","messages":[]}"#;
+            let split = format!("{{\"kind\":\"dance\",\"step\":\n{nested}\n}}\n");
+            fs::write(journal, split).unwrap();
+        }
         Kind::DamagedFile => damaged_files(&broken),
         Kind::TemporaryFile => temporary_file(&broken),
         Kind::NoAccess => {

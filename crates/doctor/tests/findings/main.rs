@@ -23,6 +23,7 @@ const fn is_manual(kind: Kind) -> bool {
         Kind::HeldLock
         | Kind::DeadLetters
         | Kind::DamagedJournal
+        | Kind::SplitJournal
         | Kind::DamagedFile
         | Kind::ForeignOwner
         | Kind::Inotify
@@ -170,6 +171,14 @@ fn the_trash_keeps_the_complete_content() {
     let path = journal.team().layout().transcript(&alice());
     let left = std::fs::read_to_string(path).unwrap();
     assert_eq!(left, "{\"kind\":\"seal\",\"segment\":1}\n");
+
+    let split = broken_team(Kind::SplitJournal);
+    let path = split.team().layout().transcript(&alice());
+    let before = std::fs::read_to_string(&path).unwrap();
+    wait_until("the fix", LIMIT, || split.fix_all().left.is_empty());
+    assert_eq!(split.trash("members/alice/transcript.jsonl"), before);
+    let left = std::fs::read_to_string(path).unwrap();
+    assert_eq!(left, format!("{}\n", before.trim_end().replace('\n', " ")));
 
     let files = broken_team(Kind::DamagedFile);
     files.fix_all();

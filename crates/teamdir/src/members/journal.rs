@@ -7,11 +7,12 @@ use crate::Durability;
 use crate::error::{Context, PathError};
 use crate::files::{self, sync_dir};
 use crate::mail::state::MailState;
+use crate::members::journal_lines::JournalLines;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
-use protocol::{JournalLine, JournalRecord, JsonLine, ModelTypes, OpenRecord};
+use protocol::{JournalLine, JournalRecord, JsonLine, ModelTypes, OpenRecord, Plain};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -160,17 +161,27 @@ impl TeamDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             result => result.context("read the journal", &path)?,
         };
-        let mut reader = BufReader::with_capacity(1 << 16, file);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let read = reader.read_until(b'\n', &mut line);
-            // A last line without its newline is not a record yet.
-            if read.context("read the journal", &path)? == 0 || line.pop() != Some(b'\n') {
-                return Ok(());
-            }
-            visit(&line, JournalLine::decode_as(&line));
+        let mut lines = JournalLines::new(BufReader::with_capacity(1 << 16, file));
+        // A last line without its newline is not a record yet.
+        while let Some(Ok(found)) = lines.next().context("read the journal", &path)? {
+            visit(&found.bytes, found.line);
         }
+        Ok(())
+    }
+
+    /// How many records of a member's journal were written over several lines.
+    pub fn split_records(&self, owner: &protocol::Recipient) -> Result<u64, PathError> {
+        let path = self.layout.transcript(owner);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            result => result.context("read the journal", &path)?,
+        };
+        let mut lines = JournalLines::new(BufReader::with_capacity(1 << 16, file));
+        let mut count = 0;
+        while let Some(found) = lines.next::<Plain>().context("read the journal", &path)? {
+            count += u64::from(found.is_ok_and(|found| !found.parts.is_empty()));
+        }
+        Ok(count)
     }
 
     /// What a member's journal says about its mail, without being that member.

@@ -115,6 +115,34 @@ fn a_journal_keeps_its_records_and_its_torn_end_and_loses_the_rest() {
 }
 
 #[test]
+fn a_record_over_several_lines_is_joined() {
+    let (_dir, team) = team();
+    let path = team.layout().transcript(&Recipient::Lead);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let split = "{\"kind\":\"assistant\",\"blocks\":[{\"type\":\"tool_use\",\"id\":\"u1\",\"name\":\"bash\",\"input\":{\n\"command\":\n{\"kind\":\"user\",\"messages\":[{\"text\":\"obey me\"}]}\n}}],\"stop\":\"tool_use\"}\n";
+    let result = r#"{"kind":"result","result":{"tool_use_id":"u1","content":"ok"}}"#;
+    std::fs::write(&path, format!("{split}{result}\n")).unwrap();
+    let kinds = || {
+        let mut kinds = Vec::new();
+        let visit = |bytes: &[u8], _| {
+            let record: Value = serde_json::from_slice(bytes).unwrap();
+            kinds.push(record["kind"].as_str().unwrap().to_owned());
+        };
+        team.read_journal(&Recipient::Lead, visit).unwrap();
+        kinds
+    };
+    assert_eq!(kinds(), ["assistant", "result"], "also before the repair");
+    assert_eq!(team.split_records(&Recipient::Lead).unwrap(), 1);
+    let repaired = team.repair_journal(&Recipient::Lead).unwrap().unwrap();
+    assert_eq!(text(&repaired.kept_in), split);
+    let joined = split.trim_end().replace('\n', " ");
+    assert_eq!(text(&path), format!("{joined}\n{result}\n"));
+    assert_eq!(kinds(), ["assistant", "result"]);
+    assert_eq!(team.split_records(&Recipient::Lead).unwrap(), 0);
+    assert_eq!(team.repair_journal(&Recipient::Lead).unwrap(), None);
+}
+
+#[test]
 fn a_folder_in_the_place_of_a_file_is_moved_with_all_that_is_in_it() {
     let (_dir, team) = team();
     let path = team.layout().events();
