@@ -189,7 +189,7 @@ impl LeadBuilder<'_> {
                 .start_new_conversation(&mut recovered.conversation)?;
         }
         self.runtime
-            .before_commit(team::record_before_commit(&self.team));
+            .before_commit(team::record_before_commit(self.team));
         self.runtime.set_mail_handler(Box::new(LeadMailHandler {
             team: self.team.clone(),
             writer: writer.clone(),
