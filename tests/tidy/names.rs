@@ -53,14 +53,12 @@ const PLAIN: &[(&str, &str)] = &[
 /// Places that still have metaphors. A place that is clean is removed from the list and stays clean.
 const LEFT: &[&str] = &[
     "crates/lead",
-    "crates/member",
     "crates/processes",
     "crates/protocol",
     "crates/rules",
     "crates/team",
     "crates/team-tools",
     "crates/teamdir",
-    "crates/teammate",
     "crates/tui",
 ];
 

@@ -1,4 +1,4 @@
-//! A desk over several lives: what is said to the model is said once, and what is owed is made up for.
+//! A runtime over several incarnations: the model is given each message once, and what is owed is sent.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
@@ -91,7 +91,7 @@ impl Hooks for Plain {
     }
 }
 
-/// One life: a desk, an agent and its host.
+/// One incarnation: a runtime, an agent and its host.
 struct Session {
     runtime: MemberRuntime,
     agent: Agent,
@@ -151,13 +151,13 @@ fn tell(team: &TeamDir, text: &str) {
 }
 
 #[tokio::test]
-async fn a_letter_is_said_once_over_all_lives() {
+async fn a_message_is_given_once_over_all_incarnations() {
     let temp = TempTeam::new(&["alice"], Options::default());
     tell(temp.team(), "first item");
     let mut session = Session::begin(&temp, r#"{"alice":[{"say":"one"},{"say":"two"}]}"#);
     assert_eq!(session.turn().await, "one");
     assert!(session.asked()[0].contains("first item"));
-    // Taken, and not said: the process dies before.
+    // Received, and not given to the model: the process dies before.
     tell(temp.team(), "second item");
     assert_eq!(session.runtime.receive_mail().unwrap(), 1);
     drop(session);
@@ -177,7 +177,7 @@ async fn a_letter_is_said_once_over_all_lives() {
 }
 
 #[tokio::test]
-async fn letters_that_a_tool_has_read_out_are_not_said_again() {
+async fn mail_that_a_tool_has_listed_is_not_given_again() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let script = r#"{"alice":[{"calls":[{"name":"read_inbox"}]},{"say":"read"}]}"#;
     let mut session = Session::begin(&temp, script);
@@ -199,7 +199,7 @@ async fn letters_that_a_tool_has_read_out_are_not_said_again() {
     assert_eq!(
         runtime.pending_mail(),
         [],
-        "the result in the journal has said it"
+        "the result in the journal has it"
     );
 }
 
@@ -217,7 +217,7 @@ impl MailHandler for Secretary {
 }
 
 #[tokio::test]
-async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
+async fn the_mail_handler_sees_mail_first_also_that_of_an_earlier_incarnation() {
     let temp = TempTeam::new(&["alice"], Options::default());
     for text in ["hide", "mark", "show"] {
         tell(temp.team(), text);
@@ -247,7 +247,7 @@ async fn the_clerk_sees_letters_first_also_those_of_an_earlier_life() {
 }
 
 #[test]
-fn a_control_message_for_an_earlier_life_is_buried_and_its_sender_is_told() {
+fn a_control_message_for_an_earlier_incarnation_is_a_dead_letter_and_its_sender_is_notified() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let (first, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     let incarnation = first.incarnation();
@@ -286,7 +286,7 @@ fn reports_and_plans_are_remembered() {
 }
 
 #[test]
-fn a_new_conversation_begins_in_the_same_journal_and_forgets_no_letter() {
+fn a_new_conversation_starts_in_the_same_journal_and_forgets_no_mail() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -340,7 +340,7 @@ fn a_broken_record_is_passed_over_and_named() {
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"kind\":\"user\"}\n{\"kind\":\"user\",\"messages\":[{\"text\":\"hi\"}]}\n");
     std::fs::write(&path, text).unwrap();
-    let (_desk, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
+    let (_runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     assert_eq!(recovered.conversation.turns().len(), 1);
     assert_eq!(recovered.damage.len(), 1, "{:?}", recovered.damage);
 }
@@ -356,7 +356,7 @@ fn deliveries(team: &TeamDir) -> usize {
 }
 
 #[test]
-fn what_several_records_of_a_killed_life_did_not_tell_the_next_one_tells_once() {
+fn what_several_records_of_a_killed_incarnation_did_not_log_the_next_one_logs_once() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let team = temp.team();
     let (runtime, _) = MemberRuntime::open(team, &alice()).unwrap();

@@ -51,7 +51,7 @@ fn an_answer_counts_before_the_model_sees_it() {
     assert_eq!(status(), RequestStatus::Pending);
     assert_eq!(mail_handler.handle(&answer("alice", &id)), Treatment::Show);
     assert_eq!(status(), RequestStatus::Approved);
-    // The next life looks at what was not said yet again.
+    // The next incarnation handles pending mail again.
     assert_eq!(mail_handler.handle(&answer("alice", &id)), Treatment::Show);
 }
 
