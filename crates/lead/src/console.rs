@@ -40,6 +40,8 @@ pub(crate) enum Input {
     Interrupt,
     /// No more lines come.
     End,
+    /// Has closed the terminal.
+    TerminalClosed,
 }
 
 /// What the environment says about the console.

@@ -120,6 +120,7 @@ impl LeadMachine {
             Event::Typed(typed) => self.typed(typed, &mut actions),
             Event::InputEnded => self.input_ended(&mut actions),
             Event::Interrupted => self.interrupted(&mut actions),
+            Event::TerminalClosed => self.terminal_closed(&mut actions),
             Event::TimedOut => {
                 if self.leaving.is_none() {
                     actions.push(Action::Print("The timeout is reached.".to_owned()));
@@ -189,6 +190,15 @@ impl LeadMachine {
         } else {
             leaving.asked = true;
             actions.push(Action::ShutDown(ShutdownMode::Immediate));
+        }
+    }
+
+    /// Whoever closes a terminal does not ask the team to stop: the lead leaves as with `--keep`. Nobody
+    /// is left to read a notice.
+    fn terminal_closed(&mut self, actions: &mut Vec<Action>) {
+        self.options.keep = true;
+        if self.leaving.is_none() {
+            self.leave(LeaveReason::TerminalClosed, actions);
         }
     }
 
@@ -371,7 +381,7 @@ impl LeadMachine {
 
     const fn code(&self, reason: Option<LeaveReason>) -> u8 {
         match reason {
-            Some(LeaveReason::Interrupt) => exit::INTERRUPTED,
+            Some(LeaveReason::Interrupt | LeaveReason::TerminalClosed) => exit::INTERRUPTED,
             Some(LeaveReason::Time) => exit::TIMED_OUT,
             Some(LeaveReason::Budget) => exit::BUDGET,
             Some(LeaveReason::Failed) => exit::FAILED,

@@ -10,7 +10,7 @@ use crate::machine::{Action, Event, LeadMachine, ShutdownMode};
 use crate::mail_handler::wakes;
 use crate::restarts::Restarts;
 use crate::show::show;
-use crate::signals::Signals;
+use crate::signals::{Request, Signals};
 use crate::typed::Typed;
 use member::{AgentRunner, MemberRuntime, TurnFailure, TurnOutcome};
 use protocol::UserMessage;
@@ -109,7 +109,10 @@ impl Lead {
             let free = self.agent.is_free() && !self.state.is_background_handled;
             tokio::select! {
                 biased;
-                () = signals.next() => self.handle(Event::Interrupted),
+                request = signals.next() => self.handle(match request {
+                    Request::Interrupt => Event::Interrupted,
+                    Request::Hangup => Event::TerminalClosed,
+                }),
                 outcome = self.agent.ended() => self.turn_ended(outcome),
                 Some(result) = self.job_results.recv() => self.job_ended(result),
                 typed = input.recv(), if open && self.machine.wants_input() => {
@@ -180,6 +183,7 @@ impl Lead {
         match input {
             Some(Input::Line(line)) => self.handle(Event::Typed(Typed::parse(&line))),
             Some(Input::Interrupt) => self.handle(Event::Interrupted),
+            Some(Input::TerminalClosed) => self.handle(Event::TerminalClosed),
             Some(Input::End) | None => self.handle(Event::InputEnded),
         }
     }

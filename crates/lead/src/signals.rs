@@ -4,24 +4,36 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that ask for the end.
-pub(crate) struct Signals([Signal; 3]);
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Ctrl-C or SIGTERM: leave, and end the team.
+    Interrupt,
+    /// SIGHUP: the terminal was closed. Leave, and let the team go on.
+    Hangup,
+}
 
 impl Signals {
     pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     /// Returns when one has come.
-    pub(crate) async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
+    pub(crate) async fn next(&mut self) -> Request {
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+            _ = self.interrupt.recv() => Request::Interrupt,
+            _ = self.terminate.recv() => Request::Interrupt,
+            _ = self.hangup.recv() => Request::Hangup,
         }
     }
 }

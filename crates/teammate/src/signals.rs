@@ -1,10 +1,13 @@
 //! Signals that ask the process to end.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// A token that is cancelled by SIGTERM, and by Ctrl-C where a person started the process.
+///
+/// SIGHUP says that a terminal was closed. It ends a teammate that a person started at that terminal; one
+/// that was spawned has no terminal, and goes on.
 pub(crate) fn termination() -> io::Result<CancellationToken> {
     let token = CancellationToken::new();
     let signals = [
@@ -13,6 +16,10 @@ pub(crate) fn termination() -> io::Result<CancellationToken> {
     ];
     for signal in signals {
         tokio::spawn(wait(signal, token.clone()));
+    }
+    let hangup = signal(SignalKind::hangup())?;
+    if io::stdin().is_terminal() {
+        tokio::spawn(wait(hangup, token.clone()));
     }
     Ok(token)
 }

@@ -2,8 +2,12 @@
 
 use crate::harness::Terminal;
 use crate::harness::{LIMIT, Workspace, spawn_teammate};
+use nix::sys::signal::Signal;
 use protocol::Phase;
+use std::io::{Read as _, Write as _};
+use std::process::Child;
 use test_support::llm_server::{Gate, ServerReply};
+use test_support::{AtTerminal, wait_for};
 
 const PROMPT: &str = "team >>";
 
@@ -130,4 +134,73 @@ fn ctrl_c_leaves_and_takes_the_team_along() {
     terminal.assert_restored();
     assert!(terminal.output().contains("alice has left."));
     assert_eq!(workspace.alive("alice"), None);
+}
+
+/// Reads what the program shows until it has shown `text`.
+fn read_until(terminal: &mut AtTerminal, text: &str) {
+    let mut shown = Vec::new();
+    let mut bytes = [0; 1024];
+    while !String::from_utf8_lossy(&shown).contains(text) {
+        let count = terminal.person.read(&mut bytes).unwrap();
+        shown.extend_from_slice(&bytes[..count]);
+    }
+}
+
+/// The last holder of the user's end closes it: the kernel sends SIGHUP.
+fn close(terminal: AtTerminal) -> Child {
+    let AtTerminal {
+        child,
+        person,
+        line,
+        ..
+    } = terminal;
+    drop((person, line));
+    child
+}
+
+#[test]
+fn a_closed_terminal_leaves_the_team_running() {
+    let workspace = Workspace::new();
+    workspace.reply(spawn_teammate("alice", "", "offline"));
+    workspace.reply(ServerReply::text("Alice is here."));
+    let mut terminal = AtTerminal::start(workspace.lead_command(&[]), 40, 100).unwrap();
+    read_until(&mut terminal, PROMPT);
+    terminal.person.write_all(b"spawn alice\r").unwrap();
+    read_until(&mut terminal, "Alice is here.");
+    workspace.wait_alive("alice", Phase::Idle);
+    workspace.wait_alive("lead", Phase::Idle);
+    let alice = workspace.alive("alice");
+    let mut lead = close(terminal);
+    let status = wait_for("the end of the lead", LIMIT, || lead.try_wait().unwrap());
+    // It was not killed by the signal, but has left.
+    assert_eq!(status.code(), Some(130), "{status:?}");
+    assert_eq!(workspace.alive("lead"), None);
+    assert_eq!(workspace.alive("alice"), alice);
+    let requests = workspace.requests();
+    assert!(
+        requests.is_empty(),
+        "nobody was asked to shut down: {requests:?}"
+    );
+    // She works on, and ignores the signal herself.
+    workspace.signal("alice", Signal::SIGHUP);
+    workspace.ok(&["send", "alice", "hello"]);
+    workspace.wait_reports("alice", 1);
+    assert_eq!(workspace.alive("alice"), alice);
+}
+
+#[test]
+fn a_closed_terminal_ends_verbs_that_only_show() {
+    let workspace = Workspace::new();
+    let mut session = workspace.start_lead(&[]);
+    workspace.wait_alive("lead", Phase::Idle);
+    for verb in [&["watch"][..], &["logs", "lead", "-f"]] {
+        let mut terminal = AtTerminal::start(workspace.command(verb), 40, 100).unwrap();
+        let mut byte = [0; 1];
+        terminal.person.read_exact(&mut byte).unwrap();
+        let mut child = close(terminal);
+        wait_for("the end of the verb", LIMIT, || child.try_wait().unwrap());
+    }
+    assert!(workspace.alive("lead").is_some());
+    session.type_text("exit\n");
+    assert_eq!(session.end().code, 0);
 }

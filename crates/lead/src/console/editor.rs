@@ -7,7 +7,7 @@ use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
-use std::io::{Write, stdin};
+use std::io::{IsTerminal as _, Write, stdin};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -91,9 +91,11 @@ fn read(editor: &mut Editor<(), FileHistory>, history: Option<&Path>, typed: &Se
             }
             Err(ReadlineError::Interrupted) => Input::Interrupt,
             Err(ReadlineError::Signal(_)) => continue,
+            // A closed terminal reads like Ctrl-D, but it is no terminal any more.
+            Err(_) if !stdin().is_terminal() => Input::TerminalClosed,
             Err(_) => Input::End,
         };
-        let ended = input == Input::End;
+        let ended = matches!(input, Input::End | Input::TerminalClosed);
         if typed.blocking_send(input).is_err() || ended {
             return;
         }

@@ -324,6 +324,26 @@ fn the_team_may_be_kept() {
 }
 
 #[test]
+fn a_closed_terminal_ends_the_lead_and_asks_nobody_to_shut_down() {
+    let mut stage = Stage::new(Mode::Terminal, None);
+    assert_eq!(
+        stage.tell(Event::TerminalClosed),
+        [Action::Exit(exit::INTERRUPTED)]
+    );
+    // A running turn is cancelled first.
+    let mut stage = Stage::new(Mode::Terminal, None);
+    stage.typed("go");
+    assert_eq!(stage.tell(Event::TerminalClosed), [Action::CancelTurn]);
+    // The input of a closed terminal ends too.
+    assert_eq!(stage.tell(Event::TerminalClosed), []);
+    stage.tell(Event::InputEnded);
+    assert_eq!(
+        stage.tell(Event::TurnEnded(TurnOutcome::Interrupted)),
+        [Action::Exit(exit::INTERRUPTED)]
+    );
+}
+
+#[test]
 fn a_timeout_ends_the_turn_and_the_run() {
     let mut stage = Stage::new(Mode::OneShot, Some("go"));
     stage.tell(Event::Tick);

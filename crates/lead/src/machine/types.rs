@@ -23,6 +23,8 @@ pub(crate) enum Event {
     InputEnded,
     /// Ctrl-C, or a signal that asks for the end.
     Interrupted,
+    /// The terminal was closed, or SIGHUP came.
+    TerminalClosed,
     /// The timeout of the whole run is reached.
     TimedOut,
     /// Mail waits for the model.
@@ -112,6 +114,7 @@ pub(super) enum LeaveReason {
     /// The person asked for it.
     Person,
     Interrupt,
+    TerminalClosed,
     Time,
     Budget,
     /// The only turn of a one-shot run failed.
