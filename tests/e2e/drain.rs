@@ -57,7 +57,7 @@ fn a_person_who_drains_and_is_killed_loses_no_message() {
         for number in 0..PER_ROUND {
             let text = format!("message {}", round * PER_ROUND + number);
             let me = team::Actor::user();
-            team::tell(workspace.team(), &me, recipient("alice"), &text).unwrap();
+            team::send(workspace.team(), &me, recipient("alice"), &text).unwrap();
             sent.push(text);
         }
         let mut drain = start(&workspace);

@@ -165,7 +165,7 @@ fn of_two_who_drain_at_once_one_gets_each_message() {
     for number in 0..MESSAGES {
         let text = format!("message {number}");
         let me = team::Actor::user();
-        team::tell(workspace.team(), &me, recipient("alice"), &text).unwrap();
+        team::send(workspace.team(), &me, recipient("alice"), &text).unwrap();
     }
     let start = || {
         let mut command = workspace.command(&["inbox", "alice", "--drain", "--json"]);

@@ -136,7 +136,7 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
         "team-lead requests",
     );
 
-    let wish = team::ShutdownWish {
+    let wish = team::ShutdownOptions {
         to: "alice".parse().unwrap(),
         reason: String::new(),
         timeout: crate::harness::LIMIT,

@@ -4,7 +4,7 @@ use crate::cli::Args;
 use crate::failure::Failure;
 use crate::output::print;
 use serde_json::json;
-use team::TellError;
+use team::LimitedSendError;
 use teamdir::{TeamDir, now};
 
 /// Show the limits of the team, or lift stops between members.
@@ -88,15 +88,15 @@ fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {
     print(&lines.join("\n"))
 }
 
-impl From<TellError> for Failure {
-    fn from(error: TellError) -> Self {
+impl From<LimitedSendError> for Failure {
+    fn from(error: LimitedSendError) -> Self {
         let message = error.to_string();
         match error {
-            TellError::Send(error) => error.into(),
-            TellError::Ledger(error) => error.into(),
-            TellError::TooLong { .. }
-            | TellError::TooOften { .. }
-            | TellError::InboxFull { .. } => Self::failed(message),
+            LimitedSendError::Send(error) => error.into(),
+            LimitedSendError::Ledger(error) => error.into(),
+            LimitedSendError::TooLong { .. }
+            | LimitedSendError::TooOften { .. }
+            | LimitedSendError::InboxFull { .. } => Self::failed(message),
         }
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
     // The name is resolved first: a typo should not wait for the end of standard input.
     let to = names::recipient(&*team.roster()?, &send.to)?;
     let content = content(&send.text)?;
-    let sent = team::tell(team, &Actor::user(), to, &content)?;
+    let sent = team::send(team, &Actor::user(), to, &content)?;
     if let Ok(Liveness::Gone(_)) = team.liveness(&sent.to) {
         args.note(&match &sent.to {
             Recipient::Lead => {

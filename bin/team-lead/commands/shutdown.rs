@@ -13,7 +13,7 @@ use rules::ShutdownLimits;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use team::{Actor, ShutdownWish};
+use team::{Actor, ShutdownOptions};
 use teamdir::TeamDir;
 
 /// Ask members to end: each finishes its work, saves and exits, or refuses with a reason.
@@ -113,12 +113,12 @@ enum Asked {
 
 /// Asks the incarnation of a member that runs now.
 fn ask(team: &TeamDir, command: &Shutdown, name: &AgentName) -> Result<Asked, Failure> {
-    let view = processes::view(team, name)?;
+    let view = processes::member_view(team, name)?;
     if !view.state.is_alive() {
         return Ok(Asked::NotRunning(Box::new(view)));
     }
     let incarnation = view.holder.as_ref().map(|holder| holder.incarnation);
-    let wish = ShutdownWish {
+    let wish = ShutdownOptions {
         to: name.clone(),
         reason: command.reason.clone(),
         timeout: command.timeout,

@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
             &format!("Spawned '{name}' (role: {role})"),
         ),
         Spawned::Woken { prompt_sent } => {
-            let view = processes::view(&team, name)?;
+            let view = processes::member_view(&team, name)?;
             let text = match prompt_sent {
                 true => format!("'{name}' was idle and has the prompt as its next work"),
                 false => format!("'{name}' is already running and idle"),

@@ -48,7 +48,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     for problem in &repairs.problems {
         args.note(&format!("warning: {problem}"));
     }
-    let views = processes::views(team)?;
+    let views = processes::member_views(team)?;
     if let Some(name) = &command.pid {
         return print(&pid(team, &views, name)?.to_string());
     }

@@ -75,7 +75,7 @@ fn start(team: &TeamDir, entry: &MemberEntry, programs: &Programs) -> Result<Out
         role: entry.role.clone(),
         result,
     };
-    if known.is_some() && processes::view(team, name)?.is_alive() {
+    if known.is_some() && processes::member_view(team, name)?.is_alive() {
         return Ok(outcome("already running"));
     }
     let old_prompt = known.as_ref().and_then(|member| member.prompt.as_ref());

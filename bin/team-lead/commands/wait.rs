@@ -4,7 +4,7 @@ use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::output::print;
 use crate::{duration, interrupt};
-use processes::Quiet;
+use processes::IdleCheck;
 use protocol::{AgentName, TaskStatus};
 use rules::MemberState;
 use serde_json::{Value, json};
@@ -97,9 +97,9 @@ fn timed_out(command: &Wait, why: &str) -> Failure {
 }
 
 fn check_team(team: &TeamDir) -> Result<Progress, Failure> {
-    let waiting = match processes::quiet(team)? {
-        Quiet::No { why } => return Ok(Progress::NotYet(why)),
-        Quiet::Yes { waiting_plan, .. } => waiting_plan,
+    let waiting = match processes::check_idle(team)? {
+        IdleCheck::Busy { why } => return Ok(Progress::NotYet(why)),
+        IdleCheck::Idle { waiting_plan, .. } => waiting_plan,
     };
     let broken = broken(team)?;
     let failed: Vec<&AgentName> = broken.iter().map(|broken| &broken.name).collect();
@@ -134,7 +134,7 @@ fn check_tasks(team: &TeamDir) -> Result<Progress, Failure> {
     }
     let open = format!("not completed: {}", open.join(", "));
     // No member works, and a failed one cannot continue without help.
-    if let Quiet::Yes { .. } = processes::quiet(team)? {
+    if let IdleCheck::Idle { .. } = processes::check_idle(team)? {
         let broken = broken(team)?;
         if !broken.is_empty() {
             let failure = stuck(&open, &broken);
@@ -151,7 +151,7 @@ struct Broken {
 }
 
 fn broken(team: &TeamDir) -> Result<Vec<Broken>, Failure> {
-    let views = processes::views(team)?.into_iter();
+    let views = processes::member_views(team)?.into_iter();
     let broken = views.filter_map(|view| {
         let name = view.member.name;
         let text = match view.state {

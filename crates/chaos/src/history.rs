@@ -22,7 +22,7 @@ pub(crate) fn differences(team: &TeamDir) -> anyhow::Result<Vec<String>> {
 
 fn by_files(team: &TeamDir) -> anyhow::Result<Facts> {
     let mut facts = Facts::new();
-    let views = processes::views(team)?;
+    let views = processes::member_views(team)?;
     for view in &views {
         let (name, role) = (&view.member.name, &view.member.role);
         let incarnation = view.member.incarnation;

@@ -2,7 +2,7 @@
 
 use crate::restarter::Restarter;
 use crate::world::{World, name};
-use processes::Quiet;
+use processes::IdleCheck;
 use protocol::{AgentName, TaskStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,15 +46,15 @@ fn left(world: &World, restarter: &mut Restarter<'_>) -> Vec<String> {
     if !restarter.all_live() {
         left.push("a process is not running".to_owned());
     }
-    match processes::quiet(&world.team) {
-        Ok(Quiet::Yes {
+    match processes::check_idle(&world.team) {
+        Ok(IdleCheck::Idle {
             failed,
             waiting_plan,
         }) => {
             let stuck = failed.iter().chain(&waiting_plan);
             left.extend(stuck.map(|name| format!("'{name}' failed or waits")));
         }
-        Ok(Quiet::No { why }) => left.push(why),
+        Ok(IdleCheck::Busy { why }) => left.push(why),
         Err(error) => left.push(error.to_string()),
     }
     let open = world.model.open();
@@ -81,12 +81,12 @@ fn left(world: &World, restarter: &mut Restarter<'_>) -> Vec<String> {
 /// Sends a message to members that would not continue by themselves, as a person does.
 fn remind(world: &World) {
     let open = world.model.open();
-    let (failed, waiting): (Vec<AgentName>, bool) = match processes::quiet(&world.team) {
-        Ok(Quiet::Yes {
+    let (failed, waiting): (Vec<AgentName>, bool) = match processes::check_idle(&world.team) {
+        Ok(IdleCheck::Idle {
             failed,
             waiting_plan,
         }) => (failed, !waiting_plan.is_empty()),
-        Ok(Quiet::No { .. }) | Err(_) => (Vec::new(), false),
+        Ok(IdleCheck::Busy { .. }) | Err(_) => (Vec::new(), false),
     };
     if waiting {
         // A lead whose model could not be reached tries again when mail arrives.

@@ -87,7 +87,8 @@ pub(crate) fn sufficient_instances(limit: u64) -> u64 {
 
 /// Whether a dead member has not been reaped yet.
 fn has_unreaped(team: &TeamDir) -> bool {
-    processes::views(team).is_ok_and(|views| views.iter().any(processes::MemberView::is_unreaped))
+    processes::member_views(team)
+        .is_ok_and(|views| views.iter().any(processes::MemberView::is_unreaped))
 }
 
 fn repair(team: &TeamDir) -> Result<String, String> {

@@ -2,7 +2,9 @@
 //! on a thread of its own.
 
 use crate::restarts::Dead;
-use processes::{MemberView, ProcessHandle, Quiet, Repairs, decide_restart, repair, views};
+use processes::{
+    IdleCheck, MemberView, ProcessHandle, Repairs, decide_restart, member_views, repair,
+};
 use protocol::{
     AgentName, Incarnation, Recipient, Request, RequestKind, RequestStatus, RestartPolicy,
     TaskStatus, WaitingFor,
@@ -34,7 +36,7 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
         repairs: repair(team),
         ..Inspection::default()
     };
-    match views(team) {
+    match member_views(team) {
         Ok(views) => views
             .iter()
             .for_each(|view| found.member(team, view, watched)),
@@ -54,7 +56,7 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
 
 /// Members that have failed, or that died and were reaped.
 pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
-    let views = views(team).unwrap_or_default();
+    let views = member_views(team).unwrap_or_default();
     let failed = views.iter().filter(|view| match view.state {
         // A death that nobody has reaped yet belongs to this run.
         MemberState::Dead { .. } => view.member.reaped >= Some(view.member.incarnation),
@@ -149,16 +151,16 @@ pub(crate) enum Observation {
 
 /// Checks whether the team is idle. It is not while a dead member waits for its restart.
 pub(crate) fn observe(team: &TeamDir) -> Observation {
-    let failed = match processes::quiet(team) {
-        Ok(Quiet::Yes { failed, .. }) => failed,
-        Ok(Quiet::No { .. }) if is_out_of_budget(team) => return Observation::OutOfBudget,
-        Ok(Quiet::No { .. }) | Err(_) => return Observation::Busy,
+    let failed = match processes::check_idle(team) {
+        Ok(IdleCheck::Idle { failed, .. }) => failed,
+        Ok(IdleCheck::Busy { .. }) if is_out_of_budget(team) => return Observation::OutOfBudget,
+        Ok(IdleCheck::Busy { .. }) | Err(_) => return Observation::Busy,
     };
     let will_restart = |view: &MemberView| {
         matches!(view.state, MemberState::Dead { .. })
             && view.member.restart == Some(RestartPolicy::OnFailure)
     };
-    match views(team) {
+    match member_views(team) {
         Ok(views) if !views.iter().any(will_restart) => Observation::Idle { failed },
         Ok(_) | Err(_) => Observation::Busy,
     }
@@ -190,7 +192,7 @@ fn is_out_of_budget(team: &TeamDir) -> bool {
         | MemberState::Shutdown => true,
     };
     let unread = team.unread_mail(&Recipient::Lead, |_, _| {});
-    let views = views(team).unwrap_or_default();
+    let views = member_views(team).unwrap_or_default();
     views.iter().any(waits)
         && views.iter().all(is_stopped)
         && unread.is_ok_and(|unread| unread == 0)

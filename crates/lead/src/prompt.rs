@@ -1,6 +1,6 @@
 //! The lead's system prompt, and the state of the team that goes with every request.
 
-use processes::views;
+use processes::member_views;
 use protocol::{Request, Subject, TaskStatus};
 use team_tools::member_line;
 use teamdir::TeamDir;
@@ -42,7 +42,7 @@ pub(crate) fn reminder(team: &TeamDir) -> String {
 }
 
 fn members(team: &TeamDir) -> Vec<String> {
-    match views(team) {
+    match member_views(team) {
         Ok(views) if views.is_empty() => vec!["You have no teammates.".to_owned()],
         Ok(views) => {
             let lines = views.iter().map(|view| {

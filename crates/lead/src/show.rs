@@ -3,7 +3,7 @@
 use crate::prompt::request_line;
 use crate::typed::{self, Command};
 use member::MemberRuntime;
-use processes::{MemberView, views};
+use processes::{MemberView, member_views};
 use protocol::{Recipient, RequestKind, RequestStatus, Tally};
 use team_tools::member_line;
 use teamdir::TeamDir;
@@ -28,7 +28,7 @@ pub(crate) fn show(command: Command, runtime: &MemberRuntime) -> String {
 }
 
 fn members(team: &TeamDir) -> String {
-    match views(team) {
+    match member_views(team) {
         Ok(views) if views.is_empty() => "No teammates.".to_owned(),
         Ok(views) => {
             let lines: Vec<String> = views.iter().map(member).collect();

@@ -1,6 +1,6 @@
 //! Shuts the team down, and says how each member ended.
 
-use processes::{Ended, LastWish, shut_down_all, views};
+use processes::{Ended, ShutdownAllOptions, member_views, shut_down_all};
 use protocol::{Party, Request, Subject};
 use rules::{ShutdownLimits, ShutdownOutcome};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) fn gracefully(
     timeout: Duration,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
-    let request = LastWish {
+    let request = ShutdownAllOptions {
         reason: FAREWELL.to_owned(),
         timeout,
         force: true,
@@ -43,7 +43,7 @@ pub(crate) fn gracefully(
 
 /// Ends all members with signals.
 pub(crate) fn immediately(team: &TeamDir, me: &Actor) -> Vec<String> {
-    let request = LastWish {
+    let request = ShutdownAllOptions {
         reason: FAREWELL.to_owned(),
         timeout: Duration::ZERO,
         force: true,
@@ -54,7 +54,7 @@ pub(crate) fn immediately(team: &TeamDir, me: &Actor) -> Vec<String> {
 fn all(
     team: &TeamDir,
     me: &Actor,
-    request: &LastWish,
+    request: &ShutdownAllOptions,
     limits: ShutdownLimits,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
@@ -64,7 +64,8 @@ fn all(
             Ok(ended) => notices.extend(ended.iter().filter_map(notice)),
             Err(error) => notices.push(format!("The team was not shut down: {error}")),
         }
-        let alive = views(team).is_ok_and(|views| views.iter().any(|view| view.state.is_alive()));
+        let alive =
+            member_views(team).is_ok_and(|views| views.iter().any(|view| view.state.is_alive()));
         if !alive || stop() {
             break;
         }

@@ -95,7 +95,7 @@ impl MemberRuntime {
             session,
         };
         inner.write_state();
-        let logged = team::recently_told(team).unwrap_or_default();
+        let logged = team::recently_logged(team).unwrap_or_default();
         inner.events(team::pending_events(&owner, &recovered.last_taken, &logged));
         let runtime = Self {
             team: team.clone(),

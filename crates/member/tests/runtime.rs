@@ -147,7 +147,7 @@ impl Session {
 }
 
 fn tell(team: &TeamDir, text: &str) {
-    team::tell(team, &team::Actor::user(), alice(), text).unwrap();
+    team::send(team, &team::Actor::user(), alice(), text).unwrap();
 }
 
 #[tokio::test]
@@ -259,7 +259,7 @@ fn a_control_message_for_an_earlier_incarnation_is_a_dead_letter_and_its_sender_
     message.from = Some(protocol::Party::Lead.into());
     message.to = Some(alice());
     message.to_incarnation = Some(incarnation);
-    team::post(temp.team(), message).unwrap();
+    team::send_message(temp.team(), message).unwrap();
     let (second, _) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     second.receive_mail().unwrap();
     let items = second.pending_mail();

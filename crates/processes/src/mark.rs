@@ -1,6 +1,6 @@
 //! The mark that a member's commands carry, and ending those that outlived it.
 
-use crate::start_lock::StartGuard;
+use crate::start::start_lock::StartGuard;
 use command::kill_survivors;
 use protocol::Recipient;
 use teamdir::{Liveness, TeamDir};
@@ -17,8 +17,8 @@ pub fn mark_of(team: &TeamDir, owner: &Recipient) -> String {
 }
 
 /// Kills what the commands of a member left when its process went. Returns how many processes
-/// there were. A life that runs has commands of its own, and those are left alone: whoever holds
-/// the life lock knows that none begins meanwhile.
+/// there were. An incarnation that runs has commands of its own, and those are left alone: whoever holds
+/// the start lock knows that none begins meanwhile.
 pub(crate) fn sweep(team: &TeamDir, guard: &StartGuard) -> usize {
     let owner = Recipient::Member(guard.name.clone());
     match team.liveness(&owner) {

@@ -1,4 +1,4 @@
-//! A handle on the process of one certain life: the operating system as the witness.
+//! A handle on the process of one incarnation, as the operating system knows it.
 //!
 //! A process id is given out again when its process is gone, so a number that was read from a file
 //! may mean somebody else a moment later. A pidfd means one process for ever. It is opened by
@@ -20,10 +20,10 @@ use tokio::io::unix::AsyncFd;
 
 /// How long a process that has just taken its lock may take to write who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often that is looked at.
+/// How often that is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The process of one life of a member, or of the lead.
+/// The process of one incarnation of a member, or of the lead.
 #[derive(Debug)]
 pub struct ProcessHandle {
     owner: Recipient,
@@ -34,7 +34,7 @@ pub struct ProcessHandle {
 /// Why nothing can be said about a process, or done to it.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessHandleError {
-    /// The lock could not be looked at.
+    /// The lock could not be read.
     #[error(transparent)]
     Lock(#[from] PathError),
     /// The lock is held, and its text names no running process of this machine.
@@ -102,7 +102,7 @@ impl ProcessHandle {
         &self.holder
     }
 
-    /// Which life it is.
+    /// Which incarnation it is.
     pub const fn incarnation(&self) -> Incarnation {
         self.holder.incarnation
     }

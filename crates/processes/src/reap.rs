@@ -1,17 +1,19 @@
 //! Dealing with the death of a member: once, however many notice it.
 //!
-//! Whoever notices takes the member's life lock. If somebody has it, he is starting, ending or
+//! Whoever notices takes the member's start lock. If another process has it, that one is starting, ending or
 //! reaping the member, and the death is his to deal with. The last step is to note in the roster
-//! which life was dealt with. Whoever is killed before that leaves it to the next who looks, and
+//! which incarnation was reaped. Whoever is killed before that leaves it to the next process that checks, and
 //! every step can be repeated: tasks that went back stay back, requests that ended stay ended, and
 //! the notice has an id and a text that depend on the death alone, so that it is read once.
 
-use crate::claims;
+pub(crate) mod claims;
+pub(crate) mod recover_events;
+
+use self::recover_events::recover_events;
 use crate::mark::sweep;
-use crate::recover_events::recover_events;
 use crate::repair::end_overdue;
-use crate::start_lock::{StartGuard, StartGuardError};
-use crate::view::state_of;
+use crate::start::start_lock::{StartGuard, StartGuardError};
+use crate::status::member_view::state_of;
 use protocol::{AgentName, EventKind, Incarnation, LiveState, Member, Phase, Recipient, TaskId};
 use rules::MemberState;
 use std::time::Duration;
@@ -21,28 +23,28 @@ use teamdir::{AppendError, PathError, RequestError, RosterError, SendError, Team
 /// What came of looking after a death.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reaped {
-    /// It was dealt with now.
+    /// It was reaped now.
     Done {
         /// The member.
         name: AgentName,
-        /// The life that is gone.
+        /// The incarnation that is gone.
         incarnation: Incarnation,
         /// Its tasks, which are back on the board.
         tasks: Vec<TaskId>,
     },
-    /// There is nothing to do: that life runs, has ended in good order, or was dealt with before.
+    /// There is nothing to do: that incarnation runs, has ended cleanly, or was reaped before.
     Nothing,
-    /// Somebody is starting, ending or reaping the member.
+    /// Another process is starting, ending or reaping the member.
     Left,
 }
 
-/// Why a death was not dealt with. Whoever looks next tries again.
+/// Why a death was not reaped. The next repair tries again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReapError {
     /// The right to do so could not be had.
     #[error(transparent)]
     StartGuard(#[from] StartGuardError),
-    /// The member could not be looked at.
+    /// The member could not be read.
     #[error(transparent)]
     File(#[from] PathError),
     /// The roster could not be read or changed.
@@ -54,7 +56,7 @@ pub enum ReapError {
     /// A request to it could not be changed.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The lead could not be told.
+    /// The lead could not be notified.
     #[error(transparent)]
     Notice(#[from] SendError),
     /// It could not be put into the event log.
@@ -62,13 +64,13 @@ pub enum ReapError {
     Event(#[from] AppendError),
 }
 
-/// Deals with the death of this life of a member, if it is dead and nobody has done so.
+/// Reaps this incarnation of a member, if it is dead and not reaped yet.
 pub fn reap(
     team: &TeamDir,
     name: &AgentName,
     incarnation: Incarnation,
 ) -> Result<Reaped, ReapError> {
-    // Most deaths that are asked for were dealt with before, and then no lock is needed.
+    // Most deaths that are asked for were reaped before, and then no lock is needed.
     if !is_due(team, name, Some(incarnation))? {
         return Ok(Reaped::Nothing);
     }
@@ -80,7 +82,7 @@ pub fn reap(
     }
 }
 
-/// Whether a member has died in this life, or in any, and nobody has dealt with it.
+/// Whether a member has died in this incarnation, or in any, and nobody has reaped it.
 pub(crate) fn is_due(
     team: &TeamDir,
     name: &AgentName,
@@ -95,7 +97,7 @@ pub(crate) fn is_due(
         && incarnation.is_none_or(|incarnation| incarnation == member.incarnation))
 }
 
-/// Whether the last life of a member died and nobody has dealt with it.
+/// Whether the last incarnation of a member died and nobody has reaped it.
 pub(crate) fn is_unreaped(member: &Member, state: &MemberState) -> bool {
     let died = match state {
         MemberState::Dead { .. } | MemberState::Failed { since: None, .. } => true,
@@ -110,7 +112,7 @@ pub(crate) fn is_unreaped(member: &Member, state: &MemberState) -> bool {
     died && member.reaped < Some(member.incarnation)
 }
 
-/// The same for whoever has the member's life lock.
+/// The same for whoever has the member's start lock.
 pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, ReapError> {
     let roster = team.roster()?;
     let Some(member) = roster.member(&guard.name) else {
@@ -126,7 +128,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     let why = format!("'{name}' died in incarnation {incarnation}");
     let tasks = claims::left_by(team, name, incarnation, &why)?;
     claims::release(team, name, incarnation, &why)?;
-    let words = obituary(member, live.as_ref(), &tasks);
+    let words = death_notice(member, live.as_ref(), &tasks);
     notice(
         team,
         Recipient::Lead,
@@ -149,7 +151,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     })
 }
 
-/// Notes that the lives up to this one need no reaping any more.
+/// Notes that the incarnations up to this one need no reaping any more.
 pub(crate) fn note_reaped(
     team: &TeamDir,
     name: &AgentName,
@@ -163,8 +165,8 @@ pub(crate) fn note_reaped(
     })
 }
 
-/// What the lead is told. It must be the same text if it has to be said again.
-fn obituary(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> String {
+/// The text of the notice to the lead. It must be the same if it has to be sent again.
+fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> String {
     let Member {
         name,
         role,

@@ -1,27 +1,27 @@
-//! What everybody does who looks at a team: setting right what the dead left behind.
+//! Repairs what dead members left behind. Every command that reads a team does this first.
 
-use crate::answers::record_unread_answers;
-use crate::claims;
+use crate::reap::claims;
 use crate::reap::{Reaped, reap};
+use crate::shutdown::answers::record_unread_answers;
 use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, Roster, TaskId};
 use std::collections::BTreeMap;
 use team::{expire_overdue, overdue};
 use teamdir::{Liveness, PathError, RequestError, TeamDir, now};
 
-/// What was set right.
+/// What was repaired.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Repairs {
-    /// The deaths that were dealt with.
+    /// The deaths that were reaped.
     pub reaped: Vec<(AgentName, Incarnation)>,
     /// The requests that ended because nobody can answer them any more.
     pub expired: Vec<Request>,
     /// The tasks that went back to the board besides those of the reaped.
     pub released: Vec<TaskId>,
-    /// What could not be done, in words. Whoever looks next tries again.
+    /// What could not be done. The next repair tries again.
     pub problems: Vec<String>,
 }
 
-/// Sets right what can be. It never fails: what cannot be done is said in the result.
+/// Repairs what can be. It never fails: what cannot be done is listed in the result.
 pub fn repair(team: &TeamDir) -> Repairs {
     let mut repairs = Repairs::default();
     let roster = match team.roster() {
@@ -69,8 +69,8 @@ impl Repairs {
         }
     }
 
-    /// Puts back the tasks of lives that are gone without being reaped: of members that have
-    /// ended in good order, were taken from the roster, or live on in a later life.
+    /// Puts back the tasks of incarnations that are gone without being reaped: of members that have
+    /// ended cleanly, were taken from the roster, or live on in a later incarnation.
     fn release_orphans(&mut self, team: &TeamDir) {
         let orphans = match orphan_claims(team) {
             Ok(orphans) => orphans,
@@ -92,26 +92,26 @@ impl Repairs {
     }
 }
 
-/// A task in progress that nobody works on, because the life that claimed it is over.
+/// A task in progress that nobody works on, because the incarnation that claimed it is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrphanClaim {
     /// The task.
     pub task: TaskId,
     /// Who claimed it.
     pub owner: AgentName,
-    /// The last life of the owner that is known to be gone.
+    /// The last incarnation of the owner that is known to be gone.
     up_to: Incarnation,
     /// Why nobody works on it.
     pub why: String,
 }
 
-/// The tasks that only [`repair`] brings back. Those of a member whose death is not dealt with yet
+/// The tasks that only [`repair`] brings back. Those of a member whose death is not reaped yet
 /// go back with that. Looking changes nothing.
 pub fn orphan_claims(team: &TeamDir) -> Result<Vec<OrphanClaim>, PathError> {
     let mut gone: BTreeMap<AgentName, Option<(Incarnation, String)>> = BTreeMap::new();
     let mut orphans = Vec::new();
     for (task, owner) in claims::in_progress(team)? {
-        // A claim that names no life is as good as one of the first.
+        // A claim that names no incarnation is as good as one of the first.
         let incarnation = task.owner_incarnation.unwrap_or(Incarnation(1));
         let known = gone.entry(owner.clone());
         let Some((up_to, why)) = known.or_insert_with(|| gone_up_to(team, &owner)) else {
@@ -131,10 +131,10 @@ pub fn orphan_claims(team: &TeamDir) -> Result<Vec<OrphanClaim>, PathError> {
     Ok(orphans)
 }
 
-/// The last life of an owner that is known to be gone, and what the history of its tasks says.
+/// The last incarnation of an owner that is known to be gone, and what the history of its tasks says.
 fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String)> {
     let alive = team.liveness(&Recipient::Member(owner.clone())).ok()?;
-    // The roster is read after the lock: a life that begins in between is then not the last.
+    // The roster is read after the lock: an incarnation that begins in between is then not the last.
     let roster = team.roster().ok()?;
     let Some(member) = roster.member(owner) else {
         let why = format!("'{owner}' is not in the team any more");
@@ -149,7 +149,7 @@ fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String)
         {
             member.incarnation
         }
-        // A death that is not dealt with yet is dealt with there, with a word to the lead.
+        // A death that is not reaped yet is reaped there, with a notice to the lead.
         Liveness::Gone(_) => return None,
     };
     Some((gone, format!("incarnation {gone} of '{owner}' has ended")))

@@ -1,14 +1,16 @@
 //! Bringing a member back, on a person's wish or by its policy.
 
-use crate::claims;
-use crate::end::end;
-use crate::member_spec::{Before, begin_incarnation};
+pub(crate) mod policy;
+
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
-use crate::programs::Programs;
+use crate::reap::claims;
 use crate::reap::{ReapError, note_reaped, reap_held};
-use crate::spawn::{SpawnError, Spawned, patience, start};
-use crate::start_lock::{StartGuard, StartGuardError};
-use crate::view::{ViewError, find, state_of};
+use crate::shutdown::kill::end;
+use crate::start::member_spec::{PreviousEntry, begin_incarnation};
+use crate::start::programs::Programs;
+use crate::start::spawn::{SpawnError, Spawned, patience, start};
+use crate::start::start_lock::{StartGuard, StartGuardError};
+use crate::status::member_view::{ViewError, find, state_of};
 use protocol::{AgentName, EventKind, Member, Recipient};
 use rules::{MemberState, RestartLimits};
 use team::BoardError;
@@ -27,10 +29,10 @@ pub enum Cause {
 /// Why a member was not brought back.
 #[derive(Debug, thiserror::Error)]
 pub enum RestartError {
-    /// There is no such member, or it cannot be looked at.
+    /// There is no such member, or it cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// The policy has nothing to do: the member lives, or has ended in good order.
+    /// The policy has nothing to do: the member is alive, or has ended cleanly.
     #[error("'{name}' is {}, so there is nothing to bring back", state.word())]
     NotDead {
         /// The member.
@@ -49,7 +51,7 @@ pub enum RestartError {
         /// The process.
         pid: u32,
     },
-    /// The tasks of the life before could not be put back.
+    /// The tasks of the incarnation before could not be put back.
     #[error(transparent)]
     Tasks(#[from] BoardError),
     /// A file of the member could not be read.
@@ -78,7 +80,7 @@ impl From<RosterError> for RestartError {
     }
 }
 
-/// Brings a member back in its next life, with all it had, and returns when its process is ready.
+/// Starts the next incarnation of a member with its journal, and returns when its process is ready.
 pub fn restart(
     team: &TeamDir,
     name: &AgentName,
@@ -102,7 +104,7 @@ pub fn restart(
     let before = prepare(team, &guard.name, cause)?;
     let started = start(team, &guard, &before, programs)?;
     let reason = match cause {
-        Cause::Person => "somebody asked for it",
+        Cause::Person => "requested by a person",
         Cause::Policy => "its restart policy",
     };
     let _ = team.log_event(EventKind::Restart {
@@ -137,9 +139,9 @@ fn end_living(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
     Ok(note_reaped(team, name, ended)?)
 }
 
-/// Makes the roster's entry ready for the next life. Returns what is put back if that comes to
+/// Makes the roster's entry ready for the next incarnation. Returns what is put back if that comes to
 /// nothing: what the policy counts stays counted even then, or it would try for ever.
-fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<Before, RestartError> {
+fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<PreviousEntry, RestartError> {
     let at = now();
     let entry = team.update_roster(|roster| {
         let known = roster.members.iter().map(|m| m.name.clone()).collect();
@@ -157,7 +159,7 @@ fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<Before, Res
         }
         Ok(before)
     })?;
-    Ok(Before::Entry(Box::new(entry)))
+    Ok(PreviousEntry::Found(Box::new(entry)))
 }
 
 /// Counts a restart by policy, and forgets those that no longer matter.

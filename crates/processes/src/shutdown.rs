@@ -1,16 +1,18 @@
-//! Carrying a shutdown to its end.
+//! Following a shutdown to its end.
 
 mod all;
+pub(crate) mod answers;
+pub(crate) mod kill;
 
-pub use all::{EndError, Ended, LastWish, shut_down_all};
+pub use all::{EndError, Ended, ShutdownAllOptions, shut_down_all};
 
-use crate::answers::record_unread_answers;
-use crate::claims;
 use crate::mark::sweep;
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
+use crate::reap::claims;
 use crate::reap::reap_held;
 use crate::repair::end_overdue;
-use crate::start_lock::StartGuard;
+use crate::shutdown::answers::record_unread_answers;
+use crate::start::start_lock::StartGuard;
 use nix::sys::signal::Signal;
 use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, RequestStatus};
 use rules::{
@@ -27,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(40);
 /// A request older than this is delivered again by whoever takes it up.
 const SENT_WITHIN: Duration = Duration::from_secs(2);
 /// How long whoever else starts, ends or reaps the member is waited for.
-const LIFE_WAIT: Duration = Duration::from_secs(2);
+const START_LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// Why a shutdown was not carried to its end.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +40,7 @@ pub enum FollowError {
     /// The request could not be read or changed.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The member could not be looked at.
+    /// The member could not be read.
     #[error(transparent)]
     File(#[from] PathError),
     /// The process cannot be signalled.
@@ -50,7 +52,7 @@ pub enum FollowError {
     /// The process is gone, and its tasks are not back on the board.
     #[error(transparent)]
     Tasks(#[from] BoardError),
-    /// Somebody wanted this to stop.
+    /// The caller stopped it.
     #[error("nobody follows the shutdown any more; see `team-lead requests` for what came of it")]
     Stopped,
 }
@@ -74,7 +76,7 @@ pub fn follow_shutdown(
             events.extend(followed.carry_out(actions)?);
         }
         if course.request().status() == RequestStatus::Approved {
-            followed.hold_life(Duration::ZERO);
+            followed.hold_start_lock(Duration::ZERO);
         }
         if let Some(outcome) = course.outcome() {
             followed.settle(outcome)?;
@@ -88,7 +90,7 @@ pub fn follow_shutdown(
     }
 }
 
-/// The life that is to end.
+/// The incarnation that is to end.
 struct Followed<'a> {
     team: &'a TeamDir,
     name: AgentName,
@@ -99,7 +101,7 @@ struct Followed<'a> {
     guard: Option<StartGuard>,
 }
 
-/// What can be seen of a life.
+/// What can be seen of an incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Runs,
@@ -121,7 +123,7 @@ impl<'a> Followed<'a> {
         Ok(Self {
             team,
             name: name.clone(),
-            // Another life must never be signalled.
+            // Another incarnation must never be signalled.
             process: process.map(|found| found.filter(|found| found.incarnation() == target)),
             owner,
             target,
@@ -174,7 +176,7 @@ impl<'a> Followed<'a> {
     }
 
     fn signal(&mut self, signal: Signal) -> Result<(), FollowError> {
-        self.hold_life(LIFE_WAIT);
+        self.hold_start_lock(START_LOCK_WAIT);
         match &self.process {
             Ok(Some(process)) => Ok(process.signal(signal)?),
             // It went before it could be looked at.
@@ -192,8 +194,8 @@ impl<'a> Followed<'a> {
         }
     }
 
-    /// Tries to take the right to end the process. If somebody else has it, he minds it.
-    fn hold_life(&mut self, wait: Duration) {
+    /// Tries to take the start lock. If another process has it, that one ends the member.
+    fn hold_start_lock(&mut self, wait: Duration) {
         if self.guard.is_none() {
             self.guard = StartGuard::hold(self.team, &self.name, wait).ok();
         }
@@ -258,7 +260,7 @@ impl<'a> Followed<'a> {
         match outcome {
             ShutdownOutcome::Terminated | ShutdownOutcome::Killed => {
                 self.note_end()?;
-                self.hold_life(LIFE_WAIT);
+                self.hold_start_lock(START_LOCK_WAIT);
                 if let Some(guard) = &self.guard {
                     sweep(self.team, guard);
                 }
@@ -300,7 +302,7 @@ impl<'a> Followed<'a> {
             self.name, self.target
         );
         claims::release(self.team, &self.name, self.target, &why)?;
-        // Nobody is to be asked for a decision that nobody waits for. Whoever looks next tries again.
+        // Nobody is to be asked for a decision that nobody waits for. The next repair tries again.
         let _ = end_overdue(self.team);
         Ok(())
     }

@@ -76,12 +76,6 @@ impl Board {
         self.tasks.values().map(AsRef::as_ref)
     }
 
-    /// The number after the highest one in use.
-    pub fn next_id(&self) -> TaskId {
-        let highest = self.tasks.last_key_value().map_or(0, |(id, _)| id.0);
-        TaskId(highest.saturating_add(1))
-    }
-
     /// The dependencies of a task with their status; `None` for one that does not exist.
     pub fn dependencies(&self, task: &Task) -> Vec<(TaskId, Option<TaskStatus>)> {
         let status = |id: &TaskId| (*id, self.tasks.get(id).map(|task| task.status));
@@ -262,7 +256,7 @@ fn is_owner(task: &Task, party: &Party) -> bool {
         .is_some_and(|owner| same_party(owner, party))
 }
 
-/// Whether `by` is the very life that owns the task. A life that is not known is taken as fitting.
+/// Whether `by` is the very incarnation that owns the task. An incarnation that is not known is taken as fitting.
 fn holds(task: &Task, by: &Actor) -> bool {
     let life_fits = match (task.owner_incarnation, by.incarnation) {
         (Some(owner), Some(actor)) => owner == actor,

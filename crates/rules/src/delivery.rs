@@ -1,11 +1,11 @@
-//! Whether mail for one life of a member is delivered to another.
+//! Whether mail for one incarnation of a member is delivered to another.
 
 use protocol::{Incarnation, Message};
 
-/// What a member's present life knows of the lives before it.
+/// What a member's present incarnation knows of the incarnations before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovered {
-    /// Its conversation goes on where the last life's ended.
+    /// Its conversation goes on where the last incarnation's ended.
     Kept,
     /// Its conversation began anew.
     Fresh,
@@ -20,20 +20,20 @@ pub enum Delivery {
     DeliverMarked(String),
     /// Put it among the dead letters and tell the sender; never act on it.
     DeadLetter {
-        /// Why, in words.
+        /// Why.
         reason: String,
     },
-    /// A later life than the reader's own was addressed, so the reader has been replaced: it must
+    /// A later incarnation than the reader's own was addressed, so the reader has been replaced: it must
     /// stop at once and leave the message where it lies.
     Zombie,
 }
 
-/// Decides what the reader, which is life `reader` of its member, does with `message`.
+/// Decides what the reader, which is incarnation `reader` of its member, does with `message`.
 ///
-/// A message that names no life, or the reader's own, is delivered. One for an earlier life is
+/// A message that names no incarnation, or the reader's own, is delivered. One for an earlier incarnation is
 /// delivered if it is plain: as it is when the memory was kept, else with a remark. A control
-/// message for an earlier life is never acted on, since a shutdown of one life must not end the
-/// next; senders of answers leave the life out, because the request itself says who may answer.
+/// message for an earlier incarnation is never acted on, since a shutdown of one incarnation must not end the
+/// next; senders of answers leave the incarnation out, because the request itself says who may answer.
 pub fn judge(message: &Message, reader: Incarnation, memory: Recovered) -> Delivery {
     let Some(meant) = message.to_incarnation else {
         return Delivery::Deliver;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_for_this_life_or_any_is_delivered() {
+    fn mail_for_this_incarnation_or_any_is_delivered() {
         for message in [text(None), text(Some(3)), control(None), control(Some(3))] {
             for memory in [Recovered::Kept, Recovered::Fresh] {
                 assert_eq!(judge(&message, READER, memory), Delivery::Deliver);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_message_for_an_earlier_life_never_acts() {
+    fn a_control_message_for_an_earlier_incarnation_never_acts() {
         for memory in [Recovered::Kept, Recovered::Fresh] {
             match judge(&control(Some(2)), READER, memory) {
                 Delivery::DeadLetter { reason } => {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn text_for_an_earlier_life_is_delivered_and_marked_if_the_memory_is_new() {
+    fn text_for_an_earlier_incarnation_is_delivered_and_marked_if_the_memory_is_new() {
         let message = text(Some(2));
         assert_eq!(judge(&message, READER, Recovered::Kept), Delivery::Deliver);
         match judge(&message, READER, Recovered::Fresh) {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_for_a_later_life_means_the_reader_was_replaced() {
+    fn mail_for_a_later_incarnation_means_the_reader_was_replaced() {
         for message in [text(Some(4)), control(Some(4))] {
             assert_eq!(judge(&message, READER, Recovered::Kept), Delivery::Zombie);
         }

@@ -15,8 +15,8 @@
 //! * [`board`]: who may claim, release and complete which task. Completing a task changes one file:
 //!   `blockedBy` stays as declared, and whether a task is blocked is computed from the status of
 //!   its dependencies.
-//! * [`MemberState`]: what to show of a member. The operating system's lock decides who lives.
-//! * [`judge`]: whether mail for an earlier life is delivered to a later one.
+//! * [`MemberState`]: what to show of a member. The operating system's lock decides who is alive.
+//! * [`judge`]: whether mail for an earlier incarnation is delivered to a later one.
 //! * [`Restarts`]: whether and when a dead member comes back by itself.
 //!
 //! Refusals are values whose text names the thing, the cause and, where there is one, the next

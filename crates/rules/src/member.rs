@@ -17,7 +17,7 @@ pub struct Facts<'a> {
     pub live: Option<&'a LiveState>,
     /// The word in the roster.
     pub roster_status: &'a MemberStatus,
-    /// The life in the roster; 0 before the first.
+    /// The incarnation in the roster; 0 before the first.
     pub roster_incarnation: Incarnation,
     /// Why its restart policy brings it back no more, if it has given up.
     pub gave_up: Option<&'a str>,
@@ -69,19 +69,19 @@ pub enum MemberState {
         /// Since when; `None` if its process is gone.
         since: Option<Timestamp>,
     },
-    /// Its process is gone, and it had not ended in good order.
+    /// Its process is gone, and it had not ended cleanly.
     Dead {
-        /// Which life is gone.
+        /// Which incarnation is gone.
         incarnation: Incarnation,
     },
-    /// It has ended in good order, or has never run.
+    /// It has ended cleanly, or has never run.
     Shutdown,
 }
 
 /// Computes a member's state.
 ///
-/// The lock decides whether it lives. The roster's word is believed only where the lock agrees,
-/// and a state that an earlier life left behind is not looked at.
+/// The lock decides whether it is alive. The roster's word is believed only where the lock agrees,
+/// and a state that an earlier incarnation left behind is ignored.
 pub fn member_state(facts: &Facts<'_>) -> MemberState {
     if facts.lock_held {
         alive(facts)
@@ -112,7 +112,7 @@ fn alive(facts: &Facts<'_>) -> MemberState {
     match live.phase {
         Phase::Starting => hung(facts, Some(last_sign(live)), None)
             .unwrap_or(MemberState::Starting { since: Some(since) }),
-        // A member that has said goodbye and still holds its lock is not free to be started.
+        // A member that has ended cleanly and still holds its lock is not free to be started.
         Phase::Working | Phase::Shutdown => {
             let activity = live.activity.clone();
             hung(facts, Some(last_sign(live)), activity.clone())

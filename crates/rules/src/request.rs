@@ -1,4 +1,4 @@
-//! The life of a request: `pending -> approved | rejected | expired`.
+//! The states of a request: `pending -> approved | rejected | expired`.
 //!
 //! A request is a file that both sides may change and that any program may write, so no transition
 //! trusts the one who asks for it. A state other than `pending` is final: no function of this

@@ -6,9 +6,9 @@ use std::time::Duration;
 /// How a member's process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Death {
-    /// In good order: it was asked to end, or had said that it would.
+    /// It was asked to end, or had said that it would.
     Clean,
-    /// Otherwise; in words, such as `killed by signal 9`.
+    /// Otherwise, with the reason, such as `killed by signal 9`.
     Failed(String),
 }
 
@@ -35,7 +35,7 @@ pub enum RestartDecision {
     RestartAt(Timestamp),
     /// Leave it dead until a person says otherwise.
     GiveUp {
-        /// Why, in words.
+        /// Why.
         reason: String,
         /// The command that clears this state.
         command: String,

@@ -18,7 +18,7 @@ use protocol::{Incarnation, Recipient, Request, RequestState, RequestStatus, Sub
 ///   `--deadline--> done (not forced) | terminating --grace--> killing --kill time--> done
 /// ```
 ///
-/// From every stage the end of the addressed life leads to done. A later life is never signalled.
+/// From every stage the end of the addressed incarnation leads to done. A later incarnation is never signalled.
 /// If [`handle`](Self::handle) is called at each time it asks to be woken at, and the clock does
 /// not go back, the shutdown ends no later than deadline + grace + kill time.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ enum Stage {
     Leaving,
     /// Rejected, and the veto does not hold against force.
     Vetoed,
-    /// Told to end by SIGTERM.
+    /// Asked to end by SIGTERM.
     Terminating { kill_at: Timestamp },
     /// Ended by SIGKILL.
     Killing { give_up_at: Timestamp },
@@ -52,7 +52,7 @@ impl Shutdown {
     ///
     /// A pending request is stored and delivered, the latter perhaps for the second time: its
     /// message must have an identifier made from the request's. A request found on disk is taken
-    /// up only while the addressed life runs.
+    /// up only while the addressed incarnation runs.
     pub fn start(
         request: Request,
         limits: ShutdownLimits,
@@ -99,7 +99,7 @@ impl Shutdown {
             ShutdownEvent::Gone { incarnation } if incarnation == self.target => {
                 self.on_gone(ExpireReason::AddresseeDied, now, &mut actions);
             }
-            // If a later life was seen, alive or dead, then the one that was asked is gone.
+            // If a later incarnation was seen, alive or dead, then the one that was asked is gone.
             ShutdownEvent::Gone { incarnation } | ShutdownEvent::Replaced { incarnation } => {
                 if incarnation > self.target {
                     let reason = ExpireReason::AddresseeReplaced { incarnation };

@@ -9,7 +9,7 @@ use tools::ToolError;
 pub struct TeamContext {
     /// The team.
     pub team: TeamDir,
-    /// The agent, in this very life.
+    /// The agent, in this very incarnation.
     pub me: Actor,
     /// Its role.
     pub role: String,

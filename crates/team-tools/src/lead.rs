@@ -10,7 +10,7 @@ use rules::SHUTDOWN_TIMEOUT;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use team::{AnswerError, ShutdownWish, decide_plan};
+use team::{AnswerError, ShutdownOptions, decide_plan};
 use teamdir::{RequestError, TeamDir};
 use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -111,7 +111,7 @@ impl Tool for ListTeammates {
 
 /// The team in a line a member.
 fn roster(team: &TeamDir) -> Result<String, ToolError> {
-    let views = processes::views(team).map_err(|error| ToolError::from_error(&error))?;
+    let views = processes::member_views(team).map_err(|error| ToolError::from_error(&error))?;
     let roster = team
         .roster()
         .map_err(|error| ToolError::from_error(&error))?;
@@ -148,7 +148,7 @@ impl ShutdownRequest {
 pub struct ShutdownRequestArgs {
     /// The name of the teammate.
     teammate: String,
-    /// Why, in words.
+    /// Why.
     reason: Option<String>,
 }
 
@@ -173,7 +173,7 @@ impl Tool for ShutdownRequest {
         self.0
             .blocking(move |context| {
                 let incarnation = living(&context.team, &name)?;
-                let wish = ShutdownWish {
+                let wish = ShutdownOptions {
                     to: name,
                     reason,
                     timeout: SHUTDOWN_TIMEOUT,
@@ -190,9 +190,9 @@ impl Tool for ShutdownRequest {
     }
 }
 
-/// The life of a teammate that runs.
+/// The incarnation of a teammate that runs.
 fn living(team: &TeamDir, name: &AgentName) -> Result<Incarnation, ToolError> {
-    let view = processes::view(team, name).map_err(|error| ToolError::from_error(&error))?;
+    let view = processes::member_view(team, name).map_err(|error| ToolError::from_error(&error))?;
     match view.holder {
         Some(holder) => Ok(holder.incarnation),
         None => Err(ToolError::new(format!(

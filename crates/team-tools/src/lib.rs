@@ -4,7 +4,7 @@
 //!
 //! Each tool parses what a model wants, asks `team` or `processes` to do it, and says in words what
 //! came of it. None of them decides anything: who may ask whom to end, which answer counts and who
-//! may claim what are rules of `coordination`. What a tool needs from the process it runs in comes
+//! may claim what are rules of `rules`. What a tool needs from the process it runs in comes
 //! through an [`AgentHandle`].
 //!
 //! **Invariant:** no tool of a model sends a control message of its choice; `send_message` sends

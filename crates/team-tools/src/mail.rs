@@ -51,7 +51,7 @@ impl Tool for SendMessage {
         let content = args.content;
         self.0
             .blocking(move |context| {
-                let sent = team::tell(&context.team, &context.me, to, &content);
+                let sent = team::send(&context.team, &context.me, to, &content);
                 let sent = sent.map_err(|error| ToolError::from_error(&error))?;
                 Ok(ToolOutput::ok(format!("Sent message to {}", sent.to)))
             })

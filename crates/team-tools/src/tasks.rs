@@ -25,7 +25,7 @@ pub fn add_task_tools(registry: &mut Registry, context: &TeamContext) -> Result<
     registry.add(TaskGet::new(context.clone()))
 }
 
-/// A failure in words for the model.
+/// A failure as text for the model.
 fn failed(error: BoardError) -> ToolError {
     ToolError::from_error(&error)
 }

@@ -13,7 +13,7 @@ use tools::{Control, Effect, Tool, ToolContext, ToolError, ToolOutput};
 pub struct ShutdownAnswer(Arc<dyn TeammateHandle>);
 
 impl ShutdownAnswer {
-    /// The tool of the teammate at this place.
+    /// The tool of this teammate.
     pub const fn new(handle: Arc<dyn TeammateHandle>) -> Self {
         Self(handle)
     }
@@ -34,7 +34,7 @@ pub struct ShutdownAnswerArgs {
 impl Tool for ShutdownAnswer {
     const NAME: &'static str = "shutdown_response";
     const DESCRIPTION: &'static str = "Answer a shutdown_request. With approve=true your process ends \
-         after this; with approve=false you go on, and the lead is told your reason.";
+         after this; with approve=false you go on, and the lead is given your reason.";
     const EFFECT: Effect = Effect::State;
     type Args = ShutdownAnswerArgs;
 
@@ -64,7 +64,7 @@ impl Tool for ShutdownAnswer {
 pub struct PlanSubmission(Arc<dyn TeammateHandle>);
 
 impl PlanSubmission {
-    /// The tool of the teammate at this place.
+    /// The tool of this teammate.
     pub const fn new(handle: Arc<dyn TeammateHandle>) -> Self {
         Self(handle)
     }

@@ -1,4 +1,4 @@
-//! The task board: the rules of `coordination` applied to the files of `teamdir`.
+//! The task board: the rules of `rules` applied to the files of `teamdir`.
 //!
 //! # Theory of operation
 //!
@@ -12,7 +12,7 @@
 //! somebody, and whether somebody is busy already, can only be told from the whole board. Then all
 //! files are looked at, and those that changed are read (`teamdir` remembers the others).
 //!
-//! A claim is a lease: the file names the life that took it. Whoever finds that life gone calls
+//! A claim is a lease: the file names the incarnation that took it. Whoever finds that one gone calls
 //! [`release_all`].
 //!
 //! **Invariant:** a file that is no task stops nothing but what depends on it: it blocks the tasks
@@ -22,24 +22,24 @@ mod claim;
 mod create;
 mod error;
 mod locked;
-mod look;
 #[cfg(test)]
 mod tests;
 mod update;
+mod view;
 
-pub use claim::{claim, claim_next, release_all, release_all_of, take_up_again};
+pub use claim::{claim, claim_next, release_all, release_all_of, resume_claim};
 pub use create::{create, delete};
 pub use error::BoardError;
-pub use look::{BoardLook, get, list, unfinished};
 pub use update::{
     Update, add_blocked_by, complete, edit, release, remove_blocked_by, set_status, update,
 };
+pub use view::{BoardView, get, list, unfinished};
 
 use crate::Actor;
 use protocol::Party;
 use rules::{ClaimLimit, Claimant};
 
-/// Somebody who may take tasks.
+/// An actor that may claim tasks, with its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     /// Who.

@@ -1,56 +1,57 @@
-//! What the event log was told of mail, and what it was not.
+//! Which sent and delivered mail the event log has, and which events are missing.
 
 use protocol::{EventKind, EventLine, MessageId, Recipient};
 use std::collections::BTreeSet;
 use teamdir::{PathError, TeamDir};
 
-/// How much of the event log is looked at for what was told. What was told longer ago may be told
-/// again, which does no harm.
+/// How much of the end of the event log is searched. An event before it may be logged again, which does
+/// no harm.
 const RECENT: u64 = 256 << 10;
-/// How many messages are told again if the end of the log speaks of none of them.
+/// How many events are logged again if the end of the log has none of them.
 const BLINDLY: usize = 64;
 
-/// Mail in the event log.
+/// A message that the event log has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Told {
-    /// It was sent to somebody.
+pub enum LoggedMail {
+    /// It was sent to this recipient.
     Sent(Recipient, MessageId),
-    /// Somebody took it.
-    Taken(Recipient, MessageId),
+    /// This recipient received it.
+    Delivered(Recipient, MessageId),
 }
 
-/// The mail that the end of the event log tells of.
-pub fn recently_told(team: &TeamDir) -> Result<BTreeSet<Told>, PathError> {
-    let mut told = BTreeSet::new();
+/// The mail that the end of the event log has.
+pub fn recently_logged(team: &TeamDir) -> Result<BTreeSet<LoggedMail>, PathError> {
+    let mut logged = BTreeSet::new();
     let mut reader = team.event_reader();
     reader.skip_to_last(RECENT)?;
     reader.read(|line| {
         if let EventLine::Known(event) = EventLine::decode(line) {
             match event.kind {
-                EventKind::Send { id, to, .. } => drop(told.insert(Told::Sent(to, id))),
-                EventKind::Deliver { id, to } => drop(told.insert(Told::Taken(to, id))),
+                EventKind::Send { id, to, .. } => drop(logged.insert(LoggedMail::Sent(to, id))),
+                EventKind::Deliver { id, to } => drop(logged.insert(LoggedMail::Delivered(to, id))),
                 _ => {}
             }
         }
     })?;
-    Ok(told)
+    Ok(logged)
 }
 
-/// The events that are missing of the messages that `owner` took last, `taken` oldest first.
+/// The events that are missing of the messages that `owner` took last, `delivered` oldest first.
 ///
-/// A life tells in the order in which it takes, and what the one before did not live to tell it tells
-/// first. So what is missing is at the end.
+/// An incarnation logs in the order in which it receives, and logs first what the one before did not get
+/// to log. So what is missing is at the end.
 pub fn pending_events(
     owner: &Recipient,
-    taken: &[MessageId],
-    told: &BTreeSet<Told>,
+    delivered: &[MessageId],
+    logged: &BTreeSet<LoggedMail>,
 ) -> Vec<EventKind> {
-    let is_told = |id: &MessageId| told.contains(&Told::Taken(owner.clone(), id.clone()));
-    let from = match taken.iter().rposition(is_told) {
+    let is_logged =
+        |id: &MessageId| logged.contains(&LoggedMail::Delivered(owner.clone(), id.clone()));
+    let from = match delivered.iter().rposition(is_logged) {
         Some(last) => last + 1,
-        None => taken.len().saturating_sub(BLINDLY),
+        None => delivered.len().saturating_sub(BLINDLY),
     };
-    let missing = taken.get(from..).unwrap_or_default().iter();
+    let missing = delivered.get(from..).unwrap_or_default().iter();
     let event = |id: &MessageId| EventKind::Deliver {
         id: id.clone(),
         to: owner.clone(),
@@ -68,20 +69,20 @@ mod tests {
             .collect()
     }
 
-    fn missing(taken: &[MessageId], told: &[MessageId]) -> usize {
-        let told = told
+    fn missing(delivered: &[MessageId], logged: &[MessageId]) -> usize {
+        let logged = logged
             .iter()
-            .map(|id| Told::Taken(Recipient::Lead, id.clone()));
-        pending_events(&Recipient::Lead, taken, &told.collect()).len()
+            .map(|id| LoggedMail::Delivered(Recipient::Lead, id.clone()));
+        pending_events(&Recipient::Lead, delivered, &logged.collect()).len()
     }
 
     #[test]
     fn what_was_taken_after_the_last_told_is_missing() {
-        let taken = ids(0..10);
-        assert_eq!(missing(&taken, &taken), 0);
-        assert_eq!(missing(&taken, &ids(0..4)), 6);
+        let delivered = ids(0..10);
+        assert_eq!(missing(&delivered, &delivered), 0);
+        assert_eq!(missing(&delivered, &ids(0..4)), 6);
         // The beginning is long ago.
-        assert_eq!(missing(&taken, &ids(3..7)), 3);
+        assert_eq!(missing(&delivered, &ids(3..7)), 3);
         assert_eq!(missing(&[], &ids(0..4)), 0);
     }
 
@@ -89,7 +90,7 @@ mod tests {
     fn where_the_log_says_nothing_the_last_are_told() {
         assert_eq!(missing(&ids(0..10), &[]), 10);
         assert_eq!(missing(&ids(0..1000), &[]), BLINDLY);
-        let sent = BTreeSet::from([Told::Sent(Recipient::Lead, ids(0..1).remove(0))]);
+        let sent = BTreeSet::from([LoggedMail::Sent(Recipient::Lead, ids(0..1).remove(0))]);
         assert_eq!(pending_events(&Recipient::Lead, &ids(0..1), &sent).len(), 1);
     }
 }

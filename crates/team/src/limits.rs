@@ -3,7 +3,7 @@
 //! They are for agents. A person who types a command knows what they do.
 
 use crate::Actor;
-use crate::mail::{notice, post};
+use crate::mail::{notice, send_message};
 use protocol::{Message, Pair, Party, Recipient, TeamLimits, Timestamp, Traffic};
 use std::time::Duration;
 use teamdir::{AppendError, SendError, Sent, TeamDir, TeamFileError, now};
@@ -11,9 +11,9 @@ use teamdir::{AppendError, SendError, Sent, TeamDir, TeamFileError, now};
 /// The span in which messages are counted, and for which two agents are stopped.
 const SPAN: Duration = Duration::from_secs(60);
 
-/// Why words were not sent. Nothing was.
+/// Why a text was not sent. Nothing was.
 #[derive(Debug, thiserror::Error)]
-pub enum TellError {
+pub enum LimitedSendError {
     /// They are too long.
     #[error(
         "the message has {size} bytes, more than the {most} that may be sent; write it to a file and \
@@ -58,16 +58,20 @@ pub enum TellError {
     Send(#[from] SendError),
 }
 
-/// Leave to send certain words.
-pub(crate) struct Leave<'a> {
+/// The permission to send a text.
+pub(crate) struct SendPermit<'a> {
     team: &'a TeamDir,
     /// The sender and the limits, if it is an agent.
     agent: Option<(Recipient, TeamLimits)>,
 }
 
-impl<'a> Leave<'a> {
-    /// Asks for leave to send `words`.
-    pub(crate) fn ask(team: &'a TeamDir, me: &Actor, words: &str) -> Result<Self, TellError> {
+impl<'a> SendPermit<'a> {
+    /// Asks for the permission to send `words`.
+    pub(crate) fn ask(
+        team: &'a TeamDir,
+        me: &Actor,
+        words: &str,
+    ) -> Result<Self, LimitedSendError> {
         let agent = match &me.party {
             Party::Lead => Recipient::Lead,
             Party::Member(name) => Recipient::Member(name.clone()),
@@ -76,16 +80,16 @@ impl<'a> Leave<'a> {
         let limits = team.limits()?;
         let (size, most) = (words.len() as u64, limits.max_message_bytes());
         if size > most {
-            return Err(TellError::TooLong { size, most });
+            return Err(LimitedSendError::TooLong { size, most });
         }
         let agent = Some((agent, limits));
         Ok(Self { team, agent })
     }
 
-    /// Sends a message with these words.
-    pub(crate) fn send(&self, message: Message) -> Result<Sent, TellError> {
+    /// Sends a message with this text.
+    pub(crate) fn send(&self, message: Message) -> Result<Sent, LimitedSendError> {
         let Some((me, limits)) = &self.agent else {
-            return Ok(post(self.team, message)?);
+            return Ok(send_message(self.team, message)?);
         };
         if let Some(to) = self.spelled(message.to.as_ref()) {
             let me = self.spelled(Some(me)).unwrap_or_else(|| me.clone());
@@ -93,9 +97,9 @@ impl<'a> Leave<'a> {
         }
         let team = self.team.with_inbox_limit(limits.max_inbox_bytes());
         let to = message.to.clone();
-        post(&team, message).map_err(|error| match (error, to) {
+        send_message(&team, message).map_err(|error| match (error, to) {
             (SendError::Append(AppendError::Full { size, .. }), Some(to)) => {
-                TellError::InboxFull { to, size }
+                LimitedSendError::InboxFull { to, size }
             }
             (error, _) => error.into(),
         })
@@ -114,7 +118,7 @@ impl<'a> Leave<'a> {
     }
 
     /// Counts a message, or stops the two who write to each other too often.
-    fn count(&self, me: &Recipient, to: &Recipient, most: u64) -> Result<(), TellError> {
+    fn count(&self, me: &Recipient, to: &Recipient, most: u64) -> Result<(), LimitedSendError> {
         let now = now();
         let counted = self
             .team
@@ -125,14 +129,14 @@ impl<'a> Leave<'a> {
         if !told {
             self.report(me, to, most, stop);
         }
-        Err(TellError::TooOften {
+        Err(LimitedSendError::TooOften {
             other: to.clone(),
             most,
             wait: until.since(now),
         })
     }
 
-    /// Tells the lead of a stop, once. Killed in between it is told again under the same id.
+    /// Notifies the lead of a stop, once. Killed in between it is notified again under the same id.
     fn report(&self, me: &Recipient, to: &Recipient, most: u64, stop: u64) {
         // The same words whoever of the two says them.
         let (a, b) = if me <= to { (me, to) } else { (to, me) };

@@ -1,7 +1,7 @@
-//! Sending, with a word about it in the event log.
+//! Sending, with an event in the event log.
 
 use crate::Actor;
-use crate::limits::{Leave, TellError};
+use crate::limits::{LimitedSendError, SendPermit};
 use protocol::{Body, EventKind, MemberStatus, Message, MessageId, Party, Recipient, Sender};
 use teamdir::{SendError, Sent, TeamDir};
 
@@ -9,16 +9,15 @@ use teamdir::{SendError, Sent, TeamDir};
 const PREVIEW: usize = 80;
 
 /// Sends a message that is complete but for what [`TeamDir::send`] adds.
-pub fn post(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
-    let sending = |id, to| sending(&message, id, to);
+pub fn send_message(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
     let sent = team.send(message.clone())?;
     // The event only tells people about it; the message is safe without.
-    let _ = team.log_event(sending(sent.id.clone(), sent.to.clone()));
+    let _ = team.log_event(send_event(&message, sent.id.clone(), sent.to.clone()));
     Ok(sent)
 }
 
 /// The event that a message was sent.
-pub fn sending(message: &Message, id: MessageId, to: Recipient) -> EventKind {
+pub fn send_event(message: &Message, id: MessageId, to: Recipient) -> EventKind {
     let from = message.from.clone();
     EventKind::Send {
         id,
@@ -47,22 +46,31 @@ fn preview(text: &str) -> Option<String> {
     (!words.is_empty()).then_some(words)
 }
 
-/// Sends words to one recipient. What an agent sends is held to the team's limits.
-pub fn tell(team: &TeamDir, me: &Actor, to: Recipient, content: &str) -> Result<Sent, TellError> {
-    let leave = Leave::ask(team, me, content)?;
+/// Sends text to one recipient. What an agent sends is held to the team's limits.
+pub fn send(
+    team: &TeamDir,
+    me: &Actor,
+    to: Recipient,
+    content: &str,
+) -> Result<Sent, LimitedSendError> {
+    let permit = SendPermit::ask(team, me, content)?;
     let content = content.to_owned();
     let mut message = me.sign(Message::new(Body::Message { content }));
     message.to = Some(to);
-    leave.send(message)
+    permit.send(message)
 }
 
-/// Sends words to every member but the sender, within the same limits. Members that have ended in good order are left out:
-/// nobody waits for what comes after the end. Returns who it went to.
+/// Sends text to every member but the sender, within the same limits. Members that have ended cleanly
+/// are left out. Returns who it went to.
 ///
 /// If one of them cannot be reached the others are tried all the same, and the first error is
 /// returned.
-pub fn broadcast(team: &TeamDir, me: &Actor, content: &str) -> Result<Vec<Recipient>, TellError> {
-    let leave = Leave::ask(team, me, content)?;
+pub fn broadcast(
+    team: &TeamDir,
+    me: &Actor,
+    content: &str,
+) -> Result<Vec<Recipient>, LimitedSendError> {
+    let permit = SendPermit::ask(team, me, content)?;
     let roster = team.roster().map_err(SendError::from)?;
     let mut reached = Vec::new();
     let mut failed = None;
@@ -74,7 +82,7 @@ pub fn broadcast(team: &TeamDir, me: &Actor, content: &str) -> Result<Vec<Recipi
         let content = content.to_owned();
         let mut message = me.sign(Message::new(Body::Broadcast { content }));
         message.to = Some(Recipient::Member(member.name.clone()));
-        match leave.send(message) {
+        match permit.send(message) {
             Ok(sent) => reached.push(sent.to),
             Err(error) => failed = failed.or(Some(error)),
         }
@@ -92,7 +100,7 @@ pub fn notice(team: &TeamDir, to: Recipient, id: &str, content: &str) -> Result<
     message.from = Some(Party::System.into());
     message.to = Some(to);
     message.id = MessageId::new(id).ok();
-    post(team, message)
+    send_message(team, message)
 }
 
 #[cfg(test)]
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn what_was_sent_is_an_event() {
         let temp = TempTeam::new(&["alice"], Options::default());
-        tell(temp.team(), &Actor::user(), "alice".parse().unwrap(), "hi").unwrap();
+        send(temp.team(), &Actor::user(), "alice".parse().unwrap(), "hi").unwrap();
         let events = std::fs::read_to_string(temp.team().layout().events()).unwrap();
         assert!(events.contains(r#""event":"send""#), "{events}");
         assert!(events.contains(r#""from":"user","to":"alice""#), "{events}");

@@ -9,7 +9,7 @@ pub use answer::{
     record_before_commit, record_mailed_answer,
 };
 pub use plan::{SubmitError, record_plan, submit_plan};
-pub use shutdown::{AskError, ShutdownWish, ask_shutdown, deliver_shutdown};
+pub use shutdown::{AskError, ShutdownOptions, ask_shutdown, deliver_shutdown};
 
 use protocol::{
     AgentName, Incarnation, Party, Recipient, Request, RequestId, RequestKind, RequestState,
@@ -18,7 +18,7 @@ use protocol::{
 use rules::{Addressee, Author, ExpireReason, abandoned, due, expire};
 use teamdir::{Liveness, PathError, RequestError, TeamDir, new_request_id};
 
-/// Which life of a recipient runs, as the operating system says.
+/// Which incarnation of a recipient runs, as the operating system says.
 pub fn addressee(team: &TeamDir, recipient: &Recipient) -> Addressee {
     match team.liveness(recipient) {
         Ok(Liveness::Alive(Some(holder))) => Addressee::Alive(holder.incarnation),
@@ -57,7 +57,7 @@ impl Seen {
     }
 }
 
-/// The requests that can no longer be answered: past their deadline, asked of a life that is gone, or
+/// The requests that can no longer be answered: past their deadline, asked of an incarnation that is gone, or
 /// plans that nobody waits for. Each with the reason.
 pub fn unanswerable(
     team: &TeamDir,
@@ -69,7 +69,7 @@ pub fn unanswerable(
 
 /// The requests that can no longer be answered, to end them.
 ///
-/// An answer may have been the last word of that life. So whoever ends requests looks for them first,
+/// A foreign member may have mailed its answer right before its end. So whoever ends requests finds them first,
 /// then takes in the answers that lie unread, and only then ends those that are still pending.
 pub fn overdue(team: &TeamDir, now: Timestamp) -> Result<Vec<Overdue>, PathError> {
     let found = find_overdue(team, now)?.into_iter();
@@ -115,7 +115,7 @@ fn author(team: &TeamDir, request: &Request, all: &[Request]) -> Author {
         Ok(Liveness::Gone(_)) => {}
         Ok(Liveness::Alive(_)) | Err(_) => return Author::Waits,
     }
-    // Read after the lock: a life that begins in between is then not the one that was shut down.
+    // Read after the lock: an incarnation that begins in between is then not the one that was shut down.
     let Ok(roster) = team.roster() else {
         return Author::Waits;
     };
@@ -127,7 +127,7 @@ fn author(team: &TeamDir, request: &Request, all: &[Request]) -> Author {
     }
 }
 
-/// Whether a life of a member agreed to end, or was made to.
+/// Whether an incarnation of a member agreed to end, or was made to.
 fn was_shut_down(all: &[Request], name: &AgentName, incarnation: Incarnation) -> bool {
     all.iter().any(|request| {
         let Subject::Shutdown { force, .. } = request.subject else {
@@ -152,7 +152,7 @@ pub fn expire_overdue(team: &TeamDir, overdue: Vec<Overdue>, now: Timestamp) -> 
             let reason = seen.why(request, now)?;
             expire(request, reason, now).ok()
         });
-        // What cannot be ended now is found by whoever looks next.
+        // What cannot be ended now is found by the next repair.
         ended.extend(changed.ok().flatten());
     }
     ended

@@ -166,7 +166,7 @@ impl Claims {
     /// Claims the task again that the death of the last incarnation returned to the board, unless
     /// another member has it by now.
     pub(crate) fn reclaim(&self) {
-        match team::take_up_again(self.runtime.team(), &self.worker) {
+        match team::resume_claim(self.runtime.team(), &self.worker) {
             Ok(Some(task)) => {
                 self.runtime.set_task(Some(task.id));
                 info!("continues task #{}: {}", task.id, task.subject);

@@ -21,7 +21,7 @@ pub(crate) fn report(runtime: &MemberRuntime, text: &str) -> bool {
     message.from = Some(runtime.me().party.into());
     message.from_incarnation = Some(runtime.incarnation());
     message.to = Some(Recipient::Lead);
-    match team::post(runtime.team(), message) {
+    match team::send_message(runtime.team(), message) {
         Ok(_) => note_sent(runtime, n),
         Err(error) => {
             warn!("the report was not sent: {error}");

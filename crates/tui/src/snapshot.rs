@@ -71,7 +71,7 @@ pub fn snapshot(team: &TeamDir) -> Snapshot {
         Ok(roster) => snapshot.team = sanitize(&roster.team_name.0),
         Err(error) => problems.push(error.to_string()),
     }
-    match processes::views(team) {
+    match processes::member_views(team) {
         Ok(views) => snapshot.members = views.iter().map(member).collect(),
         Err(error) => problems.push(error.to_string()),
     }

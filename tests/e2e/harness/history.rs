@@ -16,7 +16,7 @@ pub(crate) type Picture = BTreeSet<String>;
 /// The state by the files and the processes.
 fn by_files(team: &TeamDir) -> Picture {
     let mut picture = Picture::new();
-    let views = processes::views(team).unwrap();
+    let views = processes::member_views(team).unwrap();
     for view in &views {
         let (name, role) = (&view.member.name, &view.member.role);
         let incarnation = view.member.incarnation;

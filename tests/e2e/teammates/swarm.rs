@@ -21,7 +21,7 @@ fn name(number: usize) -> String {
 /// Orders one member to write to another.
 fn order(workspace: &Workspace, from: usize, to: usize, round: usize) {
     let text = format!("Tell {} that ping-{round}-{from}-{to} is here", name(to));
-    team::tell(
+    team::send(
         workspace.team(),
         &Actor::user(),
         recipient(&name(from)),
@@ -165,7 +165,7 @@ fn twenty_members_lose_nothing_and_repeat_nothing_while_some_are_killed() {
     let deaths = workspace.notices();
     let deaths = deaths.iter().filter(|(id, _)| id.starts_with("death/"));
     assert_eq!(deaths.count(), rounds);
-    let all = processes::views(workspace.team()).unwrap();
+    let all = processes::member_views(workspace.team()).unwrap();
     assert_eq!(all.len(), MEMBERS);
     assert_same(workspace.team());
     let run = workspace.run(&["shutdown", "--all", "--wait", "--timeout", "80"]);

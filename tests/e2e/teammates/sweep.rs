@@ -37,7 +37,7 @@ fn script(workspace: &Workspace) -> String {
 
 fn send(workspace: &Workspace, number: usize) {
     let text = format!("message-{number}-");
-    team::tell(workspace.team(), &Actor::user(), recipient("alice"), &text).unwrap();
+    team::send(workspace.team(), &Actor::user(), recipient("alice"), &text).unwrap();
 }
 
 /// Kills the member again and again, each time when its journal has grown by a few bytes more.
@@ -71,7 +71,7 @@ fn kills_in_a_busy_turn_lose_nothing_and_repeat_nothing() {
         let text = serde_json::to_string(&said).unwrap();
         (0..KILLS).all(|number| text.contains(&format!("message-{number}-")))
             && workspace.phase("alice") == Some(Phase::Idle)
-            && processes::view(workspace.team(), &agent("alice"))
+            && processes::member_view(workspace.team(), &agent("alice"))
                 .unwrap()
                 .unread
                 == 0

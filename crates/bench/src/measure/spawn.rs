@@ -5,7 +5,7 @@ use super::stats::Blocks;
 use super::{Plan, progress};
 use anyhow::{Context as _, bail};
 use nix::sys::signal::Signal;
-use processes::{MemberSpec, ProcessHandle, Programs, Spawned, repair, spawn, views};
+use processes::{MemberSpec, ProcessHandle, Programs, Spawned, member_views, repair, spawn};
 use protocol::{AgentName, Recipient};
 use std::fs::File;
 use std::io::Write;
@@ -145,7 +145,7 @@ fn status(plan: &Plan<'_>) -> anyhow::Result<Row> {
         let team = TeamDir::open(&folder, Options::default())?;
         let started = Instant::now();
         repair(&team);
-        let seen = views(&team)?.len();
+        let seen = member_views(&team)?.len();
         times.push([started.elapsed().as_secs_f64()]);
         anyhow::ensure!(seen == CROWD, "{seen} members seen");
     }

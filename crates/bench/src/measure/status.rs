@@ -89,7 +89,7 @@ impl LargeTeam {
     fn status(&self) -> anyhow::Result<()> {
         // Opened again, as by each command: nothing is cached.
         let team = TeamDir::open(&self.dir, end::options(Durability::ProcessDeath))?;
-        let views = processes::views(&team)?;
+        let views = processes::member_views(&team)?;
         anyhow::ensure!(views.len() == MEMBERS, "not all members were seen");
         anyhow::ensure!(
             views.iter().all(processes::MemberView::is_alive),

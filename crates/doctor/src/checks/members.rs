@@ -21,7 +21,7 @@ pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
 
 fn deaths(team: &TeamDir) -> Vec<Finding> {
     // Unreadable files are found by the checks of files.
-    let views = processes::views(team).into_iter().flatten();
+    let views = processes::member_views(team).into_iter().flatten();
     let dead = views.filter(processes::MemberView::is_unreaped);
     dead.map(|view| {
         let name = &view.member.name;

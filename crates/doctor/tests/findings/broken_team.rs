@@ -192,7 +192,7 @@ fn overdue_request(broken: &mut BrokenTeam) {
         party: Party::Lead,
         incarnation: None,
     };
-    let wish = team::ShutdownWish {
+    let wish = team::ShutdownOptions {
         to: name("alice"),
         reason: String::new(),
         timeout: Duration::ZERO,

@@ -1,7 +1,7 @@
 use super::*;
 use protocol::{AgentName, Incarnation, Recipient, RequestId, RequestStatus, decode_line};
 use std::time::Duration;
-use team::{Actor, ShutdownWish, ask_shutdown};
+use team::{Actor, ShutdownOptions, ask_shutdown};
 use teamdir::{MemberGuard, Options};
 use test_support::TempTeam;
 
@@ -17,7 +17,7 @@ fn asked(reason: &str) -> (TempTeam, MemberGuard, RequestId) {
     let temp = TempTeam::new(&["alice", "bob"], Options::default());
     let alice: Recipient = "alice".parse().unwrap();
     let guard = temp.team().join(&alice).unwrap();
-    let wish = ShutdownWish {
+    let wish = ShutdownOptions {
         to: AgentName::new("alice").unwrap(),
         reason: reason.to_owned(),
         timeout: Duration::from_secs(600),

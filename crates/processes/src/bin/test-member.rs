@@ -10,7 +10,7 @@
 //! * `approves`, `rejects`: how it answers a shutdown request; otherwise not at all.
 //! * `foreign`: mails its answer and does not record it in the request file.
 //! * `stays`: approves and does not end.
-//! * `rude`: approves and ends without a word in the roster.
+//! * `rude`: approves and ends without updating the roster.
 //! * `breeds`: leaves a process behind that carries its mark.
 
 use protocol::{

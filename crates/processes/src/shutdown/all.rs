@@ -2,13 +2,13 @@
 
 use super::{FollowError, follow_shutdown};
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
-use crate::start_lock::StartGuard;
-use crate::view::ViewError;
+use crate::start::start_lock::StartGuard;
+use crate::status::member_view::ViewError;
 use protocol::{AgentName, Recipient};
 use rules::{ShutdownLimits, ShutdownOutcome};
 use std::thread;
 use std::time::Duration;
-use team::{Actor, AskError, ShutdownWish, ask_shutdown};
+use team::{Actor, AskError, ShutdownOptions, ask_shutdown};
 use teamdir::TeamDir;
 
 /// How long somebody may take who is just starting a member.
@@ -16,8 +16,8 @@ const STARTING: Duration = Duration::from_secs(30);
 
 /// How everybody is asked to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastWish {
-    /// Why, in words; may be empty.
+pub struct ShutdownAllOptions {
+    /// Why; may be empty.
     pub reason: String,
     /// How long each has to answer.
     pub timeout: Duration,
@@ -37,7 +37,7 @@ pub struct Ended {
 /// Why a member was not shut down.
 #[derive(Debug, thiserror::Error)]
 pub enum EndError {
-    /// Its process cannot be looked at.
+    /// Its process cannot be read.
     #[error(transparent)]
     ProcessHandle(#[from] ProcessHandleError),
     /// It could not be asked.
@@ -53,7 +53,7 @@ pub enum EndError {
 pub fn shut_down_all(
     team: &TeamDir,
     me: &Actor,
-    wish: &LastWish,
+    wish: &ShutdownAllOptions,
     limits: ShutdownLimits,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Ended>, ViewError> {
@@ -85,7 +85,7 @@ pub fn shut_down_all(
 struct Everybody<'a> {
     team: &'a TeamDir,
     me: &'a Actor,
-    wish: &'a LastWish,
+    wish: &'a ShutdownAllOptions,
     limits: ShutdownLimits,
     stop: &'a (dyn Fn() -> bool + Sync),
 }
@@ -103,7 +103,7 @@ impl Everybody<'_> {
         let Some(process) = process else {
             return Ok(None);
         };
-        let wish = ShutdownWish {
+        let wish = ShutdownOptions {
             to: name.clone(),
             reason: self.wish.reason.clone(),
             timeout: self.wish.timeout,

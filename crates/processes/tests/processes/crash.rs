@@ -8,7 +8,7 @@ use rules::{ClaimLimit, NewTask};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use team::{Actor, ShutdownWish, Worker, ask_shutdown};
+use team::{Actor, ShutdownOptions, Worker, ask_shutdown};
 use teamdir::{Durability, MemberSession, Options, RosterError, TeamDir, WatchChoice};
 use test_support::faults::{self, Fault, Outcome};
 use test_support::{report_skip, wait_until};
@@ -139,7 +139,7 @@ fn prepare_death(processes: &Crew) {
         role: String::new(),
     };
     team::claim(team, &worker, task.id, ClaimLimit::One).unwrap();
-    let wish = ShutdownWish {
+    let wish = ShutdownOptions {
         to: name("alice"),
         reason: String::new(),
         timeout: LIMIT * 10,

@@ -63,7 +63,7 @@ fn a_member_that_dies_before_it_says_a_word_in_the_roster_is_dead() {
         assert_eq!(processes.state("alice"), "dead");
         processes.repair_until_reaped("alice");
         assert_eq!(processes.notices().len(), incarnation);
-        // Its life before is said to have ended in good order.
+        // Its incarnation before is said to have ended cleanly.
         processes.change("alice", |member| member.status = MemberStatus::Shutdown);
     }
 }
@@ -273,7 +273,7 @@ fn the_policy_counts_its_restarts_and_leaves_the_living_alone() {
         );
     }
     assert_eq!(processes.member("alice").restarts.unwrap().len(), 2);
-    // Each death was told of, by its own life.
+    // Each death was told of, by its own incarnation.
     let ids: Vec<String> = processes.notices().into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, ["death/alice/1", "death/alice/2"]);
     // One that fails to start counts too, or it would be tried for ever.
@@ -299,7 +299,7 @@ fn a_restart_that_ignores_sigterm_ends_by_sigkill() {
 }
 
 #[test]
-fn no_zombie_stays_in_a_process_that_lives_on() {
+fn no_zombie_stays_in_a_process_that_incarnations_on() {
     let processes = Crew::new();
     let (pid, _) = processes.start("alice", "");
     processes.kill9("alice");

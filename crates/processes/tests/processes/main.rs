@@ -6,7 +6,7 @@
 
 mod crash;
 mod death;
-mod quiet;
+mod idle_check;
 mod shutdown;
 mod spawn;
 mod support;

@@ -1,12 +1,12 @@
 //! Shutdowns to their end, whatever the member does.
 
 use crate::support::{Crew, LIMIT, name, recipient};
-use processes::{FollowError, LastWish, follow_shutdown, shut_down_all};
+use processes::{FollowError, ShutdownAllOptions, follow_shutdown, shut_down_all};
 use protocol::{Incarnation, Line, MemberStatus, Recipient, Request, RequestStatus};
 use rules::{ShutdownLimits, ShutdownOutcome};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use team::{Actor, ShutdownWish, ask_shutdown, record_mailed_answer};
+use team::{Actor, ShutdownOptions, ask_shutdown, record_mailed_answer};
 use test_support::wait_until;
 
 /// Limits that a busy machine cannot reach by accident.
@@ -18,7 +18,7 @@ const PATIENT: ShutdownLimits = ShutdownLimits {
 const SOON: Duration = Duration::from_millis(300);
 
 fn ask(processes: &Crew, name_: &str, timeout: Duration, force: bool) -> Request {
-    let wish = ShutdownWish {
+    let wish = ShutdownOptions {
         to: name(name_),
         reason: "All is done.".to_owned(),
         timeout,
@@ -203,7 +203,7 @@ fn a_death_before_the_answer_is_a_death() {
 }
 
 #[test]
-fn a_later_life_is_never_touched() {
+fn a_later_incarnation_is_never_touched() {
     let processes = Crew::new();
     processes.start("alice", "");
     let request = ask(&processes, "alice", SOON, true);
@@ -226,7 +226,7 @@ fn a_later_life_is_never_touched() {
 }
 
 #[test]
-fn a_life_that_is_replaced_while_it_is_followed_takes_nobody_with_it() {
+fn an_incarnation_that_is_replaced_while_it_is_followed_takes_nobody_with_it() {
     let processes = Crew::new();
     processes.start("alice", "");
     let request = ask(&processes, "alice", LIMIT, true);
@@ -297,7 +297,7 @@ fn everybody_at_once() {
     processes.start("carol", "");
     processes.start("dora", "");
     processes.kill9("dora");
-    let wish = LastWish {
+    let wish = ShutdownAllOptions {
         reason: String::new(),
         timeout: Duration::from_secs(3),
         force: true,

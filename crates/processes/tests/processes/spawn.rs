@@ -8,7 +8,7 @@ use protocol::{Incarnation, MemberStatus, Recipient};
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::time::Duration;
-use team::{Actor, TellError};
+use team::{Actor, LimitedSendError};
 use teamdir::{Liveness, SendError};
 use test_support::wait_until;
 
@@ -69,7 +69,7 @@ fn a_member_that_exits_early_leaves_no_trace_but_its_last_words() {
     assert!(text.contains("exit status: 1"), "{text}");
     assert!(text.contains("the model has no key"), "{text}");
     assert_no_trace(&processes, "alice");
-    // The name is free, and its first life is its first.
+    // The name is free, and its first incarnation is its first.
     assert_eq!(processes.start("alice", "").1, Incarnation(1));
 }
 
@@ -89,9 +89,9 @@ fn a_member_that_is_never_ready_is_killed_and_its_mail_is_kept() {
             });
             // While it is being started, somebody writes to it.
             wait_until("a letter to be accepted", LIMIT, || {
-                match team::tell(team, &Actor::user(), recipient("alice"), "hello") {
+                match team::send(team, &Actor::user(), recipient("alice"), "hello") {
                     Ok(_) => true,
-                    Err(TellError::Send(SendError::UnknownRecipient { .. })) => {
+                    Err(LimitedSendError::Send(SendError::UnknownRecipient { .. })) => {
                         spawner.is_finished()
                     }
                     Err(error) => panic!("{error}"),
@@ -166,7 +166,7 @@ fn an_idle_member_is_woken_and_a_working_one_left_alone() {
     again.prompt = Some("more".to_owned());
     let woken = spawn(processes.team(), &Actor::user(), &again, &programs()).unwrap();
     assert_eq!(woken, Spawned::Woken { prompt_sent: true });
-    let view = processes::view(processes.team(), &name("alice")).unwrap();
+    let view = processes::member_view(processes.team(), &name("alice")).unwrap();
     assert_eq!(view.unread, 1);
     assert_eq!(view.holder.map(|holder| holder.pid), Some(pid));
     processes.start("bob", "busy");
@@ -184,7 +184,7 @@ fn an_idle_member_is_woken_and_a_working_one_left_alone() {
 fn the_dead_and_the_shut_down_come_back_in_their_next_life() {
     let processes = Crew::new();
     processes.start("alice", "sleepy");
-    team::tell(
+    team::send(
         processes.team(),
         &Actor::user(),
         recipient("alice"),
@@ -203,9 +203,9 @@ fn the_dead_and_the_shut_down_come_back_in_their_next_life() {
     else {
         panic!("{spawned:?}");
     };
-    // The death was dealt with on the way, and the unread mail is still there.
+    // The death was reaped on the way, and the unread mail is still there.
     assert_eq!(processes.notices().len(), 1);
-    let view = processes::view(processes.team(), &name("alice")).unwrap();
+    let view = processes::member_view(processes.team(), &name("alice")).unwrap();
     assert_eq!((view.unread, view.member.reaped), (1, Some(Incarnation(1))));
     processes.kill9("alice");
     processes.change("alice", |member| member.status = MemberStatus::Shutdown);
@@ -231,7 +231,7 @@ fn a_member_that_does_not_come_back_stays_as_it_was() {
     let after = processes.member("alice");
     assert_eq!((after.role.as_str(), after.prompt), ("tester", None));
     assert_eq!(after.status, before.status);
-    // It may have counted a life, which nobody reaps.
+    // It may have counted an incarnation, which nobody reaps.
     processes::repair(processes.team());
     assert_eq!(processes.notices().len(), 1);
     assert!(processes.start("alice", "").1 > before.incarnation);

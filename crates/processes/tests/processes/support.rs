@@ -64,7 +64,7 @@ impl Crew {
     }
 
     pub(crate) fn state(&self, name_: &str) -> &'static str {
-        processes::view(self.team(), &name(name_))
+        processes::member_view(self.team(), &name(name_))
             .unwrap()
             .state
             .word()
@@ -98,7 +98,7 @@ impl Crew {
         notices
     }
 
-    /// Repairs until the death of a member is dealt with. One try may not be enough: a process that
+    /// Repairs until the death of a member is reaped. One try may not be enough: a process that
     /// is just being started by another test has a copy of every lock of this one for a moment.
     pub(crate) fn repair_until_reaped(&self, name_: &str) {
         wait_until("the death to be dealt with", LIMIT, || {

@@ -24,7 +24,7 @@ pub enum ReleaseRefusal {
         /// The task.
         id: TaskId,
     },
-    /// Somebody else has it.
+    /// Another party has it.
     #[error("task {id} belongs to {owner}: only its owner, the lead or the user can release it")]
     NotYours {
         /// The task.
@@ -52,7 +52,7 @@ pub enum CompleteRefusal {
         /// The task.
         id: TaskId,
     },
-    /// Somebody else has it.
+    /// Another party has it.
     #[error("task {id} belongs to {owner}: only its owner, the lead or the user can complete it")]
     NotYours {
         /// The task.
@@ -82,7 +82,7 @@ pub enum EditRefusal {
         /// The task.
         id: TaskId,
     },
-    /// Somebody else has it.
+    /// Another party has it.
     #[error("task {id} belongs to {owner}: only its owner, the lead or the user can edit it")]
     NotYours {
         /// The task.
@@ -137,7 +137,7 @@ pub fn release(task: &Task, by: &Actor, why: &str, now: Timestamp) -> Result<Tas
     Ok(put_back(task, &by.party, why, now))
 }
 
-/// Puts a task back on the board if a dead life of `owner` has it: one up to `up_to`, or one that
+/// Puts a task back on the board if a dead incarnation of `owner` has it: one up to `up_to`, or one that
 /// the task does not name. Everything noted in the task stays.
 pub fn release_dead(
     task: &Task,

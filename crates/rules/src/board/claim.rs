@@ -40,7 +40,7 @@ pub enum ClaimRefusal {
         /// The task.
         id: TaskId,
     },
-    /// Somebody else has it.
+    /// Another party has it.
     #[error("task {id} belongs to {owner}: claim another one")]
     Taken {
         /// The task.

@@ -1,4 +1,4 @@
-//! The board in words.
+//! The board as text.
 
 use super::{Board, list};
 use protocol::{Task, TaskId, TaskStatus};

@@ -5,6 +5,11 @@ mod edges;
 use super::*;
 use protocol::{AgentName, Owner, Priority};
 
+/// The number after the highest one in use.
+fn next_id(board: &Board) -> TaskId {
+    TaskId(board.tasks().map(|task| task.id.0).max().unwrap_or(0) + 1)
+}
+
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_secs(seconds)
 }
@@ -37,7 +42,7 @@ fn ids(numbers: &[u64]) -> Vec<TaskId> {
 fn board(tasks: &[&[u64]]) -> Board {
     let mut board = Board::default();
     for blocked_by in tasks {
-        let id = board.next_id();
+        let id = next_id(&board);
         let new = NewTask {
             subject: format!("Task {id}"),
             blocked_by: ids(blocked_by),
@@ -55,7 +60,7 @@ fn finish(board: &mut Board, id: u64) {
 }
 
 #[test]
-fn a_claim_has_one_winner_and_the_loser_is_told() {
+fn a_claim_has_one_winner_and_the_loser_is_notified() {
     let mut board = board(&[&[], &[]]);
     let claimed = board.claim(TaskId(1), &claimant("alice"), at(1)).unwrap();
     assert_eq!(claimed.status, TaskStatus::InProgress);

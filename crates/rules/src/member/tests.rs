@@ -15,7 +15,7 @@ fn live(incarnation: u64, phase: Phase) -> LiveState {
     LiveState::new(Incarnation(incarnation), phase, at(20))
 }
 
-/// The state of a member of life 3 at second 30, with a patience of 60 s.
+/// The state of a member of incarnation 3 at second 30, with a patience of 60 s.
 fn state(holder: Option<&Holder>, live: Option<&LiveState>, word: &MemberStatus) -> MemberState {
     state_at(30, holder, live, word)
 }
@@ -102,7 +102,7 @@ fn a_dead_member_whose_policy_gave_up_has_failed_and_a_living_one_has_not() {
 }
 
 #[test]
-fn what_an_earlier_life_said_is_not_looked_at() {
+fn what_an_earlier_incarnation_said_is_not_looked_at() {
     let old = live(2, Phase::Failed);
     let word = MemberStatus::Working;
     let starting = state(Some(&holder(3)), Some(&old), &word);

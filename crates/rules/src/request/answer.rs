@@ -26,7 +26,7 @@ pub struct Response {
     pub request_id: RequestId,
     /// Who says they gave it.
     pub from: Option<Sender>,
-    /// The life that gave it; a foreign program may leave it out.
+    /// The incarnation that gave it; a foreign program may leave it out.
     pub from_incarnation: Option<Incarnation>,
     /// Yes or no.
     pub approve: bool,
@@ -92,18 +92,18 @@ pub enum WhyIgnored {
         /// Who answered.
         found: String,
     },
-    /// Another life of the addressee gave it.
+    /// Another incarnation of the addressee gave it.
     #[error("it is from incarnation {found}, and incarnation {expected} was asked")]
     WrongIncarnation {
-        /// The life that was asked.
+        /// The incarnation that was asked.
         expected: Incarnation,
-        /// The life that answered.
+        /// The incarnation that answered.
         found: Incarnation,
     },
-    /// It names no life, and the life that was asked is not known to run.
+    /// It names no incarnation, and the incarnation that was asked is not known to run.
     #[error("it names no incarnation, and incarnation {expected}, which was asked, is not running")]
     NoIncarnation {
-        /// The life that was asked.
+        /// The incarnation that was asked.
         expected: Incarnation,
     },
 }
@@ -144,7 +144,7 @@ impl Response {
 /// Judges one answer to `request`.
 ///
 /// It counts only if it names this request, the request is pending and before its deadline, the
-/// kind fits, and it comes from the addressed life of the addressee. An answer that names no life
+/// kind fits, and it comes from the addressed incarnation of the addressee. An answer that names no incarnation
 /// counts if `addressee` says that the addressed one runs. A person may decide a plan in the
 /// lead's place. Mail can be forged by anybody, so mail alone decides no plan. Whatever does not count is
 /// recorded without effect.
@@ -212,7 +212,7 @@ fn author(
     }
     // A person has no incarnations.
     if *party != Party::User {
-        check_life(request, response.from_incarnation, addressee)?;
+        check_incarnation(request, response.from_incarnation, addressee)?;
     }
     Ok(party.clone())
 }
@@ -224,7 +224,7 @@ fn may_answer(request: &Request, party: &Party) -> bool {
     in_place_of_lead || is_recipient(&request.to, party)
 }
 
-fn check_life(
+fn check_incarnation(
     request: &Request,
     given: Option<Incarnation>,
     addressee: Addressee,

@@ -5,14 +5,14 @@ use protocol::{
 };
 use std::fmt;
 
-/// Which life of the addressee runs, as the operating system says.
+/// Which incarnation of the addressee runs, as the operating system says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addressee {
     /// Nobody has looked.
     Unknown,
     /// No process bears the name.
     Gone,
-    /// This life runs.
+    /// This incarnation runs.
     Alive(Incarnation),
 }
 
@@ -37,9 +37,9 @@ pub enum ExpireReason {
     DeadlinePassed,
     /// The process that should have answered is gone.
     AddresseeDied,
-    /// A later life has the name now.
+    /// A later incarnation has the name now.
     AddresseeReplaced {
-        /// That life.
+        /// That incarnation.
         incarnation: Incarnation,
     },
     /// Whoever asked has asked anew.
@@ -87,7 +87,7 @@ pub fn expire(
 
 /// Why a pending request must expire now, if it must.
 ///
-/// A request that names no life of its addressee waits for any life, so a death does not end it.
+/// A request that names no incarnation of its addressee waits for any incarnation, so a death does not end it.
 pub fn due(request: &Request, addressee: Addressee, now: Timestamp) -> Option<ExpireReason> {
     if request.status() != RequestStatus::Pending {
         return None;
@@ -99,7 +99,7 @@ pub fn due(request: &Request, addressee: Addressee, now: Timestamp) -> Option<Ex
     match addressee {
         Addressee::Unknown => None,
         Addressee::Gone => Some(ExpireReason::AddresseeDied),
-        // An earlier life cannot have replaced the one asked: it is about to make room for it.
+        // An earlier incarnation cannot have replaced the one asked: it is about to make room for it.
         Addressee::Alive(alive) => {
             (alive > asked).then_some(ExpireReason::AddresseeReplaced { incarnation: alive })
         }

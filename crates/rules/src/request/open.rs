@@ -12,11 +12,11 @@ pub struct Opening {
     pub id: RequestId,
     /// Who asks.
     pub from: Party,
-    /// The life of the one who asks, where that is a member.
+    /// The incarnation of the one who asks, where that is a member.
     pub from_incarnation: Option<Incarnation>,
     /// Who must answer.
     pub to: Recipient,
-    /// The life of the one who must answer. `None` addresses whoever bears the name: the way to ask
+    /// The incarnation of the one who must answer. `None` addresses whoever bears the name: the way to ask
     /// the lead, so that a question outlives the process that leads.
     pub to_incarnation: Option<Incarnation>,
     /// When it is made.
@@ -26,7 +26,7 @@ pub struct Opening {
 /// Why a shutdown cannot be asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenShutdownRefusal {
-    /// The lead ends when its own process is told to.
+    /// The lead ends when its own process is asked to.
     #[error("the lead cannot be asked to shut down: end `team-lead run` instead")]
     TheLead,
     /// The one who asks has no right to.
@@ -37,9 +37,9 @@ pub enum OpenShutdownRefusal {
         /// Who should have ended.
         to: Recipient,
     },
-    /// It is not said which life must end, and a later one must never be hit.
+    /// It is not said which incarnation must end, and a later one must never be hit.
     #[error("'{to}' has no running process that could shut down")]
-    NoLife {
+    NotRunning {
         /// Who should have ended.
         to: Recipient,
     },
@@ -67,7 +67,7 @@ pub enum OpenPlanRefusal {
 
 /// Makes a pending request that asks a member to end.
 ///
-/// Only the lead and the user may ask, only a member may be asked, and one certain life of it.
+/// Only the lead and the user may ask, only a member may be asked, and one incarnation of it.
 pub fn open_shutdown(
     opening: Opening,
     deadline: Timestamp,
@@ -86,7 +86,7 @@ pub fn open_shutdown(
         }
     }
     if opening.to_incarnation.is_none() {
-        return Err(OpenShutdownRefusal::NoLife { to: to.clone() });
+        return Err(OpenShutdownRefusal::NotRunning { to: to.clone() });
     }
     let reason = reason.to_owned();
     let subject = Subject::Shutdown { reason, force };

@@ -1,4 +1,4 @@
-//! Each rule of the request's life, one by one.
+//! Each rule of requests, one by one.
 
 use super::*;
 use protocol::{
@@ -145,7 +145,7 @@ fn late_and_repeated_answers_have_no_effect() {
 }
 
 #[test]
-fn only_the_addressed_life_answers() {
+fn only_the_addressed_incarnation_answers() {
     let request = shutdown();
     for incarnation in [2, 4] {
         let other = Response {
@@ -174,7 +174,7 @@ fn only_the_addressed_life_answers() {
 }
 
 #[test]
-fn the_lead_of_any_life_or_a_person_decides_a_plan() {
+fn the_lead_of_any_incarnation_or_a_person_decides_a_plan() {
     for from in ["lead", "user"] {
         let response = Response {
             kind: RequestKind::Plan,
@@ -248,7 +248,7 @@ fn only_the_lead_and_the_user_ask_for_a_shutdown() {
         ..opening(Party::Lead, member("alice").into())
     };
     let refusal = open_shutdown(nobody, at(60), "", false).unwrap_err();
-    assert!(matches!(refusal, OpenShutdownRefusal::NoLife { .. }));
+    assert!(matches!(refusal, OpenShutdownRefusal::NotRunning { .. }));
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn an_approval_that_is_not_kept_ends_too() {
 }
 
 #[test]
-fn a_later_life_is_never_signalled() {
+fn a_later_incarnation_is_never_signalled() {
     let later = ShutdownEvent::Replaced {
         incarnation: Incarnation(4),
     };
@@ -150,7 +150,7 @@ fn a_later_life_is_never_signalled() {
 }
 
 #[test]
-fn the_end_of_an_earlier_life_says_nothing() {
+fn the_end_of_an_earlier_incarnation_says_nothing() {
     let mut shutdown = start(true);
     for incarnation in [Incarnation(1), Incarnation(2)] {
         let _ = shutdown.handle(ShutdownEvent::Gone { incarnation }, at(1));

@@ -22,14 +22,14 @@ pub struct ShutdownLimits {
 pub enum ShutdownEvent {
     /// The request's file was read.
     Stored(Box<Request>),
-    /// The operating system says that the process of this life is gone.
+    /// The operating system says that the process of this incarnation is gone.
     Gone {
-        /// That life.
+        /// That incarnation.
         incarnation: Incarnation,
     },
-    /// A process of this life bears the name now.
+    /// A process of this incarnation bears the name now.
     Replaced {
-        /// That life.
+        /// That incarnation.
         incarnation: Incarnation,
     },
     /// Time has passed.
@@ -44,9 +44,9 @@ pub enum ShutdownAction {
     Record(Box<Request>),
     /// Send the request to its addressee.
     Deliver(Box<Request>),
-    /// Send SIGTERM to the process of the addressed life, and to no other.
+    /// Send SIGTERM to the process of the addressed incarnation, and to no other.
     Terminate,
-    /// Send SIGKILL to the process of the addressed life, and to no other.
+    /// Send SIGKILL to the process of the addressed incarnation, and to no other.
     Kill,
     /// Call again at this time, if nothing happens before.
     WakeAt(Timestamp),
@@ -76,9 +76,9 @@ pub enum ShutdownOutcome {
     Killed,
     /// Not even SIGKILL ended the process in time.
     Unkillable,
-    /// The member was started again before it answered; the new life was not asked.
+    /// The member was started again before it answered; the new incarnation was not asked.
     Replaced {
-        /// The new life.
+        /// The new incarnation.
         incarnation: Incarnation,
     },
 }

@@ -20,6 +20,11 @@ enum Command {
     Death(u64),
 }
 
+/// The number after the highest one in use.
+fn next_id(board: &Board) -> TaskId {
+    TaskId(board.tasks().map(|task| task.id.0).max().unwrap_or(0) + 1)
+}
+
 fn command() -> impl Strategy<Value = Command> {
     let id = || 1..10_u64;
     let ids = || prop::collection::vec(1..10_u64, 0..3);
@@ -72,7 +77,7 @@ fn apply(board: &mut Board, command: &Command, by: &Actor) -> Option<Vec<Task>> 
                 blocked_by: ids(blocked_by),
                 ..NewTask::default()
             };
-            board.create(board.next_id(), new, party, now).ok().map(one)
+            board.create(next_id(board), new, party, now).ok().map(one)
         }
         Command::Block(id, more) => {
             let changed = board.add_blocked_by(TaskId(*id), &ids(more), party, now);

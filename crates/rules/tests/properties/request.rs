@@ -62,7 +62,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A shutdown of life 3 of alice with a deadline at second 60.
+/// A shutdown of incarnation 3 of alice with a deadline at second 60.
 pub(crate) fn shutdown_request(force: bool) -> Request {
     let opening = Opening {
         id: RequestId::new("1a2b3c4d").expect("a valid id"),

@@ -32,7 +32,7 @@ struct Run {
     shutdown: Shutdown,
     force: bool,
     end: Timestamp,
-    /// Whether the addressed life is known to be gone.
+    /// Whether the addressed incarnation is known to be gone.
     gone: bool,
     terminated: bool,
     killed: bool,

@@ -7,7 +7,7 @@ use rules::{board, parse_status};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use team::BoardLook;
+use team::BoardView;
 use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Shows the board.
@@ -98,7 +98,7 @@ impl Tool for TaskGet {
     }
 }
 
-fn lines(look: &BoardLook, status: Option<TaskStatus>) -> String {
+fn lines(look: &BoardView, status: Option<TaskStatus>) -> String {
     let wanted = |status_of| status.is_none_or(|status| status == status_of);
     let tasks = look.board.tasks().filter(|task| wanted(task.status));
     let lines = tasks.map(|task| board::line(task, &look.board.open_blockers(task)));

@@ -1,7 +1,7 @@
 //! Taking tasks, and taking them back from the dead.
 
 use super::locked::Locked;
-use super::{BoardError, BoardLook, Worker, update};
+use super::{BoardError, BoardView, Worker, update};
 use protocol::{AgentName, Incarnation, Party, Task, TaskId};
 use rules::{Board, ClaimLimit};
 use teamdir::{TeamDir, now};
@@ -23,7 +23,7 @@ pub fn claim(
 /// none.
 pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
     // Most looks find nothing, and need not keep others from the board.
-    if next(&BoardLook::to_decide(team.tasks()?)?.board, worker).is_none() {
+    if next(&BoardView::to_decide(team.tasks()?)?.board, worker).is_none() {
         return Ok(None);
     }
     let locked = Locked::take(team)?;
@@ -34,10 +34,10 @@ pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, Board
     take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
 }
 
-/// Gives the worker back what it lost by the death of its last life, if nobody has it by now.
-pub fn take_up_again(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
+/// Gives the worker back what it lost by the death of its last incarnation, if nobody has it by now.
+pub fn resume_claim(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
     let lost = |board: &Board| board.lost_by(&worker.me.party).map(|task| task.id);
-    if lost(&BoardLook::to_decide(team.tasks()?)?.board).is_none() {
+    if lost(&BoardView::to_decide(team.tasks()?)?.board).is_none() {
         return Ok(None);
     }
     let locked = Locked::take(team)?;
@@ -48,7 +48,7 @@ pub fn take_up_again(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, Bo
     take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
 }
 
-/// Puts back on the board what dead lives of a member have in progress: those up to `up_to`.
+/// Puts back on the board what dead incarnations of a member have in progress: those up to `up_to`.
 /// Returns what went back.
 pub fn release_all(
     team: &TeamDir,
@@ -66,7 +66,7 @@ pub fn release_all_of(
     up_to: Incarnation,
     why: &str,
 ) -> Result<Vec<Task>, BoardError> {
-    let look = BoardLook::to_decide(team.tasks()?)?;
+    let look = BoardView::to_decide(team.tasks()?)?;
     if look.board.in_progress_of(owner).next().is_none() {
         look.all_readable()?;
         return Ok(Vec::new());

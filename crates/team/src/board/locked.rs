@@ -1,6 +1,6 @@
 //! The board under its lock: reading what a rule needs, and storing what comes out of it.
 
-use super::{BoardError, BoardLook};
+use super::{BoardError, BoardView};
 use protocol::{Task, TaskId};
 use rules::Board;
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ impl<'a> Locked<'a> {
     }
 
     /// The same, with what is no task.
-    pub(super) fn look(&self) -> Result<BoardLook, BoardError> {
-        BoardLook::to_decide(self.files.list()?)
+    pub(super) fn look(&self) -> Result<BoardView, BoardError> {
+        BoardView::to_decide(self.files.list()?)
     }
 
     /// A task and what it waits for.

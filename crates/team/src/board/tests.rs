@@ -92,7 +92,7 @@ fn a_task_from_creation_to_its_result() {
 }
 
 #[test]
-fn a_lease_ends_with_the_life_that_holds_it() {
+fn a_lease_ends_with_the_incarnation_that_holds_it() {
     let folder = team();
     let team = folder.team();
     let (alice, bob) = (worker("alice", 1), worker("bob", 1));

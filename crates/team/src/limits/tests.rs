@@ -1,5 +1,5 @@
 use super::*;
-use crate::{broadcast, tell};
+use crate::{broadcast, send};
 use protocol::{AgentName, Incarnation, MemberStatus};
 use teamdir::{Options, RosterError};
 use test_support::TempTeam;
@@ -80,32 +80,32 @@ fn a_clock_that_is_set_back_stops_nobody_for_long() {
 }
 
 #[test]
-fn the_lead_is_told_once_and_a_reset_lets_them_go_on() {
+fn the_lead_is_notified_once_and_a_reset_lets_them_go_on() {
     let temp = team(TeamLimits {
         messages_per_minute: Some(3),
         ..TeamLimits::default()
     });
     let team = temp.team();
     for _ in 0..3 {
-        tell(team, &agent("alice"), who("bob"), "ping").unwrap();
+        send(team, &agent("alice"), who("bob"), "ping").unwrap();
     }
     // The same member, however its name is spelled.
     for sender in ["alice", "Alice"] {
-        let error = tell(team, &agent(sender), who("BOB"), "ping").unwrap_err();
+        let error = send(team, &agent(sender), who("BOB"), "ping").unwrap_err();
         assert!(
             error.to_string().contains("exchanged 3 messages"),
             "{error}"
         );
     }
-    tell(team, &agent("bob"), who("alice"), "pong").unwrap_err();
-    tell(team, &agent("bob"), who("carol"), "hello").unwrap();
+    send(team, &agent("bob"), who("alice"), "pong").unwrap_err();
+    send(team, &agent("bob"), who("carol"), "hello").unwrap();
     assert_eq!(temp.unread(&who("bob")), 3);
     assert_eq!(temp.unread(&Recipient::Lead), 1);
     // A person is never held up.
-    tell(team, &Actor::user(), who("bob"), "stop that").unwrap();
+    send(team, &Actor::user(), who("bob"), "stop that").unwrap();
     let stopped = reset_traffic(team).unwrap();
     assert_eq!(stopped, [(who("alice"), who("bob"))]);
-    tell(team, &agent("bob"), who("alice"), "pong").unwrap();
+    send(team, &agent("bob"), who("alice"), "pong").unwrap();
 }
 
 #[test]
@@ -115,9 +115,12 @@ fn a_broadcast_counts_for_each_and_reaches_those_it_may() {
         ..TeamLimits::default()
     });
     let team = temp.team();
-    tell(team, &agent("alice"), who("bob"), "hello").unwrap();
+    send(team, &agent("alice"), who("bob"), "hello").unwrap();
     let error = broadcast(team, &agent("alice"), "all").unwrap_err();
-    assert!(matches!(error, TellError::TooOften { .. }), "{error}");
+    assert!(
+        matches!(error, LimitedSendError::TooOften { .. }),
+        "{error}"
+    );
     assert_eq!(temp.unread(&who("carol")), 1);
     assert_eq!(temp.unread(&who("bob")), 1);
 }
@@ -130,24 +133,30 @@ fn long_messages_and_full_inboxes_are_refused_to_agents_alone() {
         ..TeamLimits::default()
     });
     let team = temp.team();
-    let error = tell(team, &agent("alice"), who("bob"), "eleven byte").unwrap_err();
+    let error = send(team, &agent("alice"), who("bob"), "eleven byte").unwrap_err();
     assert!(
         error.to_string().contains("11 bytes, more than the 10"),
         "{error}"
     );
-    tell(team, &agent("alice"), who("bob"), "hello").unwrap();
-    let error = tell(team, &agent("alice"), who("bob"), "hello").unwrap_err();
-    assert!(matches!(error, TellError::InboxFull { .. }), "{error}");
-    tell(team, &Actor::user(), who("bob"), "more than ten bytes").unwrap();
+    send(team, &agent("alice"), who("bob"), "hello").unwrap();
+    let error = send(team, &agent("alice"), who("bob"), "hello").unwrap_err();
+    assert!(
+        matches!(error, LimitedSendError::InboxFull { .. }),
+        "{error}"
+    );
+    send(team, &Actor::user(), who("bob"), "more than ten bytes").unwrap();
     assert_eq!(temp.unread(&who("bob")), 2);
 }
 
 #[test]
 fn a_message_to_nobody_counts_for_nobody() {
     let temp = team(TeamLimits::default());
-    let error = tell(temp.team(), &agent("alice"), who("dave"), "hello").unwrap_err();
+    let error = send(temp.team(), &agent("alice"), who("dave"), "hello").unwrap_err();
     assert!(
-        matches!(error, TellError::Send(SendError::UnknownRecipient { .. })),
+        matches!(
+            error,
+            LimitedSendError::Send(SendError::UnknownRecipient { .. })
+        ),
         "{error}"
     );
     assert_eq!(temp.team().traffic().unwrap(), Traffic::default());

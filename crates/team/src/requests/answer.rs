@@ -6,7 +6,7 @@
 //! same rule.
 
 use super::{addressee, change};
-use crate::{Actor, post};
+use crate::{Actor, send_message};
 use protocol::{
     Answer, Body, Message, MessageId, Party, Recipient, Request, RequestId, RequestKind,
     RequestState, Sender,
@@ -283,7 +283,7 @@ fn mail_answer(team: &TeamDir, request: &Request) -> Result<(), SendError> {
         // A person and the program have no inbox: the lead reads in their place.
         Party::Lead | Party::User | Party::System => Recipient::Lead,
     });
-    post(team, message).map(|_| ())
+    send_message(team, message).map(|_| ())
 }
 
 /// Answers a shutdown request that has no file, such as a line that a person appended to an inbox. There
@@ -298,7 +298,7 @@ pub fn mail_unrecorded_answer(
     let mut message = me.sign(shutdown_response(id, approve, reason));
     message.id = answer_id(id);
     message.to = Some(Recipient::Lead);
-    post(team, message).map(|_| ())
+    send_message(team, message).map(|_| ())
 }
 
 fn shutdown_response(id: &RequestId, approve: bool, reason: &str) -> Message {

@@ -1,7 +1,7 @@
 //! Submitting a plan.
 
 use super::{change, create};
-use crate::{Actor, post};
+use crate::{Actor, send_message};
 use protocol::{
     AgentName, Body, Incarnation, Message, MessageId, Party, Recipient, Request, RequestId,
     RequestKind, Sender,
@@ -18,8 +18,8 @@ pub enum SubmitError {
     /// The request could not be stored.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The request was stored, and the lead could not be told. It can be decided all the same.
-    #[error("plan {id} is stored, but the lead could not be told")]
+    /// The request was stored, and the lead could not be notified. It can be decided all the same.
+    #[error("plan {id} is stored, but the lead could not be notified")]
     Send {
         /// The request.
         id: RequestId,
@@ -86,7 +86,7 @@ fn announce(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     }));
     message.id = MessageId::new(&format!("{}/ask", request.id)).ok();
     message.to = Some(Recipient::Lead);
-    post(team, message).map(|_| ())
+    send_message(team, message).map(|_| ())
 }
 
 /// Makes a request of a plan that came by mail without one, as other programs send it. Returns the

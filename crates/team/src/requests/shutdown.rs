@@ -1,7 +1,7 @@
 //! Asking a member to end.
 
 use super::create;
-use crate::{Actor, post};
+use crate::{Actor, send_message};
 use protocol::{
     AgentName, Body, Incarnation, Message, MessageId, Recipient, Request, RequestId, Subject,
 };
@@ -14,10 +14,10 @@ const PLEASE: &str = "Please shut down gracefully.";
 
 /// The wish that a member may end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShutdownWish {
+pub struct ShutdownOptions {
     /// Who should end.
     pub to: AgentName,
-    /// Why, in words; may be empty.
+    /// Why; may be empty.
     pub reason: String,
     /// How long it has to answer.
     pub timeout: Duration,
@@ -44,11 +44,11 @@ pub enum AskError {
     },
 }
 
-/// Asks one certain life of a member to end: stores the request, then sends it.
+/// Asks one incarnation of a member to end: stores the request, then sends it.
 pub fn ask_shutdown(
     team: &TeamDir,
     me: &Actor,
-    wish: &ShutdownWish,
+    wish: &ShutdownOptions,
     to_incarnation: Incarnation,
 ) -> Result<Request, AskError> {
     let made = now();
@@ -89,5 +89,5 @@ pub fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendErr
     message.id = MessageId::new(&format!("{}/ask", request.id)).ok();
     message.to = Some(request.to.clone());
     message.to_incarnation = request.to_incarnation;
-    post(team, message).map(|_| ())
+    send_message(team, message).map(|_| ())
 }

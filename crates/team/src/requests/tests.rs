@@ -11,7 +11,7 @@ fn alice() -> AgentName {
 }
 
 fn ask(temp: &TempTeam, timeout: u64) -> Request {
-    let wish = ShutdownWish {
+    let wish = ShutdownOptions {
         to: alice(),
         reason: String::new(),
         timeout: Duration::from_secs(timeout),
@@ -38,7 +38,7 @@ fn answer_of(request: &Request, from: &str, incarnation: u64, approve: bool) -> 
 }
 
 #[test]
-fn an_answer_counts_once_and_only_from_the_life_that_was_asked() {
+fn an_answer_counts_once_and_only_from_the_incarnation_that_was_asked() {
     let temp = TempTeam::new(&["alice", "bob"], Options::default());
     let request = ask(&temp, 60);
     assert_eq!(temp.unread(&request.to), 1);
@@ -90,7 +90,7 @@ fn a_request_past_its_deadline_or_to_the_dead_expires() {
 }
 
 #[test]
-fn a_plan_is_decided_once_and_its_author_is_told_once() {
+fn a_plan_is_decided_once_and_its_author_is_notified_once() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let team = temp.team();
     let first = submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
@@ -173,7 +173,7 @@ fn a_plan_waits_as_long_as_its_author_may_come_back() {
     assert_eq!(waiting_plans(&temp), 1, "it has agreed, and still lives");
     drop(guard);
     assert_eq!(waiting_plans(&temp), 0, "it has ended");
-    // Its next life makes a plan and is merely killed.
+    // Its next incarnation makes a plan and is merely killed.
     let guard = team.join(&alice().into()).unwrap();
     submit_plan(team, &alice(), Incarnation(2), "1. Leap.").unwrap();
     drop(guard);

@@ -11,7 +11,7 @@ fn only_known_and_sensible_dependencies_are_taken() {
             blocked_by: ids(blocked_by),
             ..NewTask::default()
         };
-        let id = board.next_id();
+        let id = next_id(&board);
         board
             .create(id, new, &Party::Lead, at(0))
             .map_err(|e| e.to_string())

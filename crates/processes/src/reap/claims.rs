@@ -5,8 +5,8 @@ use std::sync::Arc;
 use team::BoardError;
 use teamdir::{PathError, TeamDir};
 
-/// The tasks that a dead life had, or that went back because of its death: the same list however
-/// often it is asked for while the death is dealt with. `why` is what the history says of it.
+/// The tasks that a dead incarnation had, or that went back because of its death: the same list however
+/// often it is asked for while the death is reaped. `why` is what the history says of it.
 pub(crate) fn left_by(
     team: &TeamDir,
     name: &AgentName,
@@ -18,7 +18,7 @@ pub(crate) fn left_by(
     Ok(left.map(|task| task.id).collect())
 }
 
-/// Whether a life up to this one of the member has the task.
+/// Whether an incarnation up to this one of the member has the task.
 fn is_held_by(task: &Task, name: &AgentName, up_to: Incarnation) -> bool {
     let owner = matches!(&task.owner.0, Some(Party::Member(owner)) if owner.same_as(name));
     let incarnation = task
@@ -32,7 +32,7 @@ fn went_back(task: &Task, why: &str) -> bool {
     notes.flatten().any(|note| note == why)
 }
 
-/// Puts the tasks of dead lives back on the board. Returns those that went back now.
+/// Puts the tasks of dead incarnations back on the board. Returns those that went back now.
 pub(crate) fn release(
     team: &TeamDir,
     name: &AgentName,

@@ -1,26 +1,26 @@
 //! When there is nothing left to wait for.
 
 use crate::support::{Crew, name, recipient};
-use processes::{MemberSpec, Quiet, quiet, spawn};
+use processes::{IdleCheck, MemberSpec, check_idle, spawn};
 use rules::NewTask;
 use std::time::Duration;
-use team::{Actor, ShutdownWish, ask_shutdown};
+use team::{Actor, ShutdownOptions, ask_shutdown};
 
 fn why_not(processes: &Crew) -> String {
-    match quiet(processes.team()).unwrap() {
-        Quiet::No { why } => why,
-        yes @ Quiet::Yes { .. } => panic!("{yes:?}"),
+    match check_idle(processes.team()).unwrap() {
+        IdleCheck::Busy { why } => why,
+        yes @ IdleCheck::Idle { .. } => panic!("{yes:?}"),
     }
 }
 
 fn assert_quiet(processes: &Crew, expected_failed: &[&str]) {
     let failed: Vec<_> = expected_failed.iter().map(|text| name(text)).collect();
     let waiting_plan = Vec::new();
-    let expected = Quiet::Yes {
+    let expected = IdleCheck::Idle {
         failed,
         waiting_plan,
     };
-    assert_eq!(quiet(processes.team()).unwrap(), expected);
+    assert_eq!(check_idle(processes.team()).unwrap(), expected);
 }
 
 #[test]
@@ -32,24 +32,24 @@ fn idle_members_with_nothing_to_do_are_quiet() {
     assert_quiet(&processes, &[]);
     // Mail for a lead that does not run keeps nobody waiting.
     let lead = protocol::Recipient::Lead;
-    team::tell(processes.team(), &Actor::user(), lead, "hello").unwrap();
+    team::send(processes.team(), &Actor::user(), lead, "hello").unwrap();
     assert_quiet(&processes, &[]);
     let _lead = processes.team().join(&protocol::Recipient::Lead).unwrap();
     assert_eq!(why_not(&processes), "the lead has 1 unread");
 }
 
 #[test]
-fn work_mail_deaths_and_questions_are_not_quiet() {
+fn work_mail_deaths_and_questions_are_not_idle() {
     let processes = Crew::new();
     processes.start("alice", "busy sleepy");
     assert_eq!(why_not(&processes), "'alice' is working");
     processes.kill9("alice");
-    assert!(why_not(&processes).contains("the death of 'alice'"));
+    assert!(why_not(&processes).contains("'alice' died"));
     processes.repair_until_reaped("alice");
     assert_quiet(&processes, &["alice"]);
     processes.start("bob", "sleepy");
     assert_quiet(&processes, &["alice"]);
-    let wish = ShutdownWish {
+    let wish = ShutdownOptions {
         to: name("bob"),
         reason: String::new(),
         timeout: Duration::from_secs(600),
@@ -60,12 +60,12 @@ fn work_mail_deaths_and_questions_are_not_quiet() {
     // The request itself lies in his inbox.
     assert_eq!(why_not(&processes), "'bob' has 1 unread");
     processes.start("carol", "");
-    team::tell(processes.team(), &Actor::user(), recipient("bob"), "hello").unwrap();
+    team::send(processes.team(), &Actor::user(), recipient("bob"), "hello").unwrap();
     assert_eq!(why_not(&processes), "'bob' has 2 unread");
 }
 
 #[test]
-fn a_task_is_not_quiet_while_somebody_could_take_it() {
+fn a_task_is_not_idle_while_somebody_could_take_it() {
     let processes = Crew::new();
     let mut reader = MemberSpec::new(name("alice"), "sleepy");
     reader.no_claim = Some(true);

@@ -14,7 +14,7 @@ pub(crate) struct StartGuard {
 /// Why the right was not had.
 #[derive(Debug, thiserror::Error)]
 pub enum StartGuardError {
-    /// Somebody else has it.
+    /// Another party has it.
     #[error(
         "somebody is starting or ending '{name}' right now; \
          see what comes of it with `team-lead status`, then try again"

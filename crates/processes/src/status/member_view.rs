@@ -1,7 +1,7 @@
 //! What can be seen of members. Looking changes nothing.
 
 use crate::reap::is_unreaped;
-use crate::unread::UnreadCounts;
+use crate::status::unread::UnreadCounts;
 use protocol::{AgentName, Holder, LiveState, Member, Recipient, TaskId};
 use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
@@ -19,15 +19,15 @@ pub struct MemberView {
     pub state: MemberState,
     /// The process that is the member now.
     pub holder: Option<Holder>,
-    /// What its present life says of itself, or what its last one said if none runs.
+    /// What its present incarnation says of itself, or what its last one said if none runs.
     pub live: Option<LiveState>,
     /// How many lines of its inbox are unread.
     pub unread: usize,
-    /// The task that its present life works on.
+    /// The task that its present incarnation works on.
     pub task: Option<TaskId>,
 }
 
-/// Why members could not be looked at.
+/// Why members could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
     /// Nobody in the team bears the name.
@@ -52,7 +52,7 @@ impl MemberView {
         self.state.is_alive()
     }
 
-    /// Whether it died and nobody has dealt with that yet.
+    /// Whether it died and is not reaped yet.
     pub fn is_unreaped(&self) -> bool {
         is_unreaped(&self.member, &self.state)
     }
@@ -67,13 +67,13 @@ pub(crate) fn known_names(known: &[AgentName]) -> String {
 }
 
 /// One member as it is now.
-pub fn view(team: &TeamDir, name: &AgentName) -> Result<MemberView, ViewError> {
+pub fn member_view(team: &TeamDir, name: &AgentName) -> Result<MemberView, ViewError> {
     let member = find(team, name)?;
     look(team, &member, &UnreadCounts::enter(team))
 }
 
 /// All members as they are now, in the order of the roster.
-pub fn views(team: &TeamDir) -> Result<Vec<MemberView>, ViewError> {
+pub fn member_views(team: &TeamDir) -> Result<Vec<MemberView>, ViewError> {
     let roster = team.roster()?;
     let unread_counts = UnreadCounts::enter(team);
     let members = roster.members.iter();

@@ -1,4 +1,4 @@
-//! Looking at the board, without a lock.
+//! Reading the board without a lock.
 
 use super::BoardError;
 use crate::Actor;
@@ -8,16 +8,16 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use teamdir::{PathError, TaskError, TeamDir};
 
-/// The board as somebody sees it who takes no lock.
+/// The board, read without a lock.
 #[derive(Debug, Default)]
-pub struct BoardLook {
+pub struct BoardView {
     /// All tasks.
     pub board: Board,
     /// An error for each file that should be a task and is none.
     pub broken: Vec<TaskError>,
 }
 
-impl BoardLook {
+impl BoardView {
     fn of(tasks: Vec<Result<Arc<Task>, TaskError>>) -> Self {
         let mut broken = Vec::new();
         let sound = tasks
@@ -53,8 +53,8 @@ impl BoardLook {
 }
 
 /// All tasks as they are now.
-pub fn list(team: &TeamDir) -> Result<BoardLook, PathError> {
-    Ok(BoardLook::of(team.tasks()?))
+pub fn list(team: &TeamDir) -> Result<BoardView, PathError> {
+    Ok(BoardView::of(team.tasks()?))
 }
 
 /// One task as it is now.
@@ -62,7 +62,7 @@ pub fn get(team: &TeamDir, id: TaskId) -> Result<Task, BoardError> {
     Ok(Arc::unwrap_or_clone(team.task(id)?))
 }
 
-/// The tasks that this very life of somebody has in progress.
+/// The tasks that this incarnation of an actor has in progress.
 pub fn unfinished(team: &TeamDir, me: &Actor) -> Result<Vec<Task>, PathError> {
     let look = list(team)?;
     let mine = look.board.in_progress_of(&me.party);

@@ -1,13 +1,13 @@
 //! Whether a team has anything left to do.
 //!
-//! Nobody can stop a team for a moment to look at it, so it is looked at twice. A member says
+//! Nobody can stop a team for a moment to look at it, so it is checked twice. A member says
 //! `working` before it takes mail, sends all it has to say before it says `idle`, and notes when it
 //! said so. If everybody says the same since the same time before and after the inboxes were looked
 //! at, then nobody worked in between, and the inboxes were empty all at once.
 
 use crate::reap::is_unreaped;
-use crate::unread::UnreadCounts;
-use crate::view::{ViewError, state_of};
+use crate::status::member_view::{ViewError, state_of};
+use crate::status::unread::UnreadCounts;
 use protocol::{
     AgentName, Incarnation, Member, Party, Phase, Recipient, RequestKind, Timestamp, WaitingFor,
 };
@@ -17,17 +17,17 @@ use teamdir::{Liveness, TeamDir};
 
 /// Whether a team has anything left to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Quiet {
-    /// Nothing happens any more unless somebody outside does something.
-    Yes {
+pub enum IdleCheck {
+    /// Nothing happens any more without input from outside.
+    Idle {
         /// Members that failed or are dead.
         failed: Vec<AgentName>,
         /// Members that wait for a decision on their plan.
         waiting_plan: Vec<AgentName>,
     },
     /// Something is still to be done.
-    No {
-        /// What, in words.
+    Busy {
+        /// What.
         why: String,
     },
 }
@@ -41,30 +41,30 @@ struct Stance {
     said: Option<(Phase, Timestamp)>,
 }
 
-/// Looks whether a team has anything left to do. Changes nothing.
+/// Checks whether a team has anything left to do. Changes nothing.
 ///
 /// The lead's own work is left out if this process is the lead. Mail for the lead counts only
 /// while a lead runs: nobody else would read it.
-pub fn quiet(team: &TeamDir) -> Result<Quiet, ViewError> {
+pub fn check_idle(team: &TeamDir) -> Result<IdleCheck, ViewError> {
     let before = match stances(team)? {
         Ok(pass) => pass,
-        Err(why) => return Ok(Quiet::No { why }),
+        Err(why) => return Ok(IdleCheck::Busy { why }),
     };
     if let Some(why) = unfinished(team, &before)? {
-        return Ok(Quiet::No { why });
+        return Ok(IdleCheck::Busy { why });
     }
     let after = match stances(team)? {
         Ok(pass) => pass,
-        Err(why) => return Ok(Quiet::No { why }),
+        Err(why) => return Ok(IdleCheck::Busy { why }),
     };
     if before.stances != after.stances {
-        let why = "somebody has just been at work".to_owned();
-        return Ok(Quiet::No { why });
+        let why = "a member has just been at work".to_owned();
+        return Ok(IdleCheck::Busy { why });
     }
     if let Some(why) = lead_is_busy(team)? {
-        return Ok(Quiet::No { why });
+        return Ok(IdleCheck::Busy { why });
     }
-    Ok(Quiet::Yes {
+    Ok(IdleCheck::Idle {
         failed: after.failed,
         waiting_plan: after.waiting_plan,
     })
@@ -91,7 +91,7 @@ fn stances(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
         let name = &member.name;
         let (state, holder, live) = state_of(team, member)?;
         if is_unreaped(member, &state) {
-            return Ok(Err(format!("nobody has dealt with the death of '{name}'")));
+            return Ok(Err(format!("'{name}' died and is not reaped yet")));
         }
         match &state {
             MemberState::Idle { .. } => pass.idle.push(member.clone()),
@@ -118,7 +118,7 @@ fn stances(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
     Ok(Ok(pass))
 }
 
-/// What somebody who lives has still to do.
+/// What a running member still has to do.
 fn unfinished(team: &TeamDir, pass: &Pass) -> Result<Option<String>, ViewError> {
     let unread_counts = UnreadCounts::enter(team);
     for stance in pass.stances.iter().filter(|stance| stance.said.is_some()) {

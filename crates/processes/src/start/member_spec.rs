@@ -1,6 +1,6 @@
 //! What a member is to be, and its entry in the roster.
 
-use crate::spawn::SpawnError;
+use crate::start::spawn::SpawnError;
 use protocol::{
     AgentName, ConversationRecord, Incarnation, JournalLine, JournalRecord, Member, MemberStatus,
     MessageId, MessageSource, Recipient, RestartPolicy,
@@ -12,7 +12,7 @@ use teamdir::{PathError, RosterError, TeamDir, new_message_id, now};
 pub struct MemberSpec {
     /// Its name.
     pub name: AgentName,
-    /// What it is for, in words.
+    /// What it is for.
     pub role: String,
     /// What it is to do first.
     pub prompt: Option<String>,
@@ -32,26 +32,24 @@ pub struct MemberSpec {
 
 /// What an entry was before a start, so that a start that fails can be undone.
 #[derive(Debug)]
-pub(crate) enum Before {
-    /// There was none.
-    Nothing,
-    /// The entry, and which life was its last.
-    Entry(Box<Member>),
+pub(crate) enum PreviousEntry {
+    Absent,
+    Found(Box<Member>),
 }
 
-impl Before {
-    /// The life before the one that is to begin.
+impl PreviousEntry {
+    /// The incarnation before the one that is to begin.
     pub(crate) fn incarnation(&self) -> Incarnation {
         match self {
-            Self::Nothing => Incarnation(0),
-            Self::Entry(member) => member.incarnation,
+            Self::Absent => Incarnation(0),
+            Self::Found(member) => member.incarnation,
         }
     }
 
-    /// Puts an entry back as it was, after the process that was started is gone. The life that
+    /// Puts an entry back as it was, after the process that was started is gone. The incarnation that
     /// came to nothing stays counted, and is not reaped: whoever tried to start it knows.
-    pub(crate) fn put_back(&self, team: &TeamDir, name: &AgentName) -> Result<(), RosterError> {
-        let Self::Entry(before) = self else {
+    pub(crate) fn restore(&self, team: &TeamDir, name: &AgentName) -> Result<(), RosterError> {
+        let Self::Found(before) = self else {
             return Ok(());
         };
         team.update_roster(|roster| {
@@ -84,16 +82,16 @@ impl MemberSpec {
         }
     }
 
-    /// Enters the member in the roster under `name`, whose life lock the caller holds. `None` if
+    /// Enters the member in the roster under `name`, whose start lock the caller holds. `None` if
     /// the roster has the name in another spelling by now.
-    pub(crate) fn enlist(
+    pub(crate) fn enter_in_roster(
         &self,
         team: &TeamDir,
         name: &AgentName,
-    ) -> Result<Option<Before>, SpawnError> {
+    ) -> Result<Option<PreviousEntry>, SpawnError> {
         let most = team.limits()?.max_members();
         // Outside, because a contested change is made twice.
-        let first = self.first_words(team, name)?;
+        let first = self.first_prompt(team, name)?;
         team.update_roster(|roster| {
             let (member, before) = match roster.members.iter().position(|m| m.name.same_as(name)) {
                 Some(at) => {
@@ -101,7 +99,7 @@ impl MemberSpec {
                     else {
                         return Ok(None);
                     };
-                    let before = Before::Entry(Box::new(member.clone()));
+                    let before = PreviousEntry::Found(Box::new(member.clone()));
                     (member, before)
                 }
                 None if roster.members.len() as u64 >= most => {
@@ -111,7 +109,7 @@ impl MemberSpec {
                 None => {
                     let mut member = Member::new(name.clone(), &self.role);
                     member.joined_at = Some(now());
-                    (roster.members.push_mut(member), Before::Nothing)
+                    (roster.members.push_mut(member), PreviousEntry::Absent)
                 }
             };
             self.apply(member);
@@ -127,7 +125,7 @@ impl MemberSpec {
 
     /// What the member is to be told first, under which id: the prompt, behind an earlier one that
     /// was never said because its process was killed before.
-    fn first_words(
+    fn first_prompt(
         &self,
         team: &TeamDir,
         name: &AgentName,
@@ -216,8 +214,8 @@ fn is_in(prompt: &str, before: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with("\n\n"))
 }
 
-/// Makes an entry ready for its next life: the lives before it are done with, and the goodbye of
-/// the last one must not pass for one of the new life if that dies before it has said a word.
+/// Prepares a roster entry for its next incarnation: earlier ones count as reaped, and the `shutdown` status of
+/// the last one must not pass for one of the new incarnation if that dies at once.
 pub(crate) fn begin_incarnation(member: &mut Member) {
     if member.incarnation > Incarnation(0) {
         member.reaped = member.reaped.max(Some(member.incarnation));

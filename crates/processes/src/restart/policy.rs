@@ -11,7 +11,7 @@ pub enum GiveUpError {
     /// The roster could not be changed.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// The lead could not be told.
+    /// The lead could not be notified.
     #[error(transparent)]
     Notice(#[from] SendError),
 }
@@ -44,7 +44,7 @@ pub fn give_up(
     let id = format!("gave-up/{name}/{incarnation}");
     notice(team, Recipient::Lead, &id, &words)?;
     team.update_roster(|roster| {
-        // A later life is somebody's answer to the deaths before it.
+        // A later incarnation means that a person has restarted it since.
         let member = roster.member_mut(name);
         if let Some(member) = member.filter(|member| member.incarnation == incarnation) {
             member.gave_up = Some(reason.to_owned());
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn giving_up_is_noted_for_that_life_alone_and_told_once() {
+    fn giving_up_is_noted_for_that_incarnation_alone_and_told_once() {
         let temp = TempTeam::new(&["alice"], Options::default());
         let team = temp.team();
         let name = AgentName::new("alice").unwrap();

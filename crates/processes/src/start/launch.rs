@@ -1,6 +1,6 @@
 //! Starting the process of a member, and waiting until it says that it is ready.
 
-use crate::programs::Programs;
+use crate::start::programs::Programs;
 use command::Pidfd;
 use command::session_of;
 use nix::fcntl::OFlag;
@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use teamdir::{Liveness, PathError, TeamDir};
 
-/// How often the new process is looked at, while most become ready and after that.
+/// How often the new process is checked, while most become ready and after that.
 const LOOK_OFTEN: Duration = Duration::from_millis(1);
 const LOOK_LATER: Duration = Duration::from_millis(20);
 const OFTEN_FOR: Duration = Duration::from_millis(200);
@@ -94,7 +94,7 @@ pub enum LaunchError {
 fn quoted(words: &str) -> String {
     match words.is_empty() {
         true => "; it said nothing".to_owned(),
-        false => format!("; its last words:\n{words}"),
+        false => format!("; the end of its output:\n{words}"),
     }
 }
 
@@ -102,7 +102,7 @@ fn quoted(words: &str) -> String {
 pub(crate) struct Launch<'a> {
     pub(crate) team: &'a TeamDir,
     pub(crate) name: &'a AgentName,
-    /// The life before.
+    /// The incarnation before.
     pub(crate) previous: Incarnation,
     pub(crate) programs: &'a Programs,
 }
@@ -231,7 +231,7 @@ impl Launch<'_> {
         }
     }
 
-    /// The new life, if the process says that it is ready and holds the member's lock.
+    /// The new incarnation, if the process says that it is ready and holds the member's lock.
     fn ready(&self, child: Pid) -> Result<Option<Incarnation>, PathError> {
         let owner = self.owner();
         let live = self.team.live_state(&owner)?;
@@ -241,7 +241,7 @@ impl Launch<'_> {
         let Some(live) = live.filter(|live| is_new(live.incarnation, live.phase)) else {
             return Ok(None);
         };
-        // The lock is looked at last: looking takes it for a moment.
+        // The lock is checked last: looking takes it for a moment.
         let ours = match self.team.liveness(&owner)? {
             Liveness::Alive(Some(holder)) => {
                 holder.incarnation == live.incarnation && is_of(holder.pid, child)
@@ -251,7 +251,7 @@ impl Launch<'_> {
         Ok(ours.then_some(live.incarnation))
     }
 
-    /// The life that was ready and ended in good order before anybody looked.
+    /// The incarnation that was ready and ended cleanly before anybody looked.
     fn came_and_went(&self) -> Option<Incarnation> {
         let live = self.team.live_state(&self.owner()).ok().flatten()?;
         let ended = live.incarnation > self.previous && live.phase == Phase::Shutdown;

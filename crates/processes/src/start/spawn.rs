@@ -1,17 +1,17 @@
-//! Bringing a member to life: new, woken, or back from the dead.
+//! Starts a member: a new one, an idle one, or a dead one with its journal.
 
-use crate::launch::{Launch, LaunchError, Started};
 use crate::mark::sweep;
-use crate::member_spec::{Before, MemberSpec};
-use crate::programs::Programs;
 use crate::reap::{ReapError, reap_held};
-use crate::roll_back::roll_back;
-use crate::start_lock::{StartGuard, StartGuardError};
-use crate::view::{find, state_of};
+use crate::start::launch::{Launch, LaunchError, Started};
+use crate::start::member_spec::{MemberSpec, PreviousEntry};
+use crate::start::programs::Programs;
+use crate::start::roll_back::roll_back;
+use crate::start::start_lock::{StartGuard, StartGuardError};
+use crate::status::member_view::{find, state_of};
 use protocol::{AgentName, EventKind, Incarnation, Member, Recipient};
 use rules::MemberState;
 use std::time::Duration;
-use team::{Actor, TellError, tell};
+use team::{Actor, LimitedSendError, send};
 use teamdir::{Liveness, PathError, RosterError, TeamDir, TeamFileError};
 
 /// How long whoever is ending a member may take besides what a start takes.
@@ -24,22 +24,22 @@ pub enum Spawned {
     Started {
         /// The process.
         pid: u32,
-        /// Which life it is.
+        /// Which incarnation it is.
         incarnation: Incarnation,
         /// Whether the member is known from before.
         came_back: bool,
     },
-    /// The member lives and was idle.
+    /// The member is alive and was idle.
     Woken {
         /// Whether it was given something to do.
         prompt_sent: bool,
     },
 }
 
-/// Why a member was not brought to life. Everything is as it was.
+/// Why a member was not started. Everything is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// It lives and has something to do.
+    /// It is alive and has something to do.
     #[error("'{name}' is currently {}", state.word())]
     Occupied {
         /// The member.
@@ -74,8 +74,8 @@ pub enum SpawnError {
     Limits(#[from] TeamFileError),
     /// The prompt could not be sent.
     #[error(transparent)]
-    Send(#[from] TellError),
-    /// The death of its last life could not be dealt with.
+    Send(#[from] LimitedSendError),
+    /// The death of its last incarnation could not be reaped.
     #[error(transparent)]
     Reap(#[from] ReapError),
     /// The roster could not be read or changed.
@@ -86,10 +86,10 @@ pub enum SpawnError {
     File(#[from] PathError),
 }
 
-/// Brings a member to life, and returns when its process is ready.
+/// Starts a member, and returns when its process is ready.
 ///
-/// A living member that is idle gets the prompt as mail. One that is gone comes back in its next
-/// life. If several do this for one name at the same time, one of them starts the process, and the
+/// A running member that is idle gets the prompt as mail. One that is gone is started as its next
+/// incarnation. If several do this for one name at the same time, one of them starts the process, and the
 /// others find it alive.
 pub fn spawn(
     team: &TeamDir,
@@ -104,14 +104,14 @@ pub fn spawn(
         if let Some(member) = &known {
             match wake(team, me, member, &spec)? {
                 Wake::Awake { prompt_sent } => return Ok(Spawned::Woken { prompt_sent }),
-                // What was sent waits in its inbox for the next life.
+                // What was sent waits in its inbox for the next incarnation.
                 Wake::Gone { prompt_sent: true } => spec.prompt = None,
                 Wake::Gone { prompt_sent: false } => {}
             }
             reap_held(team, &guard)?;
         }
-        let Some(before) = spec.enlist(team, &guard.name)? else {
-            // Somebody has brought in the name in another spelling, and has the lock of that.
+        let Some(before) = spec.enter_in_roster(team, &guard.name)? else {
+            // Another process has brought in the name in another spelling, and has the lock of that.
             continue;
         };
         let started = start(team, &guard, &before, programs)?;
@@ -163,7 +163,7 @@ fn wake(
     let prompt = spec.prompt.as_deref();
     let prompt_sent = prompt.is_some();
     if let Some(prompt) = prompt {
-        tell(team, me, owner.clone(), prompt)?;
+        send(team, me, owner.clone(), prompt)?;
     }
     // It may have ended by itself meanwhile, and then nobody reads what was sent.
     Ok(match team.liveness(&owner)? {
@@ -177,7 +177,7 @@ fn wake(
 pub(crate) fn start(
     team: &TeamDir,
     guard: &StartGuard,
-    before: &Before,
+    before: &PreviousEntry,
     programs: &Programs,
 ) -> Result<Started, SpawnError> {
     let name = &guard.name;
@@ -190,7 +190,7 @@ pub(crate) fn start(
     match launch.run() {
         Ok(started) => {
             let role = find(team, name).map(|member| member.role);
-            // The event only tells people; the member lives without it.
+            // The event only tells people; the member runs without it.
             let _ = team.log_event(EventKind::Spawn {
                 member: Recipient::Member(name.clone()),
                 incarnation: started.incarnation,
@@ -202,8 +202,8 @@ pub(crate) fn start(
             sweep(team, guard);
             // The reason why it did not start matters more than what could not be tidied up.
             let _ = match before {
-                Before::Nothing => roll_back(team, guard),
-                Before::Entry(_) => before.put_back(team, name).map_err(Into::into),
+                PreviousEntry::Absent => roll_back(team, guard),
+                PreviousEntry::Found(_) => before.restore(team, name).map_err(Into::into),
             };
             let name = name.clone();
             Err(SpawnError::Launch { name, source })

@@ -3,20 +3,20 @@
 use crate::mark::sweep;
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
 use crate::reap::{ReapError, reap_held};
-use crate::start_lock::{StartGuard, StartGuardError};
-use crate::view::{ViewError, find};
+use crate::start::start_lock::{StartGuard, StartGuardError};
+use crate::status::member_view::{ViewError, find};
 use nix::sys::signal::Signal;
 use protocol::{AgentName, Incarnation, Recipient};
 use std::time::Duration;
 use teamdir::TeamDir;
 
-/// How long a process has to end in good order.
+/// How long a process has to end cleanly.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How long a killed process may take to go.
 const KILL_WAIT: Duration = Duration::from_secs(10);
 /// How long whoever starts or ends the member is waited for. If he takes longer, dealing with the
 /// death is left to him.
-const LIFE_WAIT: Duration = Duration::from_secs(10);
+const START_LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// A process that was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Killed {
     pub name: AgentName,
     /// The process.
     pub pid: u32,
-    /// Which life it was.
+    /// Which incarnation it was.
     pub incarnation: Incarnation,
     /// How many processes of its commands were left and were killed too.
     pub swept: usize,
@@ -34,7 +34,7 @@ pub struct Killed {
 /// Why a member was not killed.
 #[derive(Debug, thiserror::Error)]
 pub enum KillError {
-    /// There is no such member, or it cannot be looked at.
+    /// There is no such member, or it cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
     /// No process is the member.
@@ -54,7 +54,7 @@ pub enum KillError {
         /// The process.
         pid: u32,
     },
-    /// It was killed, and its death could not be dealt with. Whoever looks next does so.
+    /// It was killed, and its death could not be reaped. The next repair does so.
     #[error("'{name}' was killed, but not all that follows could be done: {source}")]
     Reap {
         /// The member.
@@ -76,7 +76,7 @@ pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
     if !process.wait(KILL_WAIT) {
         return Err(KillError::Unkillable { name, pid });
     }
-    let swept = match StartGuard::hold(team, &name, LIFE_WAIT) {
+    let swept = match StartGuard::hold(team, &name, START_LOCK_WAIT) {
         Ok(guard) => {
             let swept = sweep(team, &guard);
             let reaped = reap_held(team, &guard);

@@ -1,6 +1,6 @@
 //! Taking back a member that never came to be.
 
-use crate::start_lock::StartGuard;
+use crate::start::start_lock::StartGuard;
 use protocol::{AgentName, DeadLetter, EventKind, JournalLine, JournalRecord, Recipient};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;

@@ -1,14 +1,14 @@
 //! What the dead did with mail and did not live to tell the event log.
 
 use protocol::{EventKind, JournalLine, JournalRecord, Line, MessageId, Party, Recipient, Sender};
-use team::{Told, pending_events, recently_told, sending};
+use team::{LoggedMail, pending_events, recently_logged, send_event};
 use teamdir::{AppendError, PathError, TeamDir, now};
 
 /// How many of the messages that it took last are looked at. While a disk is full nothing can be told.
 const LAST: usize = 1000;
 
-/// Tells of the mail that the last life of `dead` sent or took right before its end, if it did not do
-/// so itself: letters of its own that nobody has read, and what it put into its journal last. Letters
+/// Logs the mail that the last incarnation of `dead` sent or took right before its end, if it did not do
+/// so itself: messages of its own that nobody has read, and what it put into its journal last. Messages
 /// that were read tell by that that they were sent. A file that cannot be read is passed over: it must
 /// not keep anybody from dealing with a death.
 pub fn recover_events(team: &TeamDir, dead: &Recipient) -> Result<(), AppendError> {
@@ -17,10 +17,10 @@ pub fn recover_events(team: &TeamDir, dead: &Recipient) -> Result<(), AppendErro
     if taken.is_empty() && sent.is_empty() {
         return Ok(());
     }
-    let told = recently_told(team).unwrap_or_default();
+    let told = recently_logged(team).unwrap_or_default();
     let mut events = pending_events(dead, &taken, &told);
     events.extend(sent.into_iter().filter(|kind| match kind {
-        EventKind::Send { id, to, .. } => !told.contains(&Told::Sent(to.clone(), id.clone())),
+        EventKind::Send { id, to, .. } => !told.contains(&LoggedMail::Sent(to.clone(), id.clone())),
         _ => true,
     }));
     let time = now();
@@ -45,7 +45,7 @@ fn last_taken(team: &TeamDir, dead: &Recipient) -> Result<Vec<MessageId>, PathEr
     Ok(taken)
 }
 
-/// Its letters that nobody has read.
+/// Its messages that nobody has read.
 fn unread_of(team: &TeamDir, dead: &Recipient) -> Vec<EventKind> {
     let author = Sender::Party(Party::from(dead.clone()));
     // A roster that cannot be read leaves the lead's inbox.
@@ -59,7 +59,7 @@ fn unread_of(team: &TeamDir, dead: &Recipient) -> Vec<EventKind> {
                 && message.from.as_ref() == Some(&author)
                 && let Some(id) = message.id.clone()
             {
-                events.push(sending(&message, id, inbox.clone()));
+                events.push(send_event(&message, id, inbox.clone()));
             }
         });
     }

@@ -1,0 +1,8 @@
+//! Starting a member's process: a new member, an idle one, or a dead one with its journal.
+
+pub(crate) mod launch;
+pub(crate) mod member_spec;
+pub(crate) mod programs;
+mod roll_back;
+pub(crate) mod spawn;
+pub(crate) mod start_lock;
