@@ -7,6 +7,7 @@ pub(crate) struct LogArgs {
     /// Which events are logged: a level, or levels per crate as in team=debug,llm=trace. A member
     /// logs to members/NAME/log in the team folder.
     #[arg(
+        id = "log_filter",
         long = "log",
         global = true,
         value_name = "FILTER",
@@ -16,7 +17,9 @@ pub(crate) struct LogArgs {
     )]
     pub(crate) filter: Option<LogFilter>,
     /// The format of the log: human or json.
+    // A global argument shares its id with every verb: `task graph` has a `format` of its own.
     #[arg(
+        id = "log_format",
         long = "log-format",
         global = true,
         value_name = "FORMAT",
