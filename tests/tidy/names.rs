@@ -59,7 +59,6 @@ const LEFT: &[&str] = &[
     "crates/team",
     "crates/team-tools",
     "crates/teamdir",
-    "crates/tui",
 ];
 
 /// The words of a line in lower case; identifiers are split where their parts meet.
