@@ -3,7 +3,9 @@
 use crate::account::{self, BudgetSpent, all_reached, reached, release, reserve};
 use crate::price::{Prices, normal_name};
 use llm::Usage;
-use protocol::{Booking, Budget, EventKind, Extra, Incarnation, Recipient, Reservation};
+use protocol::{
+    Booking, Budget, EventKind, Extra, Incarnation, NoticeCause, Recipient, Reservation,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use teamdir::{Liveness, TeamDir, TeamFileError, now};
@@ -128,7 +130,8 @@ impl MemberBudget {
         let known = budget.allowance(whose).and_then(|known| known.notified_rev);
         if known != Some(spent.rev) {
             // Several members may send it at once: the same text under the same id is one notice.
-            let sent = team::notice(&self.team, Recipient::Lead, &id, &spent.notice());
+            let (to, text) = (Recipient::Lead, spent.notice());
+            let sent = team::notice(&self.team, to, NoticeCause::Budget, &id, &text);
             if sent.is_err() {
                 return;
             }

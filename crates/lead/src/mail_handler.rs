@@ -3,13 +3,9 @@
 use crate::console::{ConsoleWriter, Output};
 use crate::shut_down::is_farewell;
 use member::{MailHandler, MailItem, Treatment};
-use protocol::{Body, Line, Message, Sender};
+use protocol::{Body, Line, Message, NoticeCause, Sender};
 use team::MailedAnswer;
 use teamdir::TeamDir;
-
-/// Notices that change what the lead should do next, by the start of their ids. The others are read
-/// with the next turn.
-const URGENT: [&str; 4] = ["death/", "gave-up/", "failed/", "dead/"];
 
 /// Prints the lead's mail, and checks answers.
 pub(crate) struct LeadMailHandler {
@@ -90,7 +86,7 @@ impl LeadMailHandler {
                 true => format!("agrees to shut down ({request_id}): {reason}"),
                 false => format!("refuses to shut down ({request_id}): {reason}"),
             },
-            Body::Notice { content } => {
+            Body::Notice { content, .. } => {
                 self.writer.notice(content);
                 return;
             }
@@ -107,10 +103,7 @@ impl LeadMailHandler {
 pub(crate) fn wakes(item: &MailItem) -> bool {
     let matters = match &item.line {
         Line::Message(message) => match &message.body {
-            Body::Notice { .. } => {
-                let id = message.id.as_ref().map_or("", |id| id.as_str());
-                URGENT.iter().any(|start| id.starts_with(start))
-            }
+            Body::Notice { cause, .. } => cause.as_ref().is_some_and(NoticeCause::is_urgent),
             Body::Message { .. }
             | Body::Broadcast { .. }
             | Body::ShutdownRequest { .. }

@@ -7,7 +7,7 @@ use crate::status::RosterStatus;
 use llm::Usage;
 use protocol::{
     DeadLetter, Event, EventKind, Extra, Incarnation, Line, LiveState, MemberStatus, Message,
-    Money, Party, Phase, PlanRecord, Recipient, Sender, UserMessage, WaitingFor,
+    Money, NoticeCause, Party, Phase, PlanRecord, Recipient, Sender, UserMessage, WaitingFor,
 };
 use rules::{Delivery, Recovered as RecoveredMail, judge};
 use std::collections::VecDeque;
@@ -315,6 +315,7 @@ impl Inner {
             "Your {} to {owner} was not delivered: {reason}",
             message.body.kind()
         );
-        let _ = team::notice(&self.team, sender, &format!("dead/{owner}/{id}"), &text);
+        let id = format!("dead/{owner}/{id}");
+        let _ = team::notice(&self.team, sender, NoticeCause::DeadLetter, &id, &text);
     }
 }

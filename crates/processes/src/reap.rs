@@ -14,7 +14,9 @@ use crate::mark::sweep;
 use crate::repair::end_overdue;
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::state_of;
-use protocol::{AgentName, EventKind, Incarnation, LiveState, Member, Phase, Recipient, TaskId};
+use protocol::{
+    AgentName, EventKind, Incarnation, LiveState, Member, NoticeCause, Phase, Recipient, TaskId,
+};
 use rules::MemberState;
 use std::time::Duration;
 use team::{BoardError, notice};
@@ -132,6 +134,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     notice(
         team,
         Recipient::Lead,
+        NoticeCause::Death,
         &format!("death/{name}/{incarnation}"),
         &words,
     )?;

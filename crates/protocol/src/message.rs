@@ -86,9 +86,40 @@ pub enum Body {
     },
     /// `notice`: something the program itself reports.
     Notice {
-        /// The report.
+        cause: Option<NoticeCause>,
         content: String,
     },
+}
+
+/// What a notice is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeCause {
+    /// A member died.
+    Death,
+    /// A member is not restarted any more.
+    GaveUp,
+    /// A member cannot go on with its work.
+    Failed,
+    /// A message of the recipient was not delivered.
+    DeadLetter,
+    /// A budget is spent.
+    Budget,
+    /// Two members are kept from writing to each other for a while.
+    Traffic,
+    /// A cause that this version does not know.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl NoticeCause {
+    /// Whether the recipient should act on it at once rather than when it works next.
+    pub const fn is_urgent(&self) -> bool {
+        match self {
+            Self::Death | Self::GaveUp | Self::Failed | Self::DeadLetter => true,
+            Self::Budget | Self::Traffic | Self::Other(_) => false,
+        }
+    }
 }
 
 /// Why an object is not a message of a type it claims.
@@ -167,7 +198,7 @@ impl Body {
             | Self::Broadcast { content }
             | Self::ShutdownRequest { content, .. }
             | Self::IdleNotification { content }
-            | Self::Notice { content } => content,
+            | Self::Notice { content, .. } => content,
             Self::ShutdownResponse { reason, .. } => reason,
             Self::PlanApprovalRequest { plan, .. } => plan,
             Self::PlanApprovalResponse { feedback, .. } => feedback,
@@ -210,6 +241,7 @@ record! {
         opt plan: String => "plan",
         opt feedback: String => "feedback",
         opt reason: String => "reason",
+        opt cause: NoticeCause => "cause",
         opt timestamp: Timestamp => "timestamp",
         opt from_incarnation: Incarnation => "from_incarnation",
         opt to_incarnation: Incarnation => "to_incarnation",
@@ -244,6 +276,9 @@ impl TryFrom<Envelope> for Message {
         if let Some(approve) = envelope.approve {
             extra.insert("approve".to_owned(), approve.into());
         }
+        if let Some(cause) = envelope.cause {
+            extra.insert("cause".to_owned(), serde_json::json!(cause));
+        }
         Ok(Self {
             id: envelope.id,
             from: envelope.from,
@@ -272,6 +307,7 @@ impl Envelope {
                 content: self.need_content("idle_notification")?,
             },
             "notice" => Body::Notice {
+                cause: self.cause.take(),
                 content: self.need_content("notice")?,
             },
             "shutdown_request" => Body::ShutdownRequest {
@@ -347,8 +383,11 @@ impl Serialize for Message {
             Body::Message { content }
             | Body::Broadcast { content }
             | Body::ShutdownRequest { content, .. }
-            | Body::IdleNotification { content }
-            | Body::Notice { content } => map.serialize_entry("content", content)?,
+            | Body::IdleNotification { content } => map.serialize_entry("content", content)?,
+            Body::Notice { cause, content } => {
+                entry(&mut map, "cause", cause.as_ref())?;
+                map.serialize_entry("content", content)?;
+            }
             Body::ShutdownResponse {
                 approve, reason, ..
             } => {
@@ -400,6 +439,7 @@ fn has_field(message: &Message, key: &str) -> bool {
             Body::ShutdownResponse { .. } | Body::PlanApprovalResponse { .. }
         ),
         "reason" => matches!(message.body, Body::ShutdownResponse { .. }),
+        "cause" => matches!(message.body, Body::Notice { cause: Some(_), .. }),
         "plan" => matches!(message.body, Body::PlanApprovalRequest { .. }),
         "feedback" => matches!(message.body, Body::PlanApprovalResponse { .. }),
         "id" => message.id.is_some(),

@@ -4,7 +4,7 @@
 
 use crate::Actor;
 use crate::mail::{notice, send_message};
-use protocol::{Message, Pair, Party, Recipient, TeamLimits, Timestamp, Traffic};
+use protocol::{Message, NoticeCause, Pair, Party, Recipient, TeamLimits, Timestamp, Traffic};
 use std::time::Duration;
 use teamdir::{AppendError, SendError, Sent, TeamDir, TeamFileError, now};
 
@@ -146,7 +146,15 @@ impl<'a> SendPermit<'a> {
              `team-lead limits reset`."
         );
         let id = format!("traffic/{stop}");
-        if notice(self.team, Recipient::Lead, &id, &words).is_err() {
+        if notice(
+            self.team,
+            Recipient::Lead,
+            NoticeCause::Traffic,
+            &id,
+            &words,
+        )
+        .is_err()
+        {
             // The next message that is refused tries again.
             return;
         }

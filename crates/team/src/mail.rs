@@ -2,7 +2,9 @@
 
 use crate::Actor;
 use crate::limits::{LimitedSendError, SendPermit};
-use protocol::{Body, EventKind, MemberStatus, Message, MessageId, Party, Recipient, Sender};
+use protocol::{
+    Body, EventKind, MemberStatus, Message, MessageId, NoticeCause, Party, Recipient, Sender,
+};
 use teamdir::{SendError, Sent, TeamDir};
 
 /// How many characters of a message the event log shows.
@@ -94,9 +96,18 @@ pub fn broadcast(
 }
 
 /// Sends a report of the program itself. The same `id` twice is one report.
-pub fn notice(team: &TeamDir, to: Recipient, id: &str, content: &str) -> Result<Sent, SendError> {
-    let content = content.to_owned();
-    let mut message = Message::new(Body::Notice { content });
+pub fn notice(
+    team: &TeamDir,
+    to: Recipient,
+    cause: NoticeCause,
+    id: &str,
+    content: &str,
+) -> Result<Sent, SendError> {
+    let body = Body::Notice {
+        cause: Some(cause),
+        content: content.to_owned(),
+    };
+    let mut message = Message::new(body);
     message.from = Some(Party::System.into());
     message.to = Some(to);
     message.id = MessageId::new(id).ok();

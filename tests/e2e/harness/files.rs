@@ -135,7 +135,7 @@ impl Workspace {
     pub(crate) fn notices(&self) -> Vec<(String, String)> {
         let mail = self.inbox(&Recipient::Lead).into_iter();
         let notices = mail.filter_map(|message| match message.body {
-            Body::Notice { content } => Some((message.id?.to_string(), content)),
+            Body::Notice { content, .. } => Some((message.id?.to_string(), content)),
             _ => None,
         });
         notices.collect()

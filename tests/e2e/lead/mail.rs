@@ -57,7 +57,9 @@ fn mail_wakes_a_lead_at_rest_and_a_mere_notice_does_not() {
     workspace.wait_for_lead_request("hello");
     workspace.wait_alive("lead", Phase::Idle);
     let team = workspace.team();
-    team::notice(team, "lead".parse().unwrap(), "other/1", "by the way").unwrap();
+    let cause = protocol::NoticeCause::Other("other".to_owned());
+    let lead = "lead".parse().unwrap();
+    team::notice(team, lead, cause, "other/1", "by the way").unwrap();
     session.wait_for_error_text("by the way");
     workspace.ok(&["send", "lead", "wake up"]);
     workspace.wait_for_lead_request("wake up");

@@ -103,7 +103,7 @@ fn only_what_matters_wakes_the_lead() {
     let waking = [
         r#"{"type":"message","from":"alice","content":"hi"}"#,
         r#"{"type":"idle_notification","from":"alice","content":"done"}"#,
-        r#"{"type":"notice","from":"system","id":"death/alice/3","content":"alice died"}"#,
+        r#"{"type":"notice","from":"system","id":"death/alice/3","cause":"death","content":"alice died"}"#,
         r#"{"type":"poke","from":"carol"}"#,
         "words typed into the file",
     ];

@@ -1,6 +1,6 @@
 //! What a member's restart policy says about its death.
 
-use protocol::{AgentName, Incarnation, Member, Recipient, Timestamp};
+use protocol::{AgentName, Incarnation, Member, NoticeCause, Recipient, Timestamp};
 use rules::{Death, RestartDecision, RestartLimits, Restarts};
 use team::notice;
 use teamdir::{RosterError, SendError, TeamDir};
@@ -42,7 +42,7 @@ pub fn give_up(
 ) -> Result<(), GiveUpError> {
     let words = format!("{reason}. It is not restarted any more. Bring it back: {command}");
     let id = format!("gave-up/{name}/{incarnation}");
-    notice(team, Recipient::Lead, &id, &words)?;
+    notice(team, Recipient::Lead, NoticeCause::GaveUp, &id, &words)?;
     team.update_roster(|roster| {
         // A later incarnation means that a person has restarted it since.
         let member = roster.member_mut(name);

@@ -88,7 +88,7 @@ impl Crew {
         let mut notices = Vec::new();
         let peeked = self.team().unread_mail(&Recipient::Lead, |_, line| {
             if let Line::Message(message) = line
-                && let Body::Notice { content } = message.body
+                && let Body::Notice { content, .. } = message.body
             {
                 let id = message.id.map(|id| id.to_string());
                 notices.push((id.unwrap_or_default(), content));

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{
     Activity, AgentName, Answer, Body, DeadLetter, Extra, Holder, IgnoredAnswer, Incarnation,
-    LiveState, Member, MemberStatus, Message, MessageId, Owner, Party, Phase, Priority, Recipient,
-    Request, RequestId, RequestState, RestartPolicy, Roster, Sender, Subject, Tally, Task,
-    TaskHistory, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
+    LiveState, Member, MemberStatus, Message, MessageId, NoticeCause, Owner, Party, Phase,
+    Priority, Recipient, Request, RequestId, RequestState, RestartPolicy, Roster, Sender, Subject,
+    Tally, Task, TaskHistory, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
 };
 use serde_json::Value;
 
@@ -123,8 +123,21 @@ fn body() -> impl Strategy<Value = Body> {
             }
         ),
         text().prop_map(|content| Body::IdleNotification { content }),
-        text().prop_map(|content| Body::Notice { content }),
+        (cause(), text()).prop_map(|(cause, content)| Body::Notice { cause, content }),
     ]
+}
+
+fn cause() -> impl Strategy<Value = Option<NoticeCause>> {
+    select(vec![
+        None,
+        Some(NoticeCause::Death),
+        Some(NoticeCause::GaveUp),
+        Some(NoticeCause::Failed),
+        Some(NoticeCause::DeadLetter),
+        Some(NoticeCause::Budget),
+        Some(NoticeCause::Traffic),
+        Some(NoticeCause::Other("weather".to_owned())),
+    ])
 }
 
 pub(crate) fn message() -> impl Strategy<Value = Message> {

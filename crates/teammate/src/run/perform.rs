@@ -4,7 +4,7 @@ use super::{Teammate, folder_removed};
 use crate::machine::{Action, Event, Exit};
 use crate::report::{no_report, report};
 use crate::start_options::{Ended, TeammateError};
-use protocol::Recipient;
+use protocol::{NoticeCause, Recipient};
 use std::time::Duration;
 use tracing::warn;
 
@@ -84,7 +84,9 @@ impl Teammate {
             "{name} cannot go on: {reason}. It still runs and tries again when it gets mail; see \
              `team-lead logs {name}`."
         );
-        if let Err(error) = team::notice(self.runtime.team(), Recipient::Lead, &id, &text) {
+        let team = self.runtime.team();
+        let sent = team::notice(team, Recipient::Lead, NoticeCause::Failed, &id, &text);
+        if let Err(error) = sent {
             warn!("the lead was not notified: {error}");
         }
     }
