@@ -58,7 +58,6 @@ const LEFT: &[&str] = &[
     "crates/rules",
     "crates/team",
     "crates/team-tools",
-    "crates/teamdir",
 ];
 
 /// The words of a line in lower case; identifiers are split where their parts meet.

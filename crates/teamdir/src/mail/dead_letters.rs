@@ -13,26 +13,27 @@ const DEAD_LETTER_TAIL: u64 = 256 << 10;
 
 impl TeamDir {
     /// Puts a line where undelivered mail is kept, unless it is there already.
-    pub fn add_dead_letter(&self, letter: &DeadLetter) -> Result<(), AppendError> {
-        self.bury_all(std::slice::from_ref(letter)).map(|_| ())
+    pub fn add_dead_letter(&self, dead_letter: &DeadLetter) -> Result<(), AppendError> {
+        self.add_dead_letters(std::slice::from_ref(dead_letter))
+            .map(|_| ())
     }
 
     /// Puts lines where undelivered mail is kept, but for those that are there already. Returns
     /// the ones that were not.
-    pub(crate) fn bury_all<'a>(
+    pub(crate) fn add_dead_letters<'a>(
         &self,
-        letters: &'a [DeadLetter],
+        dead_letters: &'a [DeadLetter],
     ) -> Result<Vec<&'a DeadLetter>, AppendError> {
-        if letters.is_empty() {
+        if dead_letters.is_empty() {
             return Ok(Vec::new());
         }
-        let lines: Vec<JsonLine> = letters.iter().map(DeadLetter::to_line).collect();
+        let lines: Vec<JsonLine> = dead_letters.iter().map(DeadLetter::to_line).collect();
         let size: u64 = lines.iter().map(|line| line.len() as u64).sum();
         // An earlier try has left about as much, and others may have written since.
-        let buried = self.last_buried(size + DEAD_LETTER_TAIL)?;
-        let new = letters.iter().zip(lines);
+        let dead = self.last_dead_letters(size + DEAD_LETTER_TAIL)?;
+        let new = dead_letters.iter().zip(lines);
         let (new, lines): (Vec<_>, Vec<_>) = new
-            .filter(|(letter, _)| !buried.contains(&letter.id))
+            .filter(|(dead_letter, _)| !dead.contains(&dead_letter.id))
             .unzip();
         if new.is_empty() {
             return Ok(new);
@@ -58,8 +59,8 @@ impl TeamDir {
         };
         for line in BufReader::new(file).split(b'\n') {
             let line = line.map_err(|error| PathError::new("read", &path, error))?;
-            if let Ok(letter) = serde_json::from_slice(&line) {
-                visit(letter);
+            if let Ok(dead_letter) = serde_json::from_slice(&line) {
+                visit(dead_letter);
             }
         }
         Ok(())
@@ -67,7 +68,7 @@ impl TeamDir {
 
     /// The ids of the last dead letters. A reader that died between burying a line
     /// and recording that it did would add it twice.
-    fn last_buried(&self, tail: u64) -> Result<HashSet<String>, PathError> {
+    fn last_dead_letters(&self, tail: u64) -> Result<HashSet<String>, PathError> {
         let path = self.layout.dead_letters();
         let fail = |error| PathError::new("read", &path, error);
         let mut file = match files::options().read(true).open(&path) {
@@ -81,7 +82,7 @@ impl TeamDir {
         let mut tail = Vec::new();
         file.read_to_end(&mut tail).map_err(fail)?;
         let lines = tail.split(|byte| *byte == b'\n');
-        let letters = lines.filter_map(|line| serde_json::from_slice::<DeadLetter>(line).ok());
-        Ok(letters.map(|letter| letter.id).collect())
+        let dead_letters = lines.filter_map(|line| serde_json::from_slice::<DeadLetter>(line).ok());
+        Ok(dead_letters.map(|dead_letter| dead_letter.id).collect())
     }
 }

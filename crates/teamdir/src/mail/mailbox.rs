@@ -109,7 +109,7 @@ pub enum ReceiveError {
     Lock(#[from] LockError),
     /// A line could not be put among the dead letters.
     #[error(transparent)]
-    Bury(#[from] AppendError),
+    DeadLetter(#[from] AppendError),
 }
 
 impl Mailbox {
@@ -269,7 +269,7 @@ impl Mailbox {
         position: SegmentPosition,
         journal: &mut Journal,
     ) -> Result<Delivery, ReceiveError> {
-        self.bury(&batch.bad)?;
+        self.quarantine_all(&batch.bad)?;
         if let Some(hook) = &mut self.before_commit.0 {
             for received in &batch.received {
                 if let Line::Message(message) = &received.line {
@@ -307,8 +307,8 @@ impl Mailbox {
         })
     }
 
-    fn bury(&self, bad: &[Quarantined]) -> Result<(), AppendError> {
-        let letters = bad.iter().map(|bad| DeadLetter {
+    fn quarantine_all(&self, bad: &[Quarantined]) -> Result<(), AppendError> {
+        let dead_letters = bad.iter().map(|bad| DeadLetter {
             id: bad.id.clone(),
             time: crate::clock::now(),
             inbox: self.owner.clone(),
@@ -318,13 +318,13 @@ impl Mailbox {
             raw_hex: bad.raw_hex.clone(),
             extra: protocol::Extra::new(),
         });
-        let letters: Vec<DeadLetter> = letters.collect();
-        for letter in self.team.bury_all(&letters)? {
+        let dead_letters: Vec<DeadLetter> = dead_letters.collect();
+        for dead_letter in self.team.add_dead_letters(&dead_letters)? {
             // The event is for people only; the dead letter is safe without it.
             let _ = self.team.log_event(EventKind::DeadLetter {
-                id: letter.id.clone(),
+                id: dead_letter.id.clone(),
                 inbox: self.owner.clone(),
-                reason: letter.reason.clone(),
+                reason: dead_letter.reason.clone(),
             });
         }
         Ok(())

@@ -207,8 +207,8 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 0..20_000_usize {
-                    let letter = b'a' + u8::try_from(number % 26).unwrap();
-                    let text = vec![letter; 2 + number % 300];
+                    let byte = b'a' + u8::try_from(number % 26).unwrap();
+                    let text = vec![byte; 2 + number % 300];
                     live.show(&path, &text).unwrap();
                 }
                 done.store(true, Ordering::Relaxed);

@@ -37,7 +37,7 @@ enum Hold {
     /// It is only ever replaced whole, and by nobody who reads it first.
     Nothing,
     Lock(#[expect(dead_code, reason = "held, not read")] FileLock),
-    Seat(#[expect(dead_code, reason = "held, not read")] MemberGuard),
+    MemberLock(#[expect(dead_code, reason = "held, not read")] MemberGuard),
 }
 
 impl TeamDir {
@@ -75,8 +75,8 @@ impl TeamDir {
                 let lock = FileLock::acquire(&path, self.options.lock_wait)?;
                 Ok(Hold::Lock(lock))
             }
-            Protection::Seat(owner) => match self.lock_dead_member(&owner) {
-                Ok(seat) => Ok(Hold::Seat(seat)),
+            Protection::MemberLock(owner) => match self.lock_dead_member(&owner) {
+                Ok(guard) => Ok(Hold::MemberLock(guard)),
                 Err(JoinError::NotAMember(_)) => Ok(Hold::Nothing),
                 Err(JoinError::Held { owner, .. }) => Err(OwnershipError::Runs(owner)),
                 Err(error @ (JoinError::File(_) | JoinError::Roster(_))) => {
@@ -104,7 +104,7 @@ impl TeamDir {
         }
         if let Ok(inside) = path.strip_prefix(layout.members_dir()) {
             let owner = inside.components().next()?.as_os_str().to_str()?;
-            return owner.parse().ok().map(Protection::Seat);
+            return owner.parse().ok().map(Protection::MemberLock);
         }
         let known = [
             (layout.roster(), Protection::Lock(layout.roster_lock())),
@@ -122,5 +122,5 @@ impl TeamDir {
 enum Protection {
     None,
     Lock(PathBuf),
-    Seat(Recipient),
+    MemberLock(Recipient),
 }

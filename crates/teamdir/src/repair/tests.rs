@@ -70,18 +70,18 @@ fn a_healthy_request_is_left_alone_and_a_damaged_one_is_kept() {
 fn dead_letters_begin_anew_and_the_old_ones_are_kept() {
     let (_dir, team) = team();
     assert_eq!(team.trash_dead_letters().unwrap(), None);
-    let letter = |id: &str| -> DeadLetter {
+    let dead_letter = |id: &str| -> DeadLetter {
         serde_json::from_value(serde_json::json!({
             "id": id, "time": 1, "inbox": "lead", "reason": "none",
         }))
         .unwrap()
     };
-    team.add_dead_letter(&letter("a")).unwrap();
+    team.add_dead_letter(&dead_letter("a")).unwrap();
     let repaired = team.trash_dead_letters().unwrap().unwrap();
-    team.add_dead_letter(&letter("b")).unwrap();
+    team.add_dead_letter(&dead_letter("b")).unwrap();
     assert!(text(&repaired.kept_in).contains(r#""id":"a""#));
     let mut left = Vec::new();
-    team.read_dead_letters(|letter| left.push(letter.id))
+    team.read_dead_letters(|dead_letter| left.push(dead_letter.id))
         .unwrap();
     assert_eq!(left, ["b"]);
 }

@@ -138,9 +138,9 @@ fn a_torn_line_is_ended_by_the_next_sender_and_becomes_a_dead_letter() {
     fixture.send("1", "one");
     let mut session = fixture.post();
     assert_eq!(drain(&mut session), ["one"]);
-    let buried = std::fs::read_to_string(fixture.team.layout().dead_letters()).unwrap();
-    assert_eq!(buried.lines().count(), 1);
-    assert!(buried.contains(r#"{\"id\":\"0\",\"conte"#), "{buried}");
+    let dead = std::fs::read_to_string(fixture.team.layout().dead_letters()).unwrap();
+    assert_eq!(dead.lines().count(), 1);
+    assert!(dead.contains(r#"{\"id\":\"0\",\"conte"#), "{dead}");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn positions_of_deleted_files_are_forgotten_over_restarts() {
 #[test]
 fn a_long_dead_letter_is_not_written_twice() {
     let f = fixture(eager());
-    let letter = protocol::DeadLetter {
+    let dead_letter = protocol::DeadLetter {
         id: "alice/1/0".into(),
         time: now(),
         inbox: f.alice.clone(),
@@ -185,8 +185,8 @@ fn a_long_dead_letter_is_not_written_twice() {
         raw_hex: None,
         extra: protocol::Extra::new(),
     };
-    f.team.add_dead_letter(&letter).unwrap();
-    f.team.add_dead_letter(&letter).unwrap();
+    f.team.add_dead_letter(&dead_letter).unwrap();
+    f.team.add_dead_letter(&dead_letter).unwrap();
     let text = std::fs::read_to_string(f.team.layout().dead_letters()).unwrap();
     assert_eq!(text.lines().count(), 1);
 }
@@ -300,8 +300,8 @@ fn thousands_of_bad_lines_become_one_dead_letter_each() {
     let mut session = f.post();
     f.echo(&"{\n".repeat(3000));
     drain(&mut session);
-    let letters = std::fs::read_to_string(f.team.layout().dead_letters()).unwrap();
-    assert_eq!(letters.lines().count(), 3000);
+    let dead = std::fs::read_to_string(f.team.layout().dead_letters()).unwrap();
+    assert_eq!(dead.lines().count(), 3000);
 }
 
 /// Moves, deletes or replaces the inbox, and sometimes waits a little.
