@@ -85,12 +85,12 @@ fn the_pending_events_in_a_lock_file() {
 #[test]
 fn the_dead_letters() {
     let (_dir, team) = team();
-    let letter: DeadLetter = serde_json::from_value(json!({
+    let dead_letter: DeadLetter = serde_json::from_value(json!({
         "id": BREAKS, "time": 1, "inbox": "lead", "reason": BREAKS,
         "line": serde_json::from_str::<Value>(PRETTY).unwrap(), "raw": PRETTY,
     }))
     .unwrap();
-    team.add_dead_letter(&letter).unwrap();
+    team.add_dead_letter(&dead_letter).unwrap();
     let objects = objects(&team.layout().dead_letters());
     assert_eq!(objects.len(), 1);
     assert_eq!(objects[0]["raw"], PRETTY);
