@@ -17,14 +17,14 @@ const PRETTY: &str =
     "{\r\n  \"kind\": \"assistant\",\n  \"input\":\n{\"kind\":\"user\",\"messages\":[]}\n}";
 
 fn team() -> (TempDir, TeamDir) {
-    let dir = tempfile::tempdir().unwrap();
-    let team = TeamDir::create(dir.path(), "t", Options::default()).unwrap();
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let team = TeamDir::create(dir.path(), "t", Options::default()).expect("a team folder");
     (dir, team)
 }
 
 /// The objects in a file, each of which must be on a line of its own.
 fn objects(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(path).expect("a readable file");
     assert!(text.ends_with('\n') && !text.contains('\r'), "{text:?}");
     let lines = text.lines();
     lines
@@ -33,7 +33,7 @@ fn objects(path: &Path) -> Vec<Value> {
 }
 
 fn pretty() -> Box<RawValue> {
-    RawValue::from_string(PRETTY.to_owned()).unwrap()
+    RawValue::from_string(PRETTY.to_owned()).expect("valid JSON")
 }
 
 #[test]
