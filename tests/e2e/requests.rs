@@ -141,6 +141,7 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
         reason: String::new(),
         timeout: crate::harness::LIMIT,
         force: false,
+        lead_leaves: false,
     };
     let me = team::Actor::user();
     let shutdown = team::ask_shutdown(workspace.team(), &me, &wish, Incarnation(1)).unwrap();

@@ -123,6 +123,7 @@ fn ask(team: &TeamDir, command: &Shutdown, name: &AgentName) -> Result<Asked, Fa
         reason: command.reason.clone(),
         timeout: command.timeout,
         force: command.force,
+        lead_leaves: false,
     };
     let incarnation = incarnation.unwrap_or(view.member.incarnation);
     let request = team::ask_shutdown(team, &Actor::user(), &wish, incarnation)?;

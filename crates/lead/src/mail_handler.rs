@@ -1,7 +1,7 @@
 //! Handles the lead's mail before the model sees it.
 
 use crate::console::{ConsoleWriter, Output};
-use crate::shut_down::is_farewell;
+use crate::shut_down::asked_by_leaving_lead;
 use member::{MailHandler, MailItem, Treatment};
 use protocol::{Body, Line, Message, NoticeCause, Sender};
 use team::MailedAnswer;
@@ -38,12 +38,12 @@ impl LeadMailHandler {
         match team::record_mailed_answer(&self.team, message) {
             Ok(Some(MailedAnswer::Recorded(request) | MailedAnswer::AlreadyRecorded(request))) => {
                 // What a leaving lead asks is no matter of its model, nor of the next lead's.
-                match is_farewell(&request) {
+                match asked_by_leaving_lead(&request) {
                     true => Treatment::Hide,
                     false => Treatment::Show,
                 }
             }
-            Ok(Some(MailedAnswer::Ignored { request, .. })) if is_farewell(&request) => {
+            Ok(Some(MailedAnswer::Ignored { request, .. })) if asked_by_leaving_lead(&request) => {
                 Treatment::Hide
             }
             Ok(Some(MailedAnswer::Ignored { why, .. })) => {

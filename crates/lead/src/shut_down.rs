@@ -7,8 +7,8 @@ use std::time::Duration;
 use team::Actor;
 use teamdir::TeamDir;
 
-/// The reason that a leaving lead gives.
-const FAREWELL: &str = "The lead is leaving.";
+/// The reason that members are given when the lead leaves.
+const LEAVING: &str = "The lead is leaving.";
 /// How often the team is checked for members that were started meanwhile.
 const ROUNDS: usize = 3;
 /// How long members have after SIGTERM, and after SIGKILL.
@@ -34,9 +34,10 @@ pub(crate) fn gracefully(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<String> {
     let request = ShutdownAllOptions {
-        reason: FAREWELL.to_owned(),
+        reason: LEAVING.to_owned(),
         timeout,
         force: true,
+        lead_leaves: true,
     };
     all(team, me, &request, GRACEFUL, stop)
 }
@@ -44,9 +45,10 @@ pub(crate) fn gracefully(
 /// Ends all members with signals.
 pub(crate) fn immediately(team: &TeamDir, me: &Actor) -> Vec<String> {
     let request = ShutdownAllOptions {
-        reason: FAREWELL.to_owned(),
+        reason: LEAVING.to_owned(),
         timeout: Duration::ZERO,
         force: true,
+        lead_leaves: true,
     };
     all(team, me, &request, IMMEDIATE, &|| false)
 }
@@ -74,9 +76,9 @@ fn all(
 }
 
 /// Whether a lead asked this because it was leaving.
-pub(crate) fn is_farewell(request: &Request) -> bool {
+pub(crate) fn asked_by_leaving_lead(request: &Request) -> bool {
     match &request.subject {
-        Subject::Shutdown { reason, .. } => request.from == Party::Lead && reason == FAREWELL,
+        Subject::Shutdown { lead_leaves, .. } => request.from == Party::Lead && *lead_leaves,
         Subject::Plan { .. } => false,
     }
 }

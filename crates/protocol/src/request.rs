@@ -39,6 +39,8 @@ pub enum Subject {
         reason: String,
         /// Whether the process is ended when the deadline passes.
         force: bool,
+        /// Whether the lead asks because it leaves: the answer concerns no later lead.
+        lead_leaves: bool,
     },
     /// May I do this?
     Plan {
@@ -143,6 +145,8 @@ record! {
         opt reason: String => "reason",
         /// See [`Subject::Shutdown`].
         opt force: bool => "force",
+        /// Left out when it is false.
+        opt lead_leaves: bool => "lead_leaves",
         /// See [`Subject::Plan`].
         opt plan: String => "plan",
         /// See [`Subject::Plan`].
@@ -213,8 +217,16 @@ impl From<Request> for RequestFile {
     fn from(request: Request) -> Self {
         let kind = request.kind();
         let status = request.status();
+        let mut lead_leaves = None;
         let (reason, force, plan, plan_hash) = match request.subject {
-            Subject::Shutdown { reason, force } => (Some(reason), Some(force), None, None),
+            Subject::Shutdown {
+                reason,
+                force,
+                lead_leaves: leaves,
+            } => {
+                lead_leaves = leaves.then_some(true);
+                (Some(reason), Some(force), None, None)
+            }
             Subject::Plan { plan, plan_hash } => (None, None, Some(plan), Some(plan_hash)),
         };
         let (resolved_by, resolved_at, resolution) = match request.state {
@@ -236,6 +248,7 @@ impl From<Request> for RequestFile {
             deadline: request.deadline,
             reason,
             force,
+            lead_leaves,
             plan,
             plan_hash,
             resolved_by,
@@ -260,6 +273,7 @@ impl TryFrom<RequestFile> for Request {
             RequestKind::Shutdown => Subject::Shutdown {
                 reason: file.reason.unwrap_or_default(),
                 force: file.force.unwrap_or_default(),
+                lead_leaves: file.lead_leaves.unwrap_or_default(),
             },
             RequestKind::Plan => Subject::Plan {
                 plan: file.plan.ok_or_else(|| missing("plan"))?,

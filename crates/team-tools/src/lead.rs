@@ -178,6 +178,7 @@ impl Tool for ShutdownRequest {
                     reason,
                     timeout: SHUTDOWN_TIMEOUT,
                     force: false,
+                    lead_leaves: false,
                 };
                 let asked = team::ask_shutdown(&context.team, &context.me, &wish, incarnation);
                 let request = asked.map_err(|error| ToolError::from_error(&error))?;

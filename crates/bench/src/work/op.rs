@@ -173,6 +173,7 @@ fn request(id: &str) -> anyhow::Result<Request> {
         subject: protocol::Subject::Shutdown {
             reason: "done".to_owned(),
             force: false,
+            lead_leaves: false,
         },
         state: RequestState::Pending,
         ignored: Vec::new(),

@@ -197,6 +197,7 @@ fn overdue_request(broken: &mut BrokenTeam) {
         reason: String::new(),
         timeout: Duration::ZERO,
         force: false,
+        lead_leaves: false,
     };
     let incarnation = guard.incarnation();
     let idle = LiveState::new(incarnation, Phase::Idle, now());

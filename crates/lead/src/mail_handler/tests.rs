@@ -13,15 +13,16 @@ fn mail_handler(temp: &TempTeam) -> LeadMailHandler {
 }
 
 /// A team with a living alice whose shutdown the lead has asked for.
-fn asked(reason: &str) -> (TempTeam, MemberGuard, RequestId) {
+fn asked(lead_leaves: bool) -> (TempTeam, MemberGuard, RequestId) {
     let temp = TempTeam::new(&["alice", "bob"], Options::default());
     let alice: Recipient = "alice".parse().unwrap();
     let guard = temp.team().join(&alice).unwrap();
     let wish = ShutdownOptions {
         to: AgentName::new("alice").unwrap(),
-        reason: reason.to_owned(),
+        reason: String::new(),
         timeout: Duration::from_secs(600),
         force: false,
+        lead_leaves,
     };
     let lead = Actor::lead(Incarnation(4));
     let request = ask_shutdown(temp.team(), &lead, &wish, guard.incarnation()).unwrap();
@@ -40,7 +41,7 @@ fn answer(from: &str, id: &RequestId) -> Message {
 
 #[test]
 fn an_answer_counts_before_the_model_sees_it() {
-    let (temp, _guard, id) = asked("");
+    let (temp, _guard, id) = asked(false);
     let mut mail_handler = mail_handler(&temp);
     let forged = mail_handler.handle(&answer("bob", &id));
     assert!(
@@ -57,7 +58,7 @@ fn an_answer_counts_before_the_model_sees_it() {
 
 #[test]
 fn what_a_lead_asked_when_it_left_is_no_news() {
-    let (temp, _guard, id) = asked("The lead is leaving.");
+    let (temp, _guard, id) = asked(true);
     assert_eq!(
         mail_handler(&temp).handle(&answer("alice", &id)),
         Treatment::Hide

@@ -23,6 +23,8 @@ pub struct ShutdownAllOptions {
     pub timeout: Duration,
     /// Whether their processes are ended when that has passed.
     pub force: bool,
+    /// Whether the lead asks because it leaves.
+    pub lead_leaves: bool,
 }
 
 /// How one member ended, or did not.
@@ -108,6 +110,7 @@ impl Everybody<'_> {
             reason: self.wish.reason.clone(),
             timeout: self.wish.timeout,
             force: self.wish.force,
+            lead_leaves: self.wish.lead_leaves,
         };
         let request = ask_shutdown(self.team, self.me, &wish, process.incarnation())?;
         let outcome = follow_shutdown(self.team, request, self.limits, &|| (self.stop)())?;

@@ -144,6 +144,7 @@ fn prepare_death(processes: &Crew) {
         reason: String::new(),
         timeout: LIMIT * 10,
         force: false,
+        lead_leaves: false,
     };
     ask_shutdown(team, &Actor::user(), &wish, Incarnation(1)).unwrap();
 }

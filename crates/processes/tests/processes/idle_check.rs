@@ -54,6 +54,7 @@ fn work_mail_deaths_and_questions_are_not_idle() {
         reason: String::new(),
         timeout: Duration::from_secs(600),
         force: false,
+        lead_leaves: false,
     };
     let incarnation = processes.process("bob").incarnation();
     ask_shutdown(processes.team(), &Actor::user(), &wish, incarnation).unwrap();

@@ -23,6 +23,7 @@ fn ask(processes: &Crew, name_: &str, timeout: Duration, force: bool) -> Request
         reason: "All is done.".to_owned(),
         timeout,
         force,
+        lead_leaves: false,
     };
     let incarnation = processes.process(name_).incarnation();
     ask_shutdown(processes.team(), &Actor::user(), &wish, incarnation).unwrap()
@@ -301,6 +302,7 @@ fn everybody_at_once() {
         reason: String::new(),
         timeout: Duration::from_secs(3),
         force: true,
+        lead_leaves: false,
     };
     let limits = ShutdownLimits {
         grace: Duration::from_secs(3),

@@ -302,7 +302,13 @@ fn ignored() -> impl Strategy<Value = IgnoredAnswer> {
 
 pub(crate) fn request() -> impl Strategy<Value = Request> {
     let subject = prop_oneof![
-        (text(), any::<bool>()).prop_map(|(reason, force)| Subject::Shutdown { reason, force }),
+        (text(), any::<bool>(), any::<bool>()).prop_map(|(reason, force, lead_leaves)| {
+            Subject::Shutdown {
+                reason,
+                force,
+                lead_leaves,
+            }
+        }),
         (text(), text()).prop_map(|(plan, plan_hash)| Subject::Plan { plan, plan_hash }),
     ];
     let answer = (party(), time(), text()).prop_map(|(by, at, words)| Answer { by, at, words });

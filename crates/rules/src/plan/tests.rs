@@ -174,6 +174,7 @@ fn approvals_that_do_not_fit_open_nothing() {
         subject: Subject::Shutdown {
             reason: String::new(),
             force: false,
+            lead_leaves: false,
         },
         ..approved(Party::Lead, request("one", "x"))
     };

@@ -89,7 +89,11 @@ pub fn open_shutdown(
         return Err(OpenShutdownRefusal::NotRunning { to: to.clone() });
     }
     let reason = reason.to_owned();
-    let subject = Subject::Shutdown { reason, force };
+    let subject = Subject::Shutdown {
+        reason,
+        force,
+        lead_leaves: false,
+    };
     Ok(pending(opening, Some(deadline), subject))
 }
 

@@ -23,6 +23,8 @@ pub struct ShutdownOptions {
     pub timeout: Duration,
     /// Whether its process is ended when that has passed.
     pub force: bool,
+    /// Whether the lead asks because it leaves.
+    pub lead_leaves: bool,
 }
 
 /// Why a member was not asked to end.
@@ -62,7 +64,11 @@ pub fn ask_shutdown(
             now: made,
         };
         let deadline = made.plus(wish.timeout);
-        Ok::<_, AskError>(open_shutdown(opening, deadline, &wish.reason, wish.force)?)
+        let mut request = open_shutdown(opening, deadline, &wish.reason, wish.force)?;
+        if let Subject::Shutdown { lead_leaves, .. } = &mut request.subject {
+            *lead_leaves = wish.lead_leaves;
+        }
+        Ok::<_, AskError>(request)
     })?;
     deliver_shutdown(team, &request).map_err(|source| AskError::Send {
         id: request.id.clone(),

@@ -16,6 +16,7 @@ fn ask(temp: &TempTeam, timeout: u64) -> Request {
         reason: String::new(),
         timeout: Duration::from_secs(timeout),
         force: false,
+        lead_leaves: false,
     };
     ask_shutdown(
         temp.team(),

@@ -121,6 +121,7 @@ fn request() -> Request {
         subject: Subject::Shutdown {
             reason: "done".to_owned(),
             force: false,
+            lead_leaves: false,
         },
         state: RequestState::Pending,
         ignored: Vec::new(),
