@@ -54,7 +54,6 @@ const PLAIN: &[(&str, &str)] = &[
 const LEFT: &[&str] = &[
     "crates/lead",
     "crates/processes",
-    "crates/protocol",
     "crates/rules",
     "crates/team",
     "crates/team-tools",

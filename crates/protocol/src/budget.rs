@@ -84,7 +84,7 @@ record! {
         req slot: u64 => "slot",
         /// Whose call.
         req member: Recipient => "member",
-        /// Which life. With the life the call is over.
+        /// The call ends with this incarnation.
         req incarnation: Incarnation => "incarnation",
         /// Since when.
         req since: Timestamp => "since",

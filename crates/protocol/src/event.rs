@@ -25,7 +25,7 @@ pub enum EventKind {
     Spawn {
         /// Who.
         member: Recipient,
-        /// Which life.
+        /// Which incarnation.
         incarnation: Incarnation,
         /// Its role.
         role: String,
@@ -34,7 +34,7 @@ pub enum EventKind {
     Ready {
         /// Who.
         member: Recipient,
-        /// Which life.
+        /// Which incarnation.
         incarnation: Incarnation,
         /// Its process.
         pid: u32,
@@ -46,7 +46,7 @@ pub enum EventKind {
     State {
         /// Who.
         member: Recipient,
-        /// Which life.
+        /// Which incarnation.
         incarnation: Incarnation,
         /// The phase.
         phase: Phase,
@@ -122,14 +122,14 @@ pub enum EventKind {
     Death {
         /// Who.
         member: Recipient,
-        /// Which life ended.
+        /// Which incarnation ended.
         incarnation: Incarnation,
     },
     /// A dead member was started again.
     Restart {
         /// Who.
         member: Recipient,
-        /// Which life began.
+        /// Which incarnation began.
         incarnation: Incarnation,
         /// On whose wish, or why.
         reason: String,
@@ -145,7 +145,7 @@ pub enum EventKind {
     Tool {
         /// Who used it.
         member: Recipient,
-        /// Which life.
+        /// Which incarnation.
         incarnation: Incarnation,
         /// The tool.
         name: String,
@@ -158,7 +158,7 @@ pub enum EventKind {
     Model {
         /// Whose model.
         member: Recipient,
-        /// Which life.
+        /// Which incarnation.
         incarnation: Incarnation,
         /// The model, by its server's word.
         model: String,
@@ -182,7 +182,7 @@ pub enum EventKind {
     Compaction {
         /// Whose.
         member: Recipient,
-        /// Which life.
+        /// Which incarnation.
         incarnation: Incarnation,
         /// Where the whole conversation can be read.
         archive: String,

@@ -90,7 +90,7 @@ id_type! {
 #[serde(transparent)]
 pub struct TaskId(pub u64);
 
-/// Which life of a member: 1 for the first process, one more for each that follows.
+/// Which incarnation of a member: 1 for the first process, one more for each that follows.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -98,7 +98,7 @@ pub struct TaskId(pub u64);
 pub struct Incarnation(pub u64);
 
 impl Incarnation {
-    /// The life after this one.
+    /// The incarnation after this one.
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }

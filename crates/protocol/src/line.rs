@@ -14,7 +14,7 @@ pub enum Line {
     Message(Message),
     /// A JSON object this version cannot read as a message. It is passed on as text.
     Unknown(Unknown),
-    /// A line that is no JSON object: somebody typed words. Unsigned text.
+    /// A line that is no JSON object: text that was typed by hand. Unsigned.
     Text(String),
     /// A line that began as an object and is broken. It is kept with its reason.
     Corrupt {

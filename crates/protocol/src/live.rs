@@ -4,9 +4,9 @@ use crate::{Incarnation, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 record! {
-    /// The process that holds a lock for its life; the text inside `members/<name>/lock`.
+    /// The process that holds a lock until it ends; the text inside `members/<name>/lock`.
     ///
-    /// The text is for people and for signals. Whether the process lives is decided by the lock
+    /// The text is for people and for signals. Whether the process incarnations is decided by the lock
     /// itself, and a signal is sent only if pid, start time and boot all fit.
     pub struct Holder {
         /// The process id.
@@ -17,7 +17,7 @@ record! {
         def boot_id: String => "boot_id",
         /// The machine on which it runs.
         def host: String => "host",
-        /// Which life of the member it is.
+        /// Which incarnation of the member it is.
         def incarnation: Incarnation => "incarnation",
         /// When it took the lock.
         def since: Timestamp => "since",
@@ -27,9 +27,9 @@ record! {
 record! {
     /// What a member is doing now; `members/<name>/state.json`, replaced at each change.
     pub struct LiveState {
-        /// Which life of the member says this.
+        /// Which incarnation of the member says this.
         req incarnation: Incarnation => "incarnation",
-        /// The phase of its life.
+        /// What it is doing.
         req phase: Phase => "phase",
         /// Since when.
         req since: Timestamp => "since",
@@ -43,7 +43,7 @@ record! {
         opt progress_at: Timestamp => "progress_at",
         /// The task it works on.
         opt task: TaskId => "task",
-        /// What all its lives have used of their models.
+        /// What all its incarnations have used of their models.
         opt usage: Tally => "usage",
     }
 }
@@ -74,7 +74,7 @@ record! {
     }
 }
 
-/// The phase of a member's life, as it says itself.
+/// What a member is doing, by its own account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {

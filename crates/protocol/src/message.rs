@@ -20,9 +20,9 @@ pub struct Message {
     pub to: Option<Recipient>,
     /// When it was first sent; a repeated send keeps it.
     pub timestamp: Option<Timestamp>,
-    /// The life of the sender that wrote it.
+    /// The incarnation of the sender that wrote it.
     pub from_incarnation: Option<Incarnation>,
-    /// The life of the recipient it is meant for.
+    /// The incarnation of the recipient it is meant for.
     pub to_incarnation: Option<Incarnation>,
     /// The message this one answers.
     pub in_reply_to: Option<MessageId>,
@@ -49,7 +49,7 @@ pub enum Body {
     ShutdownRequest {
         /// The request file this belongs to.
         request_id: RequestId,
-        /// The request in words.
+        /// The request as text.
         content: String,
     },
     /// `shutdown_response`: the answer to a shutdown request.
@@ -58,7 +58,7 @@ pub enum Body {
         request_id: RequestId,
         /// Whether the member will end.
         approve: bool,
-        /// Why, in words; may be empty.
+        /// Why, as text; may be empty.
         reason: String,
     },
     /// `plan_approval_request`: a plan that needs a decision.
@@ -67,7 +67,7 @@ pub enum Body {
         request_id: RequestId,
         /// The plan.
         plan: String,
-        /// The submission in words; may be empty.
+        /// The submission as text; may be empty.
         content: String,
     },
     /// `plan_approval_response`: the decision on a plan.
@@ -76,7 +76,7 @@ pub enum Body {
         request_id: RequestId,
         /// Whether the plan may be carried out.
         approve: bool,
-        /// What to change, or a word on the way; may be empty.
+        /// What to change, or a remark; may be empty.
         feedback: String,
     },
     /// `idle_notification`: the sender finished a turn.
@@ -163,7 +163,7 @@ impl Body {
 
     /// Whether the program acts on it before any model sees it.
     ///
-    /// A control message for an earlier life of its recipient must never act on a later one.
+    /// A control message for an earlier incarnation of its recipient must never act on a later one.
     pub const fn is_control(&self) -> bool {
         match self {
             Self::ShutdownRequest { .. }
@@ -191,7 +191,7 @@ impl Body {
         }
     }
 
-    /// What it says in words: the text a person or a model reads.
+    /// The text that a person or a model reads.
     pub fn text(&self) -> &str {
         match self {
             Self::Message { content }

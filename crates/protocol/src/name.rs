@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 200;
 /// Words that mean something else and so can never name a member.
 const RESERVED: [&str; 4] = ["lead", "user", "system", "all"];
 
-/// The name of a teammate: letters of any script, digits, `_` and `-`.
+/// The name of a teammate: alphabetic characters of any script, digits, `_` and `-`.
 ///
 /// Equality, order and hashing are exact; uniqueness in a team ignores case, which
 /// [`AgentName::same_as`] decides. A name can be part of a file name and can never be a path.
@@ -28,7 +28,7 @@ pub enum NameError {
     #[error("the name {0:?} is too long: at most 64 characters and 200 bytes")]
     TooLong(String),
     /// A character is not allowed.
-    #[error("the name {name:?} contains {found:?}: use letters, digits, _ and -")]
+    #[error("the name {name:?} contains {found:?}: use alphabetic characters, digits, _ and -")]
     Character {
         /// The whole text.
         name: String,

@@ -10,11 +10,11 @@ pub struct Request {
     pub id: RequestId,
     /// Who asks.
     pub from: Party,
-    /// The life of the one who asks, where that is a member.
+    /// The incarnation of the one who asks, where that is a member.
     pub from_incarnation: Option<Incarnation>,
     /// Who must answer.
     pub to: Recipient,
-    /// The life of the one who must answer. No other life's answer counts.
+    /// The incarnation of the one who must answer. No other incarnation's answer counts.
     pub to_incarnation: Option<Incarnation>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -35,7 +35,7 @@ pub struct Request {
 pub enum Subject {
     /// Please end.
     Shutdown {
-        /// Why, in words; may be empty.
+        /// Why, as text; may be empty.
         reason: String,
         /// Whether the process is ended when the deadline passes.
         force: bool,
@@ -74,7 +74,7 @@ pub enum RequestState {
     Expired {
         /// When that was noticed.
         at: Timestamp,
-        /// Why: the deadline passed, the addressee died, or a later life took its place.
+        /// Why: the deadline passed, the addressee died, or a later incarnation took its place.
         reason: String,
     },
 }
@@ -109,7 +109,7 @@ record! {
     pub struct IgnoredAnswer {
         /// Who says they gave it.
         opt from: Sender => "from",
-        /// The life of the one who gave it.
+        /// The incarnation of the one who gave it.
         opt from_incarnation: Incarnation => "from_incarnation",
         /// What it said.
         opt approve: bool => "approve",

@@ -26,9 +26,9 @@ record! {
         req name: AgentName => "name",
         /// What it is for, in words.
         def role: String => "role",
-        /// What the member last said of itself. A claim: the member lock decides who lives.
+        /// What the member last said of itself. A claim: the member lock decides who incarnations.
         def status: MemberStatus => "status",
-        /// Which life of the member this is; 0 before the first.
+        /// Which incarnation of the member this is; 0 before the first.
         def incarnation: Incarnation => "incarnation",
         /// The model it thinks with.
         opt model: String => "model",
@@ -48,7 +48,7 @@ record! {
         opt no_claim: bool => "no_claim",
         /// After how many seconds of idleness it ends by itself.
         opt idle_timeout: u64 => "idle_timeout",
-        /// The last life whose death was dealt with.
+        /// The last incarnation whose death was handled.
         opt reaped: Incarnation => "reaped",
         /// When its policy brought it back of late.
         opt restarts: Vec<Timestamp> => "restarts",

@@ -18,7 +18,7 @@ record! {
         def blocked_by: Vec<TaskId> => "blockedBy",
         /// Who works on it. Stored as an empty text when nobody does.
         def owner: Owner => "owner",
-        /// The life of the owner. A claim does not outlive it.
+        /// The incarnation of the owner. A claim does not outlive it.
         opt owner_incarnation: Incarnation => "owner_incarnation",
         /// From 0 to 10; the highest ready task is taken first.
         def priority: Priority => "priority",
@@ -44,7 +44,7 @@ record! {
         req by: Party => "by",
         /// What: `created`, `claimed`, `released`, `completed`, ...
         req action: String => "action",
-        /// In more words.
+        /// A remark.
         opt note: String => "note",
     }
 }

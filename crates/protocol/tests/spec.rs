@@ -348,8 +348,8 @@ fn holder_live_state_and_dead_letters_read_as_written() {
     documents::<Holder>("json holder");
     documents::<LiveState>("json live_state");
     for text in lines_of("json dead_letter") {
-        let letter: DeadLetter = serde_json::from_str(&text).unwrap();
-        assert_eq!(encoded(&letter), json(&text));
+        let dead: DeadLetter = serde_json::from_str(&text).unwrap();
+        assert_eq!(encoded(&dead), json(&text));
     }
 }
 

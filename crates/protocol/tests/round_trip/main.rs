@@ -88,8 +88,8 @@ proptest! {
     }
 
     #[test]
-    fn dead_letters_come_back(letter in values::dead_letter()) {
-        assert_same(&letter);
+    fn dead_letters_come_back(dead in values::dead_letter()) {
+        assert_same(&dead);
     }
 
     #[test]
@@ -106,7 +106,7 @@ proptest! {
             json!({"name": "bash", "since": 1.5}),
             json!({"id": "a/1/0", "time": 1.5, "inbox": "alice", "reason": "r"}),
         ];
-        let [roster, member, task, history, request, holder, live, activity, letter] =
+        let [roster, member, task, history, request, holder, live, activity, dead] =
             cases.map(object);
         assert_kept::<Roster>(roster, extra.clone());
         assert_kept::<Member>(member, extra.clone());
@@ -116,7 +116,7 @@ proptest! {
         assert_kept::<Holder>(holder, extra.clone());
         assert_kept::<LiveState>(live, extra.clone());
         assert_kept::<Activity>(activity, extra.clone());
-        assert_kept::<DeadLetter>(letter, extra);
+        assert_kept::<DeadLetter>(dead, extra);
     }
 
     #[test]
