@@ -128,7 +128,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     // Before its tasks go to others: what it left running could get in their way.
     sweep(team, guard);
     let why = format!("'{name}' died in incarnation {incarnation}");
-    let tasks = claims::left_by(team, name, incarnation, &why)?;
+    let tasks = claims::left_by(team, name, incarnation)?;
     claims::release(team, name, incarnation, &why)?;
     let words = death_notice(member, live.as_ref(), &tasks);
     notice(

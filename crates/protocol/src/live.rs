@@ -88,7 +88,7 @@ pub enum Phase {
     Idle,
     /// Its last turn ended with an error it cannot cure.
     Failed,
-    /// It has ended in good order.
+    /// It has ended gracefully.
     Shutdown,
 }
 

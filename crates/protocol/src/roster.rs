@@ -76,7 +76,7 @@ pub enum MemberStatus {
     Working,
     /// It waits for mail or a task.
     Idle,
-    /// It has ended in good order.
+    /// It has ended gracefully.
     Shutdown,
     /// A word of another program.
     Other(String),

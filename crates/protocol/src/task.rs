@@ -46,6 +46,10 @@ record! {
         req action: String => "action",
         /// A remark.
         opt note: String => "note",
+        /// Whose claim ended with its process, if that is why the task was released.
+        opt owner: Party => "owner",
+        /// Up to which incarnation the claims of that owner ended.
+        opt owner_incarnation: Incarnation => "owner_incarnation",
     }
 }
 
@@ -156,6 +160,8 @@ impl TaskHistory {
             by,
             action: action.to_owned(),
             note: None,
+            owner: None,
+            owner_incarnation: None,
             extra: crate::Extra::new(),
         }
     }

@@ -6,15 +6,16 @@ use team::BoardError;
 use teamdir::{PathError, TeamDir};
 
 /// The tasks that a dead incarnation had, or that went back because of its death: the same list however
-/// often it is asked for while the death is reaped. `why` is what the history says of it.
+/// often it is asked for while the death is reaped.
 pub(crate) fn left_by(
     team: &TeamDir,
     name: &AgentName,
     incarnation: Incarnation,
-    why: &str,
 ) -> Result<Vec<TaskId>, PathError> {
     let tasks = team.tasks()?.into_iter().flatten();
-    let left = tasks.filter(|task| is_held_by(task, name, incarnation) || went_back(task, why));
+    let left = tasks.filter(|task| {
+        is_held_by(task, name, incarnation) || was_released(task, name, incarnation)
+    });
     Ok(left.map(|task| task.id).collect())
 }
 
@@ -27,9 +28,12 @@ fn is_held_by(task: &Task, name: &AgentName, up_to: Incarnation) -> bool {
     task.status == TaskStatus::InProgress && owner && incarnation
 }
 
-fn went_back(task: &Task, why: &str) -> bool {
-    let notes = task.history.iter().map(|entry| entry.note.as_deref());
-    notes.flatten().any(|note| note == why)
+/// Whether the task went back to the board because this incarnation ended.
+fn was_released(task: &Task, name: &AgentName, incarnation: Incarnation) -> bool {
+    task.history.iter().any(|entry| {
+        let is_owner = matches!(&entry.owner, Some(Party::Member(owner)) if owner.same_as(name));
+        is_owner && entry.owner_incarnation == Some(incarnation)
+    })
 }
 
 /// Puts the tasks of dead incarnations back on the board. Returns those that went back now.

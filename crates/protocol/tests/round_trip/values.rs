@@ -237,15 +237,21 @@ pub(crate) fn roster() -> impl Strategy<Value = Roster> {
 }
 
 fn history() -> impl Strategy<Value = TaskHistory> {
-    (time(), party(), text(), of(text()), extra()).prop_map(|(at, by, action, note, extra)| {
-        TaskHistory {
-            at,
-            by,
-            action,
-            note,
-            extra,
-        }
-    })
+    let released = of((party(), incarnation()));
+    (time(), party(), text(), of(text()), released, extra()).prop_map(
+        |(at, by, action, note, released, extra)| {
+            let (owner, owner_incarnation) = released.unzip();
+            TaskHistory {
+                at,
+                by,
+                action,
+                note,
+                owner,
+                owner_incarnation,
+                extra,
+            }
+        },
+    )
 }
 
 pub(crate) fn task() -> impl Strategy<Value = Task> {

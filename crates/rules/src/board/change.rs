@@ -150,7 +150,14 @@ pub fn release_dead(
         .owner_incarnation
         .is_none_or(|incarnation| incarnation <= up_to);
     let held = task.status == TaskStatus::InProgress && is_owner(task, owner);
-    (held && dead).then(|| put_back(task, &Party::System, why, now))
+    (held && dead).then(|| {
+        let mut released = put_back(task, &Party::System, why, now);
+        if let Some(entry) = released.history.last_mut() {
+            entry.owner = Some(owner.clone());
+            entry.owner_incarnation = Some(up_to);
+        }
+        released
+    })
 }
 
 /// Completes a task.
