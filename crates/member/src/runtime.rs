@@ -72,7 +72,7 @@ impl MemberRuntime {
         // The model's reply is synced before anything comes of it, and the mail along with it.
         session.sync_later();
         let changes = session.changes();
-        let folder = FolderWatch::new(team, session.guard().owner(), WatchChoice::Auto);
+        let folder = session.watch_team_folder(team);
         let (owner, incarnation) = (
             session.guard().owner().clone(),
             session.guard().incarnation(),

@@ -18,9 +18,12 @@ pub use changes::Changes;
 pub use folder::FolderWatch;
 
 use crate::files::FileId;
+use crate::team_dir::TeamDir;
+use folder::FolderNames;
 use notify::event::{EventKind, ModifyKind};
 use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
 use polling::{PolledFiles, Poller};
+use protocol::Recipient;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -70,6 +73,8 @@ pub struct Watcher {
     changes: Changes,
     /// Whether a handle was given out by [`Watcher::changes`].
     is_shared: bool,
+    /// Wakes the [`FolderWatch`] where there are no notifications.
+    folder_poller: Option<Poller>,
 }
 
 #[derive(Debug)]
@@ -85,10 +90,18 @@ enum Backend {
     },
 }
 
-/// The files that notifications were asked for, each with the file it was then. Shared with the
-/// thread that receives notifications, which takes out the paths that name another file now.
+/// What notifications were asked for. Shared with the thread that receives them.
 #[derive(Debug, Clone, Default)]
-struct Watched(Arc<Mutex<BTreeMap<PathBuf, Option<FileId>>>>);
+struct Watched(Arc<Mutex<WatchedNames>>);
+
+#[derive(Debug, Default)]
+struct WatchedNames {
+    /// Each path with the file it was when the watch began. The receiving thread takes out files
+    /// whose paths name another file now.
+    files: BTreeMap<PathBuf, Option<FileId>>,
+    /// The names of a [`FolderWatch`].
+    folder: Option<FolderNames>,
+}
 
 impl Watcher {
     /// A watcher of files in `folder`.
@@ -103,6 +116,7 @@ impl Watcher {
             backend,
             changes,
             is_shared: false,
+            folder_poller: None,
         }
     }
 
@@ -164,6 +178,32 @@ impl Watcher {
         self.fall_back(refused, path);
     }
 
+    /// Watches the folder of `team` itself for the process that is the member `owner`. It needs no
+    /// notification instance of its own: a user has few, and a team has many members.
+    pub fn watch_team_folder(&mut self, team: &TeamDir, owner: &Recipient) -> FolderWatch {
+        let names = FolderNames {
+            root: team.layout.root().to_path_buf(),
+            lock: team.layout.member_lock(owner),
+            changes: Changes::default(),
+        };
+        let is_watched = match &mut self.backend {
+            Backend::Notify { watcher, watched } => {
+                lock(&watched.0).folder = Some(names.clone());
+                // Only the folder above reports that a folder is renamed and nothing of what is done
+                // in it.
+                let above = names.root.parent().unwrap_or(&names.root);
+                [above, names.lock.as_path()]
+                    .iter()
+                    .all(|path| watcher.watch(path, RecursiveMode::NonRecursive).is_ok())
+            }
+            Backend::Poll { .. } => false,
+        };
+        if !is_watched {
+            self.folder_poller = Some(names.poll());
+        }
+        FolderWatch::new(team.clone(), names.lock, names.changes)
+    }
+
     /// Watches the file or folder at `path` no longer.
     pub fn unwatch(&mut self, path: &Path) {
         match &mut self.backend {
@@ -209,7 +249,9 @@ impl Watcher {
     fn fall_back(&mut self, reason: PollReason, newest: &Path) {
         let mut files = PolledFiles::default();
         if let Backend::Notify { watched, .. } = &self.backend {
-            lock(&watched.0).keys().for_each(|path| files.add(path));
+            let watched = lock(&watched.0);
+            watched.files.keys().for_each(|path| files.add(path));
+            self.folder_poller = watched.folder.as_ref().map(FolderNames::poll);
         }
         files.add(newest);
         self.backend = Backend::poll(reason, files);
@@ -244,42 +286,54 @@ impl Backend {
 
 impl Watched {
     fn holds(&self, path: &Path, id: FileId) -> bool {
-        lock(&self.0).get(path) == Some(&Some(id))
+        lock(&self.0).files.get(path) == Some(&Some(id))
     }
 
     /// Returns whether the path was there before.
     fn insert(&self, path: &Path, id: FileId) -> bool {
-        lock(&self.0).insert(path.to_path_buf(), Some(id)).is_some()
+        let mut names = lock(&self.0);
+        names.files.insert(path.to_path_buf(), Some(id)).is_some()
     }
 
     /// Returns whether the path was there.
     fn remove(&self, path: &Path) -> bool {
-        lock(&self.0).remove(path).is_some()
+        lock(&self.0).files.remove(path).is_some()
     }
 
     /// Whether an event means a change of something that is watched. A watch on a folder reports
-    /// writes to all files in it, too.
+    /// writes to all files in it, too, and the folder above the team's is watched for one name only.
     fn is_concerned(&self, event: &notify::Event) -> bool {
-        let mut watched = lock(&self.0);
+        let mut names = lock(&self.0);
+        if let Some(folder) = &names.folder {
+            folder.handle(event);
+        }
+        let files = &mut names.files;
+        let is_watched = |path: &PathBuf| files.contains_key(path);
+        let is_inside = |path: &PathBuf| path.parent().is_some_and(|f| files.contains_key(f));
+        let is_about_us = event.paths.is_empty()
+            || event
+                .paths
+                .iter()
+                .any(|path| is_watched(path) || is_inside(path));
         match event.kind {
             EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)) => {
-                event.paths.iter().any(|path| watched.contains_key(path))
+                event.paths.iter().any(is_watched)
             }
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => {
                 // The path may name another file from now on, which has to be watched anew. It stays
                 // in the list for the case that all files are polled later.
                 for path in &event.paths {
-                    if let Some(id) = watched.get_mut(path) {
+                    if let Some(id) = files.get_mut(path) {
                         *id = None;
                     }
                 }
-                true
+                is_about_us
             }
             EventKind::Any
             | EventKind::Access(_)
             | EventKind::Create(_)
             | EventKind::Modify(ModifyKind::Any | ModifyKind::Other)
-            | EventKind::Other => true,
+            | EventKind::Other => is_about_us,
         }
     }
 }

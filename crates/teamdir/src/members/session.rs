@@ -5,7 +5,7 @@ use crate::mail::mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, WaitPlan
 use crate::members::journal::Journal;
 use crate::members::lock::{JoinError, MemberGuard};
 use crate::team_dir::TeamDir;
-use crate::watch::{Changes, WatchChoice, WatchMode, Watcher};
+use crate::watch::{Changes, FolderWatch, WatchChoice, WatchMode, Watcher};
 use protocol::Recipient;
 use std::path::Path;
 use std::time::Instant;
@@ -123,6 +123,11 @@ impl MemberSession {
     /// A handle for an event loop: raised when a watched file or folder has changed.
     pub fn changes(&mut self) -> Changes {
         self.watcher.changes()
+    }
+
+    /// Watches the team folder itself, for its end.
+    pub fn watch_team_folder(&mut self, team: &TeamDir) -> FolderWatch {
+        self.watcher.watch_team_folder(team, self.guard.owner())
     }
 
     /// Watches a folder too, for files that are created in it, replaced or removed.

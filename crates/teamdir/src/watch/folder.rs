@@ -1,11 +1,10 @@
 //! Noticing that the team folder was removed, moved away or replaced by another.
 
+use super::Changes;
 use super::polling::Poller;
-use super::{Changes, WatchChoice, poll_reason};
 use crate::team_dir::TeamDir;
-use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
-use protocol::Recipient;
-use std::path::{Path, PathBuf};
+use notify::event::{EventKind, ModifyKind};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How often the folder is checked where there are no notifications.
@@ -15,45 +14,27 @@ const RECHECK_EVERY: Duration = Duration::from_millis(20);
 
 /// Waits for the end of the team folder of one member.
 ///
-/// Nothing that members do in the folder wakes this: the system is asked only about the folder's own
-/// name, and about the name of the member's lock, which is unlinked when the folder is deleted.
+/// Nothing that members do in the folder wakes this: it depends only on the folder's own name, and on
+/// the name of the member's lock, which is unlinked when the folder is deleted.
 #[derive(Debug)]
 pub struct FolderWatch {
     team: TeamDir,
     lock: PathBuf,
     changes: Changes,
-    _source: Source,
-}
-
-#[derive(Debug)]
-enum Source {
-    Notify { _watcher: RecommendedWatcher },
-    Poll { _poller: Poller },
 }
 
 impl FolderWatch {
-    /// Watches the folder of `team` for the process that is the member `owner`.
-    pub fn new(team: &TeamDir, owner: &Recipient, choice: WatchChoice) -> Self {
-        let changes = Changes::default();
-        let (root, lock) = (team.layout.root(), team.layout.member_lock(owner));
-        let watcher = match poll_reason(root, choice) {
-            Some(_) => None,
-            None => watch(root, &lock, &changes),
-        };
-        let source = match watcher {
-            Some(watcher) => Source::Notify { _watcher: watcher },
-            None => {
-                let changes = changes.clone();
-                let poller = Poller::start(CHECK_EVERY, move || changes.raise());
-                Source::Poll { _poller: poller }
-            }
-        };
+    pub(super) const fn new(team: TeamDir, lock: PathBuf, changes: Changes) -> Self {
         Self {
-            team: team.clone(),
+            team,
             lock,
             changes,
-            _source: source,
         }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     /// Returns when the folder is not the team's any more. Can be dropped at any time.
@@ -74,13 +55,35 @@ impl FolderWatch {
     }
 }
 
-fn watch(root: &Path, lock: &Path, changes: &Changes) -> Option<RecommendedWatcher> {
-    let raised = changes.clone();
-    let handler = move |_: notify::Result<notify::Event>| raised.raise();
-    let kinds = EventKindMask::MODIFY_NAME | EventKindMask::MODIFY_META;
-    let config = Config::default().with_event_kinds(kinds);
-    let mut watcher = RecommendedWatcher::new(handler, config).ok()?;
-    watcher.watch(root, RecursiveMode::NonRecursive).ok()?;
-    watcher.watch(lock, RecursiveMode::NonRecursive).ok()?;
-    Some(watcher)
+/// The names that a [`FolderWatch`] depends on, and how it is woken.
+#[derive(Debug, Clone)]
+pub(super) struct FolderNames {
+    pub(super) root: PathBuf,
+    pub(super) lock: PathBuf,
+    pub(super) changes: Changes,
+}
+
+impl FolderNames {
+    /// Wakes the [`FolderWatch`] if the event may be about one of the names. The lock of a running
+    /// process stays open, so that its removal shows as a change of its metadata.
+    pub(super) fn handle(&self, event: &notify::Event) {
+        let is_name = |path: &PathBuf| *path == self.root || *path == self.lock;
+        let may_concern = match event.kind {
+            EventKind::Modify(ModifyKind::Data(_)) | EventKind::Access(_) => false,
+            EventKind::Any
+            | EventKind::Create(_)
+            | EventKind::Modify(_)
+            | EventKind::Remove(_)
+            | EventKind::Other => event.paths.is_empty() || event.paths.iter().any(is_name),
+        };
+        if may_concern {
+            self.changes.raise();
+        }
+    }
+
+    /// Wakes the [`FolderWatch`] at intervals, for as long as the poller exists.
+    pub(super) fn poll(&self) -> Poller {
+        let changes = self.changes.clone();
+        Poller::start(CHECK_EVERY, move || changes.raise())
+    }
 }

@@ -124,9 +124,20 @@ async fn the_end_of_the_folder_is_noticed_in_both_modes() {
             let dir = tempfile::tempdir().unwrap();
             let team = TeamDir::create(dir.path(), "t", Options::default()).unwrap();
             let _guard = team.join(&Recipient::Lead).unwrap();
-            let folder = FolderWatch::new(&team, &Recipient::Lead, choice);
+            let mut watcher = Watcher::new(&team.layout().inbox_dir(), choice);
+            let folder = watcher.watch_team_folder(&team, &Recipient::Lead);
             let quiet = timeout(Duration::from_millis(700), folder.gone()).await;
             assert!(quiet.is_err(), "{choice:?} {how}: nothing happened yet");
+            // Neither the person's files nor the team's concern the folder or the watched files.
+            append(&dir.path().join("notes.txt"));
+            std::fs::rename(dir.path().join("notes.txt"), dir.path().join("n")).unwrap();
+            team.update_roster(|_| Ok::<_, crate::RosterError>(()))
+                .unwrap();
+            if watcher.mode() == WatchMode::Notified {
+                let quiet = timeout(QUIET, folder.changes().changed()).await;
+                assert!(quiet.is_err(), "{how}: woken by something else");
+                assert!(!watcher.check(), "{how}: no watched file changed");
+            }
             let (root, other) = (team.layout().root(), dir.path().join("other"));
             match how {
                 "removed" => std::fs::remove_dir_all(root).unwrap(),
