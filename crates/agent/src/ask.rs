@@ -164,7 +164,7 @@ fn shown(event: llm::Event) -> Option<Event> {
         llm::Event::TextDelta(text) => Some(Event::Text(text)),
         llm::Event::ThinkingDelta(text) => Some(Event::Thinking(text)),
         llm::Event::Waiting(waiting) => Some(Event::Waiting(waiting)),
-        // The tool is told of when it starts.
+        // The host is notified of the tool when it starts.
         llm::Event::ToolUseStarted { .. } => None,
     }
 }

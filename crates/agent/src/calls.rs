@@ -125,7 +125,7 @@ impl Agent {
         Ok(controls)
     }
 
-    /// Why a tool is not run, in words for the model, if it is not.
+    /// The reason for the model if a tool is not run.
     fn refusal(
         &self,
         tool_use: &ToolUse,

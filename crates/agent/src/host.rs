@@ -15,7 +15,7 @@ pub trait Log: Send {
     fn append(&mut self, record: &Record) -> Result<(), LogError>;
 
     /// Keeps a whole conversation that is about to be made shorter, in a place of its own, and
-    /// returns the place in words that the model can use.
+    /// returns its path in a form that the model can use.
     fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError>;
 }
 
@@ -55,7 +55,7 @@ pub trait Host: Log + Sources {
         Ok(())
     }
 
-    /// Is told what happens. It must return quickly.
+    /// Is called with each event of a turn. It must return quickly.
     fn event(&mut self, event: Event) {
         let _ = event;
     }
@@ -71,7 +71,7 @@ pub struct Prompt {
     pub reminder: Option<String>,
 }
 
-/// What happens in a turn.
+/// An event of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// More text of the model.
@@ -84,7 +84,7 @@ pub enum Event {
     Replied {
         /// The model that answered, by its server's word.
         model: String,
-        /// What it cost, if told.
+        /// What it cost, if known.
         usage: Option<Usage>,
     },
     /// A tool begins.

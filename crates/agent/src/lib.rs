@@ -9,7 +9,7 @@
 //! Everything around it is one [`Host`]. The host is the [`Log`] that keeps the conversation, and the
 //! [`Sources`] that have messages for the model: those to slip in after tool results, and those to
 //! take when the model would stop. It also writes the prompt of each request, may refuse a tool, and
-//! is told what happens ([`Event`]). A host knows of teams, mail and terminals; nothing in here does.
+//! is notified of each [`Event`]. A host knows of teams, mail and terminals; nothing in here does.
 //!
 //! A conversation is the sum of its [`Record`]s. The agent first appends a record to the log and then
 //! applies it to the conversation in memory; a later process applies the same records with the same
@@ -17,7 +17,7 @@
 //! something that has happened: messages of the user's side, a reply, one tool's result. Between the
 //! reply with a tool use and the result, nobody knows whether the tool did anything; if the process
 //! dies there, the next one gives the model that answer, see [`INTERRUPTED`]. A tool whose turn had
-//! not come is told apart from it, see [`NOT_STARTED`].
+//! not come gets another answer, see [`NOT_STARTED`].
 //!
 //! Before every request the agent asks [`context`] whether the conversation is too long. What that
 //! module makes of it is a record like any other.

@@ -10,7 +10,7 @@ use crate::host::LogError;
 pub enum Outcome {
     /// The model is done.
     Finished {
-        /// Its last words, or a word about why there are none. Empty if there was nothing to answer.
+        /// The final text, or why there is none. Empty if there was nothing to answer.
         text: String,
     },
     /// It used tools as many times as it may, and did not come to an end.

@@ -50,8 +50,8 @@ record! {
         opt stopped_until: Timestamp => "stopped_until",
         /// The number of that stop.
         opt stop: u64 => "stop",
-        /// Whether the lead was told of it.
-        opt told: bool => "told",
+        /// Whether the lead was notified of it.
+        opt notified: bool => "notified",
     }
 }
 
@@ -109,7 +109,7 @@ impl Pair {
             sent: Vec::new(),
             stopped_until: None,
             stop: None,
-            told: None,
+            notified: None,
             extra: Extra::new(),
         }
     }

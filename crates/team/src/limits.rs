@@ -123,10 +123,15 @@ impl<'a> SendPermit<'a> {
         let counted = self
             .team
             .update_traffic(|traffic| count(traffic, me, to, most, now))?;
-        let Count::Stopped { until, stop, told } = counted else {
+        let Count::Stopped {
+            until,
+            stop,
+            notified,
+        } = counted
+        else {
             return Ok(());
         };
-        if !told {
+        if !notified {
             self.report(me, to, most, stop);
         }
         Err(LimitedSendError::TooOften {
@@ -161,7 +166,7 @@ impl<'a> SendPermit<'a> {
         let _ = self.team.update_traffic(|traffic| {
             for pair in &mut traffic.pairs {
                 if pair.stop == Some(stop) {
-                    pair.told = Some(true);
+                    pair.notified = Some(true);
                 }
             }
         });
@@ -192,7 +197,7 @@ enum Count {
     Stopped {
         until: Timestamp,
         stop: u64,
-        told: bool,
+        notified: bool,
     },
 }
 
@@ -223,7 +228,7 @@ fn count(
     Count::Stopped {
         until,
         stop,
-        told: pair.told == Some(true),
+        notified: pair.notified == Some(true),
     }
 }
 

@@ -44,7 +44,7 @@ fn a_ping_pong_is_stopped_and_may_go_on_after_a_minute() {
     let stopped = Count::Stopped {
         until: at(64),
         stop: 1,
-        told: false,
+        notified: false,
     };
     assert_eq!(count(&mut traffic, &alice, &bob, 4, at(4)), stopped);
     assert_eq!(count(&mut traffic, &bob, &alice, 4, at(63)), stopped);
