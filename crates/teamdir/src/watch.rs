@@ -11,21 +11,23 @@
 
 mod changes;
 mod folder;
+mod mode;
 mod polling;
 mod remote;
 
 pub use changes::Changes;
 pub use folder::FolderWatch;
+pub use mode::{PollReason, WatchChoice, WatchMode};
 
 use crate::files::FileId;
 use crate::team_dir::TeamDir;
 use folder::FolderNames;
+use mode::{poll_reason, refusal};
 use notify::event::{EventKind, ModifyKind};
 use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
 use polling::{PolledFiles, Poller};
 use protocol::Recipient;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,36 +37,6 @@ use std::time::{Duration, Instant};
 pub const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// How often files are polled where there are no notifications.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
-/// How to learn about changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WatchChoice {
-    /// By notification where that works, otherwise by polling.
-    #[default]
-    Auto,
-    Poll,
-}
-
-/// How changes are learned about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WatchMode {
-    Notified,
-    /// The files are polled every [`POLL_INTERVAL`].
-    Polling(PollReason),
-}
-
-/// Why notifications are not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PollReason {
-    /// The caller chose polling.
-    Chosen,
-    /// The folder lies on a file system that does not report what other machines do.
-    Remote(&'static str),
-    /// The user has no notification instance or watch left.
-    Limit,
-    /// The system refused.
-    Refused(String),
-}
 
 /// Watches a set of files and folders.
 #[derive(Debug)]
@@ -353,57 +325,9 @@ fn notify_backend(changes: &Changes) -> Result<Backend, PollReason> {
     }
 }
 
-fn poll_reason(folder: &Path, choice: WatchChoice) -> Option<PollReason> {
-    match choice {
-        WatchChoice::Poll => Some(PollReason::Chosen),
-        WatchChoice::Auto => remote::file_system(folder).map(PollReason::Remote),
-    }
-}
-
-/// Why the system does not notify; `None` if the file does not exist.
-fn refusal(error: &notify::Error) -> Option<PollReason> {
-    match &error.kind {
-        notify::ErrorKind::PathNotFound => None,
-        notify::ErrorKind::MaxFilesWatch => Some(PollReason::Limit),
-        notify::ErrorKind::Io(cause) => match cause.kind() {
-            std::io::ErrorKind::NotFound => None,
-            _ if is_limit(cause) => Some(PollReason::Limit),
-            _ => Some(PollReason::Refused(cause.to_string())),
-        },
-        notify::ErrorKind::Generic(_)
-        | notify::ErrorKind::WatchNotFound
-        | notify::ErrorKind::InvalidConfig(_) => Some(PollReason::Refused(error.to_string())),
-    }
-}
-
-fn is_limit(error: &std::io::Error) -> bool {
-    use nix::errno::Errno;
-    let limits = [Errno::EMFILE, Errno::ENFILE, Errno::ENOSPC];
-    error
-        .raw_os_error()
-        .is_some_and(|code| limits.contains(&Errno::from_raw(code)))
-}
-
 /// Nothing that is done under these locks leaves a half-done state.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl fmt::Display for PollReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Chosen => f.write_str("polling was chosen"),
-            Self::Remote(name) => write!(
-                f,
-                "the folder lies on {name}, which does not report changes made elsewhere"
-            ),
-            Self::Limit => f.write_str(
-                "this user has no inotify instance or watch left; raise the limit with \
-                 `sysctl fs.inotify.max_user_instances=1024`",
-            ),
-            Self::Refused(cause) => write!(f, "the system refused notifications: {cause}"),
-        }
-    }
 }
 
 #[cfg(test)]
