@@ -53,7 +53,6 @@ const PLAIN: &[(&str, &str)] = &[
 /// Places that still have metaphors. A place that is clean is removed from the list and stays clean.
 const LEFT: &[&str] = &[
     "crates/lead",
-    "crates/processes",
     "crates/rules",
     "crates/team",
     "crates/team-tools",

@@ -1,24 +1,23 @@
-//! The processes of a team: starting, watching and ending them.
+//! Starts, watches and ends the processes of a team.
 //!
 //! # Theory of operation
 //!
-//! The operating system decides which members are alive. A member is alive if a process holds its lock; the
-//! lock file says which process that is; a signal goes through a handle ([`ProcessHandle`]) that means this
-//! one process for ever. No file is believed against that.
+//! The operating system decides which members are alive. A member is alive if a process holds its lock. The
+//! lock file names that process, and a signal is sent through a handle ([`ProcessHandle`]) that always
+//! refers to this one process. No other file overrides this.
 //!
-//! Whoever starts, ends or reaps a member's process holds its start lock meanwhile. That makes one
-//! process of eight spawns at once, and one notice of a death that eight processes see at once. The
-//! kernel frees the lock of whoever is killed, and the next process that checks goes on: the steps are in an
-//! order in which each can be repeated.
+//! A process that starts, ends or reaps a member holds the member's start lock. So eight concurrent spawns
+//! start one process, and a death that eight processes notice gives one notice. If the holder of the lock
+//! is killed, the kernel frees the lock and the next process continues: every step can be repeated.
 //!
-//! * [`spawn()`] and [`restart()`] are all or nothing: the process is ready, or nothing of it is left.
-//! * [`repair()`] is what everybody does who looks at a team: deaths are reaped, requests that nobody
-//!   can answer end, tasks of the dead go back.
-//! * [`follow_shutdown`] carries a shutdown to its end, whatever the member does.
-//! * [`check_idle()`] tells whether there is anything left to wait for.
+//! * [`spawn()`] and [`restart()`] are atomic: either the process is ready, or nothing of it is left.
+//! * [`repair()`] runs before a team is shown: it reaps deaths, expires requests that can no longer be
+//!   answered, and releases the tasks of dead members.
+//! * [`follow_shutdown`] carries a shutdown through, whatever the member does.
+//! * [`check_idle()`] reports whether the team has anything left to do.
 //!
-//! **Invariants:** a process is only signalled if pid, start time and boot are those in the lock; a
-//! later incarnation is never touched by what was meant for an earlier one; all waiting is bounded.
+//! **Invariants:** a process is signalled only if its pid, start time and boot id are those in the lock; an
+//! action meant for one incarnation never reaches a later one; every wait has a limit.
 
 mod mark;
 mod process_handle;

@@ -1,9 +1,9 @@
 //! A handle on the process of one incarnation, as the operating system knows it.
 //!
-//! A process id is given out again when its process is gone, so a number that was read from a file
-//! may mean somebody else a moment later. A pidfd means one process for ever. It is opened by
-//! number, and the process is compared with the text in the lock before and after that: if both
-//! times pid, start time and boot fit, the handle is of that process.
+//! The kernel reuses process ids, so a pid read from a file may belong to another process a moment later. A
+//! pidfd always refers to one process. It is opened by pid, and the process is compared with the lock's
+//! text before and after that: if pid, start time and boot id match both times, the handle refers to that
+//! process.
 
 use command::Pidfd;
 use nix::errno::Errno;
@@ -18,9 +18,8 @@ use teamdir::{Liveness, PathError, TeamDir, is_running};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// How long a process that has just taken its lock may take to write who it is.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often that is checked.
+/// How long a process that has just taken its lock may take to write its identity.
+const IDENTITY_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The process of one incarnation of a member, or of the lead.
@@ -31,10 +30,9 @@ pub struct ProcessHandle {
     process: Pidfd,
 }
 
-/// Why nothing can be said about a process, or done to it.
+/// Why a process could not be found or signalled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessHandleError {
-    /// The lock could not be read.
     #[error(transparent)]
     Lock(#[from] PathError),
     /// The lock is held, and its text names no running process of this machine.
@@ -42,34 +40,23 @@ pub enum ProcessHandleError {
         "a process holds the lock of '{owner}', but the text in the lock does not say which one, \
          so it cannot be signalled; find it with `lslocks` and end it by hand"
     )]
-    Unnamed {
-        /// Whose lock.
-        owner: Recipient,
-    },
-    /// The system gives no handle on the process.
+    Unnamed { owner: Recipient },
     #[error("cannot watch process {pid} of '{owner}': {cause}")]
     Open {
-        /// Whose process.
         owner: Recipient,
-        /// Its number.
         pid: u32,
-        /// Why.
         cause: io::Error,
     },
-    /// The signal could not be sent.
     #[error("cannot signal process {pid} of '{owner}': {cause}")]
     Signal {
-        /// Whose process.
         owner: Recipient,
-        /// Its number.
         pid: u32,
-        /// Why.
         cause: io::Error,
     },
 }
 
 impl ProcessHandle {
-    /// The process that is `owner` now; `None` if there is none.
+    /// The running process of `owner`, if there is one.
     pub fn of(team: &TeamDir, owner: &Recipient) -> Result<Option<Self>, ProcessHandleError> {
         let started = Instant::now();
         loop {
@@ -77,8 +64,8 @@ impl ProcessHandle {
                 Liveness::Gone(_) => return Ok(None),
                 Liveness::Alive(holder) => holder,
             };
-            // A text that does not fit is that of the holder before: the new one is about to
-            // write its own.
+            // A text that does not match is that of the previous holder: the new one is about to write its
+            // own.
             if let Some(holder) = found
                 && let Some(process) = open(owner, &holder)?
             {
@@ -89,7 +76,7 @@ impl ProcessHandle {
                     process,
                 }));
             }
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > IDENTITY_TIMEOUT {
                 let owner = owner.clone();
                 return Err(ProcessHandleError::Unnamed { owner });
             }
@@ -97,12 +84,10 @@ impl ProcessHandle {
         }
     }
 
-    /// Which process it is.
     pub const fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// Which incarnation it is.
     pub const fn incarnation(&self) -> Incarnation {
         self.holder.incarnation
     }
@@ -112,16 +97,16 @@ impl ProcessHandle {
         self.wait(Duration::ZERO)
     }
 
-    /// Waits for the end of the process, at most this long. Returns whether it has ended.
+    /// Waits until the process has ended, at most `limit`. Returns whether it has ended.
     pub fn wait(&self, limit: Duration) -> bool {
         self.process.wait(limit)
     }
 
-    /// Returns when the process has ended. Can be dropped at any time.
+    /// Completes when the process has ended. Safe to cancel.
     pub async fn ended(&self) {
         match self.readable() {
             Ok(readable) => drop(readable.readable().await),
-            // The event loop cannot take one more descriptor.
+            // The event loop accepts no further descriptor.
             Err(_) => {
                 while !self.is_gone() {
                     tokio::time::sleep(teamdir::POLL_INTERVAL).await;
@@ -167,7 +152,7 @@ fn open(owner: &Recipient, holder: &Holder) -> Result<Option<Pidfd>, ProcessHand
         return Ok(None);
     };
     match Pidfd::open(Pid::from_raw(pid)) {
-        // Only now the handle is known to be of the process that was compared before.
+        // The second comparison proves that the handle refers to the compared process.
         Ok(process) => Ok(is_running(holder).then_some(process)),
         Err(Errno::ESRCH) => Ok(None),
         Err(error) => Err(ProcessHandleError::Open {
@@ -209,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_merely_has_the_number_is_never_opened() {
+    fn a_process_that_reuses_the_pid_is_never_opened() {
         let mut child = sleeper();
         let holder = holder(&child);
         assert!(open(&owner(), &holder).unwrap().is_some());
@@ -232,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_seen_before_anybody_collects_it() {
+    fn an_end_is_seen_before_the_exit_status_is_collected() {
         let mut child = sleeper();
         let holder = holder(&child);
         let process = open(&owner(), &holder).unwrap().unwrap();
@@ -251,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_nobody() {
+    fn a_member_without_a_process_has_no_handle() {
         let temp = TempTeam::new(&["alice"], Options::default());
         assert!(ProcessHandle::of(temp.team(), &owner()).unwrap().is_none());
     }
 
     #[test]
-    fn a_lock_without_a_readable_text_cannot_be_signalled() {
+    fn a_holder_without_a_readable_identity_cannot_be_signalled() {
         let temp = TempTeam::new(&["alice"], Options::default());
         let team = temp.team();
         // Held as `inbox --drain` holds it: without a text.

@@ -1,10 +1,10 @@
-//! Dealing with the death of a member: once, however many notice it.
+//! Reaps a dead member exactly once, whichever process notices first.
 //!
-//! Whoever notices takes the member's start lock. If another process has it, that one is starting, ending or
-//! reaping the member, and the death is his to deal with. The last step is to note in the roster
-//! which incarnation was reaped. Whoever is killed before that leaves it to the next process that checks, and
-//! every step can be repeated: tasks that went back stay back, requests that ended stay ended, and
-//! the notice has an id and a text that depend on the death alone, so that it is read once.
+//! A process that notices a death takes the member's start lock. If another process holds it, that process
+//! is starting, ending or reaping the member and handles the death. The last step records in the roster
+//! which incarnation was reaped. If the reaping process is killed before that, the next one repeats all
+//! steps without harm: released tasks stay released, expired requests stay expired, and the notice has an
+//! id and a text that depend on the death alone, so that the lead reads it once.
 
 pub(crate) mod claims;
 pub(crate) mod recover_events;
@@ -22,19 +22,16 @@ use std::time::Duration;
 use team::{BoardError, notice};
 use teamdir::{AppendError, PathError, RequestError, RosterError, SendError, TeamDir};
 
-/// What came of looking after a death.
+/// The result of reaping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reaped {
-    /// It was reaped now.
     Done {
-        /// The member.
         name: AgentName,
-        /// The incarnation that is gone.
         incarnation: Incarnation,
-        /// Its tasks, which are back on the board.
+        /// Its tasks, which are pending again.
         tasks: Vec<TaskId>,
     },
-    /// There is nothing to do: that incarnation runs, has ended cleanly, or was reaped before.
+    /// That incarnation runs, has ended cleanly, or was reaped before.
     Nothing,
     /// Another process is starting, ending or reaping the member.
     Left,
@@ -43,25 +40,18 @@ pub enum Reaped {
 /// Why a death was not reaped. The next repair tries again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReapError {
-    /// The right to do so could not be had.
     #[error(transparent)]
     StartGuard(#[from] StartGuardError),
-    /// The member could not be read.
     #[error(transparent)]
     File(#[from] PathError),
-    /// The roster could not be read or changed.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// Its tasks could not be put back.
     #[error(transparent)]
     Tasks(#[from] BoardError),
-    /// A request to it could not be changed.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The lead could not be notified.
     #[error(transparent)]
     Notice(#[from] SendError),
-    /// It could not be put into the event log.
     #[error(transparent)]
     Event(#[from] AppendError),
 }
@@ -72,7 +62,7 @@ pub fn reap(
     name: &AgentName,
     incarnation: Incarnation,
 ) -> Result<Reaped, ReapError> {
-    // Most deaths that are asked for were reaped before, and then no lock is needed.
+    // Usually the death was reaped before, and no lock is needed.
     if !is_due(team, name, Some(incarnation))? {
         return Ok(Reaped::Nothing);
     }
@@ -84,7 +74,7 @@ pub fn reap(
     }
 }
 
-/// Whether a member has died in this incarnation, or in any, and nobody has reaped it.
+/// Whether a member died in this incarnation (or in any, if `None`) and is not reaped.
 pub(crate) fn is_due(
     team: &TeamDir,
     name: &AgentName,
@@ -99,7 +89,7 @@ pub(crate) fn is_due(
         && incarnation.is_none_or(|incarnation| incarnation == member.incarnation))
 }
 
-/// Whether the last incarnation of a member died and nobody has reaped it.
+/// Whether the last incarnation of a member died and is not reaped.
 pub(crate) fn is_unreaped(member: &Member, state: &MemberState) -> bool {
     let died = match state {
         MemberState::Dead { .. } | MemberState::Failed { since: None, .. } => true,
@@ -114,7 +104,7 @@ pub(crate) fn is_unreaped(member: &Member, state: &MemberState) -> bool {
     died && member.reaped < Some(member.incarnation)
 }
 
-/// The same for whoever has the member's start lock.
+/// Reaps a member whose start lock the caller holds.
 pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, ReapError> {
     let roster = team.roster()?;
     let Some(member) = roster.member(&guard.name) else {
@@ -125,28 +115,28 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
         return Ok(Reaped::Nothing);
     }
     let (name, incarnation) = (&member.name, member.incarnation);
-    // Before its tasks go to others: what it left running could get in their way.
+    // Before others can claim its tasks: its leftover commands could interfere.
     sweep(team, guard);
     let why = format!("'{name}' died in incarnation {incarnation}");
     let tasks = claims::left_by(team, name, incarnation)?;
     claims::release(team, name, incarnation, &why)?;
-    let words = death_notice(member, live.as_ref(), &tasks);
+    let text = death_notice(member, live.as_ref(), &tasks);
     notice(
         team,
         Recipient::Lead,
         NoticeCause::Death,
         &format!("death/{name}/{incarnation}"),
-        &words,
+        &text,
     )?;
     end_overdue(team)?;
-    // Whoever has no room to say so leaves the rest to the next.
+    // If the event log cannot be written, the next process repeats the rest.
     let dead = Recipient::Member(name.clone());
     recover_events(team, &dead)?;
     team.log_event(EventKind::Death {
         member: dead,
         incarnation,
     })?;
-    note_reaped(team, name, incarnation)?;
+    record_reaped(team, name, incarnation)?;
     Ok(Reaped::Done {
         name: name.clone(),
         incarnation,
@@ -154,8 +144,8 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     })
 }
 
-/// Notes that the incarnations up to this one need no reaping any more.
-pub(crate) fn note_reaped(
+/// Records that the incarnations up to this one are reaped.
+pub(crate) fn record_reaped(
     team: &TeamDir,
     name: &AgentName,
     incarnation: Incarnation,
@@ -168,7 +158,7 @@ pub(crate) fn note_reaped(
     })
 }
 
-/// The text of the notice to the lead. It must be the same if it has to be sent again.
+/// The text of the notice to the lead. It must be the same when it is sent again.
 fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> String {
     let Member {
         name,
@@ -193,6 +183,6 @@ fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> 
     };
     format!(
         "{name} ({role}) died in incarnation {incarnation} while {doing}{tasks}. \
-         Bring it back: team-lead restart {name}"
+         Restart it: team-lead restart {name}"
     )
 }

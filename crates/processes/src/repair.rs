@@ -8,20 +8,18 @@ use std::collections::BTreeMap;
 use team::{expire_overdue, overdue};
 use teamdir::{Liveness, PathError, RequestError, TeamDir, now};
 
-/// What was repaired.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Repairs {
-    /// The deaths that were reaped.
     pub reaped: Vec<(AgentName, Incarnation)>,
-    /// The requests that ended because nobody can answer them any more.
+    /// Requests that expired because they can no longer be answered.
     pub expired: Vec<Request>,
-    /// The tasks that went back to the board besides those of the reaped.
+    /// Tasks that were released, besides those of the reaped members.
     pub released: Vec<TaskId>,
-    /// What could not be done. The next repair tries again.
+    /// What failed. The next repair tries again.
     pub problems: Vec<String>,
 }
 
-/// Repairs what can be. It never fails: what cannot be done is listed in the result.
+/// Repairs what it can. It never fails as a whole: failures are listed in the result.
 pub fn repair(team: &TeamDir) -> Repairs {
     let mut repairs = Repairs::default();
     let roster = match team.roster() {
@@ -43,9 +41,8 @@ pub fn repair(team: &TeamDir) -> Repairs {
     repairs
 }
 
-/// Ends the requests that nobody can answer any more. A foreign member may have mailed its answer just
-/// before it ended, so unread answers are recorded after it was seen to be gone, and before its requests
-/// end.
+/// Expires the requests that can no longer be answered. A foreign member may have mailed its answer just
+/// before it ended, so unread answers are recorded after its end was seen and before its requests expire.
 pub(crate) fn end_overdue(team: &TeamDir) -> Result<Vec<Request>, RequestError> {
     let found = overdue(team, now())?;
     record_unread_answers(team)?;
@@ -69,8 +66,8 @@ impl Repairs {
         }
     }
 
-    /// Puts back the tasks of incarnations that are gone without being reaped: of members that have
-    /// ended cleanly, were taken from the roster, or live on in a later incarnation.
+    /// Releases the tasks of incarnations that ended without being reaped: of members that ended cleanly,
+    /// were removed from the roster, or run as a later incarnation.
     fn release_orphans(&mut self, team: &TeamDir) {
         let orphans = match orphan_claims(team) {
             Ok(orphans) => orphans,
@@ -92,29 +89,26 @@ impl Repairs {
     }
 }
 
-/// A task in progress that nobody works on, because the incarnation that claimed it is over.
+/// A task in progress whose claiming incarnation has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrphanClaim {
-    /// The task.
     pub task: TaskId,
-    /// Who claimed it.
     pub owner: AgentName,
-    /// The last incarnation of the owner that is known to be gone.
+    /// The last incarnation of the owner that has ended.
     up_to: Incarnation,
-    /// Why nobody works on it.
     pub why: String,
 }
 
-/// The tasks that only [`repair`] brings back. Those of a member whose death is not reaped yet
-/// go back with that. Looking changes nothing.
+/// The tasks that only [`repair`] releases. Reaping releases those of a member whose death is not reaped
+/// yet. Changes nothing.
 pub fn orphan_claims(team: &TeamDir) -> Result<Vec<OrphanClaim>, PathError> {
     let mut gone: BTreeMap<AgentName, Option<(Incarnation, String)>> = BTreeMap::new();
     let mut orphans = Vec::new();
     for (task, owner) in claims::in_progress(team)? {
-        // A claim that names no incarnation is as good as one of the first.
+        // A claim that names no incarnation counts as one of the first.
         let incarnation = task.owner_incarnation.unwrap_or(Incarnation(1));
         let known = gone.entry(owner.clone());
-        let Some((up_to, why)) = known.or_insert_with(|| gone_up_to(team, &owner)) else {
+        let Some((up_to, why)) = known.or_insert_with(|| ended_up_to(team, &owner)) else {
             continue;
         };
         if incarnation <= *up_to {
@@ -131,8 +125,8 @@ pub fn orphan_claims(team: &TeamDir) -> Result<Vec<OrphanClaim>, PathError> {
     Ok(orphans)
 }
 
-/// The last incarnation of an owner that is known to be gone, and what the history of its tasks says.
-fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String)> {
+/// The last incarnation of an owner that has ended, and the note for the history of its tasks.
+fn ended_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String)> {
     let alive = team.liveness(&Recipient::Member(owner.clone())).ok()?;
     // The roster is read after the lock: an incarnation that begins in between is then not the last.
     let roster = team.roster().ok()?;
@@ -149,7 +143,7 @@ fn gone_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String)
         {
             member.incarnation
         }
-        // A death that is not reaped yet is reaped there, with a notice to the lead.
+        // An unreaped death is left to `reap`, which also notifies the lead.
         Liveness::Gone(_) => return None,
     };
     Some((gone, format!("incarnation {gone} of '{owner}' has ended")))

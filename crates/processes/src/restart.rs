@@ -1,14 +1,14 @@
-//! Bringing a member back, on a person's wish or by its policy.
+//! Restarts a member, requested by a person or by its restart policy.
 
 pub(crate) mod policy;
 
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
 use crate::reap::claims;
-use crate::reap::{ReapError, note_reaped, reap_held};
+use crate::reap::{ReapError, reap_held, record_reaped};
 use crate::shutdown::kill::end;
 use crate::start::member_spec::{PreviousEntry, begin_incarnation};
 use crate::start::programs::Programs;
-use crate::start::spawn::{SpawnError, Spawned, patience, start};
+use crate::start::spawn::{SpawnError, Spawned, start, start_lock_timeout};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{ViewError, find, state_of};
 use protocol::{AgentName, EventKind, Member, Recipient};
@@ -16,48 +16,31 @@ use rules::{MemberState, RestartLimits};
 use team::BoardError;
 use teamdir::{PathError, RosterError, TeamDir, now};
 
-/// On whose wish a member is brought back.
+/// What caused a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A person's, or that of the lead's model. A living process is ended first, and what the
-    /// policy counted is forgotten.
+    /// A person or the lead's model. A running process is ended first, and the policy's count is reset.
     Person,
-    /// The restart policy's. A living process is left alone, and the restart is counted.
+    /// The restart policy. A running process is left alone, and the restart is counted.
     Policy,
 }
 
-/// Why a member was not brought back.
+/// Why a member was not restarted.
 #[derive(Debug, thiserror::Error)]
 pub enum RestartError {
-    /// There is no such member, or it cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// The policy has nothing to do: the member is alive, or has ended cleanly.
-    #[error("'{name}' is {}, so there is nothing to bring back", state.word())]
-    NotDead {
-        /// The member.
-        name: AgentName,
-        /// How it is.
-        state: MemberState,
-    },
-    /// Its living process cannot be signalled.
+    /// The policy has nothing to do: the member is alive or has ended cleanly.
+    #[error("'{name}' is {}, so there is nothing to restart", state.word())]
+    NotDead { name: AgentName, state: MemberState },
     #[error(transparent)]
     ProcessHandle(#[from] ProcessHandleError),
-    /// Its living process does not end.
-    #[error("process {pid} of '{name}' is still there after SIGKILL; it hangs in the kernel")]
-    Unkillable {
-        /// The member.
-        name: AgentName,
-        /// The process.
-        pid: u32,
-    },
-    /// The tasks of the incarnation before could not be put back.
+    #[error("process {pid} of '{name}' is still running after SIGKILL; it hangs in the kernel")]
+    Unkillable { name: AgentName, pid: u32 },
     #[error(transparent)]
     Tasks(#[from] BoardError),
-    /// A file of the member could not be read.
     #[error(transparent)]
     File(#[from] PathError),
-    /// It was not started.
     #[error(transparent)]
     Start(#[from] SpawnError),
 }
@@ -88,10 +71,10 @@ pub fn restart(
     cause: Cause,
 ) -> Result<Spawned, RestartError> {
     find(team, name)?;
-    let guard = StartGuard::hold(team, name, patience(programs))?;
+    let guard = StartGuard::hold(team, name, start_lock_timeout(programs))?;
     let member = find(team, &guard.name)?;
     match cause {
-        Cause::Person => end_living(team, &guard)?,
+        Cause::Person => end_running(team, &guard)?,
         Cause::Policy => {
             let (state, ..) = state_of(team, &member)?;
             if !matches!(state, MemberState::Dead { .. }) {
@@ -119,8 +102,8 @@ pub fn restart(
     })
 }
 
-/// Ends the living process of a member, if there is one. That is no death to be reaped.
-fn end_living(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
+/// Ends the running process of a member, if there is one. This does not count as a death.
+fn end_running(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
     let name = &guard.name;
     let owner = Recipient::Member(name.clone());
     let Some(process) = ProcessHandle::of(team, &owner)? else {
@@ -135,12 +118,12 @@ fn end_living(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
     let ended = process.incarnation();
     let why = format!("'{name}' was restarted (incarnation {ended} ended)");
     claims::release(team, name, ended, &why)?;
-    // Only now: if we had been killed before, the death would be somebody's to deal with.
-    Ok(note_reaped(team, name, ended)?)
+    // Last: if this process is killed before this step, another one reaps the death.
+    Ok(record_reaped(team, name, ended)?)
 }
 
-/// Makes the roster's entry ready for the next incarnation. Returns what is put back if that comes to
-/// nothing: what the policy counts stays counted even then, or it would try for ever.
+/// Prepares the roster entry for the next incarnation. Returns the entry to restore if the start fails. It
+/// includes the policy's count, or the policy would retry without limit.
 fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<PreviousEntry, RestartError> {
     let at = now();
     let entry = team.update_roster(|roster| {
@@ -162,7 +145,7 @@ fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<PreviousEnt
     Ok(PreviousEntry::Found(Box::new(entry)))
 }
 
-/// Counts a restart by policy, and forgets those that no longer matter.
+/// Counts a restart by policy, and drops those outside the window.
 fn count(member: &mut Member, at: protocol::Timestamp) {
     let window = RestartLimits::default().window;
     let mut restarts = member.restarts.take().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Following a shutdown to its end.
+//! Follows a shutdown request until it is over.
 
 mod all;
 pub(crate) mod answers;
@@ -24,69 +24,65 @@ use std::time::Duration;
 use team::BoardError;
 use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
 
-/// How often the files are looked at.
+/// How often the files are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
-/// A request older than this is delivered again by whoever takes it up.
+/// A request older than this is delivered again by the process that follows it.
 const SENT_WITHIN: Duration = Duration::from_secs(2);
-/// How long whoever else starts, ends or reaps the member is waited for.
+/// How long to wait for another process that starts, ends or reaps the member.
 const START_LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// Why a shutdown was not carried to its end.
+/// Why a shutdown was not followed until it was over.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
-    /// The request is none for a shutdown.
+    /// The request is not for a shutdown, or is incomplete.
     #[error(transparent)]
     Refused(#[from] StartRefusal),
-    /// The request could not be read or changed.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The member could not be read.
     #[error(transparent)]
     File(#[from] PathError),
-    /// The process cannot be signalled.
     #[error(transparent)]
     Signal(#[from] ProcessHandleError),
-    /// The process is gone, and the roster does not say so.
+    /// The process has ended, but the roster could not be updated.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// The process is gone, and its tasks are not back on the board.
+    /// The process has ended, but its tasks could not be released.
     #[error(transparent)]
     Tasks(#[from] BoardError),
-    /// The caller stopped it.
-    #[error("nobody follows the shutdown any more; see `team-lead requests` for what came of it")]
+    #[error("the shutdown is not followed any more; see its outcome with `team-lead requests`")]
     Stopped,
 }
 
-/// Follows a shutdown that was asked for, until it is over or `stop` says so: takes in the answer,
-/// minds the deadline, and ends the process if the request says that it must end.
+/// Follows a shutdown request until it is over or `stop` returns true: records the answer, watches the
+/// deadline, and ends the process if the request is forced.
 ///
-/// It works with and without a running lead, and several may follow the same request.
+/// It works with and without a running lead, and several processes may follow the same request.
 pub fn follow_shutdown(
     team: &TeamDir,
     request: Request,
     limits: ShutdownLimits,
     stop: &dyn Fn() -> bool,
 ) -> Result<ShutdownOutcome, FollowError> {
-    let (mut course, actions) = Shutdown::start(request, limits, now())?;
-    let mut followed = Followed::new(team, course.request())?;
+    let (mut shutdown, actions) = Shutdown::start(request, limits, now())?;
+    let mut followed = Followed::new(team, shutdown.request())?;
     let mut events = followed.carry_out(actions)?;
     loop {
         while let Some(event) = events.pop_front() {
-            let actions = course.handle(event, now());
+            let actions = shutdown.handle(event, now());
             events.extend(followed.carry_out(actions)?);
         }
-        if course.request().status() == RequestStatus::Approved {
+        if shutdown.request().status() == RequestStatus::Approved {
             followed.hold_start_lock(Duration::ZERO);
         }
-        if let Some(outcome) = course.outcome() {
-            followed.settle(outcome)?;
+        if let Some(outcome) = shutdown.outcome() {
+            followed.finish(outcome)?;
             return Ok(outcome.clone());
         }
         if stop() {
             return Err(FollowError::Stopped);
         }
-        let fate = followed.wait(course.wake_at())?;
-        events.extend(followed.events(fate, course.request())?);
+        let state = followed.wait(shutdown.wake_at())?;
+        events.extend(followed.events(state, shutdown.request())?);
     }
 }
 
@@ -97,13 +93,13 @@ struct Followed<'a> {
     owner: Recipient,
     target: Incarnation,
     process: Result<Option<ProcessHandle>, ProcessHandleError>,
-    /// Held while the process ends, so that nobody takes that for a death.
+    /// Held while the process ends, so that no other process reaps it as a death.
     guard: Option<StartGuard>,
 }
 
-/// What can be seen of an incarnation.
+/// The observed state of the followed incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum TargetState {
     Runs,
     Gone,
     Replaced(Incarnation),
@@ -131,7 +127,7 @@ impl<'a> Followed<'a> {
         })
     }
 
-    /// Does what the course of the shutdown asks for. Returns what that brought to light.
+    /// Does what the state machine asks for. Returns what that brought to light.
     fn carry_out(
         &mut self,
         actions: Vec<ShutdownAction>,
@@ -147,20 +143,20 @@ impl<'a> Followed<'a> {
                 ShutdownAction::Terminate => self.signal(Signal::SIGTERM)?,
                 ShutdownAction::Kill => self.signal(Signal::SIGKILL)?,
                 ShutdownAction::Deliver(request) => {
-                    // Whoever asked just now has sent it. One that was found on disk may have lost
-                    // its asker between the file and the mail.
+                    // A new request was sent by its author. The author of an older one may have been killed
+                    // between writing the file and the mail.
                     if now().since(request.created_at) > SENT_WITHIN {
                         let _ = team::deliver_shutdown(self.team, &request);
                     }
                 }
-                // The loop looks at the time, and at the outcome.
+                // The loop checks the time and the outcome.
                 ShutdownAction::WakeAt(_) | ShutdownAction::Finished(_) => {}
             }
         }
         Ok(events)
     }
 
-    /// Stores how the request ended, unless its file says by now how it did.
+    /// Stores the outcome of the request, unless its file already has one.
     fn record(&self, request: &Request) -> Result<Option<Request>, FollowError> {
         if request.status() == RequestStatus::Pending {
             return Ok(None);
@@ -179,10 +175,10 @@ impl<'a> Followed<'a> {
         self.hold_start_lock(START_LOCK_WAIT);
         match &self.process {
             Ok(Some(process)) => Ok(process.signal(signal)?),
-            // It went before it could be looked at.
+            // It ended before a handle was opened.
             Ok(None) => Ok(()),
             Err(_) => {
-                // Perhaps it has said by now who it is.
+                // It may have written its identity by now.
                 let found = ProcessHandle::of(self.team, &self.owner)?;
                 let found = found.filter(|found| found.incarnation() == self.target);
                 if let Some(process) = &found {
@@ -194,81 +190,86 @@ impl<'a> Followed<'a> {
         }
     }
 
-    /// Tries to take the start lock. If another process has it, that one ends the member.
+    /// Tries to take the start lock. If another process holds it, that process is ending the member.
     fn hold_start_lock(&mut self, wait: Duration) {
         if self.guard.is_none() {
             self.guard = StartGuard::hold(self.team, &self.name, wait).ok();
         }
     }
 
-    /// Waits for the end of the process, for the next look at the files at most.
-    fn wait(&self, wake_at: Option<protocol::Timestamp>) -> Result<Fate, PathError> {
+    /// Waits until the process ends, at most until the next poll of the files.
+    fn wait(&self, wake_at: Option<protocol::Timestamp>) -> Result<TargetState, PathError> {
         let due = wake_at.map_or(POLL_INTERVAL, |at| at.since(now()));
         let pause = due.min(POLL_INTERVAL);
         match &self.process {
             Ok(Some(process)) => Ok(match process.wait(pause) {
-                true => Fate::Gone,
-                false => Fate::Runs,
+                true => TargetState::Gone,
+                false => TargetState::Runs,
             }),
             Ok(None) | Err(_) => {
                 thread::sleep(pause);
-                self.fate_by_lock()
+                self.state_by_lock()
             }
         }
     }
 
-    fn fate_by_lock(&self) -> Result<Fate, PathError> {
+    fn state_by_lock(&self) -> Result<TargetState, PathError> {
         Ok(match self.team.liveness(&self.owner)? {
-            Liveness::Gone(_) => Fate::Gone,
+            Liveness::Gone(_) => TargetState::Gone,
             Liveness::Alive(Some(holder)) if holder.incarnation > self.target => {
-                Fate::Replaced(holder.incarnation)
+                TargetState::Replaced(holder.incarnation)
             }
-            Liveness::Alive(_) => Fate::Runs,
+            Liveness::Alive(_) => TargetState::Runs,
         })
     }
 
-    /// What happened since the last poll. The file is read after the end of the process was seen: a member
-    /// that agrees records that before it ends.
-    fn events(&self, fate: Fate, known: &Request) -> Result<[ShutdownEvent; 2], FollowError> {
-        if known.status() == RequestStatus::Pending && self.needs_recording(fate)? {
+    /// The events since the last poll. The request file is read after the end of the process was seen,
+    /// because a member records its approval before it ends.
+    fn events(
+        &self,
+        state: TargetState,
+        known: &Request,
+    ) -> Result<[ShutdownEvent; 2], FollowError> {
+        if known.status() == RequestStatus::Pending && self.needs_recording(state)? {
             record_unread_answers(self.team)?;
         }
         let stored = ShutdownEvent::Stored(Box::new(self.team.request(&known.id)?));
-        let fate = match fate {
-            Fate::Runs => ShutdownEvent::Tick,
-            Fate::Gone => ShutdownEvent::Gone {
+        let state = match state {
+            TargetState::Runs => ShutdownEvent::Tick,
+            TargetState::Gone => ShutdownEvent::Gone {
                 incarnation: self.target,
             },
-            Fate::Replaced(incarnation) => ShutdownEvent::Replaced { incarnation },
+            TargetState::Replaced(incarnation) => ShutdownEvent::Replaced { incarnation },
         };
-        Ok([stored, fate])
+        Ok([stored, state])
     }
 
-    /// Whether an answer that was only mailed may lie unread, with no lead that records it in time.
-    fn needs_recording(&self, fate: Fate) -> Result<bool, PathError> {
-        match fate {
-            Fate::Gone | Fate::Replaced(_) => Ok(true),
-            Fate::Runs => Ok(matches!(
+    /// Whether a mailed answer may be unread with no lead to record it in time.
+    fn needs_recording(&self, state: TargetState) -> Result<bool, PathError> {
+        match state {
+            TargetState::Gone | TargetState::Replaced(_) => Ok(true),
+            TargetState::Runs => Ok(matches!(
                 self.team.liveness(&Recipient::Lead)?,
                 Liveness::Gone(_)
             )),
         }
     }
 
-    /// Leaves everything as after a good end, where the process is gone on our account.
-    fn settle(&mut self, outcome: &ShutdownOutcome) -> Result<(), FollowError> {
+    /// Completes the bookkeeping when the process ended because of this shutdown.
+    fn finish(&mut self, outcome: &ShutdownOutcome) -> Result<(), FollowError> {
         match outcome {
             ShutdownOutcome::Terminated | ShutdownOutcome::Killed => {
-                self.note_end()?;
+                self.record_end()?;
                 self.hold_start_lock(START_LOCK_WAIT);
                 if let Some(guard) = &self.guard {
                     sweep(self.team, guard);
                 }
                 Ok(())
             }
-            ShutdownOutcome::Left => self.note_end(),
+            ShutdownOutcome::Left => self.record_end(),
             ShutdownOutcome::Ended => {
-                // It died of something else, perhaps while we kept others from reaping it.
+                // It died of another cause, perhaps while the start lock kept other processes from reaping
+                // it.
                 if let Some(guard) = &self.guard {
                     let _ = reap_held(self.team, guard);
                 }
@@ -282,8 +283,8 @@ impl<'a> Followed<'a> {
         }
     }
 
-    /// Says in the roster what a process that was killed could not say, and frees its tasks.
-    fn note_end(&self) -> Result<(), FollowError> {
+    /// Records the end in the roster if the process did not, and releases its tasks.
+    fn record_end(&self) -> Result<(), FollowError> {
         let roster = self.team.roster()?;
         let open = roster.member(&self.name).is_some_and(|member| {
             member.incarnation == self.target && member.status != MemberStatus::Shutdown
@@ -302,7 +303,7 @@ impl<'a> Followed<'a> {
             self.name, self.target
         );
         claims::release(self.team, &self.name, self.target, &why)?;
-        // Nobody is to be asked for a decision that nobody waits for. The next repair tries again.
+        // Requests of the ended member need no decision any more. The next repair tries again.
         let _ = end_overdue(self.team);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Starting a member's process: a new member, an idle one, or a dead one with its journal.
+//! Starts a member's process: of a new member, an idle one, or a dead one with its journal.
 
 pub(crate) mod launch;
 pub(crate) mod member_spec;

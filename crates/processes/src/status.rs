@@ -1,4 +1,4 @@
-//! What the files and the operating system show of members. Nothing here changes anything.
+//! Reads the state of members from the files and the operating system. Changes nothing.
 
 pub(crate) mod idle_check;
 pub(crate) mod member_view;

@@ -1,11 +1,11 @@
-//! A member for the tests of this crate. Its role is a list of words that say how it behaves:
+//! A member for the tests of this crate. Its role is a list of behaviours:
 //!
-//! * `fails`: says so and exits before it is anybody.
-//! * `mute`: never becomes the member.
-//! * `slow`: becomes the member and is never ready.
+//! * `fails`: reports an error and exits before it takes the member's lock.
+//! * `mute`: never takes the member's lock.
+//! * `slow`: takes the lock and is never ready.
 //! * `deaf`: ignores SIGTERM.
-//! * `busy`: says that it works; otherwise that it is idle.
-//! * `shy`: says nothing in the roster.
+//! * `busy`: reports that it works; otherwise that it is idle.
+//! * `shy`: does not update the roster.
 //! * `sleepy`: reads no mail.
 //! * `approves`, `rejects`: how it answers a shutdown request; otherwise not at all.
 //! * `foreign`: mails its answer and does not record it in the request file.
@@ -24,12 +24,12 @@ use std::time::{Duration, Instant};
 use team::Actor;
 use teamdir::{MemberSession, Options, RosterError, TeamDir, WatchChoice, now};
 
-/// Nobody needs it for longer, and nothing of a test should stay for ever.
+/// No test needs it for longer, and no process of a test may stay for ever.
 const LIFETIME: Duration = Duration::from_secs(900);
-/// How often it makes sure that its team is still there.
+/// How often it checks that its team still exists.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Set when SIGTERM is ignored already.
-const DEAF: &str = "CREW_MEMBER_IS_DEAF";
+/// Set when SIGTERM is already ignored.
+const DEAF: &str = "TEST_MEMBER_IGNORES_SIGTERM";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -54,26 +54,26 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         std::thread::sleep(LIFETIME);
     }
     let owner = Recipient::Member(name.clone());
-    let mut me = Practice {
+    let mut me = TestMember {
         session: MemberSession::open(&team, &owner, WatchChoice::Auto)?,
         team: &team,
         name,
         is: &is,
     };
-    me.live()?;
+    me.run()?;
     Ok(ExitCode::SUCCESS)
 }
 
-struct Practice<'a> {
+struct TestMember<'a> {
     team: &'a TeamDir,
     name: AgentName,
     session: MemberSession,
     is: &'a dyn Fn(&str) -> bool,
 }
 
-impl Practice<'_> {
-    fn live(&mut self) -> Result<(), Box<dyn Error>> {
-        self.say(Phase::Starting)?;
+impl TestMember<'_> {
+    fn run(&mut self) -> Result<(), Box<dyn Error>> {
+        self.report(Phase::Starting)?;
         if (self.is)("slow") {
             std::thread::sleep(LIFETIME);
         }
@@ -85,9 +85,9 @@ impl Practice<'_> {
             self.note(&status)?;
         }
         if (self.is)("breeds") {
-            self.breed()?;
+            self.leave_process()?;
         }
-        self.say(phase)?;
+        self.report(phase)?;
         self.team.log_event(EventKind::Ready {
             member: Recipient::Member(self.name.clone()),
             incarnation: self.session.guard().incarnation(),
@@ -131,13 +131,13 @@ impl Practice<'_> {
             team::answer_shutdown(self.team, &me, id, approve, reason)?;
         }
         if ends && !(self.is)("rude") {
-            self.say(Phase::Shutdown)?;
+            self.report(Phase::Shutdown)?;
             self.note(&MemberStatus::Shutdown)?;
         }
         Ok(ends)
     }
 
-    fn say(&self, phase: Phase) -> Result<(), Box<dyn Error>> {
+    fn report(&self, phase: Phase) -> Result<(), Box<dyn Error>> {
         let guard = self.session.guard();
         let state = LiveState::new(guard.incarnation(), phase, now());
         Ok(self.team.write_live_state(guard, &state)?)
@@ -152,8 +152,8 @@ impl Practice<'_> {
         })
     }
 
-    /// Leaves a process that nobody of its own looks after.
-    fn breed(&self) -> Result<(), Box<dyn Error>> {
+    /// Starts a process in its own session and leaves it behind.
+    fn leave_process(&self) -> Result<(), Box<dyn Error>> {
         let mark = processes::mark_of(self.team, &Recipient::Member(self.name.clone()));
         let child = Command::new("setsid")
             .args(["sleep", "900"])
@@ -162,7 +162,7 @@ impl Practice<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        // A process that is about to take on its program has no environment for a moment.
+        // Between fork and exec a process does not have its environment yet.
         let program = format!("/proc/{}/comm", child.id());
         while std::fs::read_to_string(&program)?.trim() != "sleep" {
             std::thread::sleep(Duration::from_millis(1));

@@ -1,12 +1,12 @@
-//! Tasks whose owner is gone.
+//! Tasks whose owner has ended.
 
 use protocol::{AgentName, Incarnation, Party, Task, TaskId, TaskStatus};
 use std::sync::Arc;
 use team::BoardError;
 use teamdir::{PathError, TeamDir};
 
-/// The tasks that a dead incarnation had, or that went back because of its death: the same list however
-/// often it is asked for while the death is reaped.
+/// The tasks that a dead incarnation held, or that were released because of its death: the same list each
+/// time while the death is being reaped.
 pub(crate) fn left_by(
     team: &TeamDir,
     name: &AgentName,
@@ -19,7 +19,7 @@ pub(crate) fn left_by(
     Ok(left.map(|task| task.id).collect())
 }
 
-/// Whether an incarnation up to this one of the member has the task.
+/// Whether an incarnation of the member up to this one holds the task.
 fn is_held_by(task: &Task, name: &AgentName, up_to: Incarnation) -> bool {
     let owner = matches!(&task.owner.0, Some(Party::Member(owner)) if owner.same_as(name));
     let incarnation = task
@@ -28,7 +28,7 @@ fn is_held_by(task: &Task, name: &AgentName, up_to: Incarnation) -> bool {
     task.status == TaskStatus::InProgress && owner && incarnation
 }
 
-/// Whether the task went back to the board because this incarnation ended.
+/// Whether the task was released because this incarnation ended.
 fn was_released(task: &Task, name: &AgentName, incarnation: Incarnation) -> bool {
     task.history.iter().any(|entry| {
         let is_owner = matches!(&entry.owner, Some(Party::Member(owner)) if owner.same_as(name));
@@ -36,7 +36,7 @@ fn was_released(task: &Task, name: &AgentName, incarnation: Incarnation) -> bool
     })
 }
 
-/// Puts the tasks of dead incarnations back on the board. Returns those that went back now.
+/// Releases the tasks of dead incarnations. Returns those that this call released.
 pub(crate) fn release(
     team: &TeamDir,
     name: &AgentName,
@@ -47,7 +47,7 @@ pub(crate) fn release(
     Ok(released.iter().map(|task| task.id).collect())
 }
 
-/// The tasks that are in progress, with the member that has each.
+/// The tasks in progress, each with its owner.
 pub(crate) fn in_progress(team: &TeamDir) -> Result<Vec<(Arc<Task>, AgentName)>, PathError> {
     let tasks = team.tasks()?.into_iter().flatten();
     let held = tasks.filter_map(|task| match (&task.status, &task.owner.0) {

@@ -1,26 +1,28 @@
-//! What the dead did with mail and did not live to tell the event log.
+//! Logs mail events that a dead member did not log itself.
 
 use protocol::{EventKind, JournalLine, JournalRecord, Line, MessageId, Party, Recipient, Sender};
 use team::{LoggedMail, pending_events, recently_logged, send_event};
 use teamdir::{AppendError, PathError, TeamDir, now};
 
-/// How many of the messages that it took last are looked at. While a disk is full nothing can be told.
+/// How many of the messages it received last are checked. While a disk is full, events cannot be logged.
 const LAST: usize = 1000;
 
-/// Logs the mail that the last incarnation of `dead` sent or took right before its end, if it did not do
-/// so itself: messages of its own that nobody has read, and what it put into its journal last. Messages
-/// that were read tell by that that they were sent. A file that cannot be read is passed over: it must
-/// not keep anybody from dealing with a death.
+/// Logs the mail that the last incarnation of `dead` sent or received right before its end, if it did not
+/// do so itself: its messages that are still unread, and the mail that its journal holds last. A message
+/// that was read has a read event, which shows that it was sent. A file that cannot be read is skipped: it
+/// must not prevent the reaping.
 pub fn recover_events(team: &TeamDir, dead: &Recipient) -> Result<(), AppendError> {
-    let taken = last_taken(team, dead).unwrap_or_default();
+    let received = last_received(team, dead).unwrap_or_default();
     let sent = unread_of(team, dead);
-    if taken.is_empty() && sent.is_empty() {
+    if received.is_empty() && sent.is_empty() {
         return Ok(());
     }
-    let told = recently_logged(team).unwrap_or_default();
-    let mut events = pending_events(dead, &taken, &told);
+    let logged = recently_logged(team).unwrap_or_default();
+    let mut events = pending_events(dead, &received, &logged);
     events.extend(sent.into_iter().filter(|kind| match kind {
-        EventKind::Send { id, to, .. } => !told.contains(&LoggedMail::Sent(to.clone(), id.clone())),
+        EventKind::Send { id, to, .. } => {
+            !logged.contains(&LoggedMail::Sent(to.clone(), id.clone()))
+        }
         _ => true,
     }));
     let time = now();
@@ -31,24 +33,24 @@ pub fn recover_events(team: &TeamDir, dead: &Recipient) -> Result<(), AppendErro
     team.log_events(&events)
 }
 
-/// What its journal says it took last, oldest first.
-fn last_taken(team: &TeamDir, dead: &Recipient) -> Result<Vec<MessageId>, PathError> {
-    let mut taken = Vec::new();
+/// The messages that its journal recorded last, oldest first.
+fn last_received(team: &TeamDir, dead: &Recipient) -> Result<Vec<MessageId>, PathError> {
+    let mut received = Vec::new();
     team.read_journal(dead, |_, line| {
         if let JournalLine::Known(JournalRecord::Mail(record)) = line {
-            taken.extend(record.mail.into_iter().map(|entry| entry.id));
-            if taken.len() > 2 * LAST {
-                taken.drain(..taken.len() - LAST);
+            received.extend(record.mail.into_iter().map(|entry| entry.id));
+            if received.len() > 2 * LAST {
+                received.drain(..received.len() - LAST);
             }
         }
     })?;
-    Ok(taken)
+    Ok(received)
 }
 
-/// Its messages that nobody has read.
+/// Its messages that are unread.
 fn unread_of(team: &TeamDir, dead: &Recipient) -> Vec<EventKind> {
     let author = Sender::Party(Party::from(dead.clone()));
-    // A roster that cannot be read leaves the lead's inbox.
+    // If the roster cannot be read, only the lead's inbox is searched.
     let members = team.roster().map(|roster| roster.members.clone());
     let names = members.into_iter().flatten();
     let inboxes = names.map(|member| Recipient::Member(member.name));

@@ -1,25 +1,23 @@
-//! What a member's restart policy says about its death.
+//! Applies a member's restart policy to its death.
 
 use protocol::{AgentName, Incarnation, Member, NoticeCause, Recipient, Timestamp};
 use rules::{Death, RestartDecision, RestartLimits, Restarts};
 use team::notice;
 use teamdir::{RosterError, SendError, TeamDir};
 
-/// Why it could not be noted that a policy has given up.
+/// Why the end of the restarts could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum GiveUpError {
-    /// The roster could not be changed.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// The lead could not be notified.
     #[error(transparent)]
     Notice(#[from] SendError),
 }
 
-/// What the policy of a dead member says now. The roster's entry is all it needs: a lead that
-/// comes later decides the same.
+/// The decision of a dead member's policy. It depends on the roster entry alone, so a later lead decides
+/// the same.
 pub fn decide_restart(member: &Member, cause: &str, now: Timestamp) -> RestartDecision {
-    // It is dead for good until somebody says otherwise, and the lead knows.
+    // The policy has given up and the lead is notified; only a person restarts the member.
     if member.gave_up.is_some() {
         return RestartDecision::Leave;
     }
@@ -31,8 +29,7 @@ pub fn decide_restart(member: &Member, cause: &str, now: Timestamp) -> RestartDe
     restarts.handle(&Death::Failed(cause.to_owned()), now)
 }
 
-/// Notes that a member's policy brings it back no more, and tells the lead. Doing it again has no
-/// effect.
+/// Records that a member's policy gave up, and notifies the lead. Idempotent.
 pub fn give_up(
     team: &TeamDir,
     name: &AgentName,
@@ -40,9 +37,9 @@ pub fn give_up(
     reason: &str,
     command: &str,
 ) -> Result<(), GiveUpError> {
-    let words = format!("{reason}. It is not restarted any more. Bring it back: {command}");
+    let text = format!("{reason}. It is not restarted any more. Restart it: {command}");
     let id = format!("gave-up/{name}/{incarnation}");
-    notice(team, Recipient::Lead, NoticeCause::GaveUp, &id, &words)?;
+    notice(team, Recipient::Lead, NoticeCause::GaveUp, &id, &text)?;
     team.update_roster(|roster| {
         // A later incarnation means that a person has restarted it since.
         let member = roster.member_mut(name);
@@ -71,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_leads_did_counts() {
+    fn restarts_by_earlier_leads_are_counted() {
         let now = Timestamp::from_secs(1000);
         let first = decide_restart(&member(&[]), "killed", now);
         let wait = Duration::from_secs(1);
@@ -92,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn giving_up_is_noted_for_that_incarnation_alone_and_told_once() {
+    fn giving_up_is_recorded_for_that_incarnation_alone() {
         let temp = TempTeam::new(&["alice"], Options::default());
         let team = temp.team();
         let name = AgentName::new("alice").unwrap();

@@ -1,4 +1,4 @@
-//! Shutting down everybody at once.
+//! Shuts down all members at once.
 
 use super::{FollowError, follow_shutdown};
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
@@ -11,68 +11,64 @@ use std::time::Duration;
 use team::{Actor, AskError, ShutdownOptions, ask_shutdown};
 use teamdir::TeamDir;
 
-/// How long somebody may take who is just starting a member.
-const STARTING: Duration = Duration::from_secs(30);
+/// How long to wait for a process that is starting a member.
+const START_LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// How everybody is asked to end.
+/// How all members are asked to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShutdownAllOptions {
-    /// Why; may be empty.
+    /// May be empty.
     pub reason: String,
-    /// How long each has to answer.
+    /// The time each member has to answer.
     pub timeout: Duration,
-    /// Whether their processes are ended when that has passed.
+    /// Whether processes are ended after the timeout.
     pub force: bool,
     /// Whether the lead asks because it leaves.
     pub lead_leaves: bool,
 }
 
-/// How one member ended, or did not.
+/// The outcome for one member.
 #[derive(Debug)]
 pub struct Ended {
-    /// The member.
     pub name: AgentName,
-    /// How. `None` if it had no process.
+    /// `None` if it had no process.
     pub outcome: Result<Option<ShutdownOutcome>, EndError>,
 }
 
 /// Why a member was not shut down.
 #[derive(Debug, thiserror::Error)]
 pub enum EndError {
-    /// Its process cannot be read.
     #[error(transparent)]
     ProcessHandle(#[from] ProcessHandleError),
-    /// It could not be asked.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The shutdown was not carried to its end.
     #[error(transparent)]
     Follow(#[from] FollowError),
 }
 
-/// Asks every living member to end, and follows all of them at the same time until each has ended
-/// or refused, or `stop` says so. A member that somebody is just starting is waited for.
+/// Asks every running member to end, and follows all of them concurrently until each has ended or refused,
+/// or `stop` returns true. Waits for a member that is being started.
 pub fn shut_down_all(
     team: &TeamDir,
     me: &Actor,
-    wish: &ShutdownAllOptions,
+    options: &ShutdownAllOptions,
     limits: ShutdownLimits,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Ended>, ViewError> {
     let roster = team.roster()?;
     let names: Vec<AgentName> = roster.members.iter().map(|m| m.name.clone()).collect();
-    let everybody = Everybody {
+    let shared = ShutdownAll {
         team,
         me,
-        wish,
+        options,
         limits,
         stop,
     };
     let ended = thread::scope(|scope| {
-        let everybody = &everybody;
+        let shared = &shared;
         let follow = |name: AgentName| {
             scope.spawn(move || Ended {
-                outcome: everybody.shut_down(&name),
+                outcome: shared.shut_down(&name),
                 name,
             })
         };
@@ -83,36 +79,36 @@ pub fn shut_down_all(
     Ok(ended)
 }
 
-/// What is the same for all of them.
-struct Everybody<'a> {
+/// What is the same for all members.
+struct ShutdownAll<'a> {
     team: &'a TeamDir,
     me: &'a Actor,
-    wish: &'a ShutdownAllOptions,
+    options: &'a ShutdownAllOptions,
     limits: ShutdownLimits,
     stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Everybody<'_> {
+impl ShutdownAll<'_> {
     fn shut_down(&self, name: &AgentName) -> Result<Option<ShutdownOutcome>, EndError> {
         let owner = Recipient::Member(name.clone());
         let mut process = ProcessHandle::of(self.team, &owner)?;
         if process.is_none() {
-            // Whoever is starting it is done when the lock is free. Without the lock there may be
-            // a process all the same, so it is looked for in any case.
-            drop(StartGuard::hold(self.team, name, STARTING));
+            // A start in progress is over when the lock is free. The wait may time out, so the process is
+            // looked up in any case.
+            drop(StartGuard::hold(self.team, name, START_LOCK_WAIT));
             process = ProcessHandle::of(self.team, &owner)?;
         }
         let Some(process) = process else {
             return Ok(None);
         };
-        let wish = ShutdownOptions {
+        let options = ShutdownOptions {
             to: name.clone(),
-            reason: self.wish.reason.clone(),
-            timeout: self.wish.timeout,
-            force: self.wish.force,
-            lead_leaves: self.wish.lead_leaves,
+            reason: self.options.reason.clone(),
+            timeout: self.options.timeout,
+            force: self.options.force,
+            lead_leaves: self.options.lead_leaves,
         };
-        let request = ask_shutdown(self.team, self.me, &wish, process.incarnation())?;
+        let request = ask_shutdown(self.team, self.me, &options, process.incarnation())?;
         let outcome = follow_shutdown(self.team, request, self.limits, &|| (self.stop)())?;
         Ok(Some(outcome))
     }

@@ -1,16 +1,17 @@
-//! Records answers that were only mailed.
+//! Records answers that were mailed but not recorded.
 //!
-//! A member of this program records its answer to a shutdown itself. A foreign member may only append a
-//! `shutdown_response` to the lead's inbox. Whoever reads that inbox then records the answer. While it lies
-//! unread, because no lead runs or because the member ended at once, whoever needs to know does it here.
+//! A teammate records its answer to a shutdown itself. A foreign member may just append a
+//! `shutdown_response` to the lead's inbox, and the lead records it when it reads its mail. While the
+//! answer is unread, because no lead runs or because the member ended at once, a process that needs the
+//! answer records it here.
 
 use protocol::{Line, Message, Recipient, Request, RequestKind};
 use rules::Response;
 use team::{pending, record_mailed_answer};
 use teamdir::{RequestError, TeamDir};
 
-/// Records the answers that lie unread in the lead's inbox, while a shutdown is pending. They stay in the
-/// inbox: the lead reads them too, and finds them recorded.
+/// Records the unread answers in the lead's inbox while a shutdown is pending. They stay in the inbox: the
+/// lead reads them too, and finds them recorded.
 ///
 /// The lead records answers before it commits the mail that holds them. So after this an answer that was
 /// sent before is in its request file, whether the lead has read it or not.

@@ -1,4 +1,4 @@
-//! Ending the process of a member.
+//! Ends the process of a member.
 
 use crate::mark::sweep;
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
@@ -12,59 +12,40 @@ use teamdir::TeamDir;
 
 /// How long a process has to end cleanly.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
-/// How long a killed process may take to go.
+/// How long a killed process may take to end.
 const KILL_WAIT: Duration = Duration::from_secs(10);
-/// How long whoever starts or ends the member is waited for. If he takes longer, dealing with the
-/// death is left to him.
+/// How long to wait for another process that starts or ends the member. If it takes longer, that process
+/// reaps the death.
 const START_LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// A process that was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Killed {
-    /// The member, as the roster spells it.
+    /// As the roster spells it.
     pub name: AgentName,
-    /// The process.
     pub pid: u32,
-    /// Which incarnation it was.
     pub incarnation: Incarnation,
-    /// How many processes of its commands were left and were killed too.
+    /// How many leftover processes of its commands were killed too.
     pub swept: usize,
 }
 
 /// Why a member was not killed.
 #[derive(Debug, thiserror::Error)]
 pub enum KillError {
-    /// There is no such member, or it cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// No process is the member.
     #[error("'{name}' has no running process; start it with `team-lead restart {name}`")]
-    NotRunning {
-        /// The member.
-        name: AgentName,
-    },
-    /// Its process cannot be signalled.
+    NotRunning { name: AgentName },
     #[error(transparent)]
     ProcessHandle(#[from] ProcessHandleError),
-    /// It was signalled and is still there.
-    #[error("process {pid} of '{name}' is still there after SIGKILL; it hangs in the kernel")]
-    Unkillable {
-        /// The member.
-        name: AgentName,
-        /// The process.
-        pid: u32,
-    },
+    #[error("process {pid} of '{name}' is still running after SIGKILL; it hangs in the kernel")]
+    Unkillable { name: AgentName, pid: u32 },
     /// It was killed, and its death could not be reaped. The next repair does so.
-    #[error("'{name}' was killed, but not all that follows could be done: {source}")]
-    Reap {
-        /// The member.
-        name: AgentName,
-        /// Why.
-        source: ReapError,
-    },
+    #[error("'{name}' was killed, but its death could not be reaped: {source}")]
+    Reap { name: AgentName, source: ReapError },
 }
 
-/// Kills the process of a member with SIGKILL, and deals with its death as with any other.
+/// Kills the process of a member with SIGKILL, and reaps the death.
 pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
     let name = find(team, name)?.name;
     let owner = Recipient::Member(name.clone());
@@ -82,7 +63,7 @@ pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
             let reaped = reap_held(team, &guard);
             reaped.map(|_| swept)
         }
-        // Whoever starts or ends it does the rest.
+        // The process that starts or ends the member does the rest.
         Err(StartGuardError::Busy { .. }) => Ok(0),
         Err(error @ (StartGuardError::Lock(_) | StartGuardError::Roster(_))) => Err(error.into()),
     };
@@ -97,7 +78,7 @@ pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
     }
 }
 
-/// Ends a process: SIGTERM, some time, SIGKILL. Returns whether it is gone.
+/// Ends a process: SIGTERM, a grace period, SIGKILL. Returns whether it has ended.
 pub(crate) fn end(
     team: &TeamDir,
     guard: &StartGuard,
@@ -108,7 +89,7 @@ pub(crate) fn end(
         return Ok(true);
     }
     process.signal(Signal::SIGKILL)?;
-    let gone = process.wait(KILL_WAIT);
+    let ended = process.wait(KILL_WAIT);
     sweep(team, guard);
-    Ok(gone)
+    Ok(ended)
 }

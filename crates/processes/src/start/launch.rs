@@ -1,4 +1,4 @@
-//! Starting the process of a member, and waiting until it says that it is ready.
+//! Starts the process of a member, and waits until it reports that it is ready.
 
 use crate::start::programs::Programs;
 use command::Pidfd;
@@ -17,16 +17,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 use teamdir::{Liveness, PathError, TeamDir};
 
-/// How often the new process is checked, while most become ready and after that.
-const LOOK_OFTEN: Duration = Duration::from_millis(1);
-const LOOK_LATER: Duration = Duration::from_millis(20);
-const OFTEN_FOR: Duration = Duration::from_millis(200);
-/// How much of a log is shown.
+/// How often the new process is polled: often at first, when most become ready, then less often.
+const POLL_FAST: Duration = Duration::from_millis(1);
+const POLL_SLOW: Duration = Duration::from_millis(20);
+const FAST_FOR: Duration = Duration::from_millis(200);
+/// How much of the log is shown.
 const LAST_BYTES: u64 = 4096;
 const LAST_LINES: usize = 12;
 /// Enough for a thread that only waits.
 const REAPER_STACK: usize = 64 << 10;
-/// What a process of the team knows of itself and its children must not inherit.
+/// Variables of a member's own process that its children must not inherit.
 const OWN_VARIABLES: [&str; 3] = [command::MARK, "TEAM_MEMBER", "TEAM_INCARNATION"];
 
 /// A process that is ready.
@@ -36,65 +36,43 @@ pub(crate) struct Started {
     pub(crate) incarnation: Incarnation,
 }
 
-/// Why a member's process did not come to be. Nothing of it is left.
+/// Why a member's process did not start. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// Its log cannot be written.
     #[error("cannot write the log {}: {cause}", path.display())]
-    Log {
-        /// The log.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// Its program cannot be run.
+    Log { path: PathBuf, cause: io::Error },
     #[error(
         "cannot run {}: {cause}; set TEAMMATE_BIN to the path of `teammate`",
         path.display()
     )]
-    Program {
-        /// The program.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// It cannot be watched.
+    Program { path: PathBuf, cause: io::Error },
     #[error("cannot watch process {pid}: {cause}")]
-    Watch {
-        /// The process.
-        pid: u32,
-        /// Why.
-        cause: io::Error,
-    },
-    /// It ended before it was ready.
-    #[error("its process ended before it was ready ({status}){}", quoted(words))]
+    Watch { pid: u32, cause: io::Error },
+    #[error("its process ended before it was ready ({status}){}", quoted(output))]
     Ended {
-        /// How.
         status: ExitStatus,
         /// The last lines of its log.
-        words: String,
+        output: String,
     },
-    /// It did not become ready in time.
     #[error(
         "its process was not ready after {} s and was killed{}\n\
          A slow machine can be given more time: TEAM_READY_TIMEOUT=60",
-        within.as_secs_f64(), quoted(words)
+        within.as_secs_f64(), quoted(output)
     )]
     NotReady {
-        /// The time it had.
         within: Duration,
         /// The last lines of its log.
-        words: String,
+        output: String,
     },
-    /// What it says of itself cannot be read.
+    /// Its live state cannot be read.
     #[error(transparent)]
     State(#[from] PathError),
 }
 
-fn quoted(words: &str) -> String {
-    match words.is_empty() {
-        true => "; it said nothing".to_owned(),
-        false => format!("; the end of its output:\n{words}"),
+fn quoted(output: &str) -> String {
+    match output.is_empty() {
+        true => "; it wrote no output".to_owned(),
+        false => format!("; the end of its output:\n{output}"),
     }
 }
 
@@ -102,7 +80,7 @@ fn quoted(words: &str) -> String {
 pub(crate) struct Launch<'a> {
     pub(crate) team: &'a TeamDir,
     pub(crate) name: &'a AgentName,
-    /// The incarnation before.
+    /// The previous incarnation.
     pub(crate) previous: Incarnation,
     pub(crate) programs: &'a Programs,
 }
@@ -116,31 +94,31 @@ impl Launch<'_> {
         let outcome = self.watch(&child);
         match outcome {
             Ok(Watched::Ready(started)) => {
-                reap(child);
+                collect_exit(child);
                 Ok(started)
             }
             Ok(Watched::Ended) => {
-                let status = put_down(&mut child);
-                match (self.came_and_went(), status) {
+                let status = kill_group(&mut child);
+                match (self.ended_cleanly(), status) {
                     (Some(incarnation), Some(status)) if status.success() => Ok(Started {
                         pid: child.id(),
                         incarnation,
                     }),
                     (_, status) => Err(LaunchError::Ended {
                         status: status.unwrap_or_default(),
-                        words: last_words(&path, log_start),
+                        output: log_tail(&path, log_start),
                     }),
                 }
             }
             Ok(Watched::Late) => {
-                put_down(&mut child);
+                kill_group(&mut child);
                 Err(LaunchError::NotReady {
                     within: self.programs.ready_within,
-                    words: last_words(&path, log_start),
+                    output: log_tail(&path, log_start),
                 })
             }
             Err(error) => {
-                put_down(&mut child);
+                kill_group(&mut child);
                 Err(error)
             }
         }
@@ -201,7 +179,7 @@ impl Launch<'_> {
         })
     }
 
-    /// Waits until the process is ready, has ended, or has had its time.
+    /// Waits until the process is ready, has ended, or the time is up.
     fn watch(&self, child: &Child) -> Result<Watched, LaunchError> {
         let pid = child.id();
         let raw = Pid::from_raw(pid.cast_signed());
@@ -212,7 +190,7 @@ impl Launch<'_> {
         let started = Instant::now();
         loop {
             let passed = started.elapsed();
-            // Asked before the state: a process that becomes ready after it is not given up.
+            // Evaluated before the state, so that a process that is ready at the deadline counts as ready.
             let late = passed >= self.programs.ready_within;
             if let Some(incarnation) = self.ready(raw)? {
                 return Ok(Watched::Ready(Started { pid, incarnation }));
@@ -220,10 +198,10 @@ impl Launch<'_> {
             if late {
                 return Ok(Watched::Late);
             }
-            let pause = if passed < OFTEN_FOR {
-                LOOK_OFTEN
+            let pause = if passed < FAST_FOR {
+                POLL_FAST
             } else {
-                LOOK_LATER
+                POLL_SLOW
             };
             if handle.wait(pause) {
                 return Ok(Watched::Ended);
@@ -231,7 +209,7 @@ impl Launch<'_> {
         }
     }
 
-    /// The new incarnation, if the process says that it is ready and holds the member's lock.
+    /// The new incarnation, if the process reports that it is ready and holds the member's lock.
     fn ready(&self, child: Pid) -> Result<Option<Incarnation>, PathError> {
         let owner = self.owner();
         let live = self.team.live_state(&owner)?;
@@ -241,7 +219,7 @@ impl Launch<'_> {
         let Some(live) = live.filter(|live| is_new(live.incarnation, live.phase)) else {
             return Ok(None);
         };
-        // The lock is checked last: looking takes it for a moment.
+        // The lock is checked last, because the check takes it for a moment.
         let ours = match self.team.liveness(&owner)? {
             Liveness::Alive(Some(holder)) => {
                 holder.incarnation == live.incarnation && is_of(holder.pid, child)
@@ -251,8 +229,8 @@ impl Launch<'_> {
         Ok(ours.then_some(live.incarnation))
     }
 
-    /// The incarnation that was ready and ended cleanly before anybody looked.
-    fn came_and_went(&self) -> Option<Incarnation> {
+    /// The incarnation, if it became ready and ended cleanly between two polls.
+    fn ended_cleanly(&self) -> Option<Incarnation> {
         let live = self.team.live_state(&self.owner()).ok().flatten()?;
         let ended = live.incarnation > self.previous && live.phase == Phase::Shutdown;
         ended.then_some(live.incarnation)
@@ -265,34 +243,34 @@ enum Watched {
     Late,
 }
 
-/// Whether a process is the child or belongs to its session: a program that is started for a
-/// member may itself be started by another.
+/// Whether a process is the child or belongs to its session: the started program may be a wrapper that
+/// starts the member.
 fn is_of(pid: u32, child: Pid) -> bool {
     let pid = Pid::from_raw(pid.cast_signed());
     pid == child || session_of(pid) == Some(child.as_raw())
 }
 
-/// Ends a process and all of its group, and collects it.
-fn put_down(child: &mut Child) -> Option<ExitStatus> {
-    // The child is not collected yet, even if it has ended, so that the number of its group
-    // cannot belong to anybody else. The group leads its own session.
+/// Kills a process and its group, and collects its exit status.
+fn kill_group(child: &mut Child) -> Option<ExitStatus> {
+    // The child's exit status is not collected yet, so the id of its group cannot be reused even if it has
+    // ended.
     let group = Pid::from_raw(child.id().cast_signed());
     let _ = killpg(group, Signal::SIGKILL);
     let _ = child.kill();
     child.wait().ok()
 }
 
-/// Collects the process when it ends, so that no zombie stays in a process that lives on.
-fn reap(mut child: Child) {
-    // Without the thread the zombie stays until this process ends, which is no worse than that.
+/// Collects the exit status when the process ends, so that it does not stay a zombie.
+fn collect_exit(mut child: Child) {
+    // Without the thread the zombie stays until this process ends.
     let _ = thread::Builder::new()
         .name("reaper".to_owned())
         .stack_size(REAPER_STACK)
         .spawn(move || child.wait());
 }
 
-/// The end of what was written to a log since `start`.
-fn last_words(path: &Path, start: u64) -> String {
+/// The last lines written to a log since `start`.
+fn log_tail(path: &Path, start: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut log = File::open(path)?;
         let size = log.metadata()?.len();

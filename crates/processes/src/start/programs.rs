@@ -1,4 +1,4 @@
-//! Where the program of a teammate is.
+//! Finds the `teammate` program.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,54 +6,47 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where `cargo install` puts programs, by the variables that can say so: the folder that the value
-/// stands for has a folder `bin`.
+/// Where `cargo install` puts programs: an environment variable, and the folder below its value.
 const INSTALLED: [(&str, &str); 3] = [
     ("CARGO_INSTALL_ROOT", "bin"),
     ("CARGO_HOME", "bin"),
     ("HOME", ".cargo/bin"),
 ];
-/// The name of the program.
 const TEAMMATE: &str = "teammate";
-/// Says where the program is, if it is in neither of the usual places.
+/// The variable with the program's path, if it is in none of the usual places.
 const TEAMMATE_BIN: &str = "TEAMMATE_BIN";
-/// Says how many seconds a new process has to become ready.
+/// The variable with the seconds that a new process has to become ready.
 const READY_TIMEOUT: &str = "TEAM_READY_TIMEOUT";
-/// How long that is otherwise. A busy machine needs a while; a person waits no longer.
+/// The default. A busy machine needs a while; a person waits no longer.
 const READY_WITHIN: Duration = Duration::from_secs(15);
 
-/// What is started for a teammate.
+/// The program to start for a teammate, and the time it has to become ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
-    /// The program.
     pub teammate: PathBuf,
-    /// How long a new process has to say that it is ready.
     pub ready_within: Duration,
 }
 
-/// Why nothing can be started for a teammate.
+/// Why no program was found for a teammate.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTeammate {
-    /// It is in none of the usual places.
     #[error(
         "there is no program `teammate` beside {}, none on PATH and none that cargo installed; \
          install it with `cargo install --path .`, or set {TEAMMATE_BIN} to its path",
         beside.display()
     )]
     NotFound {
-        /// The folder that was looked in first.
+        /// The folder that was searched first.
         beside: PathBuf,
     },
-    /// The path that was given is not a program.
     #[error("{TEAMMATE_BIN} is {}, which is not a program that can be run", .0.display())]
     NotAProgram(PathBuf),
-    /// The time that was given is not one.
     #[error("{READY_TIMEOUT} is {0:?}: use a number of seconds, such as 30")]
     NotATime(String),
 }
 
 impl NoTeammate {
-    /// What to type.
+    /// The shell command that fixes it.
     pub const fn fix(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "cargo install --path .",
@@ -83,7 +76,7 @@ impl Programs {
             let root = env::var_os(variable).filter(|root| !root.is_empty())?;
             Some(Path::new(&root).join(folder))
         }));
-        let teammate = look(env::var_os(TEAMMATE_BIN), beside, &others)?;
+        let teammate = locate(env::var_os(TEAMMATE_BIN), beside, &others)?;
         let ready_within = match env::var(READY_TIMEOUT) {
             Err(_) => READY_WITHIN,
             Ok(text) if text.is_empty() => READY_WITHIN,
@@ -101,7 +94,7 @@ fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-fn look(
+fn locate(
     given: Option<OsString>,
     beside: Option<&Path>,
     others: &[PathBuf],
@@ -114,7 +107,7 @@ fn look(
             false => Err(NoTeammate::NotAProgram(given)),
         };
     }
-    // What a relative path means depends on where one is.
+    // The meaning of a relative path depends on the current folder.
     let others = others.iter().map(PathBuf::as_path);
     let others = others.filter(|folder| folder.is_absolute());
     let folders = beside.into_iter().chain(others);
@@ -147,22 +140,24 @@ mod tests {
     fn the_environment_comes_first_then_the_own_folder_then_path() {
         let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let path = [PathBuf::from("."), other.path().to_path_buf()];
-        let missing = look(None, Some(own.path()), &path).unwrap_err();
+        let missing = locate(None, Some(own.path()), &path).unwrap_err();
         assert!(missing.to_string().contains("cargo install"), "{missing}");
         let on_path = program(other.path());
-        assert_eq!(look(None, Some(own.path()), &path).unwrap(), on_path);
+        assert_eq!(locate(None, Some(own.path()), &path).unwrap(), on_path);
         let beside = program(own.path());
-        assert_eq!(look(None, Some(own.path()), &path).unwrap(), beside);
+        assert_eq!(locate(None, Some(own.path()), &path).unwrap(), beside);
         let given = Some(on_path.clone().into_os_string());
-        assert_eq!(look(given, Some(own.path()), &path).unwrap(), on_path);
+        assert_eq!(locate(given, Some(own.path()), &path).unwrap(), on_path);
     }
 
     #[test]
-    fn a_given_path_that_is_no_program_is_not_passed_over() {
+    fn a_given_path_that_is_not_a_program_is_an_error() {
         let own = tempfile::tempdir().unwrap();
         program(own.path());
         let given = Some(OsString::from("/nowhere/teammate"));
-        let error = look(given, Some(own.path()), &[]).unwrap_err().to_string();
+        let error = locate(given, Some(own.path()), &[])
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("TEAMMATE_BIN is /nowhere"), "{error}");
     }
 

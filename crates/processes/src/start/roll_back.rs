@@ -1,4 +1,4 @@
-//! Taking back a member that never came to be.
+//! Removes a member whose first start failed.
 
 use crate::start::start_lock::StartGuard;
 use protocol::{AgentName, DeadLetter, EventKind, JournalLine, JournalRecord, Recipient};
@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use teamdir::{AppendError, JoinError, PathError, RosterError, TeamDir, now};
 
-/// How long a sender may have the inbox.
+/// How long a sender may hold the inbox lock.
 const INBOX_WAIT: Duration = Duration::from_secs(10);
 
-/// Why a member that did not start was not taken back.
+/// Why the member was not removed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RollBackError {
     #[error(transparent)]
@@ -20,18 +20,18 @@ pub(crate) enum RollBackError {
     #[error(transparent)]
     Roster(#[from] RosterError),
     #[error(transparent)]
-    Letters(#[from] AppendError),
+    DeadLetters(#[from] AppendError),
     #[error(transparent)]
     Path(#[from] PathError),
     #[error(transparent)]
     File(#[from] io::Error),
 }
 
-/// Removes a member whose first process did not become ready: from the roster, then its files.
-/// What was sent to it goes to the dead letters.
+/// Removes a member whose first process did not become ready: its roster entry, then its files. Its mail
+/// becomes dead letters.
 pub(crate) fn roll_back(team: &TeamDir, start: &StartGuard) -> Result<(), RollBackError> {
     let owner = Recipient::Member(start.name.clone());
-    // While we sit in its place nobody becomes the member, not even by hand.
+    // While the member's lock is held, no process can become the member, not even one started by hand.
     let guard = team.lock_dead_member(&owner)?;
     team.update_roster(|roster| {
         roster.members.retain(|member| member.name != start.name);
@@ -41,26 +41,30 @@ pub(crate) fn roll_back(team: &TeamDir, start: &StartGuard) -> Result<(), RollBa
         member: owner.clone(),
         reason: format!("'{}' could not be started", start.name),
     });
-    bury_mail(team, &start.name, &owner)?;
+    move_to_dead_letters(team, &start.name, &owner)?;
     fs::remove_dir_all(team.layout().member_dir(&owner))?;
     drop(guard);
     Ok(())
 }
 
-/// Puts all mail of the member among the dead letters: unread mail, and what its process took.
-fn bury_mail(team: &TeamDir, name: &AgentName, owner: &Recipient) -> Result<(), RollBackError> {
-    // Nobody finds the name in the roster any more; whoever found it before has the lock now.
+/// Moves all mail of the member to the dead letters: its unread mail, and the mail its process received.
+fn move_to_dead_letters(
+    team: &TeamDir,
+    name: &AgentName,
+    owner: &Recipient,
+) -> Result<(), RollBackError> {
+    // The name is not in the roster any more; a sender that found it before holds the lock now.
     let _lock = lock_inbox(team, owner)?;
     let reason = format!("'{name}' could not be started");
-    let mut letters = Vec::new();
-    let mut bury = |place: &str, bytes: &[u8]| {
-        letters.push(letter(owner, place, &reason, bytes));
+    let mut dead_letters = Vec::new();
+    let mut add = |place: &str, bytes: &[u8]| {
+        dead_letters.push(dead_letter(owner, place, &reason, bytes));
     };
     let mut last_sealed = 0;
     team.read_journal(owner, |_, line| match line {
         JournalLine::Known(JournalRecord::Mail(record)) => {
             for entry in &record.mail {
-                bury(entry.id.as_str(), entry.line.get().as_bytes());
+                add(entry.id.as_str(), entry.line.get().as_bytes());
             }
         }
         JournalLine::Known(JournalRecord::Seal(seal)) => last_sealed = seal.segment,
@@ -69,12 +73,12 @@ fn bury_mail(team: &TeamDir, name: &AgentName, owner: &Recipient) -> Result<(), 
     let mut number = 0;
     team.unread_mail(owner, |bytes, _| {
         number += 1;
-        bury(&number.to_string(), bytes);
+        add(&number.to_string(), bytes);
     })?;
-    for letter in &letters {
-        team.add_dead_letter(letter)?;
+    for dead_letter in &dead_letters {
+        team.add_dead_letter(dead_letter)?;
     }
-    // A file may have been set aside without a record of it yet.
+    // A segment may exist without a journal record.
     let segments = (1..=last_sealed + 1).map(|number| team.layout().segment(owner, number));
     for path in segments.chain([team.layout().inbox(owner)]) {
         match fs::remove_file(path) {
@@ -85,12 +89,12 @@ fn bury_mail(team: &TeamDir, name: &AgentName, owner: &Recipient) -> Result<(), 
     Ok(())
 }
 
-fn letter(owner: &Recipient, place: &str, reason: &str, bytes: &[u8]) -> DeadLetter {
+fn dead_letter(owner: &Recipient, place: &str, reason: &str, bytes: &[u8]) -> DeadLetter {
     let time = now();
     let line = serde_json::from_slice(bytes).ok();
     let raw = String::from_utf8_lossy(bytes).into_owned();
     DeadLetter {
-        // The member may be spawned in vain again, and then this is another letter.
+        // Another failed start of the member must not reuse the id.
         id: format!("{owner}/unborn/{}/{place}", time.as_micros()),
         time,
         inbox: owner.clone(),

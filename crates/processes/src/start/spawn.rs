@@ -99,7 +99,7 @@ pub fn spawn(
 ) -> Result<Spawned, SpawnError> {
     let mut spec = spec.clone();
     loop {
-        let guard = StartGuard::hold(team, &spec.name, patience(programs))?;
+        let guard = StartGuard::hold(team, &spec.name, start_lock_timeout(programs))?;
         let known = team.roster()?.member(&guard.name).cloned();
         if let Some(member) = &known {
             match wake(team, me, member, &spec)? {
@@ -123,8 +123,8 @@ pub fn spawn(
     }
 }
 
-/// How long others may have the right to start or end a member.
-pub(crate) const fn patience(programs: &Programs) -> Duration {
+/// How long other processes may hold the start lock.
+pub(crate) const fn start_lock_timeout(programs: &Programs) -> Duration {
     programs.ready_within.saturating_add(ENDING)
 }
 

@@ -1,38 +1,32 @@
-//! The right to start, end or reap a member's process.
+//! The lock that is needed to start, end or reap a member's process.
 
 use protocol::AgentName;
 use std::time::Duration;
 use teamdir::{LockError, RosterError, StartLock, TeamDir};
 
-/// The right itself, and the name as the roster spells it.
+/// The lock, and the name as the roster spells it.
 #[derive(Debug)]
 pub(crate) struct StartGuard {
     pub(crate) name: AgentName,
     _lock: StartLock,
 }
 
-/// Why the right was not had.
+/// Why the start lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum StartGuardError {
-    /// Another party has it.
     #[error(
-        "somebody is starting or ending '{name}' right now; \
-         see what comes of it with `team-lead status`, then try again"
+        "another process is starting or ending '{name}' right now; \
+         see its state with `team-lead status`, then try again"
     )]
-    Busy {
-        /// The member.
-        name: AgentName,
-    },
-    /// The lock cannot be used.
+    Busy { name: AgentName },
     #[error(transparent)]
     Lock(LockError),
-    /// The roster could not be read.
     #[error(transparent)]
     Roster(#[from] RosterError),
 }
 
 impl StartGuard {
-    /// Takes the right, waiting at most this long for whoever has it.
+    /// Takes the lock, waiting at most `wait` for another holder.
     pub(crate) fn hold(
         team: &TeamDir,
         name: &AgentName,
@@ -45,8 +39,7 @@ impl StartGuard {
                 Err(LockError::Busy { .. }) => return Err(StartGuardError::Busy { name }),
                 Err(error @ LockError::File(_)) => return Err(StartGuardError::Lock(error)),
             };
-            // Whoever had the lock may have brought in the same name in another spelling, which
-            // has a lock of its own.
+            // The previous holder may have added the same name in another spelling, which has its own lock.
             if spelling(team, &name)? == name {
                 return Ok(Self { name, _lock: lock });
             }

@@ -1,9 +1,9 @@
 //! Whether a team has anything left to do.
 //!
-//! Nobody can stop a team for a moment to look at it, so it is checked twice. A member says
-//! `working` before it takes mail, sends all it has to say before it says `idle`, and notes when it
-//! said so. If everybody says the same since the same time before and after the inboxes were looked
-//! at, then nobody worked in between, and the inboxes were empty all at once.
+//! A team cannot be paused, so the members' states are read twice. A member reports `working` before it
+//! receives mail, sends its mail before it reports `idle`, and records the time of each report. If all
+//! reports are the same before and after the inboxes were read, no member worked in between, and all
+//! inboxes were empty at the same time.
 
 use crate::reap::is_unreaped;
 use crate::status::member_view::{ViewError, state_of};
@@ -18,47 +18,45 @@ use teamdir::{Liveness, TeamDir};
 /// Whether a team has anything left to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdleCheck {
-    /// Nothing happens any more without input from outside.
+    /// Nothing is left to do without new input.
     Idle {
-        /// Members that failed or are dead.
+        /// Members that have failed or died.
         failed: Vec<AgentName>,
-        /// Members that wait for a decision on their plan.
+        /// Members waiting for a decision on their plan.
         waiting_plan: Vec<AgentName>,
     },
-    /// Something is still to be done.
     Busy {
-        /// What.
         why: String,
     },
 }
 
-/// What a member said of itself at one moment.
+/// What a member reported at one moment.
 #[derive(Debug, Clone, PartialEq)]
-struct Stance {
+struct Report {
     name: AgentName,
     incarnation: Incarnation,
     /// `None` if no process runs.
-    said: Option<(Phase, Timestamp)>,
+    reported: Option<(Phase, Timestamp)>,
 }
 
 /// Checks whether a team has anything left to do. Changes nothing.
 ///
-/// The lead's own work is left out if this process is the lead. Mail for the lead counts only
-/// while a lead runs: nobody else would read it.
+/// The lead's own work is left out if this process is the lead. Mail for the lead counts only while a lead
+/// runs.
 pub fn check_idle(team: &TeamDir) -> Result<IdleCheck, ViewError> {
-    let before = match stances(team)? {
+    let before = match reports(team)? {
         Ok(pass) => pass,
         Err(why) => return Ok(IdleCheck::Busy { why }),
     };
     if let Some(why) = unfinished(team, &before)? {
         return Ok(IdleCheck::Busy { why });
     }
-    let after = match stances(team)? {
+    let after = match reports(team)? {
         Ok(pass) => pass,
         Err(why) => return Ok(IdleCheck::Busy { why }),
     };
-    if before.stances != after.stances {
-        let why = "a member has just been at work".to_owned();
+    if before.reports != after.reports {
+        let why = "a member has just been working".to_owned();
         return Ok(IdleCheck::Busy { why });
     }
     if let Some(why) = lead_is_busy(team)? {
@@ -70,19 +68,19 @@ pub fn check_idle(team: &TeamDir) -> Result<IdleCheck, ViewError> {
     })
 }
 
-/// One look at all members, none of which is at work.
+/// The reports of all members, none of which is working.
 struct Pass {
-    stances: Vec<Stance>,
+    reports: Vec<Report>,
     idle: Vec<Member>,
     failed: Vec<AgentName>,
     waiting_plan: Vec<AgentName>,
 }
 
-/// What everybody says now, or who is at work.
-fn stances(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
+/// The reports of all members, or which of them is working.
+fn reports(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
     let roster = team.roster()?;
     let mut pass = Pass {
-        stances: Vec::new(),
+        reports: Vec::new(),
         idle: Vec::new(),
         failed: Vec::new(),
         waiting_plan: Vec::new(),
@@ -108,21 +106,25 @@ fn stances(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
                 return Ok(Err(format!("'{name}' is {}", state.word())));
             }
         }
-        let said = live.filter(|_| state.is_alive());
-        pass.stances.push(Stance {
+        let reported = live.filter(|_| state.is_alive());
+        pass.reports.push(Report {
             name: name.clone(),
             incarnation: holder.map_or(member.incarnation, |holder| holder.incarnation),
-            said: said.map(|live| (live.phase, live.since)),
+            reported: reported.map(|live| (live.phase, live.since)),
         });
     }
     Ok(Ok(pass))
 }
 
-/// What a running member still has to do.
+/// What running members still have to do.
 fn unfinished(team: &TeamDir, pass: &Pass) -> Result<Option<String>, ViewError> {
-    let unread_counts = UnreadCounts::enter(team);
-    for stance in pass.stances.iter().filter(|stance| stance.said.is_some()) {
-        let name = &stance.name;
+    let unread_counts = UnreadCounts::read(team);
+    for report in pass
+        .reports
+        .iter()
+        .filter(|report| report.reported.is_some())
+    {
+        let name = &report.name;
         let unread = unread_counts.unread(team, &Recipient::Member(name.clone()))?;
         if unread > 0 {
             return Ok(Some(format!("'{name}' has {unread} unread")));
@@ -146,7 +148,7 @@ fn unfinished(team: &TeamDir, pass: &Pass) -> Result<Option<String>, ViewError> 
     Ok(None)
 }
 
-/// What a living lead has still to do.
+/// What a running lead still has to do.
 fn lead_is_busy(team: &TeamDir) -> Result<Option<String>, ViewError> {
     let Liveness::Alive(holder) = team.liveness(&Recipient::Lead)? else {
         return Ok(None);
@@ -155,8 +157,8 @@ fn lead_is_busy(team: &TeamDir) -> Result<Option<String>, ViewError> {
     let live = team.live_state(&Recipient::Lead)?;
     let works = live.is_none_or(|live| !matches!(live.phase, Phase::Idle | Phase::Failed));
     if !is_self && works {
-        return Ok(Some("the lead is at work".to_owned()));
+        return Ok(Some("the lead is working".to_owned()));
     }
-    let unread = UnreadCounts::enter(team).unread(team, &Recipient::Lead)?;
+    let unread = UnreadCounts::read(team).unread(team, &Recipient::Lead)?;
     Ok((unread > 0).then(|| format!("the lead has {unread} unread")))
 }

@@ -1,4 +1,4 @@
-//! What can be seen of members. Looking changes nothing.
+//! Reads the state of members. Changes nothing.
 
 use crate::reap::is_unreaped;
 use crate::status::unread::UnreadCounts;
@@ -7,47 +7,40 @@ use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
 use teamdir::{Liveness, PathError, RosterError, TeamDir, now};
 
-/// How long a member at work may give no sign before it is shown as hung.
+/// How long a working member may report nothing before it is shown as hung.
 const SILENT_AFTER: Duration = Duration::from_secs(600);
 
 /// A member as the files and the operating system show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberView {
-    /// Its entry in the roster.
     pub member: Member,
-    /// Its state.
     pub state: MemberState,
-    /// The process that is the member now.
+    /// The member's running process.
     pub holder: Option<Holder>,
-    /// What its present incarnation says of itself, or what its last one said if none runs.
+    /// The live state of its running incarnation, or of its last one if none runs.
     pub live: Option<LiveState>,
-    /// How many lines of its inbox are unread.
+    /// The number of unread lines in its inbox.
     pub unread: usize,
-    /// The task that its present incarnation works on.
+    /// The task that its running incarnation works on.
     pub task: Option<TaskId>,
 }
 
 /// Why members could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// Nobody in the team bears the name.
     #[error("there is no member called {name}; {}", known_names(known))]
     NoSuchMember {
-        /// The name that was given.
         name: AgentName,
-        /// The names there are.
         known: Vec<AgentName>,
     },
-    /// The roster could not be read.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// A file of a member could not be read.
     #[error(transparent)]
     File(#[from] PathError),
 }
 
 impl MemberView {
-    /// Whether a process is the member.
+    /// Whether the member has a process.
     pub const fn is_alive(&self) -> bool {
         self.state.is_alive()
     }
@@ -69,16 +62,16 @@ pub(crate) fn known_names(known: &[AgentName]) -> String {
 /// One member as it is now.
 pub fn member_view(team: &TeamDir, name: &AgentName) -> Result<MemberView, ViewError> {
     let member = find(team, name)?;
-    look(team, &member, &UnreadCounts::enter(team))
+    view_of(team, &member, &UnreadCounts::read(team))
 }
 
 /// All members as they are now, in the order of the roster.
 pub fn member_views(team: &TeamDir) -> Result<Vec<MemberView>, ViewError> {
     let roster = team.roster()?;
-    let unread_counts = UnreadCounts::enter(team);
+    let unread_counts = UnreadCounts::read(team);
     let members = roster.members.iter();
     members
-        .map(|member| look(team, member, &unread_counts))
+        .map(|member| view_of(team, member, &unread_counts))
         .collect()
 }
 
@@ -94,7 +87,7 @@ pub(crate) fn find(team: &TeamDir, name: &AgentName) -> Result<Member, ViewError
         })
 }
 
-fn look(
+fn view_of(
     team: &TeamDir,
     member: &Member,
     unread_counts: &UnreadCounts,

@@ -1,4 +1,4 @@
-//! Counting unread mail of many members.
+//! Counts the unread mail of many members.
 
 use protocol::Recipient;
 use std::collections::HashMap;
@@ -6,18 +6,17 @@ use std::fs::{DirEntry, read_dir};
 use std::io;
 use teamdir::{PathError, TeamDir};
 
-/// Which inboxes have anything in them, and under which numbers files of theirs were set aside, from
-/// one look at their folder.
+/// Which inboxes are not empty, and the numbers of their sealed segments, from one listing of their folder.
 ///
-/// How far an inbox has been read stands in a journal, and finding it there costs a thousand times
-/// more than seeing that there is nothing to read.
+/// The read position of an inbox is in a journal, and finding it there costs a thousand times more than
+/// seeing that the inbox is empty.
 pub(crate) struct UnreadCounts {
-    /// `None` where the folder cannot be listed: then looking into each inbox says why.
+    /// `None` if the folder cannot be listed: then reading each inbox reports the error.
     filled: Option<HashMap<String, Vec<u64>>>,
 }
 
 impl UnreadCounts {
-    pub(crate) fn enter(team: &TeamDir) -> Self {
+    pub(crate) fn read(team: &TeamDir) -> Self {
         Self {
             filled: list(team).ok(),
         }
@@ -34,9 +33,9 @@ impl UnreadCounts {
     }
 }
 
-/// How many lines of an inbox are unread.
+/// The number of unread lines in an inbox.
 pub fn unread(team: &TeamDir, owner: &Recipient) -> Result<usize, PathError> {
-    UnreadCounts::enter(team).unread(team, owner)
+    UnreadCounts::read(team).unread(team, owner)
 }
 
 fn list(team: &TeamDir) -> io::Result<HashMap<String, Vec<u64>>> {
@@ -44,7 +43,7 @@ fn list(team: &TeamDir) -> io::Result<HashMap<String, Vec<u64>>> {
     for entry in read_dir(team.layout().inbox_dir())? {
         let entry = entry?;
         let name = entry.file_name();
-        // A name has no dots: `alice.jsonl` is an inbox, `.alice.17.jsonl` was one.
+        // A name has no dots: `alice.jsonl` is an inbox, `.alice.17.jsonl` a segment of it.
         let parts = name.to_str().unwrap_or_default();
         match parts.split('.').collect::<Vec<_>>().as_slice() {
             ["", owner, number, "jsonl"] => {
@@ -83,7 +82,7 @@ mod tests {
         let team = temp.team();
         let al: Recipient = "al".parse().unwrap();
         let alice: Recipient = "alice".parse().unwrap();
-        let unread = |owner: &Recipient| UnreadCounts::enter(team).unread(team, owner).unwrap();
+        let unread = |owner: &Recipient| UnreadCounts::read(team).unread(team, owner).unwrap();
         assert_eq!(unread(&alice), 0);
         for _ in 0..2 {
             let content = "hi".to_owned();
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_in_files_that_were_set_aside_is_counted_in_their_order() {
+    fn mail_in_segments_is_counted_in_their_order() {
         let temp = TempTeam::new(&["alice"], Options::default());
         let team = temp.team();
         let alice: Recipient = "alice".parse().unwrap();
@@ -109,10 +108,10 @@ mod tests {
             std::fs::write(path, "one\ntwo\n").unwrap();
         }
         std::fs::write(team.layout().inbox(&alice), "three\n").unwrap();
-        let room = UnreadCounts::enter(team);
-        let numbers = room.filled.as_ref().unwrap().get("alice").unwrap();
+        let counts = UnreadCounts::read(team);
+        let numbers = counts.filled.as_ref().unwrap().get("alice").unwrap();
         assert_eq!(*numbers, [2, 9, 10]);
-        assert_eq!(room.unread(team, &alice).unwrap(), 7);
+        assert_eq!(counts.unread(team, &alice).unwrap(), 7);
         assert_eq!(team.unread_mail(&alice, |_, _| {}).unwrap(), 7);
     }
 }

@@ -1,7 +1,7 @@
-//! Whoever reaps or starts a member is killed at each step that changes something, and the next
-//! who looks goes on.
+//! A process that reaps or starts a member is killed at each call that changes something, and the next
+//! process continues.
 
-use crate::support::{Crew, LIMIT, name, programs, recipient};
+use crate::support::{LIMIT, Members, name, programs, recipient};
 use processes::{MemberSpec, Spawned, spawn};
 use protocol::{Incarnation, Member, MemberStatus, Recipient, RequestStatus, TaskStatus};
 use rules::{ClaimLimit, NewTask};
@@ -13,11 +13,11 @@ use teamdir::{Durability, MemberSession, Options, RosterError, TeamDir, WatchCho
 use test_support::faults::{self, Fault, Outcome};
 use test_support::{report_skip, wait_until};
 
-/// Says to a copy of this program what it is, and for which team.
-const STEP: &str = "CREW_CRASH_STEP";
-const FOLDER: &str = "CREW_CRASH_FOLDER";
+/// Tell a copy of this program which step to run, and in which team.
+const STEP: &str = "PROCESSES_CRASH_STEP";
+const FOLDER: &str = "PROCESSES_CRASH_FOLDER";
 
-/// The calls that change something others see.
+/// The system calls that change something other processes see.
 const CHANGES: [&str; 8] = [
     "write",
     "rename",
@@ -28,8 +28,8 @@ const CHANGES: [&str; 8] = [
     "unlink",
     "flock",
 ];
-/// For a start those that make the process and its files too, and some of the waiting. A look at
-/// all processes, as at a death, opens too many files to be struck at each.
+/// For a start also the calls that create the process and its files, and some of the waiting. Reaping lists
+/// all processes, which opens too many files to kill it at each `openat`.
 const STARTS: [&str; 7] = [
     "openat",
     "mkdir",
@@ -39,12 +39,12 @@ const STARTS: [&str; 7] = [
     "pidfd_open",
     "ppoll",
 ];
-/// More of the same call are not worth their time: those after it are waiting.
-const OF_A_KIND: usize = 12;
+/// How many calls of one kind are tested; the later ones only wait.
+const MOST_OF_A_KIND: usize = 12;
 
-/// The process that is struck; it does nothing in a run of all tests.
+/// The process that is killed; it does nothing in a run of all tests.
 #[test]
-fn the_process_that_is_struck() {
+fn the_process_that_is_killed() {
     let (Ok(step), Some(folder)) = (std::env::var(STEP), std::env::var_os(FOLDER)) else {
         return;
     };
@@ -62,7 +62,7 @@ fn the_process_that_is_struck() {
     faults::mark_end();
 }
 
-/// Syncs matter for power cuts alone, and there are none here.
+/// Syncs matter only for power cuts, and there are none here.
 fn options() -> Options {
     Options {
         durability: Durability::ProcessDeath,
@@ -70,57 +70,56 @@ fn options() -> Options {
     }
 }
 
-fn struck(processes: &Crew, step: &str) -> Command {
+fn victim(members: &Members, step: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "crash::the_process_that_is_struck"])
+        .args(["--exact", "crash::the_process_that_is_killed"])
         .env(STEP, step)
-        .env(FOLDER, processes.team().workspace())
+        .env(FOLDER, members.team().workspace())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command
 }
 
 /// Kills the process at the changes of its step, each time in a fresh team.
-fn strike_everywhere(step: &str, more: &[&str], prepare: fn(&Crew), check: fn(&Crew)) {
+fn kill_at_every_call(step: &str, more: &[&str], prepare: fn(&Members), check: fn(&Members)) {
     if let Err(reason) = faults::available() {
         return report_skip("crash points of processes", &reason);
     }
-    let processes = Crew::with(options());
-    prepare(&processes);
-    let whole = faults::record(&mut struck(&processes, step)).unwrap();
-    check(&processes);
-    drop(processes);
+    let members = Members::with(options());
+    prepare(&members);
+    let whole = faults::record(&mut victim(&members, step)).unwrap();
+    check(&members);
+    drop(members);
     let mut killed = 0;
-    let mut struck_at: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut tested: BTreeMap<&str, usize> = BTreeMap::new();
     for call in &whole.calls {
-        let worth = if CHANGES.contains(&call.name) {
+        let most = if CHANGES.contains(&call.name) {
             usize::MAX
         } else if more.contains(&call.name) {
-            OF_A_KIND
+            MOST_OF_A_KIND
         } else {
             0
         };
-        let times = struck_at.entry(call.name).or_default();
-        if *times >= worth {
+        let times = tested.entry(call.name).or_default();
+        if *times >= most {
             continue;
         }
         *times += 1;
-        let processes = Crew::with(options());
-        prepare(&processes);
-        let outcome =
-            faults::inject(&mut struck(&processes, step), call.index, Fault::Kill).unwrap();
+        let members = Members::with(options());
+        prepare(&members);
+        let outcome = faults::inject(&mut victim(&members, step), call.index, Fault::Kill).unwrap();
         killed += usize::from(outcome == Outcome::Killed);
-        check(&processes);
+        check(&members);
     }
-    // Not all: a look at all processes takes more or fewer calls each time, and then the calls after
-    // it are others than those that were recorded, or fewer.
-    assert!(killed > 0, "no step was struck");
+    // Not all: listing all processes takes a varying number of calls, so the calls after it may differ from
+    // the recorded ones.
+    assert!(killed > 0, "no call was hit");
 }
 
-/// A member that died with a task in hand and a question to answer.
-fn prepare_death(processes: &Crew) {
-    let team = processes.team();
+/// A member that died with a claimed task and an unanswered request.
+fn prepare_death(members: &Members) {
+    let team = members.team();
     let added = team.update_roster(|roster| {
         let mut alice = Member::new(name("alice"), "coder");
         alice.status = MemberStatus::Working;
@@ -149,9 +148,9 @@ fn prepare_death(processes: &Crew) {
     ask_shutdown(team, &Actor::user(), &wish, Incarnation(1)).unwrap();
 }
 
-fn check_death(processes: &Crew) {
-    let team = processes.team();
-    processes.repair_until_reaped("alice");
+fn check_death(members: &Members) {
+    let team = members.team();
+    members.repair_until_reaped("alice");
     let mut lead = MemberSession::open(team, &Recipient::Lead, WatchChoice::Poll).unwrap();
     let mut read = 0;
     while let Some(delivery) = lead.try_next().unwrap() {
@@ -165,16 +164,16 @@ fn check_death(processes: &Crew) {
 }
 
 #[test]
-fn whoever_reaps_may_be_killed_at_any_step() {
-    strike_everywhere("reap", &[], prepare_death, check_death);
+fn the_reaping_process_may_be_killed_at_any_step() {
+    kill_at_every_call("reap", &[], prepare_death, check_death);
 }
 
-fn check_spawn(processes: &Crew) {
-    // What was begun may go on by itself, or not; either way the member can be had.
+fn check_spawn(members: &Members) {
+    // The interrupted start may or may not continue; either way the member can be started.
     let alice = MemberSpec::new(name("alice"), "");
     let mut last = String::new();
-    wait_until("the member to be had", LIMIT, || {
-        match spawn(processes.team(), &Actor::user(), &alice, &programs()) {
+    wait_until("the member to be started", LIMIT, || {
+        match spawn(members.team(), &Actor::user(), &alice, &programs()) {
             Ok(Spawned::Started { .. } | Spawned::Woken { .. }) => true,
             Err(error) => {
                 last = error.to_string();
@@ -182,16 +181,16 @@ fn check_spawn(processes: &Crew) {
             }
         }
     });
-    let roster = processes.team().roster().unwrap();
+    let roster = members.team().roster().unwrap();
     assert_eq!(roster.members.len(), 1);
-    let process = processes.process("alice");
+    let process = members.process("alice");
     assert_eq!(process.incarnation(), roster.members[0].incarnation);
-    assert_eq!(processes.state("alice"), "idle", "{last}");
+    assert_eq!(members.state("alice"), "idle", "{last}");
     let mark = recipient("alice");
-    assert_eq!(processes.team().unread_mail(&mark, |_, _| {}).unwrap(), 0);
+    assert_eq!(members.team().unread_mail(&mark, |_, _| {}).unwrap(), 0);
 }
 
 #[test]
-fn whoever_starts_a_member_may_be_killed_at_any_step() {
-    strike_everywhere("spawn", &STARTS, |_| {}, check_spawn);
+fn the_starting_process_may_be_killed_at_any_step() {
+    kill_at_every_call("spawn", &STARTS, |_| {}, check_spawn);
 }

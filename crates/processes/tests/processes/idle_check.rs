@@ -1,77 +1,77 @@
-//! When there is nothing left to wait for.
+//! When a team has nothing left to do.
 
-use crate::support::{Crew, name, recipient};
+use crate::support::{Members, name, recipient};
 use processes::{IdleCheck, MemberSpec, check_idle, spawn};
 use rules::NewTask;
 use std::time::Duration;
 use team::{Actor, ShutdownOptions, ask_shutdown};
 
-fn why_not(processes: &Crew) -> String {
-    match check_idle(processes.team()).unwrap() {
+fn busy_reason(members: &Members) -> String {
+    match check_idle(members.team()).unwrap() {
         IdleCheck::Busy { why } => why,
         yes @ IdleCheck::Idle { .. } => panic!("{yes:?}"),
     }
 }
 
-fn assert_quiet(processes: &Crew, expected_failed: &[&str]) {
+fn assert_idle(members: &Members, expected_failed: &[&str]) {
     let failed: Vec<_> = expected_failed.iter().map(|text| name(text)).collect();
     let waiting_plan = Vec::new();
     let expected = IdleCheck::Idle {
         failed,
         waiting_plan,
     };
-    assert_eq!(check_idle(processes.team()).unwrap(), expected);
+    assert_eq!(check_idle(members.team()).unwrap(), expected);
 }
 
 #[test]
-fn idle_members_with_nothing_to_do_are_quiet() {
-    let processes = Crew::new();
-    assert_quiet(&processes, &[]);
-    processes.start("alice", "sleepy");
-    processes.start("bob", "sleepy");
-    assert_quiet(&processes, &[]);
+fn idle_members_with_nothing_to_do_make_an_idle_team() {
+    let members = Members::new();
+    assert_idle(&members, &[]);
+    members.start("alice", "sleepy");
+    members.start("bob", "sleepy");
+    assert_idle(&members, &[]);
     // Mail for a lead that does not run keeps nobody waiting.
     let lead = protocol::Recipient::Lead;
-    team::send(processes.team(), &Actor::user(), lead, "hello").unwrap();
-    assert_quiet(&processes, &[]);
-    let _lead = processes.team().join(&protocol::Recipient::Lead).unwrap();
-    assert_eq!(why_not(&processes), "the lead has 1 unread");
+    team::send(members.team(), &Actor::user(), lead, "hello").unwrap();
+    assert_idle(&members, &[]);
+    let _lead = members.team().join(&protocol::Recipient::Lead).unwrap();
+    assert_eq!(busy_reason(&members), "the lead has 1 unread");
 }
 
 #[test]
-fn work_mail_deaths_and_questions_are_not_idle() {
-    let processes = Crew::new();
-    processes.start("alice", "busy sleepy");
-    assert_eq!(why_not(&processes), "'alice' is working");
-    processes.kill9("alice");
-    assert!(why_not(&processes).contains("'alice' died"));
-    processes.repair_until_reaped("alice");
-    assert_quiet(&processes, &["alice"]);
-    processes.start("bob", "sleepy");
-    assert_quiet(&processes, &["alice"]);
-    let wish = ShutdownOptions {
+fn work_mail_deaths_and_pending_requests_keep_the_team_busy() {
+    let members = Members::new();
+    members.start("alice", "busy sleepy");
+    assert_eq!(busy_reason(&members), "'alice' is working");
+    members.kill9("alice");
+    assert!(busy_reason(&members).contains("'alice' died"));
+    members.repair_until_reaped("alice");
+    assert_idle(&members, &["alice"]);
+    members.start("bob", "sleepy");
+    assert_idle(&members, &["alice"]);
+    let options = ShutdownOptions {
         to: name("bob"),
         reason: String::new(),
         timeout: Duration::from_secs(600),
         force: false,
         lead_leaves: false,
     };
-    let incarnation = processes.process("bob").incarnation();
-    ask_shutdown(processes.team(), &Actor::user(), &wish, incarnation).unwrap();
-    // The request itself lies in his inbox.
-    assert_eq!(why_not(&processes), "'bob' has 1 unread");
-    processes.start("carol", "");
-    team::send(processes.team(), &Actor::user(), recipient("bob"), "hello").unwrap();
-    assert_eq!(why_not(&processes), "'bob' has 2 unread");
+    let incarnation = members.process("bob").incarnation();
+    ask_shutdown(members.team(), &Actor::user(), &options, incarnation).unwrap();
+    // The request itself is in its inbox.
+    assert_eq!(busy_reason(&members), "'bob' has 1 unread");
+    members.start("carol", "");
+    team::send(members.team(), &Actor::user(), recipient("bob"), "hello").unwrap();
+    assert_eq!(busy_reason(&members), "'bob' has 2 unread");
 }
 
 #[test]
-fn a_task_is_not_idle_while_somebody_could_take_it() {
-    let processes = Crew::new();
+fn a_task_that_a_member_can_claim_keeps_the_team_busy() {
+    let members = Members::new();
     let mut reader = MemberSpec::new(name("alice"), "sleepy");
     reader.no_claim = Some(true);
     spawn(
-        processes.team(),
+        members.team(),
         &Actor::user(),
         &reader,
         &crate::support::programs(),
@@ -81,8 +81,8 @@ fn a_task_is_not_idle_while_somebody_could_take_it() {
         subject: "Mend it".to_owned(),
         ..NewTask::default()
     };
-    team::create(processes.team(), &Actor::user(), &task).unwrap();
-    assert_quiet(&processes, &[]);
-    processes.start("bob", "sleepy");
-    assert_eq!(why_not(&processes), "'bob' can take task #1");
+    team::create(members.team(), &Actor::user(), &task).unwrap();
+    assert_idle(&members, &[]);
+    members.start("bob", "sleepy");
+    assert_eq!(busy_reason(&members), "'bob' can take task #1");
 }

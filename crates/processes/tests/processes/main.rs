@@ -1,6 +1,6 @@
-//! Members as real processes: started, killed, reaped, brought back and shut down.
+//! Members as real processes: started, killed, reaped, restarted and shut down.
 //!
-//! The tests wait for conditions and assert no times: the machine may be busy with anything else.
+//! The tests wait for conditions and assert no times, because the machine may be busy.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 

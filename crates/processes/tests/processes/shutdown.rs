@@ -1,6 +1,6 @@
-//! Shutdowns to their end, whatever the member does.
+//! Shutdowns are followed until they are over, whatever the member does.
 
-use crate::support::{Crew, LIMIT, name, recipient};
+use crate::support::{LIMIT, Members, name, recipient};
 use processes::{FollowError, ShutdownAllOptions, follow_shutdown, shut_down_all};
 use protocol::{Incarnation, Line, MemberStatus, Recipient, Request, RequestStatus};
 use rules::{ShutdownLimits, ShutdownOutcome};
@@ -14,27 +14,27 @@ const PATIENT: ShutdownLimits = ShutdownLimits {
     grace: LIMIT,
     kill: LIMIT,
 };
-/// A time that may pass at once.
+/// A timeout that is meant to pass.
 const SOON: Duration = Duration::from_millis(300);
 
-fn ask(processes: &Crew, name_: &str, timeout: Duration, force: bool) -> Request {
-    let wish = ShutdownOptions {
+fn ask(members: &Members, name_: &str, timeout: Duration, force: bool) -> Request {
+    let options = ShutdownOptions {
         to: name(name_),
         reason: "All is done.".to_owned(),
         timeout,
         force,
         lead_leaves: false,
     };
-    let incarnation = processes.process(name_).incarnation();
-    ask_shutdown(processes.team(), &Actor::user(), &wish, incarnation).unwrap()
+    let incarnation = members.process(name_).incarnation();
+    ask_shutdown(members.team(), &Actor::user(), &options, incarnation).unwrap()
 }
 
-fn follow(processes: &Crew, request: Request, limits: ShutdownLimits) -> ShutdownOutcome {
-    follow_shutdown(processes.team(), request, limits, &|| false).unwrap()
+fn follow(members: &Members, request: Request, limits: ShutdownLimits) -> ShutdownOutcome {
+    follow_shutdown(members.team(), request, limits, &|| false).unwrap()
 }
 
-fn status(processes: &Crew, request: &Request) -> RequestStatus {
-    processes.team().request(&request.id).unwrap().status()
+fn status(members: &Members, request: &Request) -> RequestStatus {
+    members.team().request(&request.id).unwrap().status()
 }
 
 #[test]
@@ -48,51 +48,48 @@ fn approved_by_a_foreign_member_that_only_mails_it() {
 }
 
 fn is_approved(role: &str) {
-    let processes = Crew::new();
-    processes.start("alice", role);
-    let request = ask(&processes, "alice", LIMIT, false);
-    let outcome = follow(&processes, request.clone(), PATIENT);
+    let members = Members::new();
+    members.start("alice", role);
+    let request = ask(&members, "alice", LIMIT, false);
+    let outcome = follow(&members, request.clone(), PATIENT);
     assert_eq!(outcome, ShutdownOutcome::Left);
-    assert_eq!(status(&processes, &request), RequestStatus::Approved);
+    assert_eq!(status(&members, &request), RequestStatus::Approved);
     assert_eq!(
-        (processes.state("alice"), processes.notices()),
+        (members.state("alice"), members.notices()),
         ("shutdown", vec![])
     );
     // The answer is still there for the lead to read.
     let mut unread = 0;
     let count = |_: &[u8], _| unread += 1;
-    processes
-        .team()
-        .unread_mail(&Recipient::Lead, count)
-        .unwrap();
+    members.team().unread_mail(&Recipient::Lead, count).unwrap();
     assert_eq!(unread, 1);
 }
 
 #[test]
-fn a_member_that_says_yes_and_no_goodbye_is_not_reaped() {
-    let processes = Crew::new();
-    processes.start("alice", "rude");
-    let request = ask(&processes, "alice", LIMIT, false);
-    let outcome = follow(&processes, request, PATIENT);
+fn a_member_that_approves_and_does_not_update_the_roster_is_not_reaped() {
+    let members = Members::new();
+    members.start("alice", "rude");
+    let request = ask(&members, "alice", LIMIT, false);
+    let outcome = follow(&members, request, PATIENT);
     assert_eq!(outcome, ShutdownOutcome::Left);
-    assert_eq!(processes.member("alice").status, MemberStatus::Shutdown);
-    processes::repair(processes.team());
+    assert_eq!(members.member("alice").status, MemberStatus::Shutdown);
+    processes::repair(members.team());
     assert_eq!(
-        (processes.state("alice"), processes.notices()),
+        (members.state("alice"), members.notices()),
         ("shutdown", vec![])
     );
 }
 
-/// The answer is in the file whether or not anybody follows the shutdown or reads the mail.
+/// The answer is in the file whether or not a process follows the shutdown or reads the mail.
 #[test]
 fn a_member_records_its_own_answer() {
-    let processes = Crew::new();
-    processes.start("alice", "approves");
-    processes.start("bob", "rejects");
-    let alice = ask(&processes, "alice", LIMIT, false);
-    let bob = ask(&processes, "bob", LIMIT, false);
+    let members = Members::new();
+    members.start("alice", "approves");
+    members.start("bob", "rejects");
+    let alice = ask(&members, "alice", LIMIT, false);
+    let bob = ask(&members, "bob", LIMIT, false);
     wait_until("the answers", LIMIT, || {
-        (status(&processes, &alice), status(&processes, &bob))
+        (status(&members, &alice), status(&members, &bob))
             == (RequestStatus::Approved, RequestStatus::Rejected)
     });
 }
@@ -108,148 +105,148 @@ fn rejected_by_a_foreign_member_that_only_mails_it() {
 }
 
 fn is_rejected(role: &str) {
-    let processes = Crew::new();
-    processes.start("alice", role);
-    let request = ask(&processes, "alice", LIMIT, false);
-    let outcome = follow(&processes, request.clone(), PATIENT);
+    let members = Members::new();
+    members.start("alice", role);
+    let request = ask(&members, "alice", LIMIT, false);
+    let outcome = follow(&members, request.clone(), PATIENT);
     let reason = "so be it".to_owned();
     assert_eq!(outcome, ShutdownOutcome::Vetoed { reason });
-    assert_eq!(status(&processes, &request), RequestStatus::Rejected);
-    assert_eq!(processes.state("alice"), "idle");
+    assert_eq!(status(&members, &request), RequestStatus::Rejected);
+    assert_eq!(members.state("alice"), "idle");
 }
 
 #[test]
 fn ignored() {
-    let processes = Crew::new();
-    processes.start("alice", "");
-    let request = ask(&processes, "alice", SOON, false);
-    let outcome = follow(&processes, request.clone(), PATIENT);
+    let members = Members::new();
+    members.start("alice", "");
+    let request = ask(&members, "alice", SOON, false);
+    let outcome = follow(&members, request.clone(), PATIENT);
     assert_eq!(outcome, ShutdownOutcome::NoAnswer);
-    assert_eq!(status(&processes, &request), RequestStatus::Expired);
-    assert!(processes.is_alive("alice"));
+    assert_eq!(status(&members, &request), RequestStatus::Expired);
+    assert!(members.is_alive("alice"));
 }
 
 #[test]
 fn forced_with_sigterm() {
-    let processes = Crew::new();
-    processes.start("alice", "breeds");
-    let request = ask(&processes, "alice", SOON, true);
-    let outcome = follow(&processes, request.clone(), PATIENT);
+    let members = Members::new();
+    members.start("alice", "breeds");
+    let request = ask(&members, "alice", SOON, true);
+    let outcome = follow(&members, request.clone(), PATIENT);
     assert_eq!(outcome, ShutdownOutcome::Terminated);
-    assert_eq!(status(&processes, &request), RequestStatus::Expired);
-    // It could not say so itself, and is not reaped all the same.
-    assert_eq!(processes.member("alice").status, MemberStatus::Shutdown);
-    processes::repair(processes.team());
+    assert_eq!(status(&members, &request), RequestStatus::Expired);
+    // It could not update the roster itself, and is still not reaped.
+    assert_eq!(members.member("alice").status, MemberStatus::Shutdown);
+    processes::repair(members.team());
     assert_eq!(
-        (processes.state("alice"), processes.notices()),
+        (members.state("alice"), members.notices()),
         ("shutdown", vec![])
     );
-    let mark = processes::mark_of(processes.team(), &recipient("alice"));
-    wait_until("what it left behind to go", LIMIT, || {
+    let mark = processes::mark_of(members.team(), &recipient("alice"));
+    wait_until("its leftover processes to end", LIMIT, || {
         let left = command::survivors();
         !left.iter().any(|left| left.mark.starts_with(&mark))
     });
 }
 
 #[test]
-fn forced_against_a_veto_and_a_deaf_ear() {
-    let processes = Crew::new();
-    processes.start("alice", "rejects deaf");
-    // Long enough for the veto to come first on most machines; both ways end the same.
-    let request = ask(&processes, "alice", Duration::from_secs(1), true);
+fn forced_against_a_veto_with_sigterm_ignored() {
+    let members = Members::new();
+    members.start("alice", "rejects deaf");
+    // Long enough for the veto to come first on most machines; the outcome is the same.
+    let request = ask(&members, "alice", Duration::from_secs(1), true);
     let limits = ShutdownLimits {
         grace: SOON,
         kill: LIMIT,
     };
-    let outcome = follow(&processes, request, limits);
+    let outcome = follow(&members, request, limits);
     assert_eq!(outcome, ShutdownOutcome::Killed);
-    assert!(!processes.is_alive("alice"));
-    assert_eq!(processes.state("alice"), "shutdown");
+    assert!(!members.is_alive("alice"));
+    assert_eq!(members.state("alice"), "shutdown");
 }
 
 #[test]
 fn approved_without_leaving() {
-    let processes = Crew::new();
-    processes.start("alice", "stays");
-    let request = ask(&processes, "alice", Duration::from_secs(5), false);
+    let members = Members::new();
+    members.start("alice", "stays");
+    let request = ask(&members, "alice", Duration::from_secs(5), false);
     let limits = ShutdownLimits {
         grace: SOON,
         kill: LIMIT,
     };
-    let outcome = follow(&processes, request.clone(), limits);
+    let outcome = follow(&members, request.clone(), limits);
     // On a machine that is busy enough the answer does not come in time.
-    let expected = match status(&processes, &request) {
+    let expected = match status(&members, &request) {
         RequestStatus::Approved => ShutdownOutcome::StillRunning,
         RequestStatus::Pending | RequestStatus::Rejected | RequestStatus::Expired => {
             ShutdownOutcome::NoAnswer
         }
     };
     assert_eq!(outcome, expected);
-    assert!(processes.is_alive("alice"));
-    // Nobody has the right to end it any more.
-    processes::kill(processes.team(), &name("alice")).unwrap();
+    assert!(members.is_alive("alice"));
+    // No start lock is left behind.
+    processes::kill(members.team(), &name("alice")).unwrap();
 }
 
 #[test]
 fn a_death_before_the_answer_is_a_death() {
-    let processes = Crew::new();
-    processes.start("alice", "");
-    let request = ask(&processes, "alice", LIMIT, false);
-    processes.kill9("alice");
-    let outcome = follow(&processes, request.clone(), PATIENT);
+    let members = Members::new();
+    members.start("alice", "");
+    let request = ask(&members, "alice", LIMIT, false);
+    members.kill9("alice");
+    let outcome = follow(&members, request.clone(), PATIENT);
     assert_eq!(outcome, ShutdownOutcome::Ended);
-    assert_eq!(status(&processes, &request), RequestStatus::Expired);
-    processes.repair_until_reaped("alice");
-    assert_eq!(processes.notices().len(), 1);
+    assert_eq!(status(&members, &request), RequestStatus::Expired);
+    members.repair_until_reaped("alice");
+    assert_eq!(members.notices().len(), 1);
 }
 
 #[test]
 fn a_later_incarnation_is_never_touched() {
-    let processes = Crew::new();
-    processes.start("alice", "");
-    let request = ask(&processes, "alice", SOON, true);
-    processes.kill9("alice");
-    processes.start("alice", "deaf");
+    let members = Members::new();
+    members.start("alice", "");
+    let request = ask(&members, "alice", SOON, true);
+    members.kill9("alice");
+    members.start("alice", "deaf");
     let outcome = follow(
-        &processes,
+        &members,
         request.clone(),
         ShutdownLimits {
             grace: SOON,
             kill: SOON,
         },
     );
-    // The request may have ended by its deadline before anybody looked at the process.
+    // The request may have ended by its deadline before the process was checked.
     assert!(outcome.is_gone(), "{outcome}");
-    let living = processes.process("alice");
-    assert_eq!(living.incarnation(), Incarnation(2));
-    assert!(!living.is_gone());
-    assert_eq!(processes.member("alice").status, MemberStatus::Idle);
+    let running = members.process("alice");
+    assert_eq!(running.incarnation(), Incarnation(2));
+    assert!(!running.is_gone());
+    assert_eq!(members.member("alice").status, MemberStatus::Idle);
 }
 
 #[test]
-fn an_incarnation_that_is_replaced_while_it_is_followed_takes_nobody_with_it() {
-    let processes = Crew::new();
-    processes.start("alice", "");
-    let request = ask(&processes, "alice", LIMIT, true);
+fn an_incarnation_replaced_while_it_is_followed_leaves_its_successor_running() {
+    let members = Members::new();
+    members.start("alice", "");
+    let request = ask(&members, "alice", LIMIT, true);
     let outcome = std::thread::scope(|scope| {
-        let follower = scope.spawn(|| follow(&processes, request.clone(), PATIENT));
-        processes.kill9("alice");
-        processes.start("alice", "");
+        let follower = scope.spawn(|| follow(&members, request.clone(), PATIENT));
+        members.kill9("alice");
+        members.start("alice", "");
         follower.join().unwrap()
     });
     assert!(outcome.is_gone(), "{outcome}");
-    assert_eq!(processes.process("alice").incarnation(), Incarnation(2));
+    assert_eq!(members.process("alice").incarnation(), Incarnation(2));
 }
 
 #[test]
-fn with_a_lead_that_reads_its_mail_and_one_that_does_not_get_to_it() {
+fn with_a_lead_that_reads_its_mail_and_one_that_does_not() {
     for reads in [true, false] {
-        let processes = Crew::new();
-        let team = processes.team();
+        let members = Members::new();
+        let team = members.team();
         let _lead = team.join(&Recipient::Lead).unwrap();
-        processes.start("alice", "approves foreign");
-        processes.start("bob", "rejects foreign");
-        let requests = ["alice", "bob"].map(|name| ask(&processes, name, LIMIT, false));
+        members.start("alice", "approves foreign");
+        members.start("bob", "rejects foreign");
+        let requests = ["alice", "bob"].map(|name| ask(&members, name, LIMIT, false));
         let [alice, bob] = requests.clone();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -269,36 +266,36 @@ fn with_a_lead_that_reads_its_mail_and_one_that_does_not_get_to_it() {
                     done.load(Ordering::SeqCst)
                 });
             });
-            let left = follow(&processes, alice, PATIENT);
-            let vetoed = follow(&processes, bob, PATIENT);
+            let left = follow(&members, alice, PATIENT);
+            let vetoed = follow(&members, bob, PATIENT);
             done.store(true, Ordering::SeqCst);
             assert_eq!(left, ShutdownOutcome::Left, "{reads}");
             assert!(matches!(vetoed, ShutdownOutcome::Vetoed { .. }));
         });
-        assert_eq!(status(&processes, &requests[0]), RequestStatus::Approved);
+        assert_eq!(status(&members, &requests[0]), RequestStatus::Approved);
     }
 }
 
 #[test]
 fn a_follower_can_be_stopped_and_nothing_is_lost_by_it() {
-    let processes = Crew::new();
-    processes.start("alice", "");
-    let request = ask(&processes, "alice", LIMIT, false);
-    let stopped = follow_shutdown(processes.team(), request.clone(), PATIENT, &|| true);
+    let members = Members::new();
+    members.start("alice", "");
+    let request = ask(&members, "alice", LIMIT, false);
+    let stopped = follow_shutdown(members.team(), request.clone(), PATIENT, &|| true);
     assert!(matches!(stopped, Err(FollowError::Stopped)));
-    assert_eq!(status(&processes, &request), RequestStatus::Pending);
-    assert!(processes.is_alive("alice"));
+    assert_eq!(status(&members, &request), RequestStatus::Pending);
+    assert!(members.is_alive("alice"));
 }
 
 #[test]
-fn everybody_at_once() {
-    let processes = Crew::new();
-    processes.start("alice", "approves");
-    processes.start("bob", "deaf");
-    processes.start("carol", "");
-    processes.start("dora", "");
-    processes.kill9("dora");
-    let wish = ShutdownAllOptions {
+fn all_members_at_once() {
+    let members = Members::new();
+    members.start("alice", "approves");
+    members.start("bob", "deaf");
+    members.start("carol", "");
+    members.start("dora", "");
+    members.kill9("dora");
+    let options = ShutdownAllOptions {
         reason: String::new(),
         timeout: Duration::from_secs(3),
         force: true,
@@ -308,7 +305,7 @@ fn everybody_at_once() {
         grace: Duration::from_secs(3),
         kill: LIMIT,
     };
-    let ended = shut_down_all(processes.team(), &Actor::user(), &wish, limits, &|| false).unwrap();
+    let ended = shut_down_all(members.team(), &Actor::user(), &options, limits, &|| false).unwrap();
     for end in &ended {
         let outcome = end.outcome.as_ref().unwrap();
         match end.name.as_str() {
@@ -316,9 +313,9 @@ fn everybody_at_once() {
             "bob" => assert_eq!(*outcome, Some(ShutdownOutcome::Killed)),
             _ => assert!(outcome.as_ref().is_some_and(ShutdownOutcome::is_gone)),
         }
-        assert!(!processes.is_alive(end.name.as_str()));
+        assert!(!members.is_alive(end.name.as_str()));
     }
     assert_eq!(ended.len(), 4);
-    let states = ["alice", "bob", "carol"].map(|name| processes.state(name));
+    let states = ["alice", "bob", "carol"].map(|name| members.state(name));
     assert_eq!(states, ["shutdown"; 3]);
 }

@@ -1,6 +1,6 @@
-//! Starting, waking and bringing back.
+//! Starting, waking and restarting members.
 
-use crate::support::{Crew, LIMIT, name, programs, recipient};
+use crate::support::{LIMIT, Members, name, programs, recipient};
 use command::session_of;
 use nix::unistd::Pid;
 use processes::{LaunchError, MemberSpec, Programs, SpawnError, Spawned, spawn};
@@ -23,10 +23,10 @@ fn session(pid: u32) -> i32 {
 
 #[test]
 fn a_new_member_is_ready_in_a_session_of_its_own() {
-    let processes = Crew::new();
+    let members = Members::new();
     let mut alice = spec("alice", "busy");
     alice.prompt = Some("Mend it.".to_owned());
-    let spawned = spawn(processes.team(), &Actor::user(), &alice, &programs()).unwrap();
+    let spawned = spawn(members.team(), &Actor::user(), &alice, &programs()).unwrap();
     let Spawned::Started {
         pid,
         incarnation: Incarnation(1),
@@ -37,22 +37,22 @@ fn a_new_member_is_ready_in_a_session_of_its_own() {
     };
     assert_eq!(session(pid), pid.cast_signed());
     assert_ne!(session(pid), session(std::process::id()));
-    assert_eq!(processes.state("alice"), "working");
-    let member = processes.member("alice");
+    assert_eq!(members.state("alice"), "working");
+    let member = members.member("alice");
     assert_eq!(member.prompt.as_deref(), Some("Mend it."));
     assert!(member.prompt_id.is_some());
     assert_eq!(member.status, MemberStatus::Working);
-    assert_eq!(processes.process("alice").holder().pid, pid);
+    assert_eq!(members.process("alice").holder().pid, pid);
     assert!(
-        processes
+        members
             .events()
             .contains(r#""event":"spawn","member":"alice","incarnation":1"#)
     );
 }
 
 /// Nothing of a member is left.
-fn assert_no_trace(processes: &Crew, name_: &str) {
-    let team = processes.team();
+fn assert_no_trace(members: &Members, name_: &str) {
+    let team = members.team();
     assert!(team.roster().unwrap().member(&name(name_)).is_none());
     let owner = recipient(name_);
     assert!(!team.layout().member_dir(&owner).exists());
@@ -60,24 +60,24 @@ fn assert_no_trace(processes: &Crew, name_: &str) {
 }
 
 #[test]
-fn a_member_that_exits_early_leaves_no_trace_but_its_last_words() {
-    let processes = Crew::new();
+fn a_member_that_exits_early_leaves_only_its_output_in_the_error() {
+    let members = Members::new();
     let alice = spec("alice", "fails");
-    let error = spawn(processes.team(), &Actor::user(), &alice, &programs()).unwrap_err();
+    let error = spawn(members.team(), &Actor::user(), &alice, &programs()).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("'alice' was not started"), "{text}");
     assert!(text.contains("exit status: 1"), "{text}");
     assert!(text.contains("the model has no key"), "{text}");
-    assert_no_trace(&processes, "alice");
-    // The name is free, and its first incarnation is its first.
-    assert_eq!(processes.start("alice", "").1, Incarnation(1));
+    assert_no_trace(&members, "alice");
+    // The name is free again, and its incarnations start at 1.
+    assert_eq!(members.start("alice", "").1, Incarnation(1));
 }
 
 #[test]
 fn a_member_that_is_never_ready_is_killed_and_its_mail_is_kept() {
     for role in ["mute", "slow"] {
-        let processes = Crew::new();
-        let team = processes.team();
+        let members = Members::new();
+        let team = members.team();
         let impatient = Programs {
             ready_within: Duration::from_millis(500),
             ..programs()
@@ -87,8 +87,8 @@ fn a_member_that_is_never_ready_is_killed_and_its_mail_is_kept() {
                 let alice = spec("alice", role);
                 spawn(team, &Actor::user(), &alice, &impatient).unwrap_err()
             });
-            // While it is being started, somebody writes to it.
-            wait_until("a letter to be accepted", LIMIT, || {
+            // While it is being started, it gets a message.
+            wait_until("a message to be accepted", LIMIT, || {
                 match team::send(team, &Actor::user(), recipient("alice"), "hello") {
                     Ok(_) => true,
                     Err(LimitedSendError::Send(SendError::UnknownRecipient { .. })) => {
@@ -103,10 +103,10 @@ fn a_member_that_is_never_ready_is_killed_and_its_mail_is_kept() {
             panic!("{error}");
         };
         assert!(matches!(source, LaunchError::NotReady { .. }), "{error}");
-        assert_no_trace(&processes, "alice");
-        // A letter that was accepted is kept: among the dead ones, or in the inbox if it came when
-        // the member was gone again.
-        let sent = processes.events().matches(r#""event":"send""#).count();
+        assert_no_trace(&members, "alice");
+        // An accepted message is kept: as a dead letter, or in the inbox if it came after the member was
+        // removed.
+        let sent = members.events().matches(r#""event":"send""#).count();
         let places = [
             team.layout().dead_letters(),
             team.layout().inbox(&recipient("alice")),
@@ -118,18 +118,18 @@ fn a_member_that_is_never_ready_is_killed_and_its_mail_is_kept() {
 
 #[test]
 fn a_missing_program_creates_nothing() {
-    let processes = Crew::new();
+    let members = Members::new();
     let missing = Programs::new(PathBuf::from("/nowhere/teammate"));
     let alice = spec("alice", "");
-    let error = spawn(processes.team(), &Actor::user(), &alice, &missing).unwrap_err();
+    let error = spawn(members.team(), &Actor::user(), &alice, &missing).unwrap_err();
     assert!(error.to_string().contains("/nowhere/teammate"), "{error}");
-    assert_no_trace(&processes, "alice");
+    assert_no_trace(&members, "alice");
 }
 
 #[test]
-fn eight_at_once_are_one_process() {
-    let processes = Crew::new();
-    let team = processes.team();
+fn eight_concurrent_spawns_start_one_process() {
+    let members = Members::new();
+    let team = members.team();
     let gate = Barrier::new(8);
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let spawners = (0..8).map(|at| {
@@ -157,21 +157,21 @@ fn eight_at_once_are_one_process() {
 }
 
 #[test]
-fn an_idle_member_is_woken_and_a_working_one_left_alone() {
-    let processes = Crew::new();
-    let (pid, _) = processes.start("alice", "sleepy");
+fn an_idle_member_is_woken_and_a_working_one_is_left_alone() {
+    let members = Members::new();
+    let (pid, _) = members.start("alice", "sleepy");
     let mut again = spec("ALICE", "sleepy");
-    let woken = spawn(processes.team(), &Actor::user(), &again, &programs()).unwrap();
+    let woken = spawn(members.team(), &Actor::user(), &again, &programs()).unwrap();
     assert_eq!(woken, Spawned::Woken { prompt_sent: false });
     again.prompt = Some("more".to_owned());
-    let woken = spawn(processes.team(), &Actor::user(), &again, &programs()).unwrap();
+    let woken = spawn(members.team(), &Actor::user(), &again, &programs()).unwrap();
     assert_eq!(woken, Spawned::Woken { prompt_sent: true });
-    let view = processes::member_view(processes.team(), &name("alice")).unwrap();
+    let view = processes::member_view(members.team(), &name("alice")).unwrap();
     assert_eq!(view.unread, 1);
     assert_eq!(view.holder.map(|holder| holder.pid), Some(pid));
-    processes.start("bob", "busy");
+    members.start("bob", "busy");
     let error = spawn(
-        processes.team(),
+        members.team(),
         &Actor::user(),
         &spec("bob", ""),
         &programs(),
@@ -181,20 +181,14 @@ fn an_idle_member_is_woken_and_a_working_one_left_alone() {
 }
 
 #[test]
-fn the_dead_and_the_shut_down_come_back_in_their_next_life() {
-    let processes = Crew::new();
-    processes.start("alice", "sleepy");
-    team::send(
-        processes.team(),
-        &Actor::user(),
-        recipient("alice"),
-        "later",
-    )
-    .unwrap();
-    processes.kill9("alice");
+fn dead_and_shut_down_members_start_as_their_next_incarnation() {
+    let members = Members::new();
+    members.start("alice", "sleepy");
+    team::send(members.team(), &Actor::user(), recipient("alice"), "later").unwrap();
+    members.kill9("alice");
     let mut back = spec("alice", "sleepy");
     back.prompt = Some("go on".to_owned());
-    let spawned = spawn(processes.team(), &Actor::user(), &back, &programs()).unwrap();
+    let spawned = spawn(members.team(), &Actor::user(), &back, &programs()).unwrap();
     let Spawned::Started {
         incarnation: Incarnation(2),
         came_back: true,
@@ -203,80 +197,80 @@ fn the_dead_and_the_shut_down_come_back_in_their_next_life() {
     else {
         panic!("{spawned:?}");
     };
-    // The death was reaped on the way, and the unread mail is still there.
-    assert_eq!(processes.notices().len(), 1);
-    let view = processes::member_view(processes.team(), &name("alice")).unwrap();
+    // The spawn reaped the death, and the unread mail is still there.
+    assert_eq!(members.notices().len(), 1);
+    let view = processes::member_view(members.team(), &name("alice")).unwrap();
     assert_eq!((view.unread, view.member.reaped), (1, Some(Incarnation(1))));
-    processes.kill9("alice");
-    processes.change("alice", |member| member.status = MemberStatus::Shutdown);
-    assert_eq!(processes.start("alice", "").1, Incarnation(3));
-    assert_eq!(processes.notices().len(), 1);
+    members.kill9("alice");
+    members.change("alice", |member| member.status = MemberStatus::Shutdown);
+    assert_eq!(members.start("alice", "").1, Incarnation(3));
+    assert_eq!(members.notices().len(), 1);
 }
 
 #[test]
-fn a_member_that_does_not_come_back_stays_as_it_was() {
-    let processes = Crew::new();
-    processes.start("alice", "tester");
-    processes.kill9("alice");
-    processes.repair_until_reaped("alice");
-    let before = processes.member("alice");
+fn a_failed_restart_leaves_the_roster_entry_as_it_was() {
+    let members = Members::new();
+    members.start("alice", "tester");
+    members.kill9("alice");
+    members.repair_until_reaped("alice");
+    let before = members.member("alice");
     let mut doomed = spec("alice", "slow");
     doomed.prompt = Some("never".to_owned());
     let impatient = Programs {
         ready_within: Duration::from_secs(1),
         ..programs()
     };
-    let error = spawn(processes.team(), &Actor::user(), &doomed, &impatient).unwrap_err();
+    let error = spawn(members.team(), &Actor::user(), &doomed, &impatient).unwrap_err();
     assert!(error.to_string().contains("TEAM_READY_TIMEOUT"), "{error}");
-    let after = processes.member("alice");
+    let after = members.member("alice");
     assert_eq!((after.role.as_str(), after.prompt), ("tester", None));
     assert_eq!(after.status, before.status);
-    // It may have counted an incarnation, which nobody reaps.
-    processes::repair(processes.team());
-    assert_eq!(processes.notices().len(), 1);
-    assert!(processes.start("alice", "").1 > before.incarnation);
+    // The failed start may have counted an incarnation, which is not reaped.
+    processes::repair(members.team());
+    assert_eq!(members.notices().len(), 1);
+    assert!(members.start("alice", "").1 > before.incarnation);
 }
 
 #[test]
-fn a_member_started_for_the_team_knows_nothing_of_the_command_that_started_it() {
-    let processes = Crew::new();
-    let (pid, _) = processes.start("alice", "");
+fn a_member_does_not_inherit_the_variables_of_the_process_that_started_it() {
+    let members = Members::new();
+    let (pid, _) = members.start("alice", "");
     let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
     let environment = String::from_utf8_lossy(&environment).into_owned();
     assert!(!environment.contains("TEAM_JOB="), "{environment}");
     let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
-    let workspace = processes.team().workspace().canonicalize().unwrap();
+    let workspace = members.team().workspace().canonicalize().unwrap();
     assert_eq!(folder, workspace);
     assert_eq!(
-        processes.team().liveness(&Recipient::Lead).unwrap(),
+        members.team().liveness(&Recipient::Lead).unwrap(),
         Liveness::Gone(None)
     );
 }
 
 #[test]
-fn a_prompt_that_was_never_said_goes_before_the_next_one() {
-    let processes = Crew::new();
-    let tell = |prompt: &str| {
+fn a_prompt_that_was_never_delivered_precedes_the_next_one() {
+    let members = Members::new();
+    let spawn_with = |prompt: &str| {
         let mut alice = spec("alice", "sleepy");
         alice.prompt = Some(prompt.to_owned());
-        spawn(processes.team(), &Actor::user(), &alice, &programs()).unwrap();
-        let member = processes.member("alice");
-        processes.kill9("alice");
+        spawn(members.team(), &Actor::user(), &alice, &programs()).unwrap();
+        let member = members.member("alice");
+        members.kill9("alice");
         (member.prompt.unwrap(), member.prompt_id.unwrap())
     };
-    // These members never say a prompt to a model.
-    let (first, first_id) = tell("Mend it.");
-    let (both, both_id) = tell("Then test it.");
+    // These members never give a prompt to a model.
+    let (first, first_id) = spawn_with("Mend it.");
+    let (both, both_id) = spawn_with("Then test it.");
     assert_eq!(both, format!("{first}\n\nThen test it."));
     assert_ne!(both_id, first_id);
-    // Trying again says nothing new.
-    assert_eq!(tell("Then test it."), (both.clone(), both_id.clone()));
-    // Once it is said it is past.
-    let journal = processes.team().layout().transcript(&recipient("alice"));
-    let said = format!(
+    // A repeated prompt is not added twice.
+    assert_eq!(spawn_with("Then test it."), (both.clone(), both_id.clone()));
+    // A delivered prompt is not repeated.
+    let journal = members.team().layout().transcript(&recipient("alice"));
+    let record = format!(
         r#"{{"kind":"user","messages":[{{"source":{{"prompt":"{both_id}"}},"text":"x"}}]}}"#
     );
     let mut file = std::fs::File::options().append(true).open(journal).unwrap();
-    std::io::Write::write_all(&mut file, format!("{said}\n").as_bytes()).unwrap();
-    assert_eq!(tell("Rest.").0, "Rest.");
+    std::io::Write::write_all(&mut file, format!("{record}\n").as_bytes()).unwrap();
+    assert_eq!(spawn_with("Stop.").0, "Stop.");
 }

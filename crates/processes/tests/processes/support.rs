@@ -1,4 +1,4 @@
-//! A team whose members end with the test.
+//! A temporary team whose processes are killed at the end of the test.
 
 use nix::sys::signal::Signal;
 use processes::{MemberSpec, ProcessHandle, Programs, Spawned, spawn};
@@ -9,14 +9,14 @@ use team::Actor;
 use teamdir::{Options, RosterError, TeamDir};
 use test_support::{TempTeam, wait_until};
 
-/// How long anything may take on a machine that has a lot else to do.
+/// The limit of every wait, long enough for a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
-pub(crate) struct Crew {
+pub(crate) struct Members {
     temp: TempTeam,
 }
 
-impl Crew {
+impl Members {
     pub(crate) fn new() -> Self {
         Self::with(Options::default())
     }
@@ -30,7 +30,7 @@ impl Crew {
         self.temp.team()
     }
 
-    /// Starts a member that behaves as its role says.
+    /// Starts a member that behaves as its role lists.
     pub(crate) fn start(&self, name_: &str, role: &str) -> (u32, Incarnation) {
         match spawn(
             self.team(),
@@ -47,7 +47,7 @@ impl Crew {
 
     pub(crate) fn process(&self, name_: &str) -> ProcessHandle {
         let found = ProcessHandle::of(self.team(), &recipient(name_));
-        found.unwrap().expect("a living member")
+        found.unwrap().expect("a running member")
     }
 
     pub(crate) fn is_alive(&self, name_: &str) -> bool {
@@ -55,7 +55,7 @@ impl Crew {
         found.unwrap().is_some()
     }
 
-    /// Kills a member's process as anybody could, and returns when the system says it is gone.
+    /// Kills a member's process with SIGKILL, and returns when it has ended.
     pub(crate) fn kill9(&self, name_: &str) -> Incarnation {
         let process = self.process(name_);
         process.signal(Signal::SIGKILL).unwrap();
@@ -98,10 +98,10 @@ impl Crew {
         notices
     }
 
-    /// Repairs until the death of a member is reaped. One try may not be enough: a process that
-    /// is just being started by another test has a copy of every lock of this one for a moment.
+    /// Repairs until the death of a member is reaped. One try may not be enough: a child that another test
+    /// forks inherits the locks of this process until it calls exec.
     pub(crate) fn repair_until_reaped(&self, name_: &str) {
-        wait_until("the death to be dealt with", LIMIT, || {
+        wait_until("the death to be reaped", LIMIT, || {
             processes::repair(self.team());
             let member = self.member(name_);
             member.reaped == Some(member.incarnation)
@@ -113,7 +113,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for Members {
     fn drop(&mut self) {
         let Ok(roster) = self.team().roster() else {
             return;
