@@ -33,7 +33,7 @@ With --json: {\"name\", \"role\", \"spawned\": \"started\" or \"woken\", \"pid\"
 pub(crate) struct Spawn {
     /// The name: letters, digits, _ and -.
     name: String,
-    /// The role, as free text or as in [roles] in team.toml.
+    /// The role, as free text or as in `[roles]` in team.toml.
     role: String,
     /// The first instruction; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]

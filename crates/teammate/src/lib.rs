@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! [`run`] makes this process a member of the team and lets it work until it ends. What to do when is
+//! [`run()`] makes this process a member of the team and lets it work until it ends. What to do when is
 //! decided by a state machine without any I/O (`machine.rs`). The loop in `run.rs` waits for files,
 //! signals, processes and the running turn, tells the machine what happened, and performs the actions
 //! that come out. A turn starts when there is an unfinished conversation, a prompt, mail, the result
