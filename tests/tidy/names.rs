@@ -54,7 +54,6 @@ const PLAIN: &[(&str, &str)] = &[
 const LEFT: &[&str] = &[
     "crates/lead",
     "crates/rules",
-    "crates/team",
     "crates/team-tools",
 ];
 

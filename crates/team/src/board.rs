@@ -2,21 +2,20 @@
 //!
 //! # Theory of operation
 //!
-//! A look takes no lock. Every change is made under the board's lock: what the rule needs is read,
-//! the rule is asked, the changed file is replaced, and each new line of its history becomes a
-//! `task` event. A change of several things at once ([`update()`]) is one replacement, so a crash
-//! leaves all of it or nothing. The only change of several files is a deletion, whose order makes
-//! every half of it harmless.
+//! Reading takes no lock. Every change is made under the board's lock: read what the rule needs, apply the
+//! rule, replace the changed file, and log each new line of its history as a `task` event. A change of
+//! several fields at once ([`update()`]) is one replacement, so a crash leaves all of it or nothing. Only a
+//! deletion changes several files, in an order in which every incomplete deletion is harmless.
 //!
-//! What a rule needs is one task and its dependencies, with two exceptions: the next task for
-//! somebody, and whether somebody is busy already, can only be told from the whole board. Then all
-//! files are looked at, and those that changed are read (`teamdir` remembers the others).
+//! A rule needs one task and its dependencies, with two exceptions: the next task for an actor, and whether
+//! an actor is busy, depend on the whole board. Then all files are checked, and those that changed are read
+//! (`teamdir` caches the others).
 //!
-//! A claim is a lease: the file names the incarnation that took it. Whoever finds that one gone calls
-//! [`release_all`].
+//! A claim is a lease: the file names the incarnation that claimed it. A process that finds that
+//! incarnation ended calls [`release_all`].
 //!
-//! **Invariant:** a file that is no task stops nothing but what depends on it: it blocks the tasks
-//! that wait for it, and deletions, because it may wait for what is deleted.
+//! **Invariant:** a file that is not a valid task affects only what depends on it: it blocks the tasks that
+//! wait for it, and deletions, because it may wait for the deleted task.
 
 mod claim;
 mod create;
@@ -42,9 +41,8 @@ use rules::{ClaimLimit, Claimant};
 /// An actor that may claim tasks, with its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
-    /// Who.
     pub me: Actor,
-    /// For which kind of tasks. The lead and the user may take tasks of any role.
+    /// Which tasks it may claim. The lead and the user may claim tasks of any role.
     pub role: String,
 }
 
@@ -61,7 +59,7 @@ impl Worker {
         &self.me.party
     }
 
-    /// The same for the rules. What it is busy with is found on the board.
+    /// The claimant for the rules, which find on the board what it is busy with.
     fn claimant(&self, limit: ClaimLimit) -> Claimant {
         Claimant {
             actor: self.me.clone(),

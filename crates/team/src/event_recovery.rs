@@ -4,11 +4,11 @@ use protocol::{EventKind, EventLine, MessageId, Recipient};
 use std::collections::BTreeSet;
 use teamdir::{PathError, TeamDir};
 
-/// How much of the end of the event log is searched. An event before it may be logged again, which does
-/// no harm.
+/// How much of the end of the event log is searched. An earlier event may be logged again, which does no
+/// harm.
 const RECENT: u64 = 256 << 10;
-/// How many events are logged again if the end of the log has none of them.
-const BLINDLY: usize = 64;
+/// How many events are logged if the end of the log has none of them.
+const MOST_WITHOUT_EVIDENCE: usize = 64;
 
 /// A message that the event log has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,10 +36,10 @@ pub fn recently_logged(team: &TeamDir) -> Result<BTreeSet<LoggedMail>, PathError
     Ok(logged)
 }
 
-/// The events that are missing of the messages that `owner` took last, `delivered` oldest first.
+/// The missing events of the messages that `owner` received last; `delivered` is oldest first.
 ///
-/// An incarnation logs in the order in which it receives, and logs first what the one before did not get
-/// to log. So what is missing is at the end.
+/// An incarnation logs in the order in which it receives, and starts with what the previous one did not
+/// log. So the missing events are at the end.
 pub fn pending_events(
     owner: &Recipient,
     delivered: &[MessageId],
@@ -49,7 +49,7 @@ pub fn pending_events(
         |id: &MessageId| logged.contains(&LoggedMail::Delivered(owner.clone(), id.clone()));
     let from = match delivered.iter().rposition(is_logged) {
         Some(last) => last + 1,
-        None => delivered.len().saturating_sub(BLINDLY),
+        None => delivered.len().saturating_sub(MOST_WITHOUT_EVIDENCE),
     };
     let missing = delivered.get(from..).unwrap_or_default().iter();
     let event = |id: &MessageId| EventKind::Deliver {
@@ -77,19 +77,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_after_the_last_told_is_missing() {
+    fn events_after_the_last_logged_one_are_missing() {
         let delivered = ids(0..10);
         assert_eq!(missing(&delivered, &delivered), 0);
         assert_eq!(missing(&delivered, &ids(0..4)), 6);
-        // The beginning is long ago.
+        // The beginning is outside the searched part of the log.
         assert_eq!(missing(&delivered, &ids(3..7)), 3);
         assert_eq!(missing(&[], &ids(0..4)), 0);
     }
 
     #[test]
-    fn where_the_log_says_nothing_the_last_are_told() {
+    fn without_logged_events_the_last_messages_are_logged() {
         assert_eq!(missing(&ids(0..10), &[]), 10);
-        assert_eq!(missing(&ids(0..1000), &[]), BLINDLY);
+        assert_eq!(missing(&ids(0..1000), &[]), MOST_WITHOUT_EVIDENCE);
         let sent = BTreeSet::from([LoggedMail::Sent(Recipient::Lead, ids(0..1).remove(0))]);
         assert_eq!(pending_events(&Recipient::Lead, &ids(0..1), &sent).len(), 1);
     }

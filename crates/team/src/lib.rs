@@ -1,16 +1,15 @@
-//! What members of a team do to each other through its files: mail, requests and the board.
+//! How members of a team interact through its files: mail, requests and the task board.
 //!
 //! # Theory of operation
 //!
-//! The rules are those of `rules`; the files are those of `teamdir`. This crate joins the
-//! two: it reads what a rule needs, asks the rule, stores what comes out of it under the right lock,
-//! and notes in the event log what happened. Every function may be called by any process of the
-//! team, and by several at once.
+//! `rules` decides and `teamdir` stores. This crate joins the two: it reads what a rule needs, applies the
+//! rule, stores the result under the right lock, and appends an event to the event log. Any process of the
+//! team may call any function, and several may do so at once.
 //!
-//! **Invariant:** a change is stored before anybody is notified of it. The notification has an
-//! identifier made from the change, so that sending it again after a crash has no effect.
+//! **Invariant:** a change is stored before its notification is sent. The id of the notification is derived
+//! from the change, so that sending it again after a crash has no effect.
 //!
-//! **Invariant:** nothing in here knows of processes beyond asking whether a member is alive.
+//! **Invariant:** this crate knows nothing of processes except whether a member is alive.
 
 pub mod board;
 mod event_recovery;

@@ -1,6 +1,6 @@
-//! Limits of mail that hold whatever a model asks.
+//! Limits of mail between agents, enforced whatever a model asks for.
 //!
-//! They are for agents. A person who types a command knows what they do.
+//! They do not apply to a person who types a command.
 
 use crate::Actor;
 use crate::mail::{notice, send_message};
@@ -8,77 +8,58 @@ use protocol::{Message, NoticeCause, Pair, Party, Recipient, TeamLimits, Timesta
 use std::time::Duration;
 use teamdir::{AppendError, SendError, Sent, TeamDir, TeamFileError, now};
 
-/// The span in which messages are counted, and for which two agents are stopped.
+/// The time window in which messages are counted, and for which two agents are stopped.
 const SPAN: Duration = Duration::from_secs(60);
 
-/// Why a text was not sent. Nothing was.
+/// Why a text was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitedSendError {
-    /// They are too long.
     #[error(
         "the message has {size} bytes, more than the {most} that may be sent; write it to a file and \
          send the path"
     )]
-    TooLong {
-        /// How long they are.
-        size: u64,
-        /// How long they may be.
-        most: u64,
-    },
-    /// The two have written to each other too often.
+    TooLong { size: u64, most: u64 },
+    /// The two agents have exchanged too many messages.
     #[error(
         "nothing was sent: you and {other} have exchanged {most} messages within a minute, as many as \
          may be. If you need no answer, end your turn; otherwise write again in {} s",
         wait.as_secs().max(1)
     )]
     TooOften {
-        /// The other one.
         other: Recipient,
-        /// How many messages may be exchanged.
         most: u64,
-        /// How long to wait.
         wait: Duration,
     },
-    /// The recipient does not read what is there.
+    /// The recipient does not read its mail.
     #[error(
-        "nothing was sent: {size} bytes of mail wait unread for {to}, and it takes no more before it \
+        "nothing was sent: {size} bytes of mail wait unread for {to}; write again when it \
          has read some"
     )]
-    InboxFull {
-        /// Whose inbox.
-        to: Recipient,
-        /// How much waits there.
-        size: u64,
-    },
+    InboxFull { to: Recipient, size: u64 },
     /// The limits could not be read, or the message could not be counted.
     #[error(transparent)]
     Ledger(#[from] TeamFileError),
-    /// The message could not be sent.
     #[error(transparent)]
     Send(#[from] SendError),
 }
 
-/// The permission to send a text.
+/// The permission to send one text.
 pub(crate) struct SendPermit<'a> {
     team: &'a TeamDir,
-    /// The sender and the limits, if it is an agent.
+    /// The sender and the limits, if the sender is an agent.
     agent: Option<(Recipient, TeamLimits)>,
 }
 
 impl<'a> SendPermit<'a> {
-    /// Asks for the permission to send `words`.
-    pub(crate) fn ask(
-        team: &'a TeamDir,
-        me: &Actor,
-        words: &str,
-    ) -> Result<Self, LimitedSendError> {
+    /// Checks whether `text` may be sent.
+    pub(crate) fn ask(team: &'a TeamDir, me: &Actor, text: &str) -> Result<Self, LimitedSendError> {
         let agent = match &me.party {
             Party::Lead => Recipient::Lead,
             Party::Member(name) => Recipient::Member(name.clone()),
             Party::User | Party::System => return Ok(Self { team, agent: None }),
         };
         let limits = team.limits()?;
-        let (size, most) = (words.len() as u64, limits.max_message_bytes());
+        let (size, most) = (text.len() as u64, limits.max_message_bytes());
         if size > most {
             return Err(LimitedSendError::TooLong { size, most });
         }
@@ -105,7 +86,7 @@ impl<'a> SendPermit<'a> {
         })
     }
 
-    /// A member as the roster spells it, so that nobody is counted twice.
+    /// A member as the roster spells it, so that two spellings are counted together.
     fn spelled(&self, who: Option<&Recipient>) -> Option<Recipient> {
         match who? {
             Recipient::Lead => Some(Recipient::Lead),
@@ -117,7 +98,7 @@ impl<'a> SendPermit<'a> {
         }
     }
 
-    /// Counts a message, or stops the two who write to each other too often.
+    /// Counts a message, or stops two agents that exchange too many.
     fn count(&self, me: &Recipient, to: &Recipient, most: u64) -> Result<(), LimitedSendError> {
         let now = now();
         let counted = self
@@ -141,25 +122,18 @@ impl<'a> SendPermit<'a> {
         })
     }
 
-    /// Notifies the lead of a stop, once. Killed in between it is notified again under the same id.
+    /// Notifies the lead of a stop, once. If this process is killed in between, the notice is repeated with
+    /// the same id.
     fn report(&self, me: &Recipient, to: &Recipient, most: u64, stop: u64) {
-        // The same words whoever of the two says them.
+        // The same text whoever of the two says them.
         let (a, b) = if me <= to { (me, to) } else { (to, me) };
-        let words = format!(
+        let text = format!(
             "{a} and {b} have exchanged {most} messages within a minute, which looks like a loop: they \
-             cannot write to each other for a minute. Everything else goes on. To let them go on now: \
+             cannot write to each other for a minute. All other mail is delivered. To lift the stop now: \
              `team-lead limits reset`."
         );
         let id = format!("traffic/{stop}");
-        if notice(
-            self.team,
-            Recipient::Lead,
-            NoticeCause::Traffic,
-            &id,
-            &words,
-        )
-        .is_err()
-        {
+        if notice(self.team, Recipient::Lead, NoticeCause::Traffic, &id, &text).is_err() {
             // The next message that is refused tries again.
             return;
         }
@@ -173,11 +147,11 @@ impl<'a> SendPermit<'a> {
     }
 }
 
-/// Lets everybody write to everybody again. Returns who had been stopped.
+/// Lifts all stops. Returns the pairs that had been stopped.
 pub fn reset_traffic(team: &TeamDir) -> Result<Vec<(Recipient, Recipient)>, TeamFileError> {
     let now = now();
     team.update_traffic(|traffic| {
-        tidy(traffic, now);
+        drop_expired(traffic, now);
         let stopped = traffic
             .pairs
             .iter()
@@ -190,7 +164,7 @@ pub fn reset_traffic(team: &TeamDir) -> Result<Vec<(Recipient, Recipient)>, Team
     })
 }
 
-/// What came of counting a message.
+/// The result of counting a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
     Counted,
@@ -201,7 +175,7 @@ enum Count {
     },
 }
 
-/// Counts a message between two agents, unless they have had enough.
+/// Counts a message between two agents, unless they are stopped.
 fn count(
     traffic: &mut Traffic,
     me: &Recipient,
@@ -209,7 +183,7 @@ fn count(
     most: u64,
     now: Timestamp,
 ) -> Count {
-    tidy(traffic, now);
+    drop_expired(traffic, now);
     let known = traffic.pairs.iter().position(|pair| pair.is_of(me, to));
     let stops = &mut traffic.stops;
     let pair = match known.and_then(|at| traffic.pairs.get_mut(at)) {
@@ -232,8 +206,8 @@ fn count(
     }
 }
 
-/// Forgets what is over. A time that lies too far ahead is over too: the clock was set back.
-fn tidy(traffic: &mut Traffic, now: Timestamp) {
+/// Drops expired entries. An entry too far in the future is dropped too: the clock was set back.
+fn drop_expired(traffic: &mut Traffic, now: Timestamp) {
     let is_near = |at: Timestamp| now.since(at) < SPAN && at.since(now) <= SPAN;
     traffic.pairs.retain_mut(|pair| {
         pair.sent.retain(|at| is_near(*at));

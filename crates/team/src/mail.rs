@@ -1,4 +1,4 @@
-//! Sending, with an event in the event log.
+//! Sends mail, with an event in the event log.
 
 use crate::Actor;
 use crate::limits::{LimitedSendError, SendPermit};
@@ -10,10 +10,10 @@ use teamdir::{SendError, Sent, TeamDir};
 /// How many characters of a message the event log shows.
 const PREVIEW: usize = 80;
 
-/// Sends a message that is complete but for what [`TeamDir::send`] adds.
+/// Sends a message that is complete except for what [`TeamDir::send`] adds.
 pub fn send_message(team: &TeamDir, message: Message) -> Result<Sent, SendError> {
     let sent = team.send(message.clone())?;
-    // The event only tells people about it; the message is safe without.
+    // The event is only for observers; the message is already stored.
     let _ = team.log_event(send_event(&message, sent.id.clone(), sent.to.clone()));
     Ok(sent)
 }
@@ -30,25 +30,25 @@ pub fn send_event(message: &Message, id: MessageId, to: Recipient) -> EventKind 
     }
 }
 
-/// How a text begins: enough to recognise it, on one line. `None` if it is empty.
+/// The beginning of a text on one line. `None` if the text is empty.
 fn preview(text: &str) -> Option<String> {
-    let mut words = String::new();
+    let mut line = String::new();
     for word in text.split_whitespace() {
-        if words.chars().count() >= PREVIEW {
+        if line.chars().count() >= PREVIEW {
             break;
         }
-        if !words.is_empty() {
-            words.push(' ');
+        if !line.is_empty() {
+            line.push(' ');
         }
-        words.push_str(word);
+        line.push_str(word);
     }
-    if words.chars().count() > PREVIEW {
-        words = words.chars().take(PREVIEW - 1).chain(['…']).collect();
+    if line.chars().count() > PREVIEW {
+        line = line.chars().take(PREVIEW - 1).chain(['…']).collect();
     }
-    (!words.is_empty()).then_some(words)
+    (!line.is_empty()).then_some(line)
 }
 
-/// Sends text to one recipient. What an agent sends is held to the team's limits.
+/// Sends text to one recipient. The team's limits apply to agents.
 pub fn send(
     team: &TeamDir,
     me: &Actor,
@@ -62,11 +62,10 @@ pub fn send(
     permit.send(message)
 }
 
-/// Sends text to every member but the sender, within the same limits. Members that have ended cleanly
-/// are left out. Returns who it went to.
+/// Sends text to every member but the sender, within the same limits. Members that have ended cleanly are
+/// left out. Returns the recipients.
 ///
-/// If one of them cannot be reached the others are tried all the same, and the first error is
-/// returned.
+/// If one recipient fails, the others are still tried, and the first error is returned.
 pub fn broadcast(
     team: &TeamDir,
     me: &Actor,
@@ -95,7 +94,7 @@ pub fn broadcast(
     }
 }
 
-/// Sends a report of the program itself. The same `id` twice is one report.
+/// Sends a notice of the program itself. A second notice with the same `id` has no effect.
 pub fn notice(
     team: &TeamDir,
     to: Recipient,
@@ -122,7 +121,7 @@ mod tests {
     use test_support::TempTeam;
 
     #[test]
-    fn a_broadcast_reaches_everybody_but_the_sender_and_those_who_have_ended() {
+    fn a_broadcast_reaches_all_members_but_the_sender_and_those_that_have_ended() {
         let temp = TempTeam::new(&["alice", "bob", "carol"], Options::default());
         let team = temp.team();
         team.update_roster(|roster| {
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_an_event() {
+    fn a_sent_message_is_logged_as_an_event() {
         let temp = TempTeam::new(&["alice"], Options::default());
         send(temp.team(), &Actor::user(), "alice".parse().unwrap(), "hi").unwrap();
         let events = std::fs::read_to_string(temp.team().layout().events()).unwrap();

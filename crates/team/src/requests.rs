@@ -1,4 +1,4 @@
-//! Requests: asking, answering, deciding, and what happens to those that nobody answers.
+//! Requests: asking, answering, deciding, and expiry.
 
 mod answer;
 mod plan;
@@ -23,12 +23,12 @@ pub fn addressee(team: &TeamDir, recipient: &Recipient) -> Addressee {
     match team.liveness(recipient) {
         Ok(Liveness::Alive(Some(holder))) => Addressee::Alive(holder.incarnation),
         Ok(Liveness::Gone(_)) => Addressee::Gone,
-        // The holder is about to write who it is, or nobody can look.
+        // The holder has not written its identity yet, or the lock cannot be read.
         Ok(Liveness::Alive(None)) | Err(_) => Addressee::Unknown,
     }
 }
 
-/// All requests that wait for an answer, oldest first. Files that are no requests are passed over.
+/// All pending requests, oldest first. Files that are not requests are skipped.
 pub fn pending(team: &TeamDir) -> Result<Vec<Request>, PathError> {
     let requests = team.requests()?.into_iter().flatten();
     Ok(requests
@@ -36,29 +36,29 @@ pub fn pending(team: &TeamDir) -> Result<Vec<Request>, PathError> {
         .collect())
 }
 
-/// A request that can no longer be answered, as far as could be seen.
+/// A request that was found to be unanswerable.
 #[derive(Debug, Clone)]
 pub struct Overdue {
     id: RequestId,
-    seen: Seen,
+    observed: Observed,
 }
 
-/// What was seen of the two sides of a request.
+/// The observed state of the two sides of a request.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct Observed {
     addressee: Addressee,
     author: Author,
 }
 
-impl Seen {
+impl Observed {
     fn why(self, request: &Request, now: Timestamp) -> Option<ExpireReason> {
         let due = due(request, self.addressee, now);
         due.or_else(|| abandoned(request, self.author))
     }
 }
 
-/// The requests that can no longer be answered: past their deadline, asked of an incarnation that is gone, or
-/// plans that nobody waits for. Each with the reason.
+/// The requests that can no longer be answered: past their deadline, addressed to an incarnation that has
+/// ended, or plans whose author no longer waits. Each with the reason.
 pub fn unanswerable(
     team: &TeamDir,
     now: Timestamp,
@@ -67,15 +67,15 @@ pub fn unanswerable(
     Ok(found.map(|(request, _, why)| (request, why)).collect())
 }
 
-/// The requests that can no longer be answered, to end them.
+/// The requests that can no longer be answered, for [`expire_overdue`].
 ///
-/// A foreign member may have mailed its answer right before its end. So whoever ends requests finds them first,
-/// then takes in the answers that lie unread, and only then ends those that are still pending.
+/// A foreign member may have mailed its answer right before its end. So a caller finds these requests
+/// first, then records unread answers, and only then expires the requests that are still pending.
 pub fn overdue(team: &TeamDir, now: Timestamp) -> Result<Vec<Overdue>, PathError> {
     let found = find_overdue(team, now)?.into_iter();
-    let found = found.map(|(request, seen, _)| Overdue {
+    let found = found.map(|(request, observed, _)| Overdue {
         id: request.id,
-        seen,
+        observed,
     });
     Ok(found.collect())
 }
@@ -83,27 +83,27 @@ pub fn overdue(team: &TeamDir, now: Timestamp) -> Result<Vec<Overdue>, PathError
 fn find_overdue(
     team: &TeamDir,
     now: Timestamp,
-) -> Result<Vec<(Request, Seen, ExpireReason)>, PathError> {
+) -> Result<Vec<(Request, Observed, ExpireReason)>, PathError> {
     let all: Vec<Request> = team.requests()?.into_iter().flatten().collect();
     let mut found = Vec::new();
     for request in &all {
         if request.status() != RequestStatus::Pending {
             continue;
         }
-        let seen = Seen {
+        let observed = Observed {
             addressee: addressee(team, &request.to),
             author: author(team, request, &all),
         };
-        if let Some(why) = seen.why(request, now) {
-            found.push((request.clone(), seen, why));
+        if let Some(why) = observed.why(request, now) {
+            found.push((request.clone(), observed, why));
         }
     }
     Ok(found)
 }
 
-/// Whether the member that made a plan waits for the decision. One that was merely killed or stopped
-/// may come back and finds its plan; one that was shut down, or whose restart policy has given up,
-/// is not expected back.
+/// Whether the author of a plan waits for the decision. A member that was killed or stopped may be
+/// restarted and finds its plan; one that was shut down, or whose restart policy has given up, does not
+/// wait.
 fn author(team: &TeamDir, request: &Request, all: &[Request]) -> Author {
     let Party::Member(name) = &request.from else {
         return Author::Waits;
@@ -127,7 +127,7 @@ fn author(team: &TeamDir, request: &Request, all: &[Request]) -> Author {
     }
 }
 
-/// Whether an incarnation of a member agreed to end, or was made to.
+/// Whether an incarnation of a member approved its shutdown or was forced to end.
 fn was_shut_down(all: &[Request], name: &AgentName, incarnation: Incarnation) -> bool {
     all.iter().any(|request| {
         let Subject::Shutdown { force, .. } = request.subject else {
@@ -144,21 +144,21 @@ fn was_shut_down(all: &[Request], name: &AgentName, incarnation: Incarnation) ->
     })
 }
 
-/// Ends requests that nobody has answered since they were found overdue. Returns those that ended.
+/// Expires the requests that were not answered since they were found overdue. Returns the expired ones.
 pub fn expire_overdue(team: &TeamDir, overdue: Vec<Overdue>, now: Timestamp) -> Vec<Request> {
     let mut ended = Vec::new();
-    for Overdue { id, seen } in overdue {
+    for Overdue { id, observed } in overdue {
         let changed = change(team, &id, |request| {
-            let reason = seen.why(request, now)?;
+            let reason = observed.why(request, now)?;
             expire(request, reason, now).ok()
         });
-        // What cannot be ended now is found by the next repair.
+        // The next repair finds what could not be expired now.
         ended.extend(changed.ok().flatten());
     }
     ended
 }
 
-/// Changes a request under the lock, if there is something to change.
+/// Changes a request under the lock, if `rule` returns a change.
 fn change(
     team: &TeamDir,
     id: &RequestId,
@@ -171,7 +171,7 @@ fn change(
     })
 }
 
-/// Stores a new request under an id that nobody else has.
+/// Stores a new request under a unique id.
 fn create<E: From<RequestError>>(
     team: &TeamDir,
     make: impl Fn(RequestId) -> Result<Request, E>,

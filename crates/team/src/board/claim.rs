@@ -1,4 +1,4 @@
-//! Taking tasks, and taking them back from the dead.
+//! Claims tasks, and releases those of dead members.
 
 use super::locked::Locked;
 use super::{BoardError, BoardView, Worker, update};
@@ -6,7 +6,7 @@ use protocol::{AgentName, Incarnation, Party, Task, TaskId};
 use rules::{Board, ClaimLimit};
 use teamdir::{TeamDir, now};
 
-/// Gives a task to the worker.
+/// Claims a task for the worker.
 pub fn claim(
     team: &TeamDir,
     worker: &Worker,
@@ -18,12 +18,11 @@ pub fn claim(
     take(&locked, &mut board, worker, id, limit)
 }
 
-/// Gives the worker the task it should do next, if there is one: see
-/// [`Board::next_for`](rules::Board::next_for). A worker that has a task in progress gets
-/// none.
+/// Claims the next task for the worker, if there is one: see [`Board::next_for`](rules::Board::next_for). A
+/// worker that has a task in progress gets none.
 pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
-    // Most looks find nothing, and need not keep others from the board.
-    if next(&BoardView::to_decide(team.tasks()?)?.board, worker).is_none() {
+    // Usually there is no task, and then no lock is needed.
+    if next(&BoardView::for_decision(team.tasks()?)?.board, worker).is_none() {
         return Ok(None);
     }
     let locked = Locked::take(team)?;
@@ -34,10 +33,10 @@ pub fn claim_next(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, Board
     take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
 }
 
-/// Gives the worker back what it lost by the death of its last incarnation, if nobody has it by now.
+/// Claims again the task that the worker lost by the death of its last incarnation, if it is still free.
 pub fn resume_claim(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, BoardError> {
     let lost = |board: &Board| board.lost_by(&worker.me.party).map(|task| task.id);
-    if lost(&BoardView::to_decide(team.tasks()?)?.board).is_none() {
+    if lost(&BoardView::for_decision(team.tasks()?)?.board).is_none() {
         return Ok(None);
     }
     let locked = Locked::take(team)?;
@@ -48,8 +47,8 @@ pub fn resume_claim(team: &TeamDir, worker: &Worker) -> Result<Option<Task>, Boa
     take(&locked, &mut board, worker, id, ClaimLimit::One).map(Some)
 }
 
-/// Puts back on the board what dead incarnations of a member have in progress: those up to `up_to`.
-/// Returns what went back.
+/// Releases the tasks that dead incarnations of a member, up to `up_to`, have in progress. Returns the
+/// released tasks.
 pub fn release_all(
     team: &TeamDir,
     name: &AgentName,
@@ -59,27 +58,27 @@ pub fn release_all(
     release_all_of(team, &Party::Member(name.clone()), up_to, why)
 }
 
-/// The same for anybody, such as the lead.
+/// [`release_all`] for any party, such as the lead.
 pub fn release_all_of(
     team: &TeamDir,
     owner: &Party,
     up_to: Incarnation,
     why: &str,
 ) -> Result<Vec<Task>, BoardError> {
-    let look = BoardView::to_decide(team.tasks()?)?;
-    if look.board.in_progress_of(owner).next().is_none() {
-        look.all_readable()?;
+    let view = BoardView::for_decision(team.tasks()?)?;
+    if view.board.in_progress_of(owner).next().is_none() {
+        view.all_readable()?;
         return Ok(Vec::new());
     }
     let locked = Locked::take(team)?;
-    let mut look = locked.look()?;
-    let released = look.board.release_all(owner, up_to, why, now());
+    let mut view = locked.view()?;
+    let released = view.board.release_all(owner, up_to, why, now());
     for task in &released {
         let known = task.history.len().saturating_sub(1);
         locked.store(task, known)?;
     }
-    // What could be released is; whether that was all cannot be said.
-    look.all_readable()?;
+    // An unreadable file may be a task that was not released.
+    view.all_readable()?;
     Ok(released)
 }
 

@@ -1,4 +1,4 @@
-//! New tasks, and tasks that are no longer wanted.
+//! Creates and deletes tasks.
 
 use super::BoardError;
 use super::locked::Locked;
@@ -7,7 +7,7 @@ use protocol::{Task, TaskId};
 use rules::{Board, NewTask};
 use teamdir::{TeamDir, now};
 
-/// Puts a new task on the board, under a number that no task ever had.
+/// Creates a task, under a number that no task ever had.
 pub fn create(team: &TeamDir, me: &Actor, new: &NewTask) -> Result<Task, BoardError> {
     let locked = Locked::take(team)?;
     let below = locked.closure(&new.blocked_by)?;
@@ -19,8 +19,7 @@ pub fn create(team: &TeamDir, me: &Actor, new: &NewTask) -> Result<Task, BoardEr
     Ok(task)
 }
 
-/// Takes a task off the board and returns it. One that is completed is also taken out of
-/// `blockedBy` of the others.
+/// Deletes a task and returns it. A completed task is also removed from `blockedBy` of the others.
 pub fn delete(team: &TeamDir, me: &Actor, id: TaskId) -> Result<Task, BoardError> {
     let locked = Locked::take(team)?;
     // Every file must be readable: a broken one may be of a task that waits for this one.

@@ -1,4 +1,4 @@
-//! Why something about the board could not be done.
+//! Errors of the board.
 
 use protocol::TaskId;
 use rules::{
@@ -7,49 +7,40 @@ use rules::{
 };
 use teamdir::{LockError, PathError, TaskError};
 
-/// Why something about the board could not be done. The texts are for people and models.
+/// Why an operation on the board failed. The texts are for people and models.
 #[derive(Debug, thiserror::Error)]
 pub enum BoardError {
-    /// There is no such task.
     #[error("Task {0} not found")]
     NotFound(TaskId),
-    /// It cannot be claimed.
     #[error(transparent)]
     Claim(ClaimRefusal),
-    /// It cannot be released.
     #[error(transparent)]
     Release(ReleaseRefusal),
-    /// It cannot be completed.
     #[error(transparent)]
     Complete(CompleteRefusal),
-    /// It cannot be edited.
     #[error(transparent)]
     Edit(EditRefusal),
-    /// It cannot be created.
     #[error(transparent)]
     Create(#[from] CreateRefusal),
-    /// What it waits for cannot be changed.
+    /// Its dependencies cannot be changed.
     #[error(transparent)]
     Edge(EdgeRefusal),
-    /// It cannot be deleted.
     #[error(transparent)]
     Delete(DeleteRefusal),
     /// A result for a task that is not being completed.
     #[error("task {0} was not changed: a result goes with the status completed; else use a note")]
     ResultTooEarly(TaskId),
-    /// A file is no task.
+    /// A file is not a valid task.
     #[error(transparent)]
     Task(TaskError),
-    /// The lock could not be had.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] PathError),
 }
 
 impl BoardError {
-    /// Whether the board is as it should be and the wish was not: a rule speaks against it.
+    /// Whether a rule refused the operation, as opposed to a failure of the storage.
     pub const fn is_refusal(&self) -> bool {
         match self {
             Self::NotFound(_)
@@ -77,7 +68,7 @@ impl From<TaskError> for BoardError {
     }
 }
 
-/// A task that is not there is the same failure whatever was to be done to it.
+/// A missing task is the same error for every operation.
 macro_rules! from_refusal {
     ($($refusal:ident => $variant:ident),* $(,)?) => {$(
         impl From<$refusal> for BoardError {

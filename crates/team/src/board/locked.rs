@@ -1,4 +1,4 @@
-//! The board under its lock: reading what a rule needs, and storing what comes out of it.
+//! The board under its lock: reads what a rule needs, and stores the result.
 
 use super::{BoardError, BoardView};
 use protocol::{Task, TaskId};
@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use teamdir::{LockedBoard, TaskError, TeamDir};
 
-/// The board while nobody else can change it.
+/// The board, locked against changes by other processes.
 pub(super) struct Locked<'a> {
     pub(super) files: LockedBoard<'a>,
 }
 
-/// Tasks on the way to a board.
 type Found = BTreeMap<TaskId, Arc<Task>>;
 
 impl<'a> Locked<'a> {
@@ -21,23 +20,23 @@ impl<'a> Locked<'a> {
         Ok(Self { files })
     }
 
-    /// Everything that is a task.
+    /// All valid tasks.
     pub(super) fn whole(&self) -> Result<Board, BoardError> {
-        Ok(self.look()?.board)
+        Ok(self.view()?.board)
     }
 
-    /// The same, with what is no task.
-    pub(super) fn look(&self) -> Result<BoardView, BoardError> {
-        BoardView::to_decide(self.files.list()?)
+    /// All tasks, with the errors of invalid files.
+    pub(super) fn view(&self) -> Result<BoardView, BoardError> {
+        BoardView::for_decision(self.files.list()?)
     }
 
-    /// A task and what it waits for.
+    /// A task and its dependencies.
     pub(super) fn around(&self, id: TaskId) -> Result<Board, BoardError> {
         self.reaching(id, &[])
     }
 
-    /// A task and what it waits for, and everything that `more` wait for, directly or not: enough
-    /// to tell whether the task may be made to wait for `more`.
+    /// A task and its dependencies, and everything that `more` depend on, directly or not: enough to decide
+    /// whether the task may wait for `more`.
     pub(super) fn reaching(&self, id: TaskId, more: &[TaskId]) -> Result<Board, BoardError> {
         let task = self.files.get(id)?;
         let mut found = self.below(more)?;
@@ -50,7 +49,7 @@ impl<'a> Locked<'a> {
         Ok(found.into_values().collect())
     }
 
-    /// Everything that `starts` wait for, directly or not, with themselves.
+    /// The tasks `starts` and everything they depend on, directly or not.
     pub(super) fn closure(&self, starts: &[TaskId]) -> Result<Board, BoardError> {
         Ok(self.below(starts)?.into_values().collect())
     }
@@ -60,7 +59,7 @@ impl<'a> Locked<'a> {
         for start in starts {
             match self.files.get(*start) {
                 Ok(task) => found.insert(task.id, task),
-                // The rule says it better.
+                // The rule reports it.
                 Err(TaskError::Unknown(_)) => None,
                 Err(error) => return Err(error.into()),
             };
@@ -79,7 +78,7 @@ impl<'a> Locked<'a> {
         Ok(found)
     }
 
-    /// A dependency: one that is missing or broken blocks, and is nobody's failure.
+    /// A dependency. One that is missing or invalid blocks, but is not an error here.
     fn sound(&self, id: TaskId) -> Result<Option<Arc<Task>>, BoardError> {
         match self.files.get(id) {
             Ok(task) => Ok(Some(task)),
@@ -88,7 +87,7 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// Replaces a task's file and tells what was done to it since its history had `known` lines.
+    /// Replaces a task's file, and logs the lines of its history after the first `known`.
     pub(super) fn store(&self, task: &Task, known: usize) -> Result<(), BoardError> {
         Ok(self.files.put(task, known)?)
     }

@@ -43,17 +43,17 @@ fn note(text: &str) -> Edit {
     }
 }
 
-/// What the event log tells of the board.
-fn told(team: &TeamDir) -> Vec<String> {
+/// The task events in the event log.
+fn logged(team: &TeamDir) -> Vec<String> {
     let text = std::fs::read_to_string(team.layout().events()).unwrap();
     let events = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    let told = events.filter_map(|event: Event| match event.kind {
+    let logged = events.filter_map(|event: Event| match event.kind {
         EventKind::Task {
             task, action, by, ..
         } => Some(format!("{task} {action} {by}")),
         _ => None,
     });
-    told.collect()
+    logged.collect()
 }
 
 #[test]
@@ -67,14 +67,14 @@ fn a_task_from_creation_to_its_result() {
     assert_eq!(claimed.owner_incarnation, Some(Incarnation(1)));
     assert_eq!(unfinished(team, &alice.me).unwrap(), [claimed]);
     edit(team, &alice.me, TaskId(1), &note("half done")).unwrap();
-    assert_eq!(claim_next(team, &alice).unwrap(), None, "she is busy");
-    complete(team, &alice.me, TaskId(1), Some("it stands")).unwrap();
+    assert_eq!(claim_next(team, &alice).unwrap(), None, "alice is busy");
+    complete(team, &alice.me, TaskId(1), Some("it works")).unwrap();
     let next = claim_next(team, &alice).unwrap().unwrap();
     assert_eq!(next.id, TaskId(2), "it was unblocked at once");
     release(team, &alice.me, TaskId(2), "cannot").unwrap();
-    assert_eq!(claim_next(team, &alice).unwrap(), None, "she gave it back");
+    assert_eq!(claim_next(team, &alice).unwrap(), None, "alice released it");
     let shown = get(team, TaskId(1)).unwrap();
-    assert_eq!(shown.result.as_deref(), Some("it stands"));
+    assert_eq!(shown.result.as_deref(), Some("it works"));
     delete(team, &Actor::user(), TaskId(1)).unwrap();
     assert_eq!(get(team, TaskId(2)).unwrap().blocked_by, []);
     let wanted = [
@@ -88,7 +88,7 @@ fn a_task_from_creation_to_its_result() {
         "2 unblocked user",
         "1 deleted user",
     ];
-    assert_eq!(told(team), wanted);
+    assert_eq!(logged(team), wanted);
 }
 
 #[test]
@@ -101,11 +101,11 @@ fn a_lease_ends_with_the_incarnation_that_holds_it() {
     claim_next(team, &alice).unwrap().unwrap();
     edit(team, &alice.me, TaskId(1), &note("half done")).unwrap();
     let back = release_all(team, &name, Incarnation(0), "died").unwrap();
-    assert_eq!(back, [], "that life never had it");
+    assert_eq!(back, [], "that incarnation never had it");
     let back = release_all(team, &name, Incarnation(1), "died").unwrap();
     assert_eq!(back.len(), 1);
     assert_eq!(back[0].history[2].note.as_deref(), Some("half done"));
-    // Late words of the dead count for nothing.
+    // A late change by the dead incarnation has no effect.
     let late = complete(team, &alice.me, TaskId(1), None).unwrap_err();
     assert_eq!(late.to_string(), "task 1 is pending: claim it first");
     claim_next(team, &bob).unwrap().unwrap();
@@ -134,13 +134,13 @@ fn one_task_for_each_owner_unless_asked_otherwise() {
 }
 
 #[test]
-fn several_changes_are_one_or_none() {
+fn several_changes_are_atomic() {
     let folder = team();
     let team = folder.team();
     let alice = worker("alice", 1);
     (0..2).for_each(|_| drop(add(team, &[])));
     let bad = Update {
-        edit: note("look at this"),
+        edit: note("view at this"),
         add_blocked_by: ids(&[1, 7]),
         ..Update::default()
     };
@@ -151,7 +151,7 @@ fn several_changes_are_one_or_none() {
     );
     assert_eq!(get(team, TaskId(2)).unwrap().history.len(), 1);
     claim(team, &alice, TaskId(2), ClaimLimit::One).unwrap();
-    // Given back and made to wait in one step; what is so already is no hindrance.
+    // Released and blocked in one step; a repeated status is accepted.
     let again = Update {
         edit: note("still at it"),
         status: Some(TaskStatus::InProgress),
@@ -213,7 +213,7 @@ fn wrong_dependencies_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_broken_file_stops_only_what_depends_on_it() {
+fn an_invalid_file_affects_only_what_depends_on_it() {
     let folder = team();
     let team = folder.team();
     let alice = worker("alice", 1);
@@ -221,9 +221,9 @@ fn a_broken_file_stops_only_what_depends_on_it() {
     add(team, &[1]);
     add(team, &[]);
     std::fs::write(team.layout().task(TaskId(1)), "{ half a ta").unwrap();
-    let look = list(team).unwrap();
-    assert_eq!(look.board.tasks().count(), 2);
-    assert!(look.broken[0].to_string().contains("task_1.json"));
+    let view = list(team).unwrap();
+    assert_eq!(view.board.tasks().count(), 2);
+    assert!(view.broken[0].to_string().contains("task_1.json"));
     assert_eq!(claim_next(team, &alice).unwrap().unwrap().id, TaskId(3));
     complete(team, &alice.me, TaskId(3), None).unwrap();
     let blocked = claim(team, &alice, TaskId(2), ClaimLimit::One).unwrap_err();

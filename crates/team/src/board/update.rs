@@ -1,4 +1,4 @@
-//! Changes of one task, alone or several at once.
+//! Changes one task, in one or several fields at once.
 
 use super::locked::Locked;
 use super::{BoardError, Worker};
@@ -7,22 +7,22 @@ use protocol::{Task, TaskId, TaskStatus, Timestamp};
 use rules::{Board, ClaimLimit, Edit};
 use teamdir::{TeamDir, now};
 
-/// What to change in a task. All of it happens, or nothing.
+/// What to change in a task, atomically.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Update {
-    /// What it says. The note of a change to `pending` says why the task goes back.
+    /// Its texts. The note of a change to `pending` is the reason of the release.
     pub edit: Edit,
-    /// What it shall wait for.
+    /// Dependencies to add.
     pub add_blocked_by: Vec<TaskId>,
-    /// What it shall no longer wait for.
+    /// Dependencies to remove.
     pub remove_blocked_by: Vec<TaskId>,
     /// Its status: `in_progress` is a claim, `pending` a release, `completed` a completion.
     pub status: Option<TaskStatus>,
-    /// What came of it, for a completion.
+    /// The result, for a completion.
     pub result: Option<String>,
 }
 
-/// Changes a task. A status that the task has already is no reason to refuse the rest.
+/// Changes a task. A status that the task already has does not prevent the other changes.
 ///
 /// A release comes before the other changes and the other status changes after them, so that a
 /// task can be given back and made to wait for something in one step, or edited and completed.
@@ -54,7 +54,7 @@ pub fn update(
     Ok(task)
 }
 
-/// Changes what a task says.
+/// Changes the texts of a task.
 pub fn edit(team: &TeamDir, me: &Actor, id: TaskId, edit: &Edit) -> Result<Task, BoardError> {
     let edit = edit.clone();
     let change = Update {
@@ -92,7 +92,7 @@ pub fn remove_blocked_by(
     update(team, &without_role(me), id, &change)
 }
 
-/// Brings a task to a status by the one operation that leads there.
+/// Sets the status of a task, by the one operation that leads there.
 pub fn set_status(
     team: &TeamDir,
     worker: &Worker,
@@ -106,7 +106,7 @@ pub fn set_status(
     update(team, worker, id, &change)
 }
 
-/// Gives a task back to the board. The history keeps why.
+/// Releases a task. The history keeps the reason.
 pub fn release(team: &TeamDir, me: &Actor, id: TaskId, why: &str) -> Result<Task, BoardError> {
     let locked = Locked::take(team)?;
     let mut board = locked.around(id)?;
@@ -129,7 +129,7 @@ pub fn complete(
     Ok(task)
 }
 
-/// What the rule of claiming needs: whether somebody is busy can only be told from all tasks.
+/// What the claim rule needs: whether an actor is busy depends on all tasks.
 pub(super) fn for_claim(
     locked: &Locked<'_>,
     id: TaskId,
@@ -137,7 +137,7 @@ pub(super) fn for_claim(
 ) -> Result<Board, BoardError> {
     match limit {
         ClaimLimit::One => {
-            // A file that is no task should be named as such, and the whole board leaves it out.
+            // Reports an invalid file as such; the whole board would leave it out.
             locked.files.get(id)?;
             locked.whole()
         }
@@ -163,7 +163,7 @@ struct Changing<'a> {
 impl Changing<'_> {
     fn apply(mut self, change: &Update) -> Result<Task, BoardError> {
         let mut edit = change.edit.clone();
-        let status = self.wanted(change)?;
+        let status = self.needed_status(change)?;
         let releases = status == Some(TaskStatus::Pending);
         if releases {
             let why = edit.note.take().unwrap_or_default();
@@ -203,18 +203,18 @@ impl Changing<'_> {
         Ok(())
     }
 
-    /// The change of status that is left to do: models like to say again what is so already, and
-    /// that is no reason to refuse the rest of what they say.
-    fn wanted(&self, change: &Update) -> Result<Option<TaskStatus>, BoardError> {
+    /// The change of status that is left to do. Models often repeat the current status, which must not
+    /// prevent their other changes.
+    fn needed_status(&self, change: &Update) -> Result<Option<TaskStatus>, BoardError> {
         let has_more = change.edit != Edit::default() || has_edges(change);
         let task = self.board.get(self.id)?;
         let mut mine = self.board.in_progress_of(self.worker.party());
-        let is_so = match change.status {
+        let is_current = match change.status {
             Some(TaskStatus::InProgress) => mine.any(|task| task.id == self.id),
             Some(TaskStatus::Pending) => task.status == TaskStatus::Pending,
             Some(TaskStatus::Completed) | None => false,
         };
-        Ok(change.status.filter(|_| !(is_so && has_more)))
+        Ok(change.status.filter(|_| !(is_current && has_more)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading the board without a lock.
+//! Reads the board without a lock.
 
 use super::BoardError;
 use crate::Actor;
@@ -11,9 +11,8 @@ use teamdir::{PathError, TaskError, TeamDir};
 /// The board, read without a lock.
 #[derive(Debug, Default)]
 pub struct BoardView {
-    /// All tasks.
     pub board: Board,
-    /// An error for each file that should be a task and is none.
+    /// An error for each file that should be a task and is not.
     pub broken: Vec<TaskError>,
 }
 
@@ -27,18 +26,20 @@ impl BoardView {
         Self { board, broken }
     }
 
-    /// A look for a decision: a file that could not be read this time, and can be the next, must
-    /// not be taken for one that is not there.
-    pub(super) fn to_decide(tasks: Vec<Result<Arc<Task>, TaskError>>) -> Result<Self, BoardError> {
-        let mut look = Self::of(tasks);
-        let passing = |error: &TaskError| match error {
+    /// Like `of`, but fails on a transient read error: a file that cannot be read now must not count as
+    /// missing when a decision is made.
+    pub(super) fn for_decision(
+        tasks: Vec<Result<Arc<Task>, TaskError>>,
+    ) -> Result<Self, BoardError> {
+        let mut view = Self::of(tasks);
+        let is_transient = |error: &TaskError| match error {
             TaskError::File(error) => error.kind() != ErrorKind::PermissionDenied,
             TaskError::Lock(_) => true,
             TaskError::Invalid { .. } | TaskError::Unknown(_) => false,
         };
-        match look.broken.iter().position(passing) {
-            Some(place) => Err(look.broken.swap_remove(place).into()),
-            None => Ok(look),
+        match view.broken.iter().position(is_transient) {
+            Some(place) => Err(view.broken.swap_remove(place).into()),
+            None => Ok(view),
         }
     }
 
@@ -52,20 +53,20 @@ impl BoardView {
     }
 }
 
-/// All tasks as they are now.
+/// All tasks.
 pub fn list(team: &TeamDir) -> Result<BoardView, PathError> {
     Ok(BoardView::of(team.tasks()?))
 }
 
-/// One task as it is now.
+/// One task.
 pub fn get(team: &TeamDir, id: TaskId) -> Result<Task, BoardError> {
     Ok(Arc::unwrap_or_clone(team.task(id)?))
 }
 
 /// The tasks that this incarnation of an actor has in progress.
 pub fn unfinished(team: &TeamDir, me: &Actor) -> Result<Vec<Task>, PathError> {
-    let look = list(team)?;
-    let mine = look.board.in_progress_of(&me.party);
+    let view = list(team)?;
+    let mine = view.board.in_progress_of(&me.party);
     let mine = mine.filter(|task| match (task.owner_incarnation, me.incarnation) {
         (Some(owner), Some(own)) => owner == own,
         (None, _) | (_, None) => true,

@@ -4,7 +4,7 @@ use protocol::{AgentName, Incarnation, MemberStatus};
 use teamdir::{Options, RosterError};
 use test_support::TempTeam;
 
-fn who(name: &str) -> Recipient {
+fn recipient(name: &str) -> Recipient {
     name.parse().unwrap()
 }
 
@@ -30,9 +30,9 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 #[test]
-fn a_ping_pong_is_stopped_and_may_go_on_after_a_minute() {
+fn a_ping_pong_is_stopped_and_may_continue_after_a_minute() {
     let mut traffic = Traffic::default();
-    let (alice, bob) = (who("alice"), who("bob"));
+    let (alice, bob) = (recipient("alice"), recipient("bob"));
     for second in 0..4 {
         let (from, to) = if second % 2 == 0 {
             (&alice, &bob)
@@ -48,9 +48,9 @@ fn a_ping_pong_is_stopped_and_may_go_on_after_a_minute() {
     };
     assert_eq!(count(&mut traffic, &alice, &bob, 4, at(4)), stopped);
     assert_eq!(count(&mut traffic, &bob, &alice, 4, at(63)), stopped);
-    // Others are not held up.
+    // Other pairs are not affected.
     assert_eq!(
-        count(&mut traffic, &alice, &who("carol"), 4, at(5)),
+        count(&mut traffic, &alice, &recipient("carol"), 4, at(5)),
         Count::Counted
     );
     assert_eq!(count(&mut traffic, &bob, &alice, 4, at(64)), Count::Counted);
@@ -58,71 +58,71 @@ fn a_ping_pong_is_stopped_and_may_go_on_after_a_minute() {
 }
 
 #[test]
-fn a_slow_conversation_goes_on_for_ever_and_leaves_nothing_behind() {
+fn a_slow_conversation_is_never_stopped_and_its_count_is_dropped() {
     let mut traffic = Traffic::default();
-    let (alice, bob) = (who("alice"), who("bob"));
+    let (alice, bob) = (recipient("alice"), recipient("bob"));
     for minute in 0..100 {
         let when = at(minute * 20);
         assert_eq!(count(&mut traffic, &alice, &bob, 4, when), Count::Counted);
         assert!(traffic.pairs[0].sent.len() <= 4);
     }
-    tidy(&mut traffic, at(100 * 20 + 60));
+    drop_expired(&mut traffic, at(100 * 20 + 60));
     assert!(traffic.pairs.is_empty());
 }
 
 #[test]
-fn a_clock_that_is_set_back_stops_nobody_for_long() {
+fn a_stop_ends_when_the_clock_is_set_back() {
     let mut traffic = Traffic::default();
-    let (alice, bob) = (who("alice"), who("bob"));
+    let (alice, bob) = (recipient("alice"), recipient("bob"));
     count(&mut traffic, &alice, &bob, 0, at(100_000));
     assert!(traffic.pairs[0].stopped_until.is_some());
     assert_eq!(count(&mut traffic, &alice, &bob, 1, at(0)), Count::Counted);
 }
 
 #[test]
-fn the_lead_is_notified_once_and_a_reset_lets_them_go_on() {
+fn the_lead_is_notified_once_and_a_reset_lifts_the_stop() {
     let temp = team(TeamLimits {
         messages_per_minute: Some(3),
         ..TeamLimits::default()
     });
     let team = temp.team();
     for _ in 0..3 {
-        send(team, &agent("alice"), who("bob"), "ping").unwrap();
+        send(team, &agent("alice"), recipient("bob"), "ping").unwrap();
     }
     // The same member, however its name is spelled.
     for sender in ["alice", "Alice"] {
-        let error = send(team, &agent(sender), who("BOB"), "ping").unwrap_err();
+        let error = send(team, &agent(sender), recipient("BOB"), "ping").unwrap_err();
         assert!(
             error.to_string().contains("exchanged 3 messages"),
             "{error}"
         );
     }
-    send(team, &agent("bob"), who("alice"), "pong").unwrap_err();
-    send(team, &agent("bob"), who("carol"), "hello").unwrap();
-    assert_eq!(temp.unread(&who("bob")), 3);
+    send(team, &agent("bob"), recipient("alice"), "pong").unwrap_err();
+    send(team, &agent("bob"), recipient("carol"), "hello").unwrap();
+    assert_eq!(temp.unread(&recipient("bob")), 3);
     assert_eq!(temp.unread(&Recipient::Lead), 1);
-    // A person is never held up.
-    send(team, &Actor::user(), who("bob"), "stop that").unwrap();
+    // A person is never stopped.
+    send(team, &Actor::user(), recipient("bob"), "stop that").unwrap();
     let stopped = reset_traffic(team).unwrap();
-    assert_eq!(stopped, [(who("alice"), who("bob"))]);
-    send(team, &agent("bob"), who("alice"), "pong").unwrap();
+    assert_eq!(stopped, [(recipient("alice"), recipient("bob"))]);
+    send(team, &agent("bob"), recipient("alice"), "pong").unwrap();
 }
 
 #[test]
-fn a_broadcast_counts_for_each_and_reaches_those_it_may() {
+fn a_broadcast_counts_for_each_recipient_and_reaches_those_within_the_limit() {
     let temp = team(TeamLimits {
         messages_per_minute: Some(1),
         ..TeamLimits::default()
     });
     let team = temp.team();
-    send(team, &agent("alice"), who("bob"), "hello").unwrap();
+    send(team, &agent("alice"), recipient("bob"), "hello").unwrap();
     let error = broadcast(team, &agent("alice"), "all").unwrap_err();
     assert!(
         matches!(error, LimitedSendError::TooOften { .. }),
         "{error}"
     );
-    assert_eq!(temp.unread(&who("carol")), 1);
-    assert_eq!(temp.unread(&who("bob")), 1);
+    assert_eq!(temp.unread(&recipient("carol")), 1);
+    assert_eq!(temp.unread(&recipient("bob")), 1);
 }
 
 #[test]
@@ -133,25 +133,31 @@ fn long_messages_and_full_inboxes_are_refused_to_agents_alone() {
         ..TeamLimits::default()
     });
     let team = temp.team();
-    let error = send(team, &agent("alice"), who("bob"), "eleven byte").unwrap_err();
+    let error = send(team, &agent("alice"), recipient("bob"), "eleven byte").unwrap_err();
     assert!(
         error.to_string().contains("11 bytes, more than the 10"),
         "{error}"
     );
-    send(team, &agent("alice"), who("bob"), "hello").unwrap();
-    let error = send(team, &agent("alice"), who("bob"), "hello").unwrap_err();
+    send(team, &agent("alice"), recipient("bob"), "hello").unwrap();
+    let error = send(team, &agent("alice"), recipient("bob"), "hello").unwrap_err();
     assert!(
         matches!(error, LimitedSendError::InboxFull { .. }),
         "{error}"
     );
-    send(team, &Actor::user(), who("bob"), "more than ten bytes").unwrap();
-    assert_eq!(temp.unread(&who("bob")), 2);
+    send(
+        team,
+        &Actor::user(),
+        recipient("bob"),
+        "more than ten bytes",
+    )
+    .unwrap();
+    assert_eq!(temp.unread(&recipient("bob")), 2);
 }
 
 #[test]
-fn a_message_to_nobody_counts_for_nobody() {
+fn a_message_to_an_unknown_recipient_is_not_counted() {
     let temp = team(TeamLimits::default());
-    let error = send(temp.team(), &agent("alice"), who("dave"), "hello").unwrap_err();
+    let error = send(temp.team(), &agent("alice"), recipient("dave"), "hello").unwrap_err();
     assert!(
         matches!(
             error,

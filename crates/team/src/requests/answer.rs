@@ -1,8 +1,8 @@
-//! Answers: whoever answers a request records the answer in its file, and then mails it to the asker.
+//! Answers: the answering process records the answer in the request's file, then mails it to the asker.
 //!
-//! The request file is the truth from the moment it is written, whether or not anybody reads the mail.
-//! Mail about an answer is built from the file, so it never claims more than the file says. A member that
-//! knows nothing of request files only sends the mail; then whoever reads it records the answer, by the
+//! The request file is authoritative from the moment it is written, whether or not the mail is read. Mail
+//! about an answer is built from the file, so it never claims more than the file says. A member that knows
+//! nothing of request files only sends the mail; then the reader of the mail records the answer, by the
 //! same rule.
 
 use super::{addressee, change};
@@ -35,14 +35,14 @@ pub enum AnswerError {
     Send { id: RequestId, source: SendError },
 }
 
-/// What became of an answer that came by mail.
+/// The result of recording a mailed answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MailedAnswer {
-    /// It counts, and the file says so now.
+    /// It counts, and was recorded now.
     Recorded(Box<Request>),
-    /// The file has said so before.
+    /// It was recorded before.
     AlreadyRecorded(Box<Request>),
-    /// It has no effect, and is listed in the file among such answers.
+    /// It has no effect, and is listed in the file among the ignored answers.
     Ignored {
         request: Box<Request>,
         why: WhyIgnored,
@@ -122,7 +122,7 @@ fn answer_request(team: &TeamDir, response: Response) -> Result<Request, AnswerE
     Ok(request)
 }
 
-/// Records the caller's own answer. One that does not count changes nothing.
+/// Records the caller's own answer. An answer that does not count changes nothing.
 fn record(team: &TeamDir, response: &Response) -> Result<Request, AnswerError> {
     let id = &response.request_id;
     let alive = addressee(team, &team.request(id)?.to);
@@ -144,8 +144,8 @@ fn record(team: &TeamDir, response: &Response) -> Result<Request, AnswerError> {
     })
 }
 
-/// Whether the caller decided the request in this way before. The lead and a person may both decide a
-/// plan, so either of them may confirm what the other said.
+/// Whether the caller decided the request in this way before. The lead and a person may both decide a plan,
+/// so either of them may confirm the other's decision.
 fn is_repeated(request: &Request, response: &Response) -> bool {
     recorded_answer(request).is_some_and(|(recorded, approve)| {
         let by_the_same = response.from == Some(Sender::Party(recorded.by.clone()));
@@ -153,8 +153,8 @@ fn is_repeated(request: &Request, response: &Response) -> bool {
     })
 }
 
-/// Compares an answer that came by mail with the request's file, and records it if its sender has not.
-/// Returns `None` for a message that is no answer.
+/// Compares a mailed answer with the request's file, and records it if its sender has not. Returns `None`
+/// for a message that is not an answer.
 ///
 /// It counts under the same rule as an answer that its sender records. One that has no effect is listed
 /// in the file once, and changes nothing else.
@@ -172,7 +172,7 @@ pub fn record_mailed_answer(
     };
     let alive = addressee(team, &known.to);
     let (changed, mut outcome) = judge(&known, &response, alive);
-    // Several processes may find the same mail. Whoever comes later needs no lock.
+    // Several processes may find the same mail. Those that come later need no lock.
     if changed.is_some() {
         change(team, id, |request| {
             let (changed, judged) = judge(request, &response, alive);
@@ -183,7 +183,7 @@ pub fn record_mailed_answer(
     Ok(Some(outcome))
 }
 
-/// What becomes of an answer that came by mail, and the request to be stored if it changes.
+/// The result for a mailed answer, and the request to store if it changes.
 fn judge(
     request: &Request,
     response: &Response,
@@ -216,7 +216,7 @@ fn judge(
     }
 }
 
-/// Whether the file lists this answer among those without effect.
+/// Whether the file lists this answer among the ignored ones.
 fn is_listed(request: &Request, response: &Response, why: &WhyIgnored) -> bool {
     let why = why.to_string();
     request.ignored.iter().any(|ignored| {
@@ -227,17 +227,17 @@ fn is_listed(request: &Request, response: &Response, why: &WhyIgnored) -> bool {
     })
 }
 
-/// Lets whoever reads the lead's inbox record answers before it takes the mail that holds them. So an answer
-/// that was mailed is unread, or it is recorded: whoever looks at both in this order misses none.
+/// A hook that records mailed answers before the mail that holds them is committed as read. So a mailed
+/// answer is either unread or recorded: a process that checks both in this order misses none.
 pub fn record_before_commit(team: &TeamDir) -> CommitHook {
     let team = team.clone();
     Box::new(move |message| {
-        // What fails here is tried again when the message is handled.
+        // A failure is retried when the message is handled.
         let _ = record_mailed_answer(&team, message);
     })
 }
 
-/// Whether the file says exactly what an answer says that came by mail.
+/// Whether the file records exactly this mailed answer.
 fn is_recorded(request: &Request, response: &Response) -> bool {
     recorded_answer(request).is_some_and(|(recorded, approve)| {
         response.kind == request.kind()
@@ -249,7 +249,7 @@ fn is_recorded(request: &Request, response: &Response) -> bool {
     })
 }
 
-/// The answer that the file of a request says was given, and whether it was a yes.
+/// The recorded answer of a request, and whether it is an approval.
 fn recorded_answer(request: &Request) -> Option<(&Answer, bool)> {
     match &request.state {
         RequestState::Approved(answer) => Some((answer, true)),
@@ -258,8 +258,8 @@ fn recorded_answer(request: &Request) -> Option<(&Answer, bool)> {
     }
 }
 
-/// Mails the recorded answer to whoever asked. Sending it again has no effect, because its id is made
-/// from the request's.
+/// Mails the recorded answer to the asker. Sending it again has no effect, because its id is derived from
+/// the request's.
 fn mail_answer(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let Some((recorded, approve)) = recorded_answer(request) else {
         return Ok(());
@@ -280,7 +280,7 @@ fn mail_answer(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     message.id = answer_id(&request.id);
     message.to = Some(match &request.from {
         Party::Member(name) => Recipient::Member(name.clone()),
-        // A person and the program have no inbox: the lead reads in their place.
+        // A person and the program have no inbox; the lead receives it instead.
         Party::Lead | Party::User | Party::System => Recipient::Lead,
     });
     send_message(team, message).map(|_| ())

@@ -1,4 +1,4 @@
-//! Submitting a plan.
+//! Submits a plan.
 
 use super::{change, create};
 use crate::{Actor, send_message};
@@ -12,24 +12,17 @@ use teamdir::{RequestError, SendError, TeamDir, now};
 /// Why a plan was not submitted.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// The rules say no.
     #[error(transparent)]
     Refused(#[from] OpenPlanRefusal),
-    /// The request could not be stored.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The request was stored, and the lead could not be notified. It can be decided all the same.
+    /// The request was stored, but the lead could not be notified. It can still be decided.
     #[error("plan {id} is stored, but the lead could not be notified")]
-    Send {
-        /// The request.
-        id: RequestId,
-        /// Why.
-        source: SendError,
-    },
+    Send { id: RequestId, source: SendError },
 }
 
-/// Submits a member's plan to the lead: stores the request, then sends it. Plans of the same member
-/// that were not decided yet can no longer be.
+/// Submits a member's plan to the lead: stores the request, then sends it. Undecided earlier plans of the
+/// same member expire.
 pub fn submit_plan(
     team: &TeamDir,
     name: &AgentName,
@@ -49,15 +42,15 @@ pub fn submit_plan(
         Ok::<_, SubmitError>(open_plan(opening, None, plan)?)
     })?;
     supersede(team, &request);
-    announce(team, &request).map_err(|source| SubmitError::Send {
+    mail_plan(team, &request).map_err(|source| SubmitError::Send {
         id: request.id.clone(),
         source,
     })?;
     Ok(request)
 }
 
-/// Ends the earlier plans of the same member. One that stays by mischance has no effect: the gate
-/// looks at the latest alone.
+/// Expires the earlier plans of the same member. One that stays pending after an error has no effect: the
+/// plan gate uses only the latest.
 fn supersede(team: &TeamDir, newest: &Request) {
     let earlier = super::pending(team).unwrap_or_default().into_iter();
     let earlier = earlier.filter(|other| {
@@ -70,8 +63,8 @@ fn supersede(team: &TeamDir, newest: &Request) {
     }
 }
 
-/// Tells the lead of a plan. PendingEvents it again has no effect.
-fn announce(team: &TeamDir, request: &Request) -> Result<(), SendError> {
+/// Mails a plan to the lead. Mailing it again has no effect.
+fn mail_plan(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let protocol::Subject::Plan { plan, .. } = &request.subject else {
         return Ok(());
     };
@@ -89,7 +82,7 @@ fn announce(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     send_message(team, message).map(|_| ())
 }
 
-/// Makes a request of a plan that came by mail without one, as other programs send it. Returns the
+/// Stores a request for a plan that came by mail without one, as foreign programs send it. Returns the
 /// request if it is new.
 pub fn record_plan(team: &TeamDir, message: &Message) -> Result<Option<Request>, SubmitError> {
     let Body::PlanApprovalRequest {

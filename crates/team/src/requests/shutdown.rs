@@ -1,4 +1,4 @@
-//! Asking a member to end.
+//! Asks a member to end.
 
 use super::create;
 use crate::{Actor, send_message};
@@ -9,19 +9,18 @@ use rules::{OpenShutdownRefusal, Opening, open_shutdown};
 use std::time::Duration;
 use teamdir::{RequestError, SendError, TeamDir, now};
 
-/// What a shutdown request says if nobody says anything else.
-const PLEASE: &str = "Please shut down gracefully.";
+/// The text of a shutdown request without a reason.
+const DEFAULT_REASON: &str = "Please shut down gracefully.";
 
-/// The wish that a member may end.
+/// How a member is asked to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShutdownOptions {
-    /// Who should end.
     pub to: AgentName,
-    /// Why; may be empty.
+    /// May be empty.
     pub reason: String,
-    /// How long it has to answer.
+    /// The time it has to answer.
     pub timeout: Duration,
-    /// Whether its process is ended when that has passed.
+    /// Whether its process is ended after the timeout.
     pub force: bool,
     /// Whether the lead asks because it leaves.
     pub lead_leaves: bool,
@@ -30,27 +29,20 @@ pub struct ShutdownOptions {
 /// Why a member was not asked to end.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The rules say no.
     #[error(transparent)]
     Refused(#[from] OpenShutdownRefusal),
-    /// The request could not be stored.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The request was stored, and could not be sent. It expires at its deadline.
+    /// The request was stored but could not be sent. It expires at its deadline.
     #[error("request {id} was not delivered")]
-    Send {
-        /// The request.
-        id: RequestId,
-        /// Why.
-        source: SendError,
-    },
+    Send { id: RequestId, source: SendError },
 }
 
 /// Asks one incarnation of a member to end: stores the request, then sends it.
 pub fn ask_shutdown(
     team: &TeamDir,
     me: &Actor,
-    wish: &ShutdownOptions,
+    options: &ShutdownOptions,
     to_incarnation: Incarnation,
 ) -> Result<Request, AskError> {
     let made = now();
@@ -59,14 +51,14 @@ pub fn ask_shutdown(
             id,
             from: me.party.clone(),
             from_incarnation: me.incarnation,
-            to: Recipient::Member(wish.to.clone()),
+            to: Recipient::Member(options.to.clone()),
             to_incarnation: Some(to_incarnation),
             now: made,
         };
-        let deadline = made.plus(wish.timeout);
-        let mut request = open_shutdown(opening, deadline, &wish.reason, wish.force)?;
+        let deadline = made.plus(options.timeout);
+        let mut request = open_shutdown(opening, deadline, &options.reason, options.force)?;
         if let Subject::Shutdown { lead_leaves, .. } = &mut request.subject {
-            *lead_leaves = wish.lead_leaves;
+            *lead_leaves = options.lead_leaves;
         }
         Ok::<_, AskError>(request)
     })?;
@@ -77,12 +69,12 @@ pub fn ask_shutdown(
     Ok(request)
 }
 
-/// Sends a shutdown request to its addressee. Sending it again has no effect: whoever asked may have
-/// been killed before.
+/// Sends a shutdown request to its addressee. Sending it again has no effect, so it is repeated if the
+/// asker may have been killed before it was sent.
 pub fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let reason = match &request.subject {
         Subject::Shutdown { reason, .. } if !reason.is_empty() => reason.as_str(),
-        Subject::Shutdown { .. } | Subject::Plan { .. } => PLEASE,
+        Subject::Shutdown { .. } | Subject::Plan { .. } => DEFAULT_REASON,
     };
     let asker = Actor {
         party: request.from.clone(),

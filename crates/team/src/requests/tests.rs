@@ -11,7 +11,7 @@ fn alice() -> AgentName {
 }
 
 fn ask(temp: &TempTeam, timeout: u64) -> Request {
-    let wish = ShutdownOptions {
+    let options = ShutdownOptions {
         to: alice(),
         reason: String::new(),
         timeout: Duration::from_secs(timeout),
@@ -21,7 +21,7 @@ fn ask(temp: &TempTeam, timeout: u64) -> Request {
     ask_shutdown(
         temp.team(),
         &Actor::lead(Incarnation(1)),
-        &wish,
+        &options,
         Incarnation(1),
     )
     .unwrap()
@@ -74,7 +74,7 @@ fn an_answer_counts_once_and_only_from_the_incarnation_that_was_asked() {
 }
 
 #[test]
-fn a_request_past_its_deadline_or_to_the_dead_expires() {
+fn a_request_past_its_deadline_or_to_a_dead_member_expires() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let late = ask(&temp, 0);
     let dead = ask(&temp, 60);
@@ -94,15 +94,15 @@ fn a_request_past_its_deadline_or_to_the_dead_expires() {
 fn a_plan_is_decided_once_and_its_author_is_notified_once() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let team = temp.team();
-    let first = submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
-    let second = submit_plan(team, &alice(), Incarnation(1), "1. Leap.").unwrap();
+    let first = submit_plan(team, &alice(), Incarnation(1), "1. Read.").unwrap();
+    let second = submit_plan(team, &alice(), Incarnation(1), "1. Write.").unwrap();
     let waiting = pending(team).unwrap();
     assert_eq!(
         waiting.iter().map(|r| &r.id).collect::<Vec<_>>(),
         [&second.id]
     );
-    let gone = decide_plan(team, &Actor::user(), &first.id, true, "").unwrap_err();
-    assert!(gone.to_string().contains("expired"), "{gone}");
+    let expired = decide_plan(team, &Actor::user(), &first.id, true, "").unwrap_err();
+    assert!(expired.to_string().contains("expired"), "{expired}");
 
     let yes = decide_plan(team, &Actor::user(), &second.id, true, "go").unwrap();
     assert!(matches!(yes.state, RequestState::Approved(_)));
@@ -120,7 +120,7 @@ fn a_plan_that_came_without_a_request_gets_one() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let mut message = Message::new(Body::PlanApprovalRequest {
         request_id: "abc".parse().unwrap(),
-        plan: "Look.".to_owned(),
+        plan: "Read.".to_owned(),
         content: String::new(),
     });
     assert_eq!(record_plan(temp.team(), &message).unwrap(), None);
@@ -138,9 +138,9 @@ fn a_plan_that_came_without_a_request_gets_one() {
 }
 
 #[test]
-fn an_answer_that_came_after_the_look_still_counts() {
+fn an_answer_that_came_after_the_request_was_found_overdue_still_counts() {
     let temp = TempTeam::new(&["alice"], Options::default());
-    // Nobody runs as alice, so the request is found to be over.
+    // No process runs as alice, so the request is found overdue.
     let request = ask(&temp, 60);
     let found = overdue(temp.team(), teamdir::now()).unwrap();
     assert_eq!(found.len(), 1);
@@ -152,7 +152,7 @@ fn an_answer_that_came_after_the_look_still_counts() {
     assert!(matches!(stored.state, RequestState::Approved(_)));
 }
 
-/// The plans that wait, after those that nobody waits for were ended.
+/// The number of pending plans, after the overdue requests expired.
 fn waiting_plans(temp: &TempTeam) -> usize {
     let found = overdue(temp.team(), teamdir::now()).unwrap();
     expire_overdue(temp.team(), found, teamdir::now());
@@ -163,35 +163,35 @@ fn waiting_plans(temp: &TempTeam) -> usize {
 }
 
 #[test]
-fn a_plan_waits_as_long_as_its_author_may_come_back() {
+fn a_plan_stays_pending_while_its_author_may_be_restarted() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let team = temp.team();
     let guard = team.join(&alice().into()).unwrap();
-    submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
+    submit_plan(team, &alice(), Incarnation(1), "1. Read.").unwrap();
     let request = ask(&temp, 60);
-    assert_eq!(waiting_plans(&temp), 1, "it lives");
+    assert_eq!(waiting_plans(&temp), 1, "it runs");
     record_mailed_answer(team, &answer_of(&request, "alice", 1, true)).unwrap();
-    assert_eq!(waiting_plans(&temp), 1, "it has agreed, and still lives");
+    assert_eq!(waiting_plans(&temp), 1, "it has approved, and still runs");
     drop(guard);
     assert_eq!(waiting_plans(&temp), 0, "it has ended");
     // Its next incarnation makes a plan and is merely killed.
     let guard = team.join(&alice().into()).unwrap();
-    submit_plan(team, &alice(), Incarnation(2), "1. Leap.").unwrap();
+    submit_plan(team, &alice(), Incarnation(2), "1. Write.").unwrap();
     drop(guard);
-    assert_eq!(waiting_plans(&temp), 1, "it may come back");
+    assert_eq!(waiting_plans(&temp), 1, "it may be restarted");
     let changed = team.update_roster(|roster| {
         roster.member_mut(&alice()).unwrap().gave_up = Some("too often".to_owned());
         Ok::<_, teamdir::RosterError>(())
     });
     changed.unwrap();
-    assert_eq!(waiting_plans(&temp), 0, "it is dead for good");
+    assert_eq!(waiting_plans(&temp), 0, "it is not restarted any more");
 }
 
 #[test]
-fn a_plan_of_somebody_who_left_the_team_ends() {
+fn a_plan_of_a_removed_member_expires() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let team = temp.team();
-    let plan = submit_plan(team, &alice(), Incarnation(1), "1. Look.").unwrap();
+    let plan = submit_plan(team, &alice(), Incarnation(1), "1. Read.").unwrap();
     let changed = team.update_roster(|roster| {
         roster.members.clear();
         Ok::<_, teamdir::RosterError>(())
@@ -255,7 +255,7 @@ fn an_answer_is_recorded_before_it_is_mailed_and_only_by_the_incarnation_that_wa
 }
 
 #[test]
-fn late_answers_are_not_recorded_by_whoever_gives_them() {
+fn a_late_answer_is_not_recorded_by_its_sender() {
     let temp = TempTeam::new(&["alice"], Options::default());
     let request = ask(&temp, 0);
     let alice = Actor::member(alice(), Incarnation(1));
@@ -267,11 +267,11 @@ fn late_answers_are_not_recorded_by_whoever_gives_them() {
     assert_eq!(temp.unread(&Recipient::Lead), 0);
 }
 
-/// Anybody can write to an inbox, so mail alone opens no plan gate.
+/// Any process can write to an inbox, so mail alone opens no plan gate.
 #[test]
 fn mail_alone_decides_no_plan() {
     let temp = TempTeam::new(&["alice"], Options::default());
-    let plan = submit_plan(temp.team(), &alice(), Incarnation(1), "1. Look.").unwrap();
+    let plan = submit_plan(temp.team(), &alice(), Incarnation(1), "1. Read.").unwrap();
     for from in [Party::Lead, Party::User] {
         let mut message = Message::new(Body::PlanApprovalResponse {
             request_id: plan.id.clone(),
@@ -292,7 +292,7 @@ fn mail_alone_decides_no_plan() {
     );
 }
 
-/// Between the commit of the mail and a look at it, somebody else may end overdue requests.
+/// Between the commit of the mail and its handling, another process may expire overdue requests.
 #[test]
 fn an_answer_that_was_only_mailed_is_recorded_before_its_mail_counts_as_read() {
     let temp = TempTeam::new(&["alice"], Options::default());
@@ -303,7 +303,7 @@ fn an_answer_that_was_only_mailed_is_recorded_before_its_mail_counts_as_read() {
     let mut lead =
         teamdir::MemberSession::open(team, &Recipient::Lead, teamdir::WatchChoice::Poll).unwrap();
     lead.before_commit(record_before_commit(team));
-    // Nobody runs as alice, so the request is found to be over.
+    // No process runs as alice, so the request is found overdue.
     let found = overdue(team, teamdir::now()).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(lead.try_next().unwrap().unwrap().mail.len(), 1);
