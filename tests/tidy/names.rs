@@ -51,11 +51,7 @@ const PLAIN: &[(&str, &str)] = &[
 ];
 
 /// Places that still have metaphors. A place that is clean is removed from the list and stays clean.
-const LEFT: &[&str] = &[
-    "crates/lead",
-    "crates/rules",
-    "crates/team-tools",
-];
+const LEFT: &[&str] = &["crates/lead", "crates/rules", "crates/team-tools"];
 
 /// The words of a line in lower case; identifiers are split where their parts meet.
 fn words(line: &str) -> Vec<String> {

@@ -9,7 +9,7 @@ use protocol::{
     DeadLetter, Event, EventKind, Extra, Incarnation, Line, LiveState, MemberStatus, Message,
     Money, NoticeCause, Party, Phase, PlanRecord, Recipient, Sender, UserMessage, WaitingFor,
 };
-use rules::{Delivery, Recovered as RecoveredMail, judge};
+use rules::{Conversation, Delivery, judge};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, ReceiveError, TeamDir, now};
@@ -249,7 +249,7 @@ impl Inner {
             return;
         };
         let (owner, incarnation) = self.who();
-        let treatment = match judge(message, incarnation, RecoveredMail::Kept) {
+        let treatment = match judge(message, incarnation, Conversation::Kept) {
             Delivery::Deliver => match &mut self.mail_handler {
                 Some(mail_handler) => mail_handler.handle(message),
                 None => Treatment::Show,

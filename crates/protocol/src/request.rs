@@ -87,7 +87,7 @@ pub struct Answer {
     /// When it was recorded.
     pub at: Timestamp,
     /// The reason or the feedback; may be empty.
-    pub words: String,
+    pub text: String,
 }
 
 /// The word for a state, as stored in `status`.
@@ -155,7 +155,7 @@ record! {
         opt resolved_by: Party => "resolved_by",
         /// When the state became final.
         opt resolved_at: Timestamp => "resolved_at",
-        /// The words of the answer, or why it expired.
+        /// The text of the answer, or why it expired.
         opt resolution: String => "resolution",
         /// See [`Request::ignored`].
         def ignored: Vec<IgnoredAnswer> => "ignored",
@@ -232,7 +232,7 @@ impl From<Request> for RequestFile {
         let (resolved_by, resolved_at, resolution) = match request.state {
             RequestState::Pending => (None, None, None),
             RequestState::Approved(answer) | RequestState::Rejected(answer) => {
-                (Some(answer.by), Some(answer.at), Some(answer.words))
+                (Some(answer.by), Some(answer.at), Some(answer.text))
             }
             RequestState::Expired { at, reason } => (None, Some(at), Some(reason)),
         };
@@ -280,7 +280,7 @@ impl TryFrom<RequestFile> for Request {
                 plan_hash: file.plan_hash.ok_or_else(|| missing("plan_hash"))?,
             },
         };
-        let words = file.resolution.unwrap_or_default();
+        let text = file.resolution.unwrap_or_default();
         let at = file.resolved_at.ok_or_else(|| missing("resolved_at"));
         let by = file.resolved_by.ok_or_else(|| missing("resolved_by"));
         let state = match file.status {
@@ -288,16 +288,16 @@ impl TryFrom<RequestFile> for Request {
             RequestStatus::Approved => RequestState::Approved(Answer {
                 by: by?,
                 at: at?,
-                words,
+                text,
             }),
             RequestStatus::Rejected => RequestState::Rejected(Answer {
                 by: by?,
                 at: at?,
-                words,
+                text,
             }),
             RequestStatus::Expired => RequestState::Expired {
                 at: at?,
-                reason: words,
+                reason: text,
             },
         };
         Ok(Self {

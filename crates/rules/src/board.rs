@@ -2,15 +2,14 @@
 //!
 //! # Theory of operation
 //!
-//! A task is a file. `blockedBy` stays as it was declared: whether a task is blocked is computed
-//! from the status of its dependencies, and a dependency that does not exist blocks. So completing
-//! a task changes one file, and a crash cannot leave its dependents half told.
+//! A task is a file. `blockedBy` stays as it was declared: whether a task is blocked is computed from the
+//! status of its dependencies, and a dependency that does not exist blocks. So completing a task changes
+//! one file, and a crash cannot leave its dependents inconsistent.
 //!
-//! [`claim()`], [`release`], [`complete`], [`edit`], [`set_status`] and [`release_dead`] need one
-//! task and at most the status of its dependencies: a claim reads only those files and is safe
-//! under the lock of the one task, because `completed` is final and no dependency can be added to
-//! a task that was claimed. Creating, adding dependencies and deleting look at the whole [`Board`]
-//! and need its lock.
+//! [`claim()`], [`release`], [`complete`], [`edit`], [`set_status`] and [`release_dead`] need one task and
+//! at most the status of its dependencies: a claim reads only those files and is safe under the lock of the
+//! one task, because `completed` is final and no dependency can be added to a claimed task. Creating,
+//! adding dependencies and deleting read the whole [`Board`] and need its lock.
 //!
 //! Every operation returns the tasks it changed, with a line added to their history, for the
 //! caller to store. A refused operation changes nothing.
@@ -39,14 +38,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// All tasks of a team, or those that a rule needs. Tasks are shared with whoever read them, so
-/// that a board of thousands costs no copies.
+/// All tasks of a team, or those that a rule needs. Tasks are shared with the reader's cache, so that a
+/// board of thousands costs no copies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Board {
     tasks: BTreeMap<TaskId, Arc<Task>>,
 }
 
-/// No task has this number.
+/// There is no task with this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("task {0} not found")]
 pub struct NoSuchTask(pub TaskId);
@@ -87,7 +86,7 @@ impl Board {
         open_blockers(task, &self.dependencies(task))
     }
 
-    /// The tasks anybody of the right role could claim now: highest priority first, then lowest
+    /// The tasks that can be claimed now by a member of the right role: highest priority first, then lowest
     /// number.
     pub fn ready(&self) -> Vec<&Task> {
         let mut ready: Vec<_> = self.tasks().filter(|task| self.is_ready(task)).collect();
@@ -95,12 +94,11 @@ impl Board {
         ready
     }
 
-    /// The task that `who` should claim next, if there is one for its role.
+    /// The task that `party` should claim next, if there is one for its role.
     ///
-    /// A task that was taken from it by its own death comes first, then one that is set aside for
-    /// it, then the others as in [`Board::ready`]. A task that it gave back is not offered to it
-    /// again until somebody changes the task: else a member that cannot do it would claim and
-    /// release it for ever.
+    /// A task that it lost by its own death comes first, then one that is reserved for it, then the others
+    /// as in [`Board::ready`]. A task that it released is not offered to it again until the task is
+    /// changed: else a member that cannot do it would claim and release it without end.
     pub fn next_for(&self, party: &Party, role: &str) -> Option<&Task> {
         if self.in_progress_of(party).next().is_some() {
             return None;
@@ -108,30 +106,30 @@ impl Board {
         let offered = |task: &&Task| {
             self.is_unblocked(task)
                 && (task.owner.0.is_none() || is_owner(task, party))
-                && claim::role_fits(task, party, role)
-                && !gave_back(task, party)
+                && claim::role_matches(task, party, role)
+                && !has_released(task, party)
         };
         self.tasks().filter(offered).min_by_key(|task| {
-            let (lost, set_aside) = (lost_by_death(task, party), task.owner.0.is_some());
-            (!lost, !set_aside, Reverse(task.priority), task.id)
+            let (lost, reserved) = (lost_by_death(task, party), task.owner.0.is_some());
+            (!lost, !reserved, Reverse(task.priority), task.id)
         })
     }
 
-    /// The task that `who` lost by its own death, if nobody has taken it since.
+    /// The task that `party` lost by its own death, if it is still free.
     pub fn lost_by(&self, party: &Party) -> Option<&Task> {
         self.tasks().find(|task| {
             self.is_unblocked(task) && task.owner.0.is_none() && lost_by_death(task, party)
         })
     }
 
-    /// The tasks that wait for nothing more, now that `completed` is: what a notice should name.
+    /// The tasks that became ready because `completed` was completed.
     pub fn unblocked_by(&self, completed: TaskId) -> Vec<&Task> {
         let mut ready = self.ready();
         ready.retain(|task| task.blocked_by.contains(&completed));
         ready
     }
 
-    /// The tasks that `who` has in progress.
+    /// The tasks that `party` has in progress.
     pub fn in_progress_of(&self, party: &Party) -> impl Iterator<Item = &Task> {
         self.tasks()
             .filter(move |task| task.status == TaskStatus::InProgress && is_owner(task, party))
@@ -206,7 +204,7 @@ impl Board {
         }
     }
 
-    /// See [`release_dead`]. Returns the tasks that went back.
+    /// See [`release_dead`]. Returns the released tasks.
     pub fn release_all(
         &mut self,
         owner: &Party,
@@ -256,30 +254,30 @@ fn is_owner(task: &Task, party: &Party) -> bool {
         .is_some_and(|owner| same_party(owner, party))
 }
 
-/// Whether `by` is the very incarnation that owns the task. An incarnation that is not known is taken as fitting.
+/// Whether `by` is the incarnation that owns the task. An unknown incarnation matches any.
 fn holds(task: &Task, by: &Actor) -> bool {
-    let life_fits = match (task.owner_incarnation, by.incarnation) {
+    let is_same_incarnation = match (task.owner_incarnation, by.incarnation) {
         (Some(owner), Some(actor)) => owner == actor,
         (None, _) | (_, None) => true,
     };
-    is_owner(task, &by.party) && life_fits
+    is_owner(task, &by.party) && is_same_incarnation
 }
 
-/// Whether `who` may act on other members' tasks.
-const fn is_in_charge(party: &Party) -> bool {
+/// Whether `party` may act on other members' tasks.
+const fn may_act_for_others(party: &Party) -> bool {
     match party {
         Party::Lead | Party::User => true,
         Party::System | Party::Member(_) => false,
     }
 }
 
-fn gave_back(task: &Task, party: &Party) -> bool {
+fn has_released(task: &Task, party: &Party) -> bool {
     let mut back = task.history.iter().rev();
-    let hands = back
+    let changes = back
         .by_ref()
         .take_while(|entry| entry.action == change::RELEASED || entry.action == claim::CLAIMED);
-    let mut hands = hands.filter(|entry| entry.action == change::RELEASED);
-    hands.any(|entry| same_party(&entry.by, party))
+    let mut changes = changes.filter(|entry| entry.action == change::RELEASED);
+    changes.any(|entry| same_party(&entry.by, party))
 }
 
 fn lost_by_death(task: &Task, party: &Party) -> bool {

@@ -2,61 +2,58 @@
 
 use protocol::{Incarnation, Message};
 
-/// What a member's present incarnation knows of the incarnations before it.
+/// Whether an incarnation has the conversation of the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovered {
-    /// Its conversation goes on where the last incarnation's ended.
+pub enum Conversation {
+    /// It continues the conversation.
     Kept,
-    /// Its conversation began anew.
+    /// It began a new conversation.
     Fresh,
 }
 
-/// What is to be done with a message.
+/// What to do with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// Show it as it is.
+    /// Deliver it unchanged.
     Deliver,
-    /// Show it with this remark.
+    /// Deliver it with this remark.
     DeliverMarked(String),
-    /// Put it among the dead letters and tell the sender; never act on it.
-    DeadLetter {
-        /// Why.
-        reason: String,
-    },
-    /// A later incarnation than the reader's own was addressed, so the reader has been replaced: it must
-    /// stop at once and leave the message where it lies.
+    /// Make it a dead letter and notify the sender; never act on it.
+    DeadLetter { reason: String },
+    /// A later incarnation than the reader's is addressed, so the reader has been replaced: it must stop at
+    /// once and leave the message unread.
     Zombie,
 }
 
 /// Decides what the reader, which is incarnation `reader` of its member, does with `message`.
 ///
-/// A message that names no incarnation, or the reader's own, is delivered. One for an earlier incarnation is
-/// delivered if it is plain: as it is when the memory was kept, else with a remark. A control
-/// message for an earlier incarnation is never acted on, since a shutdown of one incarnation must not end the
-/// next; senders of answers leave the incarnation out, because the request itself says who may answer.
-pub fn judge(message: &Message, reader: Incarnation, memory: Recovered) -> Delivery {
-    let Some(meant) = message.to_incarnation else {
+/// A message that names no incarnation, or the reader's own, is delivered. A plain message for an earlier
+/// incarnation is delivered: unchanged if the conversation was kept, else with a remark. A control message
+/// for an earlier incarnation is never acted on, since a shutdown of one incarnation must not end the next;
+/// senders of answers leave the incarnation out, because the request itself says who may answer.
+pub fn judge(message: &Message, reader: Incarnation, conversation: Conversation) -> Delivery {
+    let Some(addressed) = message.to_incarnation else {
         return Delivery::Deliver;
     };
-    if meant == reader {
+    if addressed == reader {
         return Delivery::Deliver;
     }
-    if meant > reader {
+    if addressed > reader {
         return Delivery::Zombie;
     }
     if message.body.is_control() {
         let kind = message.body.kind();
         return Delivery::DeadLetter {
             reason: format!(
-                "the {kind} was for incarnation {meant}, which has been replaced by incarnation \
+                "the {kind} was for incarnation {addressed}, which has been replaced by incarnation \
                  {reader}"
             ),
         };
     }
-    match memory {
-        Recovered::Kept => Delivery::Deliver,
-        Recovered::Fresh => Delivery::DeliverMarked(format!(
-            "sent to your predecessor (incarnation {meant}), whose memory you do not have"
+    match conversation {
+        Conversation::Kept => Delivery::Deliver,
+        Conversation::Fresh => Delivery::DeliverMarked(format!(
+            "sent to your predecessor (incarnation {addressed}), whose conversation you do not have"
         )),
     }
 }
@@ -87,16 +84,16 @@ mod tests {
     #[test]
     fn mail_for_this_incarnation_or_any_is_delivered() {
         for message in [text(None), text(Some(3)), control(None), control(Some(3))] {
-            for memory in [Recovered::Kept, Recovered::Fresh] {
-                assert_eq!(judge(&message, READER, memory), Delivery::Deliver);
+            for conversation in [Conversation::Kept, Conversation::Fresh] {
+                assert_eq!(judge(&message, READER, conversation), Delivery::Deliver);
             }
         }
     }
 
     #[test]
     fn a_control_message_for_an_earlier_incarnation_never_acts() {
-        for memory in [Recovered::Kept, Recovered::Fresh] {
-            match judge(&control(Some(2)), READER, memory) {
+        for conversation in [Conversation::Kept, Conversation::Fresh] {
+            match judge(&control(Some(2)), READER, conversation) {
                 Delivery::DeadLetter { reason } => {
                     assert!(reason.contains("shutdown_request"), "{reason}");
                     assert!(reason.contains("incarnation 2"), "{reason}");
@@ -107,10 +104,13 @@ mod tests {
     }
 
     #[test]
-    fn text_for_an_earlier_incarnation_is_delivered_and_marked_if_the_memory_is_new() {
+    fn text_for_an_earlier_incarnation_is_marked_if_the_conversation_is_new() {
         let message = text(Some(2));
-        assert_eq!(judge(&message, READER, Recovered::Kept), Delivery::Deliver);
-        match judge(&message, READER, Recovered::Fresh) {
+        assert_eq!(
+            judge(&message, READER, Conversation::Kept),
+            Delivery::Deliver
+        );
+        match judge(&message, READER, Conversation::Fresh) {
             Delivery::DeliverMarked(remark) => assert!(remark.contains("predecessor")),
             other => panic!("{other:?}"),
         }
@@ -119,7 +119,10 @@ mod tests {
     #[test]
     fn mail_for_a_later_incarnation_means_the_reader_was_replaced() {
         for message in [text(Some(4)), control(Some(4))] {
-            assert_eq!(judge(&message, READER, Recovered::Kept), Delivery::Zombie);
+            assert_eq!(
+                judge(&message, READER, Conversation::Kept),
+                Delivery::Zombie
+            );
         }
     }
 }

@@ -1,26 +1,25 @@
-//! The rules of a team: what a request, a shutdown, a plan, a task, a message and a death lead to.
+//! The rules of a team as pure functions: requests, shutdowns, plans, tasks, delivery and restarts.
 //!
 //! # Theory of operation
 //!
-//! Members of a team share nothing but files, so each rule must be applied by whichever process
-//! happens to look, and must give the same result wherever it is applied. Every rule here is
-//! therefore a pure function or a small state machine: facts, identifiers and the time come in as
-//! arguments, and what must be done comes out as a value that the caller stores or carries out.
+//! Members of a team share nothing but files, so any process may apply a rule, and the result must be the
+//! same in each. Every rule here is therefore a pure function or a small state machine: facts, identifiers
+//! and the time are arguments, and the result is a value that the caller stores or carries out.
 //!
-//! * [`request`]: `pending -> approved | rejected | expired`. [`answer`] decides whether an answer
-//!   counts; one that does not is recorded and changes nothing else.
-//! * [`Shutdown`]: the course of one shutdown from the question to the end of the process. It
-//!   always ends, whatever the member does.
+//! * [`request`]: `pending -> approved | rejected | expired`. [`answer`] decides whether an answer counts;
+//!   one that does not is listed as ignored and changes nothing else.
+//! * [`Shutdown`]: one shutdown, from the request to the end of the process. It always ends, whatever the
+//!   member does.
 //! * [`PlanGate`]: whether a member may change anything yet.
 //! * [`board`]: who may claim, release and complete which task. Completing a task changes one file:
 //!   `blockedBy` stays as declared, and whether a task is blocked is computed from the status of
 //!   its dependencies.
-//! * [`MemberState`]: what to show of a member. The operating system's lock decides who is alive.
+//! * [`MemberState`]: the state of a member. The operating system's lock decides whether it is alive.
 //! * [`judge`]: whether mail for an earlier incarnation is delivered to a later one.
-//! * [`Restarts`]: whether and when a dead member comes back by itself.
+//! * [`Restarts`]: whether and when a dead member is restarted by its policy.
 //!
-//! Refusals are values whose text names the thing, the cause and, where there is one, the next
-//! step. The callers show them to people and models as they are.
+//! Refusals are values whose text names the object, the cause and, where there is one, the next step.
+//! Callers show them unchanged to people and models.
 //!
 //! **Invariant:** no I/O, no clock, no randomness in this crate.
 
@@ -38,7 +37,7 @@ pub use board::{
     Deleted, EdgeRefusal, Edit, EditRefusal, NewTask, NoSuchTask, ReleaseRefusal, StatusRefusal,
     UnknownStatus, parse_status,
 };
-pub use delivery::{Delivery, Recovered, judge};
+pub use delivery::{Conversation, Delivery, judge};
 pub use member::{Facts, MemberState, member_state};
 pub use plan::{GateRefusal, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash};
 pub use request::{

@@ -1,4 +1,4 @@
-//! What to show of a member, computed from what can be known of it.
+//! The state of a member, computed from what can be observed of it.
 
 use protocol::{
     Activity, Holder, Incarnation, LiveState, MemberStatus, Phase, Timestamp, WaitingFor,
@@ -6,82 +6,69 @@ use protocol::{
 use std::fmt;
 use std::time::Duration;
 
-/// All that can be known of a member from outside.
+/// What can be observed of a member.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// Whether a process holds the member's lock, as the operating system says.
     pub lock_held: bool,
     /// The text in the lock, if it can be read.
     pub holder: Option<&'a Holder>,
-    /// What the member last said of itself in its own folder.
+    /// The live state that the member wrote last.
     pub live: Option<&'a LiveState>,
-    /// The word in the roster.
+    /// The status in the roster.
     pub roster_status: &'a MemberStatus,
     /// The incarnation in the roster; 0 before the first.
     pub roster_incarnation: Incarnation,
-    /// Why its restart policy brings it back no more, if it has given up.
+    /// Why its restart policy gave up, if it did.
     pub gave_up: Option<&'a str>,
-    /// The present time.
     pub now: Timestamp,
-    /// How long a member at work may give no sign of progress.
+    /// How long a working member may report no progress.
     pub silent_after: Duration,
 }
 
 /// The state of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemberState {
-    /// Its process runs and has not said that it is ready.
+    /// Its process runs and has not reported that it is ready.
     Starting {
-        /// Since when, if the lock says.
+        /// The time in the lock, if it can be read.
         since: Option<Timestamp>,
     },
     /// It is in a turn, or about to end.
     Working {
-        /// The tool or model call it is in.
+        /// The running tool or model call.
         activity: Option<Activity>,
-        /// Since when.
         since: Timestamp,
     },
-    /// It is in a turn that cannot go on by itself.
+    /// It is in a turn that waits for an answer.
     Waiting {
-        /// For what, if it says.
         what: Option<WaitingFor>,
-        /// Since when.
         since: Timestamp,
     },
-    /// It sleeps until mail, a task or a signal.
-    Idle {
-        /// Since when.
-        since: Timestamp,
-    },
-    /// Its process runs and has given no sign of progress for too long.
+    /// It waits for mail, a task or a signal.
+    Idle { since: Timestamp },
+    /// Its process runs and has reported no progress for too long.
     Hung {
-        /// For how long.
         silent_for: Duration,
-        /// The tool or model call it was in.
+        /// The running tool or model call.
         activity: Option<Activity>,
     },
-    /// Its last turn ended with an error it cannot cure, or its process died so often that it is
-    /// brought back no more.
+    /// Its last turn ended with a permanent error, or its process died so often that its policy gave up.
     Failed {
-        /// Why.
         reason: String,
-        /// Since when; `None` if its process is gone.
+        /// `None` if its process has ended.
         since: Option<Timestamp>,
     },
-    /// Its process is gone, and it had not ended cleanly.
-    Dead {
-        /// Which incarnation is gone.
-        incarnation: Incarnation,
-    },
+    /// Its process has ended, but not cleanly.
+    Dead { incarnation: Incarnation },
     /// It has ended cleanly, or has never run.
     Shutdown,
 }
 
 /// Computes a member's state.
 ///
-/// The lock decides whether it is alive. The roster's word is believed only where the lock agrees,
-/// and a state that an earlier incarnation left behind is ignored.
+/// The lock decides whether it is alive. The roster's status is used only if no process holds the lock, and
+/// the live state of an earlier incarnation is ignored.
 pub fn member_state(facts: &Facts<'_>) -> MemberState {
     if facts.lock_held {
         alive(facts)
@@ -112,7 +99,7 @@ fn alive(facts: &Facts<'_>) -> MemberState {
     match live.phase {
         Phase::Starting => hung(facts, Some(last_sign(live)), None)
             .unwrap_or(MemberState::Starting { since: Some(since) }),
-        // A member that has ended cleanly and still holds its lock is not free to be started.
+        // A member that reported its shutdown and still holds its lock cannot be started yet.
         Phase::Working | Phase::Shutdown => {
             let activity = live.activity.clone();
             hung(facts, Some(last_sign(live)), activity.clone())
@@ -130,7 +117,7 @@ fn alive(facts: &Facts<'_>) -> MemberState {
     }
 }
 
-/// When the member last showed that it goes on.
+/// The time of the member's last sign of progress.
 fn last_sign(live: &LiveState) -> Timestamp {
     let activity = live.activity.as_ref().map(|activity| activity.since);
     let signs = [live.progress_at, activity].into_iter().flatten();
@@ -150,7 +137,7 @@ fn hung(
 }
 
 impl MemberState {
-    /// The one word for it.
+    /// The name of the state.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Starting { .. } => "starting",

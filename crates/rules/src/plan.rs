@@ -132,7 +132,7 @@ impl PlanGate {
                 Party::System | Party::Member(_) => Self::Required,
             },
             RequestState::Rejected(answer) => Self::Rejected {
-                feedback: answer.words.clone(),
+                feedback: answer.text.clone(),
             },
             RequestState::Expired { .. } => Self::Required,
         }

@@ -1,8 +1,8 @@
 //! The states of a request: `pending -> approved | rejected | expired`.
 //!
-//! A request is a file that both sides may change and that any program may write, so no transition
-//! trusts the one who asks for it. A state other than `pending` is final: no function of this
-//! module ever changes it.
+//! A request is a file that both sides may change and that any program may write, so every transition
+//! checks who asks for it. A state other than `pending` is final: no function of this module ever changes
+//! it.
 
 mod answer;
 mod expire;

@@ -1,4 +1,4 @@
-//! Whether and when a dead member comes back by itself.
+//! Whether and when a dead member is restarted by its policy.
 
 use protocol::{AgentName, RestartPolicy, Timestamp};
 use std::time::Duration;
@@ -6,22 +6,20 @@ use std::time::Duration;
 /// How a member's process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Death {
-    /// It was asked to end, or had said that it would.
+    /// It was asked to end, or reported its shutdown.
     Clean,
-    /// Otherwise, with the reason, such as `killed by signal 9`.
+    /// Any other end, with the cause, such as `killed by signal 9`.
     Failed(String),
 }
 
-/// How often and how fast a member is brought back.
+/// How often and how fast a member is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartLimits {
-    /// The wait before the first restart; each further one within the window waits twice as long.
+    /// The delay before the first restart; each further restart within the window doubles it.
     pub first_delay: Duration,
-    /// The longest wait.
     pub longest_delay: Duration,
-    /// How many restarts may fall into any window.
+    /// The most restarts in any window.
     pub restarts: usize,
-    /// The length of the window.
     pub window: Duration,
 }
 
@@ -29,13 +27,12 @@ pub struct RestartLimits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum RestartDecision {
-    /// Nothing: the policy or the clean end says so.
+    /// Do nothing: the policy is `never`, or the end was clean.
     Leave,
-    /// Bring the member back at this time.
+    /// Restart the member at this time.
     RestartAt(Timestamp),
-    /// Leave it dead until a person says otherwise.
+    /// Restart it no more, until a person does.
     GiveUp {
-        /// Why.
         reason: String,
         /// The command that clears this state.
         command: String,
@@ -44,8 +41,8 @@ pub enum RestartDecision {
 
 /// The restarts of one member.
 ///
-/// Restart times never go back, and no window holds more of them than the limit, whatever order
-/// the deaths come in. Having given up is final until [`Restarts::clear`].
+/// Restart times never decrease, and no window holds more of them than the limit, in whatever order deaths
+/// are reported. Giving up is final until [`Restarts::clear`].
 #[derive(Debug, Clone)]
 pub struct Restarts {
     name: AgentName,
@@ -78,19 +75,19 @@ impl Restarts {
         }
     }
 
-    /// Takes note of a restart that an earlier lead made, as the events say.
+    /// Adds a restart that an earlier lead made.
     pub fn remember(&mut self, at: Timestamp) {
         self.recent.push(at);
         self.recent.sort_unstable();
     }
 
-    /// Forgets all restarts: a person brought the member back.
+    /// Drops all restarts: a person restarted the member.
     pub fn clear(&mut self) {
         self.recent.clear();
         self.given_up = None;
     }
 
-    /// Decides what follows from a death that was noticed at `now`.
+    /// Decides about a death that was noticed at `now`.
     pub fn handle(&mut self, death: &Death, now: Timestamp) -> RestartDecision {
         let cause = match (&self.policy, death) {
             (RestartPolicy::Never | RestartPolicy::Other(_), _)
@@ -192,7 +189,7 @@ mod tests {
         for second in [90, 1, 4] {
             restarts.remember(at(second));
         }
-        // Restart times never go back, even if the clock did.
+        // Restart times never decrease, even if the clock was set back.
         let decision = restarts.handle(&crash(), at(6));
         assert_eq!(decision, RestartDecision::RestartAt(at(90)));
         restarts.remember(at(5));
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_have_an_upper_limit_and_old_restarts_are_forgotten() {
+    fn delays_have_an_upper_limit_and_old_restarts_are_dropped() {
         let mut restarts = restarts(RestartPolicy::OnFailure);
         restarts.limits.restarts = 100;
         let mut now = at(0);

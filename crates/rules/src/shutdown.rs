@@ -1,4 +1,4 @@
-//! The course of one shutdown, from the question to the end of the process.
+//! The state machine of one shutdown, from the request to the end of the process.
 
 mod types;
 
@@ -9,7 +9,7 @@ pub use types::{
 use crate::request::{ExpireReason, expire};
 use protocol::{Incarnation, Recipient, Request, RequestState, RequestStatus, Subject, Timestamp};
 
-/// One shutdown under way.
+/// A shutdown in progress.
 ///
 /// ```text
 /// asked --approve--> leaving --gone--> done
@@ -18,9 +18,9 @@ use protocol::{Incarnation, Recipient, Request, RequestState, RequestStatus, Sub
 ///   `--deadline--> done (not forced) | terminating --grace--> killing --kill time--> done
 /// ```
 ///
-/// From every stage the end of the addressed incarnation leads to done. A later incarnation is never signalled.
-/// If [`handle`](Self::handle) is called at each time it asks to be woken at, and the clock does
-/// not go back, the shutdown ends no later than deadline + grace + kill time.
+/// In every stage the end of the addressed incarnation leads to done. A later incarnation is never
+/// signalled. If [`handle`](Self::handle) is called at each time it asks to be woken at, and the clock is
+/// not set back, the shutdown ends no later than deadline + grace + kill time.
 #[derive(Debug, Clone)]
 pub struct Shutdown {
     request: Request,
@@ -33,26 +33,28 @@ pub struct Shutdown {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Stage {
-    /// No answer yet.
     Asked,
-    /// Approved: it is to go by itself.
+    /// Approved: its process is expected to end.
     Leaving,
-    /// Rejected, and the veto does not hold against force.
+    /// Rejected, but forced.
     Vetoed,
-    /// Asked to end by SIGTERM.
-    Terminating { kill_at: Timestamp },
-    /// Ended by SIGKILL.
-    Killing { give_up_at: Timestamp },
-    /// Over.
+    /// SIGTERM was sent.
+    Terminating {
+        kill_at: Timestamp,
+    },
+    /// SIGKILL was sent.
+    Killing {
+        give_up_at: Timestamp,
+    },
     Done(ShutdownOutcome),
 }
 
 impl Shutdown {
-    /// Begins with a new request, or takes up one that was found on disk where its state says.
+    /// Starts with a new request, or continues with one from disk where its state says.
     ///
-    /// A pending request is stored and delivered, the latter perhaps for the second time: its
-    /// message must have an identifier made from the request's. A request found on disk is taken
-    /// up only while the addressed incarnation runs.
+    /// A pending request is stored and delivered, perhaps for the second time, so the id of its message
+    /// must be derived from the request's. Continue with a request from disk only while the addressed
+    /// incarnation runs.
     pub fn start(
         request: Request,
         limits: ShutdownLimits,
@@ -86,11 +88,11 @@ impl Shutdown {
         Ok((shutdown, actions))
     }
 
-    /// Takes in what happened and returns what to do, in this order.
+    /// Handles an event and returns what to do, in this order.
     ///
-    /// The request's file is to be read after the end of the process was seen, and handed over before
-    /// [`ShutdownEvent::Gone`]: a member that approves ends right after. While the shutdown goes on, the last action is always
-    /// [`ShutdownAction::WakeAt`], which replaces the one before.
+    /// The caller reads the request's file after it has seen the end of the process, and passes it in
+    /// before [`ShutdownEvent::Gone`]: a member that approves ends right after. Until the shutdown is over,
+    /// the last action is always [`ShutdownAction::WakeAt`], which replaces the previous one.
     #[must_use]
     pub fn handle(&mut self, event: ShutdownEvent, now: Timestamp) -> Vec<ShutdownAction> {
         let mut actions = Vec::new();
@@ -99,7 +101,7 @@ impl Shutdown {
             ShutdownEvent::Gone { incarnation } if incarnation == self.target => {
                 self.on_gone(ExpireReason::AddresseeDied, now, &mut actions);
             }
-            // If a later incarnation was seen, alive or dead, then the one that was asked is gone.
+            // If a later incarnation was seen, alive or dead, then the asked one has ended.
             ShutdownEvent::Gone { incarnation } | ShutdownEvent::Replaced { incarnation } => {
                 if incarnation > self.target {
                     let reason = ExpireReason::AddresseeReplaced { incarnation };
@@ -112,12 +114,11 @@ impl Shutdown {
         actions
     }
 
-    /// The request as it stands.
     pub const fn request(&self) -> &Request {
         &self.request
     }
 
-    /// How it ended, once it has.
+    /// The outcome, once the shutdown is over.
     pub const fn outcome(&self) -> Option<&ShutdownOutcome> {
         match &self.stage {
             Stage::Done(outcome) => Some(outcome),
@@ -129,7 +130,7 @@ impl Shutdown {
         }
     }
 
-    /// When the next step is due if nothing happens before; `None` once it is over.
+    /// When the next step is due without an event; `None` once it is over.
     pub fn wake_at(&self) -> Option<Timestamp> {
         match &self.stage {
             Stage::Asked | Stage::Vetoed => Some(self.deadline),
@@ -180,7 +181,7 @@ impl Shutdown {
             RequestState::Approved(_) => self.stage = Stage::Leaving,
             RequestState::Rejected(_) if self.force => self.stage = Stage::Vetoed,
             RequestState::Rejected(answer) => {
-                let reason = answer.words.clone();
+                let reason = answer.text.clone();
                 self.finish(ShutdownOutcome::Vetoed { reason }, out);
             }
             RequestState::Expired { .. } if self.force => self.terminate(now, out),
@@ -225,7 +226,7 @@ impl Shutdown {
     }
 
     fn expire(&mut self, reason: ExpireReason, now: Timestamp, out: &mut Vec<ShutdownAction>) {
-        // A refusal means that the request was decided before, and then it stays so.
+        // A refusal means that the request was decided before, which is final.
         if let Ok(expired) = expire(&self.request, reason, now) {
             self.request = expired;
             out.push(ShutdownAction::Record(self.stored()));

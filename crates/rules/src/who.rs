@@ -1,4 +1,4 @@
-//! Whether two names mean the same one.
+//! Compares parties and recipients.
 
 use protocol::{Party, Recipient};
 

@@ -125,7 +125,7 @@ impl<'a> SendPermit<'a> {
     /// Notifies the lead of a stop, once. If this process is killed in between, the notice is repeated with
     /// the same id.
     fn report(&self, me: &Recipient, to: &Recipient, most: u64, stop: u64) {
-        // The same text whoever of the two says them.
+        // The text must not depend on which of the two reports the stop.
         let (a, b) = if me <= to { (me, to) } else { (to, me) };
         let text = format!(
             "{a} and {b} have exchanged {most} messages within a minute, which looks like a loop: they \

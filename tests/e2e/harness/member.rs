@@ -3,7 +3,7 @@
 use super::{LIMIT, Session, Workspace, recipient};
 use protocol::{Body, Line, LiveState, MemberStatus, Message, MessageId, Party, Phase};
 use protocol::{Recipient, RequestId};
-use rules::{Delivery, Recovered, judge};
+use rules::{Conversation, Delivery, judge};
 use std::path::Path;
 use std::process::Command;
 use teamdir::{MemberSession, Options, RosterError, TeamDir, WatchChoice, now};
@@ -91,7 +91,7 @@ fn play(behaviour: &str) {
                 continue;
             };
             // A request for an earlier incarnation is ignored.
-            let verdict = judge(&message, post.guard().incarnation(), Recovered::Kept);
+            let verdict = judge(&message, post.guard().incarnation(), Conversation::Kept);
             if !matches!(verdict, Delivery::Deliver) {
                 continue;
             }

@@ -52,7 +52,7 @@ fn resolution(state: &RequestState) -> Option<String> {
     match state {
         RequestState::Pending => None,
         RequestState::Approved(answer) | RequestState::Rejected(answer) => {
-            let text = sanitize(&answer.words);
+            let text = sanitize(&answer.text);
             let colon = if text.is_empty() { "" } else { ": " };
             Some(format!("answered by {}{colon}{text}", answer.by))
         }

@@ -186,7 +186,7 @@ fn approve(team: &TeamDir, id: &str) -> anyhow::Result<()> {
         request.state = RequestState::Approved(Answer {
             by: Party::Lead,
             at: now(),
-            words: String::new(),
+            text: String::new(),
         });
         Ok::<_, RequestError>((request, ()))
     })?;

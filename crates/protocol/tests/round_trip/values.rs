@@ -317,7 +317,7 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         }),
         (text(), text()).prop_map(|(plan, plan_hash)| Subject::Plan { plan, plan_hash }),
     ];
-    let answer = (party(), time(), text()).prop_map(|(by, at, words)| Answer { by, at, words });
+    let answer = (party(), time(), text()).prop_map(|(by, at, text)| Answer { by, at, text });
     let state = prop_oneof![
         Just(RequestState::Pending),
         answer.clone().prop_map(RequestState::Approved),

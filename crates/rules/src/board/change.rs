@@ -1,71 +1,39 @@
-//! Changes to one task: giving it back, completing it, editing it.
+//! Changes to one task: release, completion and edits.
 
-use super::{NoSuchTask, holds, is_in_charge, is_owner, list, log, open_blockers};
+use super::{NoSuchTask, holds, is_owner, list, log, may_act_for_others, open_blockers};
 use protocol::{Actor, Incarnation, Owner, Party, Priority, Task, TaskId, TaskStatus, Timestamp};
 
-/// The word for a release in a task's history.
+/// The name of a release in a task's history.
 pub(super) const RELEASED: &str = "released";
 
 /// Why a task cannot be released.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReleaseRefusal {
-    /// There is no such task.
     #[error(transparent)]
     NotFound(#[from] NoSuchTask),
-    /// Nobody works on it.
     #[error("task {id} is pending: there is nothing to release")]
-    Pending {
-        /// The task.
-        id: TaskId,
-    },
-    /// It is done.
+    Pending { id: TaskId },
     #[error("task {id} is completed, which is final: create a new task for more work")]
-    Completed {
-        /// The task.
-        id: TaskId,
-    },
-    /// Another party has it.
+    Completed { id: TaskId },
     #[error("task {id} belongs to {owner}: only its owner, the lead or the user can release it")]
-    NotYours {
-        /// The task.
-        id: TaskId,
-        /// Who has it.
-        owner: String,
-    },
+    NotYours { id: TaskId, owner: String },
 }
 
 /// Why a task cannot be completed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompleteRefusal {
-    /// There is no such task.
     #[error(transparent)]
     NotFound(#[from] NoSuchTask),
-    /// It is done.
     #[error("task {id} is already completed")]
-    Completed {
-        /// The task.
-        id: TaskId,
-    },
-    /// Nobody works on it.
+    Completed { id: TaskId },
     #[error("task {id} is pending: claim it first")]
-    NotClaimed {
-        /// The task.
-        id: TaskId,
-    },
-    /// Another party has it.
+    NotClaimed { id: TaskId },
     #[error("task {id} belongs to {owner}: only its owner, the lead or the user can complete it")]
-    NotYours {
-        /// The task.
-        id: TaskId,
-        /// Who has it.
-        owner: String,
-    },
-    /// Something must be completed first.
+    NotYours { id: TaskId, owner: String },
     #[error("task {id} is blocked by {}: these must be completed first", list(by))]
     Blocked {
-        /// The task.
         id: TaskId,
-        /// What is not completed, or does not exist.
+        /// Dependencies that are not completed or do not exist.
         by: Vec<TaskId>,
     },
 }
@@ -73,56 +41,33 @@ pub enum CompleteRefusal {
 /// Why a task cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
-    /// There is no such task.
     #[error(transparent)]
     NotFound(#[from] NoSuchTask),
-    /// It is done.
     #[error("task {id} is completed, which is final: create a new task for more work")]
-    Completed {
-        /// The task.
-        id: TaskId,
-    },
-    /// Another party has it.
+    Completed { id: TaskId },
     #[error("task {id} belongs to {owner}: only its owner, the lead or the user can edit it")]
-    NotYours {
-        /// The task.
-        id: TaskId,
-        /// Who has it.
-        owner: String,
-    },
-    /// A task needs a subject.
+    NotYours { id: TaskId, owner: String },
     #[error("task {id} keeps its subject: the new one is empty")]
-    EmptySubject {
-        /// The task.
-        id: TaskId,
-    },
-    /// Nothing is asked for.
+    EmptySubject { id: TaskId },
     #[error("task {id} was not edited: say what to change")]
-    Nothing {
-        /// The task.
-        id: TaskId,
-    },
+    Nothing { id: TaskId },
 }
 
-/// What to change in a task; `None` leaves it as it is.
+/// What to change in a task; `None` leaves a field as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edit {
-    /// What is to be done, in a line.
     pub subject: Option<String>,
-    /// What is to be done, in full.
     pub description: Option<String>,
-    /// How urgent it is.
     pub priority: Option<Priority>,
-    /// The role of those who may claim it; an empty text lets anybody.
+    /// The role that may claim it; an empty text means any role.
     pub role: Option<String>,
-    /// A note for the history, which stays when the task changes hands.
+    /// A note for the history, which stays when the owner changes.
     pub note: Option<String>,
 }
 
-/// Puts a task in progress back on the board.
+/// Releases a task in progress.
 ///
-/// Its owner, the lead, the user and the program itself may. The history says who had it and why
-/// it came back.
+/// Its owner, the lead, the user and the program itself may. The history records the reason.
 pub fn release(task: &Task, by: &Actor, why: &str, now: Timestamp) -> Result<Task, ReleaseRefusal> {
     let id = task.id;
     match task.status {
@@ -130,15 +75,15 @@ pub fn release(task: &Task, by: &Actor, why: &str, now: Timestamp) -> Result<Tas
         TaskStatus::Completed => return Err(ReleaseRefusal::Completed { id }),
         TaskStatus::InProgress => {}
     }
-    if !holds(task, by) && !is_in_charge(&by.party) && by.party != Party::System {
-        let owner = owner_words(task);
+    if !holds(task, by) && !may_act_for_others(&by.party) && by.party != Party::System {
+        let owner = describe_owner(task);
         return Err(ReleaseRefusal::NotYours { id, owner });
     }
-    Ok(put_back(task, &by.party, why, now))
+    Ok(released(task, &by.party, why, now))
 }
 
-/// Puts a task back on the board if a dead incarnation of `owner` has it: one up to `up_to`, or one that
-/// the task does not name. Everything noted in the task stays.
+/// Releases a task that a dead incarnation of `owner` holds: one up to `up_to`, or one that the task does
+/// not name. All notes in the task stay.
 pub fn release_dead(
     task: &Task,
     owner: &Party,
@@ -151,7 +96,7 @@ pub fn release_dead(
         .is_none_or(|incarnation| incarnation <= up_to);
     let held = task.status == TaskStatus::InProgress && is_owner(task, owner);
     (held && dead).then(|| {
-        let mut released = put_back(task, &Party::System, why, now);
+        let mut released = released(task, &Party::System, why, now);
         if let Some(entry) = released.history.last_mut() {
             entry.owner = Some(owner.clone());
             entry.owner_incarnation = Some(up_to);
@@ -162,9 +107,9 @@ pub fn release_dead(
 
 /// Completes a task.
 ///
-/// Its owner may once it is in progress; the lead and the user may at any time, if its dependencies
-/// are completed. `dependencies` is only looked at for a task that was not claimed: a claim has
-/// checked them, and `completed` is final. The owner stays in the file as the one who did it.
+/// Its owner may once it is in progress; the lead and the user may at any time, if its dependencies are
+/// completed. `dependencies` is used only for a task that was not claimed: a claim has checked them, and
+/// `completed` is final. The owner stays in the file.
 pub fn complete(
     task: &Task,
     dependencies: &[(TaskId, Option<TaskStatus>)],
@@ -176,13 +121,13 @@ pub fn complete(
     match task.status {
         TaskStatus::Completed => return Err(CompleteRefusal::Completed { id }),
         TaskStatus::InProgress => {
-            if !holds(task, by) && !is_in_charge(&by.party) {
-                let owner = owner_words(task);
+            if !holds(task, by) && !may_act_for_others(&by.party) {
+                let owner = describe_owner(task);
                 return Err(CompleteRefusal::NotYours { id, owner });
             }
         }
         TaskStatus::Pending => {
-            if !is_in_charge(&by.party) {
+            if !may_act_for_others(&by.party) {
                 return Err(CompleteRefusal::NotClaimed { id });
             }
             let by = open_blockers(task, dependencies);
@@ -200,15 +145,15 @@ pub fn complete(
     Ok(changed)
 }
 
-/// Changes what a task says.
+/// Changes the fields of a task.
 ///
-/// Anybody may while it is pending; its owner, the lead and the user while it is in progress.
+/// Any party may while it is pending; its owner, the lead and the user while it is in progress.
 pub fn edit(task: &Task, by: &Actor, change: &Edit, now: Timestamp) -> Result<Task, EditRefusal> {
     let id = task.id;
     match task.status {
         TaskStatus::Completed => return Err(EditRefusal::Completed { id }),
-        TaskStatus::InProgress if !holds(task, by) && !is_in_charge(&by.party) => {
-            let owner = owner_words(task);
+        TaskStatus::InProgress if !holds(task, by) && !may_act_for_others(&by.party) => {
+            let owner = describe_owner(task);
             return Err(EditRefusal::NotYours { id, owner });
         }
         TaskStatus::InProgress | TaskStatus::Pending => {}
@@ -242,7 +187,7 @@ pub fn edit(task: &Task, by: &Actor, change: &Edit, now: Timestamp) -> Result<Ta
     Ok(changed)
 }
 
-fn put_back(task: &Task, by: &Party, why: &str, now: Timestamp) -> Task {
+fn released(task: &Task, by: &Party, why: &str, now: Timestamp) -> Task {
     let mut changed = task.clone();
     changed.status = TaskStatus::Pending;
     changed.owner = Owner(None);
@@ -251,7 +196,7 @@ fn put_back(task: &Task, by: &Party, why: &str, now: Timestamp) -> Task {
     changed
 }
 
-fn owner_words(task: &Task) -> String {
+fn describe_owner(task: &Task) -> String {
     let owner = task.owner.0.as_ref().map_or("nobody", Party::as_str);
     match task.owner_incarnation {
         Some(incarnation) => format!("{owner} (incarnation {incarnation})"),

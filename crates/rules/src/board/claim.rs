@@ -1,19 +1,16 @@
-//! Taking a task.
+//! Claims a task.
 
 use super::{NoSuchTask, is_owner, list, log, open_blockers};
 use protocol::{Actor, Owner, Party, Task, TaskId, TaskStatus, Timestamp};
 
-/// The word for a claim in a task's history.
+/// The name of a claim in a task's history.
 pub(super) const CLAIMED: &str = "claimed";
 
-/// Who wants a task.
+/// Who claims a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimant {
-    /// Who.
     pub actor: Actor,
-    /// Its role. The lead and the user may claim tasks of any role.
     pub role: String,
-    /// How many tasks it may have in progress.
     pub limit: ClaimLimit,
     /// A task it has in progress. The claimant is one process and knows its own.
     pub busy_with: Option<TaskId>,
@@ -22,72 +19,44 @@ pub struct Claimant {
 /// How many tasks an owner may have in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimLimit {
-    /// One.
     One,
-    /// Any number, because somebody asked for it.
+    /// Any number, on explicit request.
     Many,
 }
 
 /// Why a task cannot be claimed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimRefusal {
-    /// There is no such task.
     #[error(transparent)]
     NotFound(#[from] NoSuchTask),
-    /// It is done.
     #[error("task {id} is already completed")]
-    Completed {
-        /// The task.
-        id: TaskId,
-    },
-    /// Another party has it.
+    Completed { id: TaskId },
     #[error("task {id} belongs to {owner}: claim another one")]
-    Taken {
-        /// The task.
-        id: TaskId,
-        /// Who has it.
-        owner: String,
-    },
-    /// The claimant has it.
+    Taken { id: TaskId, owner: String },
     #[error("task {id} is already yours: go on with it")]
-    AlreadyYours {
-        /// The task.
-        id: TaskId,
-    },
-    /// Something must be completed first.
+    AlreadyYours { id: TaskId },
     #[error("task {id} is blocked by {}: these must be completed first", list(by))]
     Blocked {
-        /// The task.
         id: TaskId,
-        /// What is not completed, or does not exist.
+        /// Dependencies that are not completed or do not exist.
         by: Vec<TaskId>,
     },
-    /// It is for another role.
     #[error("task {id} is for the role {needed:?}, not {found:?}")]
     OtherRole {
-        /// The task.
         id: TaskId,
-        /// The role it is for.
         needed: String,
-        /// The role of the claimant.
         found: String,
     },
-    /// The claimant works on something else.
+    /// The claimant works on another task.
     #[error("task {id} was not claimed: complete or release task {busy_with} first")]
-    Busy {
-        /// The task.
-        id: TaskId,
-        /// What it works on.
-        busy_with: TaskId,
-    },
+    Busy { id: TaskId, busy_with: TaskId },
 }
 
-/// Gives a pending task to the claimant, if nobody has it, all its dependencies are completed, the
-/// role fits and the claimant is free.
+/// Claims a pending task, if it is free, all its dependencies are completed, the role matches and the
+/// claimant is not busy.
 ///
-/// `dependencies` holds the status of the tasks in `blockedBy`; one that is left out counts as
-/// missing and blocks. A pending task that bears the claimant's name was set aside for it and can
-/// be claimed by it alone.
+/// `dependencies` holds the status of the tasks in `blockedBy`; one that is left out counts as missing and
+/// blocks. A pending task with an owner is reserved: only that owner can claim it.
 pub fn claim(
     task: &Task,
     dependencies: &[(TaskId, Option<TaskStatus>)],
@@ -104,7 +73,7 @@ pub fn claim(
         (TaskStatus::Pending, Some(_)) if is_owner(task, party) => {}
         (TaskStatus::Pending, None) => {}
         (TaskStatus::Pending | TaskStatus::InProgress, owner) => {
-            let owner = owner.as_ref().map_or("somebody unknown", Party::as_str);
+            let owner = owner.as_ref().map_or("an unknown owner", Party::as_str);
             let owner = owner.to_owned();
             return Err(ClaimRefusal::Taken { id, owner });
         }
@@ -113,7 +82,7 @@ pub fn claim(
     if !by.is_empty() {
         return Err(ClaimRefusal::Blocked { id, by });
     }
-    if !role_fits(task, party, &claimant.role) {
+    if !role_matches(task, party, &claimant.role) {
         return Err(ClaimRefusal::OtherRole {
             id,
             needed: task.role.clone().unwrap_or_default(),
@@ -132,9 +101,9 @@ pub fn claim(
 }
 
 /// Whether the task is for this role, ignoring case. An empty role in the file means any.
-pub(super) fn role_fits(task: &Task, party: &Party, role: &str) -> bool {
+pub(super) fn role_matches(task: &Task, party: &Party, role: &str) -> bool {
     let needed = task.role.as_deref().map_or("", str::trim);
     needed.is_empty()
-        || super::is_in_charge(party)
+        || super::may_act_for_others(party)
         || needed.to_lowercase() == role.trim().to_lowercase()
 }

@@ -5,8 +5,8 @@ use protocol::{Task, TaskId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 impl Board {
-    /// A cycle on the board, if there is one: only a foreign program can have made it. The first
-    /// task is named again at the end.
+    /// A cycle on the board, if there is one; only a foreign program can have created it. The first task is
+    /// repeated at the end.
     pub fn cycle(&self) -> Option<Vec<TaskId>> {
         let mut open: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut dependents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
@@ -31,10 +31,10 @@ impl Board {
                 }
             }
         }
-        self.walk_round(*open.keys().next()?, &open)
+        self.follow_cycle(*open.keys().next()?, &open)
     }
 
-    /// The shortest way from one of `starts` along the dependencies to `goal`, both included.
+    /// The shortest path from one of `starts` along the dependencies to `goal`, both included.
     pub(super) fn path(&self, starts: &[TaskId], goal: TaskId) -> Option<Vec<TaskId>> {
         let mut came_from: BTreeMap<TaskId, Option<TaskId>> = BTreeMap::new();
         let mut queue = VecDeque::new();
@@ -60,19 +60,19 @@ impl Board {
         None
     }
 
-    /// Follows dependencies within `tied`, of which each depends on another, until one repeats.
-    fn walk_round(&self, start: TaskId, tied: &BTreeMap<TaskId, usize>) -> Option<Vec<TaskId>> {
-        let mut way = Vec::new();
+    /// Follows dependencies within `tied`, whose tasks each depend on another of them, until one repeats.
+    fn follow_cycle(&self, start: TaskId, tied: &BTreeMap<TaskId, usize>) -> Option<Vec<TaskId>> {
+        let mut path = Vec::new();
         let mut seen = BTreeSet::new();
         let mut at = start;
         while seen.insert(at) {
-            way.push(at);
+            path.push(at);
             let next = self.get(at).ok()?.blocked_by.iter();
             at = *next.into_iter().find(|id| tied.contains_key(id))?;
         }
-        way.push(at);
-        let begin = way.iter().position(|id| *id == at)?;
-        Some(way.split_off(begin))
+        path.push(at);
+        let begin = path.iter().position(|id| *id == at)?;
+        Some(path.split_off(begin))
     }
 }
 

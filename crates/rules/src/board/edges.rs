@@ -1,4 +1,4 @@
-//! Changes that look at the whole board: new tasks, dependencies and deletion.
+//! Changes that need the whole board: new tasks, dependencies and deletion.
 
 use super::{Board, NoSuchTask, list, log};
 use protocol::{Party, Priority, Task, TaskId, TaskStatus, Timestamp};
@@ -8,41 +8,32 @@ use std::sync::Arc;
 /// How many tasks of a long cycle are shown before and after the gap.
 const SHOWN_OF_CYCLE: usize = 6;
 
-/// What a new task says.
+/// A task to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewTask {
-    /// What is to be done, in a line.
     pub subject: String,
-    /// What is to be done, in full.
     pub description: String,
-    /// How urgent it is.
     pub priority: Priority,
-    /// Who may claim it: only members of this role.
+    /// The only role that may claim it.
     pub role: Option<String>,
-    /// What must be completed before it can be claimed.
     pub blocked_by: Vec<TaskId>,
 }
 
-/// Tasks that wait for each other, shown as `1 -> 3 -> 1`: each waits for the next.
+/// Tasks that wait for each other, shown as `1 -> 3 -> 1`; each waits for the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle(pub Vec<TaskId>);
 
 /// Why a task cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CreateRefusal {
-    /// The number is in use.
     #[error("task {0} exists already")]
     Exists(TaskId),
-    /// A task needs a subject.
     #[error("the subject is empty: say in a line what is to be done")]
     EmptySubject,
-    /// A dependency does not exist.
     #[error("task {0} not found: a task can only wait for tasks that exist")]
     UnknownDependency(TaskId),
-    /// It would wait for itself.
     #[error("task {0} cannot wait for itself")]
     Itself(TaskId),
-    /// Tasks would wait for each other.
     #[error("tasks would wait for each other: {0}")]
     Cycle(Cycle),
 }
@@ -50,70 +41,43 @@ pub enum CreateRefusal {
 /// Why dependencies cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EdgeRefusal {
-    /// There is no such task.
     #[error(transparent)]
     NotFound(#[from] NoSuchTask),
-    /// Work on it has begun.
     #[error("task {id} is {}: what it waits for can only change while it is pending", status.as_str())]
-    Started {
-        /// The task.
-        id: TaskId,
-        /// Its status.
-        status: TaskStatus,
-    },
-    /// A dependency does not exist.
+    Started { id: TaskId, status: TaskStatus },
     #[error("task {0} not found: a task can only wait for tasks that exist")]
     UnknownDependency(TaskId),
-    /// It would wait for itself.
     #[error("task {0} cannot wait for itself")]
     Itself(TaskId),
-    /// Tasks would wait for each other.
     #[error("tasks would wait for each other: {0}")]
     Cycle(Cycle),
-    /// It does not wait for this.
     #[error("task {id} does not wait for task {other}")]
-    NotWaiting {
-        /// The task.
-        id: TaskId,
-        /// What it does not wait for.
-        other: TaskId,
-    },
+    NotWaiting { id: TaskId, other: TaskId },
 }
 
 /// Why a task cannot be deleted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeleteRefusal {
-    /// There is no such task.
     #[error(transparent)]
     NotFound(#[from] NoSuchTask),
-    /// Somebody works on it.
     #[error("task {id} is in progress: release it first")]
-    InProgress {
-        /// The task.
-        id: TaskId,
-    },
-    /// Others wait for it.
+    InProgress { id: TaskId },
     #[error("task {id} cannot be deleted: {} wait for it", list(dependents))]
-    Needed {
-        /// The task.
-        id: TaskId,
-        /// Who waits for it.
-        dependents: Vec<TaskId>,
-    },
+    Needed { id: TaskId, dependents: Vec<TaskId> },
 }
 
-/// What a deletion leads to.
+/// The result of a deletion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deleted {
     /// The task, whose file is to be removed after the changed ones are stored.
     pub task: Task,
-    /// Tasks that named it as a dependency and no longer do, to be stored first. It was
-    /// completed, so a crash in between changes nothing about what is blocked.
+    /// Tasks that named it as a dependency and no longer do, to be stored first. It was completed, so a
+    /// crash in between does not change which tasks are blocked.
     pub changed: Vec<Task>,
 }
 
 impl Board {
-    /// Puts a new task on the board. `id` is a number the caller has made sure is free.
+    /// Creates a task. The caller guarantees that the number `id` is free.
     pub fn create(
         &mut self,
         id: TaskId,

@@ -29,7 +29,7 @@ fn answer(by: Party, feedback: &str) -> Answer {
     Answer {
         by,
         at: Timestamp::from_secs(99),
-        words: feedback.to_owned(),
+        text: feedback.to_owned(),
     }
 }
 

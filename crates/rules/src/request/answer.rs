@@ -1,4 +1,4 @@
-//! Which answers count.
+//! Decides which answers count.
 
 use super::expire::{Addressee, past_deadline};
 use crate::who::is_recipient;
@@ -7,35 +7,32 @@ use protocol::{
     RequestKind, RequestState, RequestStatus, Sender, Timestamp,
 };
 
-/// How many answers without effect a request keeps in full. A tally stands for all others, so
-/// that nobody can make the file grow for ever.
+/// How many ignored answers a request keeps in full. The others are only counted, so that the file cannot
+/// grow without limit.
 pub const MAX_IGNORED: usize = 20;
 
-/// The field of the tally that counts the answers it stands for.
+/// The field of the last entry that counts the answers not kept in full.
 const TALLY: &str = "more";
 
-/// How much of a stranger's name is kept.
+/// How much of an unknown sender's name is kept.
 const MAX_STRANGER_CHARS: usize = 80;
 
-/// An answer as it came, from whoever says they gave it.
+/// An answer as it came; its sender is only a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Which kind of request it answers.
     pub kind: RequestKind,
-    /// The request it answers.
     pub request_id: RequestId,
-    /// Who says they gave it.
+    /// The sender it names.
     pub from: Option<Sender>,
     /// The incarnation that gave it; a foreign program may leave it out.
     pub from_incarnation: Option<Incarnation>,
-    /// Yes or no.
     pub approve: bool,
     /// The reason or the feedback; may be empty.
-    pub words: String,
+    pub text: String,
     pub source: AnswerSource,
 }
 
-/// Who brings an answer to the request's file.
+/// Which process records an answer in the request's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerSource {
     /// The process that answers.
@@ -44,16 +41,15 @@ pub enum AnswerSource {
     Mail,
 }
 
-/// What an answer did.
+/// The effect of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// It decided the request, which is to be stored.
     Resolved(Request),
-    /// It had no effect but to be recorded in the request, which is to be stored.
+    /// It had no effect but to be listed in the request, which is to be stored.
     Ignored {
-        /// The request with the answer among its ignored ones.
+        /// The request, with the answer listed as ignored.
         request: Request,
-        /// Why it did not count.
         why: WhyIgnored,
     },
 }
@@ -61,57 +57,39 @@ pub enum Verdict {
 /// Why an answer does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WhyIgnored {
-    /// It names another request.
     #[error("it answers request {0}")]
     OtherRequest(RequestId),
-    /// The request is decided, and that is final.
+    /// A decided request is final.
     #[error("the request is already {}", .0.as_str())]
     AlreadyDecided(RequestStatus),
-    /// It came at or after the deadline.
     #[error("it came after the deadline")]
     Late,
-    /// It answers a request of the other kind.
     #[error("it answers a {} request, and this is a {} request", found.as_str(), expected.as_str())]
     WrongKind {
-        /// The kind of the request.
         expected: RequestKind,
-        /// The kind the answer is for.
         found: RequestKind,
     },
     /// Mail alone decides no plan.
     #[error("a plan is decided in its request file, and the file does not say so")]
     NotRecorded,
-    /// It does not say who gave it.
     #[error("it does not say who it is from")]
     Unsigned,
-    /// Somebody else gave it.
     #[error("it is from '{found}', and only '{expected}' can answer")]
-    WrongSender {
-        /// Who was asked.
-        expected: Recipient,
-        /// Who answered.
-        found: String,
-    },
-    /// Another incarnation of the addressee gave it.
+    WrongSender { expected: Recipient, found: String },
     #[error("it is from incarnation {found}, and incarnation {expected} was asked")]
     WrongIncarnation {
-        /// The incarnation that was asked.
         expected: Incarnation,
-        /// The incarnation that answered.
         found: Incarnation,
     },
-    /// It names no incarnation, and the incarnation that was asked is not known to run.
+    /// It names no incarnation, and the asked one is not known to run.
     #[error("it names no incarnation, and incarnation {expected}, which was asked, is not running")]
-    NoIncarnation {
-        /// The incarnation that was asked.
-        expected: Incarnation,
-    },
+    NoIncarnation { expected: Incarnation },
 }
 
 impl Response {
     /// The answer that `message` carries, if it is one.
     pub fn of(message: &Message) -> Option<Self> {
-        let (kind, request_id, approve, words) = match &message.body {
+        let (kind, request_id, approve, text) = match &message.body {
             Body::ShutdownResponse {
                 request_id,
                 approve,
@@ -135,19 +113,19 @@ impl Response {
             from: message.from.clone(),
             from_incarnation: message.from_incarnation,
             approve: *approve,
-            words: words.clone(),
+            text: text.clone(),
             source: AnswerSource::Mail,
         })
     }
 }
 
-/// Judges one answer to `request`.
+/// Decides whether an answer to `request` counts.
 ///
-/// It counts only if it names this request, the request is pending and before its deadline, the
-/// kind fits, and it comes from the addressed incarnation of the addressee. An answer that names no incarnation
-/// counts if `addressee` says that the addressed one runs. A person may decide a plan in the
-/// lead's place. Mail can be forged by anybody, so mail alone decides no plan. Whatever does not count is
-/// recorded without effect.
+/// It counts only if it names this request, the request is pending and before its deadline, the kind fits,
+/// and it comes from the addressed incarnation of the addressee. An answer that names no incarnation counts
+/// if `addressee` says that the addressed one runs. A person may decide a plan in the lead's place. Any
+/// process can forge mail, so mail alone decides no plan. An answer that does not count is listed as
+/// ignored.
 pub fn answer(
     request: &Request,
     response: &Response,
@@ -156,8 +134,8 @@ pub fn answer(
 ) -> Verdict {
     match author(request, response, addressee, now) {
         Ok(by) => {
-            let words = response.words.clone();
-            let answer = Answer { by, at: now, words };
+            let text = response.text.clone();
+            let answer = Answer { by, at: now, text };
             let state = if response.approve {
                 RequestState::Approved(answer)
             } else {
@@ -176,7 +154,7 @@ pub fn answer(
     }
 }
 
-/// Who gave the answer, if it counts.
+/// The party that gave the answer, if it counts.
 fn author(
     request: &Request,
     response: &Response,

@@ -1,4 +1,4 @@
-//! How a request ends without an answer.
+//! Expires requests that get no answer.
 
 use protocol::{
     Incarnation, Request, RequestId, RequestKind, RequestState, RequestStatus, Timestamp,
@@ -8,47 +8,45 @@ use std::fmt;
 /// Which incarnation of the addressee runs, as the operating system says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addressee {
-    /// Nobody has looked.
+    /// Not known.
     Unknown,
-    /// No process bears the name.
+    /// No process runs.
     Gone,
     /// This incarnation runs.
     Alive(Incarnation),
 }
 
-/// Whether whoever made a request waits for the answer.
+/// Whether the author of a request waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
-    /// It waits, or may come back and wait: a process that was only killed or stopped finds its
-    /// request when it is started again.
+    /// It waits, or may be restarted and wait: a process that was killed or stopped finds its request when
+    /// it is started again.
     Waits,
-    /// It is in the team no more.
+    /// It was removed from the team.
     Left,
-    /// It has agreed to end or was made to, and its process is gone.
+    /// It approved its shutdown or was forced to end, and its process has ended.
     Ended,
-    /// It died too often to be brought back.
+    /// It died too often to be restarted.
     GivenUp,
 }
 
 /// Why a request can no longer be answered. Its text is stored in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpireReason {
-    /// No answer came in time.
     DeadlinePassed,
-    /// The process that should have answered is gone.
+    /// The addressed process has ended.
     AddresseeDied,
-    /// A later incarnation has the name now.
+    /// A later incarnation runs.
     AddresseeReplaced {
-        /// That incarnation.
         incarnation: Incarnation,
     },
-    /// Whoever asked has asked anew.
+    /// The author has submitted a newer request.
     Superseded,
-    /// Whoever asked is in the team no more.
+    /// The author was removed from the team.
     AuthorLeft,
-    /// Whoever asked has been shut down.
+    /// The author was shut down.
     AuthorEnded,
-    /// Whoever asked is dead for good.
+    /// The author is not restarted any more.
     AuthorGivenUp,
 }
 
@@ -56,9 +54,7 @@ pub enum ExpireReason {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("request {id} is already {}, which is final", status.as_str())]
 pub struct ExpireRefusal {
-    /// The request.
     pub id: RequestId,
-    /// Its final status.
     pub status: RequestStatus,
 }
 
@@ -87,7 +83,7 @@ pub fn expire(
 
 /// Why a pending request must expire now, if it must.
 ///
-/// A request that names no incarnation of its addressee waits for any incarnation, so a death does not end it.
+/// A request that names no incarnation waits for any, so a death does not end it.
 pub fn due(request: &Request, addressee: Addressee, now: Timestamp) -> Option<ExpireReason> {
     if request.status() != RequestStatus::Pending {
         return None;

@@ -1,4 +1,4 @@
-//! How a request begins, and who may make one.
+//! Creates requests, and decides who may.
 
 use crate::plan::plan_hash;
 use protocol::{
@@ -8,66 +8,45 @@ use protocol::{
 /// What every new request needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
-    /// Its identifier, which no other request of the team bears.
+    /// Unique in the team.
     pub id: RequestId,
-    /// Who asks.
     pub from: Party,
-    /// The incarnation of the one who asks, where that is a member.
+    /// The incarnation of the asker, if it is a member or the lead.
     pub from_incarnation: Option<Incarnation>,
-    /// Who must answer.
     pub to: Recipient,
-    /// The incarnation of the one who must answer. `None` addresses whoever bears the name: the way to ask
-    /// the lead, so that a question outlives the process that leads.
+    /// The addressed incarnation. `None` addresses any incarnation, as in a request to the lead, which must
+    /// survive a restart of the lead.
     pub to_incarnation: Option<Incarnation>,
-    /// When it is made.
     pub now: Timestamp,
 }
 
 /// Why a shutdown cannot be asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenShutdownRefusal {
-    /// The lead ends when its own process is asked to.
+    /// The lead ends with its own command.
     #[error("the lead cannot be asked to shut down: end `team-lead run` instead")]
     TheLead,
-    /// The one who asks has no right to.
     #[error("'{from}' may not ask '{to}' to shut down: only the lead or the user may")]
-    NotAllowed {
-        /// Who asked.
-        from: Party,
-        /// Who should have ended.
-        to: Recipient,
-    },
-    /// It is not said which incarnation must end, and a later one must never be hit.
+    NotAllowed { from: Party, to: Recipient },
+    /// No incarnation is named, and a later one must never be ended.
     #[error("'{to}' has no running process that could shut down")]
-    NotRunning {
-        /// Who should have ended.
-        to: Recipient,
-    },
+    NotRunning { to: Recipient },
 }
 
 /// Why a plan cannot be submitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenPlanRefusal {
-    /// Only teammates work under a plan.
     #[error("'{from}' cannot submit a plan: only a teammate's plan needs approval")]
-    NotAMember {
-        /// Who submitted it.
-        from: Party,
-    },
-    /// Teammates do not decide on each other's plans.
+    NotAMember { from: Party },
     #[error("a plan goes to the lead, not to '{to}'")]
-    NotToTheLead {
-        /// Who should have decided.
-        to: Recipient,
-    },
-    /// There is nothing to decide on.
+    NotToTheLead { to: Recipient },
     #[error("the plan is empty: say what will be changed and how")]
     Empty,
 }
 
 /// Makes a pending request that asks a member to end.
 ///
-/// Only the lead and the user may ask, only a member may be asked, and one incarnation of it.
+/// Only the lead and the user may ask, and only one incarnation of a member may be asked.
 pub fn open_shutdown(
     opening: Opening,
     deadline: Timestamp,
@@ -99,8 +78,8 @@ pub fn open_shutdown(
 
 /// Makes a pending request that asks the lead, or a person in its place, to decide on a plan.
 ///
-/// The request is bound to exactly this text by its hash. Without a deadline it waits until
-/// somebody decides.
+/// Its hash binds the request to exactly this text. Without a deadline it stays pending until it is
+/// decided.
 pub fn open_plan(
     opening: Opening,
     deadline: Option<Timestamp>,

@@ -47,7 +47,7 @@ fn yes(from: &str) -> Response {
         from: Some(Sender::new(from)),
         from_incarnation: Some(Incarnation(3)),
         approve: true,
-        words: "ok".to_owned(),
+        text: "ok".to_owned(),
         source: AnswerSource::Answerer,
     }
 }
@@ -82,11 +82,11 @@ fn the_addressee_decides() {
     assert_eq!(approved.status(), RequestStatus::Approved);
     let no = Response {
         approve: false,
-        words: "still testing".to_owned(),
+        text: "still testing".to_owned(),
         ..yes("Alice")
     };
     match resolved(&shutdown(), &no, ALIVE).state {
-        RequestState::Rejected(answer) => assert_eq!(answer.words, "still testing"),
+        RequestState::Rejected(answer) => assert_eq!(answer.text, "still testing"),
         other => panic!("{other:?}"),
     }
 }

@@ -33,7 +33,7 @@ fn answered(shutdown: &Shutdown, approve: bool, now: Timestamp) -> Request {
         from: Some(Sender::new("alice")),
         from_incarnation: Some(Incarnation(3)),
         approve,
-        words: "busy".to_owned(),
+        text: "busy".to_owned(),
         source: AnswerSource::Answerer,
     };
     let alive = Addressee::Alive(Incarnation(3));
@@ -45,15 +45,15 @@ fn answered(shutdown: &Shutdown, approve: bool, now: Timestamp) -> Request {
 /// Lets alice answer, and the shutdown find that in the file.
 fn reply(shutdown: &mut Shutdown, approve: bool, now: Timestamp) -> Vec<String> {
     let stored = answered(shutdown, approve, now);
-    words(&shutdown.handle(ShutdownEvent::Stored(Box::new(stored)), now))
+    summary(&shutdown.handle(ShutdownEvent::Stored(Box::new(stored)), now))
 }
 
 const GONE: ShutdownEvent = ShutdownEvent::Gone {
     incarnation: Incarnation(3),
 };
 
-/// The actions without the stored requests, as short words.
-fn words(actions: &[ShutdownAction]) -> Vec<String> {
+/// The actions without the stored requests, as short texts.
+fn summary(actions: &[ShutdownAction]) -> Vec<String> {
     let word = |action: &ShutdownAction| match action {
         ShutdownAction::Record(request) => request.status().as_str().to_owned(),
         ShutdownAction::Deliver(_) => "deliver".to_owned(),
@@ -68,7 +68,7 @@ fn words(actions: &[ShutdownAction]) -> Vec<String> {
 #[test]
 fn a_new_request_is_stored_before_it_is_delivered() {
     let (_, actions) = Shutdown::start(request(false), ShutdownLimits::default(), at(0)).unwrap();
-    assert_eq!(words(&actions), ["pending", "deliver", "wake 60"]);
+    assert_eq!(summary(&actions), ["pending", "deliver", "wake 60"]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn an_approved_shutdown_is_done_when_the_process_is_gone() {
     assert_eq!(shutdown.request().status(), RequestStatus::Approved);
     assert_eq!(shutdown.outcome(), None);
     let actions = shutdown.handle(GONE, at(7));
-    assert_eq!(words(&actions), ["agreed and is gone"]);
+    assert_eq!(summary(&actions), ["agreed and is gone"]);
     for event in [GONE, ShutdownEvent::Tick] {
         assert!(shutdown.handle(event, at(99)).is_empty());
     }
@@ -99,7 +99,7 @@ fn a_veto_holds_once_and_not_against_force() {
     let mut forced = start(true);
     assert_eq!(reply(&mut forced, false, at(5)), ["wake 60"]);
     let actions = forced.handle(ShutdownEvent::Tick, at(60));
-    assert_eq!(words(&actions), ["TERM", "wake 65"]);
+    assert_eq!(summary(&actions), ["TERM", "wake 65"]);
     assert_eq!(forced.request().status(), RequestStatus::Rejected);
 }
 
@@ -108,18 +108,18 @@ fn silence_expires_and_only_force_goes_further() {
     let mut shutdown = start(false);
     let actions = shutdown.handle(ShutdownEvent::Tick, at(60));
     let last = "gave no answer; repeat with --force to end it";
-    assert_eq!(words(&actions), ["expired", last]);
+    assert_eq!(summary(&actions), ["expired", last]);
 
     let mut forced = start(true);
     let actions = forced.handle(ShutdownEvent::Tick, at(60));
-    assert_eq!(words(&actions), ["expired", "TERM", "wake 65"]);
+    assert_eq!(summary(&actions), ["expired", "TERM", "wake 65"]);
     let actions = forced.handle(ShutdownEvent::Tick, at(65));
-    assert_eq!(words(&actions), ["KILL", "wake 70"]);
+    assert_eq!(summary(&actions), ["KILL", "wake 70"]);
     let mut killed = forced.clone();
     let actions = killed.handle(GONE, at(66));
-    assert_eq!(words(&actions), ["was ended by SIGKILL"]);
+    assert_eq!(summary(&actions), ["was ended by SIGKILL"]);
     let actions = forced.handle(ShutdownEvent::Tick, at(70));
-    assert_eq!(words(&actions), ["is still running after SIGKILL"]);
+    assert_eq!(summary(&actions), ["is still running after SIGKILL"]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn an_approval_that_is_not_kept_ends_too() {
     let mut forced = start(true);
     let _ = reply(&mut forced, true, at(59));
     let actions = forced.handle(ShutdownEvent::Tick, at(60));
-    assert_eq!(words(&actions), ["TERM", "wake 65"]);
+    assert_eq!(summary(&actions), ["TERM", "wake 65"]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_end_of_an_earlier_incarnation_says_nothing() {
     assert_eq!(shutdown.outcome(), None);
     let actions = shutdown.handle(GONE, at(2));
     assert_eq!(
-        words(&actions),
+        summary(&actions),
         ["expired", "is gone without having agreed"]
     );
 }
@@ -168,7 +168,7 @@ fn the_end_of_an_earlier_incarnation_says_nothing() {
 fn a_late_wake_up_still_leaves_time_between_the_signals() {
     let mut forced = start(true);
     let actions = forced.handle(ShutdownEvent::Tick, at(500));
-    assert_eq!(words(&actions), ["expired", "TERM", "wake 505"]);
+    assert_eq!(summary(&actions), ["expired", "TERM", "wake 505"]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn an_answer_that_the_file_says_counts() {
     let mut shutdown = start(false);
     let stored = Box::new(answered(&shutdown, true, at(5)));
     let actions = shutdown.handle(ShutdownEvent::Stored(stored), at(6));
-    assert_eq!(words(&actions), ["wake 65"]);
+    assert_eq!(summary(&actions), ["wake 65"]);
     let _ = shutdown.handle(GONE, at(7));
     assert_eq!(shutdown.outcome(), Some(&ShutdownOutcome::Left));
 }
@@ -186,7 +186,7 @@ fn a_restarted_lead_takes_a_shutdown_up_where_it_was() {
     let again = |request: &Request, now| {
         let limits = ShutdownLimits::default();
         let (_, actions) = Shutdown::start(request.clone(), limits, at(now)).unwrap();
-        words(&actions)
+        summary(&actions)
     };
     let mut forced = start(true);
     assert_eq!(

@@ -1,17 +1,16 @@
-//! What goes into the course of a shutdown and what comes out.
+//! Events, actions and outcomes of a shutdown.
 
 use protocol::{Incarnation, Request, RequestId, Timestamp};
 use std::fmt;
 use std::time::Duration;
 
-/// How long a member has to answer, unless said otherwise.
+/// The default time a member has to answer.
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long each step after the deadline may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShutdownLimits {
-    /// From SIGTERM to SIGKILL; and how long after the deadline an approved shutdown without force
-    /// is waited for.
+    /// From SIGTERM to SIGKILL; and from the deadline to the end of an approved shutdown without force.
     pub grace: Duration,
     /// From SIGKILL until the process is given up as unkillable.
     pub kill: Duration,
@@ -22,16 +21,10 @@ pub struct ShutdownLimits {
 pub enum ShutdownEvent {
     /// The request's file was read.
     Stored(Box<Request>),
-    /// The operating system says that the process of this incarnation is gone.
-    Gone {
-        /// That incarnation.
-        incarnation: Incarnation,
-    },
-    /// A process of this incarnation bears the name now.
-    Replaced {
-        /// That incarnation.
-        incarnation: Incarnation,
-    },
+    /// The process of this incarnation has ended, as the operating system says.
+    Gone { incarnation: Incarnation },
+    /// A process of this incarnation runs.
+    Replaced { incarnation: Incarnation },
     /// Time has passed.
     Tick,
 }
@@ -39,8 +32,8 @@ pub enum ShutdownEvent {
 /// Something to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShutdownAction {
-    /// Store the request. If its file holds a final state by now, leave the file as it is and hand
-    /// it over as [`ShutdownEvent::Stored`].
+    /// Store the request. If its file already has a final state, leave the file and pass it in as
+    /// [`ShutdownEvent::Stored`].
     Record(Box<Request>),
     /// Send the request to its addressee.
     Deliver(Box<Request>),
@@ -48,27 +41,27 @@ pub enum ShutdownAction {
     Terminate,
     /// Send SIGKILL to the process of the addressed incarnation, and to no other.
     Kill,
-    /// Call again at this time, if nothing happens before.
+    /// Call again at this time, if no event comes before.
     WakeAt(Timestamp),
-    /// It is over. Comes exactly once.
+    /// The shutdown is over. Returned exactly once.
     Finished(ShutdownOutcome),
 }
 
 /// How a shutdown ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShutdownOutcome {
-    /// The member agreed, and its process is gone.
+    /// The member approved, and its process has ended.
     Left,
-    /// The process went away before the member agreed.
+    /// The process ended before the member approved.
     Ended,
-    /// The member refused and works on.
+    /// The member rejected and keeps running.
     Vetoed {
-        /// Why; may be empty.
+        /// May be empty.
         reason: String,
     },
-    /// No answer came in time, and no force was asked for.
+    /// No answer came in time, and the request was not forced.
     NoAnswer,
-    /// The member agreed, but its process still runs, and no force was asked for.
+    /// The member approved, but its process still runs, and the request was not forced.
     StillRunning,
     /// The process ended after SIGTERM.
     Terminated,
@@ -77,27 +70,18 @@ pub enum ShutdownOutcome {
     /// Not even SIGKILL ended the process in time.
     Unkillable,
     /// The member was started again before it answered; the new incarnation was not asked.
-    Replaced {
-        /// The new incarnation.
-        incarnation: Incarnation,
-    },
+    Replaced { incarnation: Incarnation },
 }
 
 /// Why a request does not begin a shutdown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartRefusal {
-    /// It asks for something else.
+    /// It is not a shutdown request.
     #[error("request {id} does not ask for a shutdown")]
-    NotAShutdown {
-        /// The request.
-        id: RequestId,
-    },
-    /// It could hit the wrong process, or never end.
+    NotAShutdown { id: RequestId },
+    /// It could end the wrong process, or never finish.
     #[error("shutdown request {id} does not name a member, its incarnation and a deadline")]
-    Incomplete {
-        /// The request.
-        id: RequestId,
-    },
+    Incomplete { id: RequestId },
 }
 
 impl Default for ShutdownLimits {
@@ -110,7 +94,7 @@ impl Default for ShutdownLimits {
 }
 
 impl ShutdownOutcome {
-    /// Whether the process that was asked is gone.
+    /// Whether the asked process has ended.
     pub const fn is_gone(&self) -> bool {
         match self {
             Self::Left | Self::Ended | Self::Terminated | Self::Killed | Self::Replaced { .. } => {

@@ -79,7 +79,7 @@ fn decide(request: &Request, by: Party, approve: bool) -> Request {
         from: Some(by.into()),
         from_incarnation: None,
         approve,
-        words: String::new(),
+        text: String::new(),
         source: AnswerSource::Answerer,
     };
     match answer(request, &response, Addressee::Unknown, now()) {

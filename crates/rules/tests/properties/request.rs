@@ -43,7 +43,7 @@ pub(crate) fn response() -> impl Strategy<Value = Response> {
             from: from.map(Sender::new),
             from_incarnation: incarnation.map(Incarnation),
             approve,
-            words: String::new(),
+            text: String::new(),
             source: AnswerSource::Answerer,
         })
 }
@@ -76,7 +76,7 @@ pub(crate) fn shutdown_request(force: bool) -> Request {
     open_shutdown(opening, deadline, "", force).expect("the lead may ask")
 }
 
-/// Whether the answer may decide a pending request, said in other words than the code does.
+/// Whether the answer may decide a pending request: the same rule, written independently of the code.
 fn counts(response: &Response, alive: Addressee, now: i64) -> bool {
     let life_fits = match response.from_incarnation {
         Some(incarnation) => incarnation == Incarnation(3),

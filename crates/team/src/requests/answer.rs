@@ -65,7 +65,7 @@ pub fn answer_shutdown(
         team,
         Response {
             approve,
-            words: reason.to_owned(),
+            text: reason.to_owned(),
             ..shutdown
         },
     )
@@ -85,7 +85,7 @@ pub fn decide_plan(
         team,
         Response {
             approve,
-            words: feedback.to_owned(),
+            text: feedback.to_owned(),
             ..plan
         },
     )
@@ -98,7 +98,7 @@ fn own_answer(kind: RequestKind, me: &Actor, id: &RequestId) -> Response {
         from: Some(me.party.clone().into()),
         from_incarnation: me.incarnation,
         approve: false,
-        words: String::new(),
+        text: String::new(),
         source: AnswerSource::Answerer,
     }
 }
@@ -242,7 +242,7 @@ fn is_recorded(request: &Request, response: &Response) -> bool {
     recorded_answer(request).is_some_and(|(recorded, approve)| {
         response.kind == request.kind()
             && response.approve == approve
-            && response.words == recorded.words
+            && response.text == recorded.text
             && response.from == Some(Sender::Party(recorded.by.clone()))
             && (response.from_incarnation.is_none()
                 || response.from_incarnation == request.to_incarnation)
@@ -265,11 +265,11 @@ fn mail_answer(team: &TeamDir, request: &Request) -> Result<(), SendError> {
         return Ok(());
     };
     let message = match request.kind() {
-        RequestKind::Shutdown => shutdown_response(&request.id, approve, &recorded.words),
+        RequestKind::Shutdown => shutdown_response(&request.id, approve, &recorded.text),
         RequestKind::Plan => Message::new(Body::PlanApprovalResponse {
             request_id: request.id.clone(),
             approve,
-            feedback: recorded.words.clone(),
+            feedback: recorded.text.clone(),
         }),
     };
     let answerer = Actor {
