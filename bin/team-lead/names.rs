@@ -15,12 +15,16 @@ pub(crate) fn member(roster: &Roster, typed: &str) -> Result<AgentName, Failure>
     let name = AgentName::new(typed)?;
     let member = roster.member(&name);
     member
-        .map(|member| member.name.clone())
+        .map(|member| member.spec.name.clone())
         .ok_or_else(|| unknown(roster, typed))
 }
 
 fn unknown(roster: &Roster, typed: &str) -> Failure {
-    let known: Vec<&str> = roster.members.iter().map(|m| m.name.as_str()).collect();
+    let known: Vec<&str> = roster
+        .members
+        .iter()
+        .map(|m| m.spec.name.as_str())
+        .collect();
     let known = if known.is_empty() {
         "the team has no members yet".to_owned()
     } else {

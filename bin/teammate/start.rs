@@ -70,7 +70,7 @@ fn register(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
         if let Some(member) = roster.member_mut(&args.name)
             && args.model.is_some()
         {
-            member.model.clone_from(&args.model);
+            member.spec.model.clone_from(&args.model);
         }
         Ok(())
     })

@@ -93,14 +93,18 @@ fn the_roster_of_version_1_loads_and_keeps_what_it_does_not_know() {
     let (_dir, team) = copy();
     let roster = team.roster().unwrap();
     assert_eq!((roster.rev, roster.lead_incarnation), (41, Incarnation(3)));
-    let names: Vec<&str> = roster.members.iter().map(|m| m.name.as_str()).collect();
+    let names: Vec<&str> = roster
+        .members
+        .iter()
+        .map(|m| m.spec.name.as_str())
+        .collect();
     assert_eq!(names, ["alice", "bob", "carol", "Žofie"]);
     let carol = roster.member(&"CAROL".parse().unwrap()).unwrap();
     assert_eq!(carol.status, MemberStatus::Other("napping".to_owned()));
 
     let before: Value = read_json(&team.layout().roster());
     team.update_roster(|roster| {
-        roster.members[1].role = "reviewer".to_owned();
+        roster.members[1].spec.role = "reviewer".to_owned();
         Ok::<_, RosterError>(())
     })
     .unwrap();

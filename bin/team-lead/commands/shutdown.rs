@@ -94,7 +94,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<(),
 fn selected(team: &TeamDir, command: &Shutdown) -> Result<Vec<AgentName>, Failure> {
     let roster = team.roster()?;
     if command.all {
-        return Ok(roster.members.iter().map(|m| m.name.clone()).collect());
+        return Ok(roster.members.iter().map(|m| m.spec.name.clone()).collect());
     }
     let mut names = Vec::new();
     for typed in &command.names {
@@ -152,7 +152,7 @@ fn report_sent(
 }
 
 fn report_not_running(args: &Args, view: &MemberView) -> Result<(), Failure> {
-    let name = &view.member.name;
+    let name = &view.member.spec.name;
     let text = match view.state {
         rules::MemberState::Shutdown => format!("'{name}' is already shut down"),
         _ => format!("'{name}' is not running: it is {}", view.state),

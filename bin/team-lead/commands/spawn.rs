@@ -6,8 +6,8 @@ use crate::commands::config::{load, load_and_apply};
 use crate::duration;
 use crate::failure::{Failure, Kind};
 use anyhow::Context;
-use processes::{MemberSpec, NoTeammate, Programs, SpawnError, Spawned};
-use protocol::{AgentName, Caps, Recipient, RestartPolicy};
+use processes::{NoTeammate, Programs, SpawnError, Spawned};
+use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy};
 use serde_json::json;
 use std::io::Read;
 use std::time::Duration;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
                 false => format!("'{name}' is already running and idle"),
             };
             let object = json!({
-                "name": view.member.name, "role": view.member.role, "spawned": "woken",
+                "name": view.member.spec.name, "role": view.member.spec.role, "spawned": "woken",
                 "pid": view.holder.map(|holder| holder.pid),
                 "incarnation": view.member.incarnation,
                 "came_back": false, "prompt_sent": prompt_sent,
@@ -118,7 +118,10 @@ fn within_budget(
     if caps.is_empty() {
         return Ok(spawn()?);
     }
-    let known = team.roster()?.member(name).map(|known| known.name.clone());
+    let known = team
+        .roster()?
+        .member(name)
+        .map(|known| known.spec.name.clone());
     let member = Recipient::Member(known.unwrap_or_else(|| name.clone()));
     let before = team.budget()?.members.get(&member).cloned();
     budget::change(team, Some(&member), caps)?;
@@ -132,8 +135,9 @@ fn within_budget(
 
 impl Spawn {
     fn spec(&self) -> Result<MemberSpec, Failure> {
-        let name = AgentName::new(&self.name)?;
         Ok(MemberSpec {
+            name: AgentName::new(&self.name)?,
+            role: self.role.clone(),
             prompt: self.prompt.as_deref().map(text).transpose()?,
             model: self.model.clone(),
             exec: self.exec.clone(),
@@ -144,7 +148,6 @@ impl Spawn {
             }),
             no_claim: self.no_claim.then_some(true),
             idle_timeout: self.idle_timeout.map(|limit| limit.as_secs().max(1)),
-            ..MemberSpec::new(name, &self.role)
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::output::{print, sanitize};
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
-    Activity, Budget, Holder, Incarnation, LiveState, Member, Money, Phase, Recipient, Tally,
+    Activity, Budget, Holder, Incarnation, LiveState, MemberSpec, Money, Phase, Recipient, Tally,
     WaitingFor,
 };
 use rules::MemberState;
@@ -80,7 +80,7 @@ fn pid(team: &TeamDir, views: &[MemberView], name: &str) -> Result<u32, Failure>
     let holder = match &owner {
         Recipient::Lead => running_lead(team)?.and_then(|lead| lead.holder),
         Recipient::Member(name) => {
-            let view = views.iter().find(|view| view.member.name == *name);
+            let view = views.iter().find(|view| view.member.spec.name == *name);
             view.and_then(|view| view.holder.clone())
         }
     };
@@ -106,7 +106,7 @@ fn running_lead(team: &TeamDir) -> Result<Option<Lead>, Failure> {
 }
 
 fn as_json(view: &MemberView, budget: &Budget) -> Value {
-    let Member { name, role, .. } = &view.member;
+    let MemberSpec { name, role, .. } = &view.member.spec;
     let live = view.live.as_ref();
     let present = live.filter(|_| view.is_alive());
     json!({
@@ -126,8 +126,8 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "waiting_for": present.and_then(|live| live.waiting_for),
         "activity": present.and_then(|live| live.activity.as_ref()),
         "usage": live.and_then(|live| live.usage.as_ref()),
-        "model": view.member.model,
-        "restart": view.member.restart,
+        "model": view.member.spec.model,
+        "restart": view.member.spec.restart,
     })
 }
 
@@ -150,7 +150,7 @@ fn tokens(live: Option<&LiveState>) -> u64 {
 
 /// The cost of a member, if the price of any of its calls is known.
 fn cost(view: &MemberView, budget: &Budget) -> Option<Money> {
-    let member = Recipient::Member(view.member.name.clone());
+    let member = Recipient::Member(view.member.spec.name.clone());
     let sum = Sum::of(budget, Some(&member));
     (sum.unpriced < sum.calls).then_some(sum.cost)
 }
@@ -171,7 +171,7 @@ fn reason(view: &MemberView) -> Option<&str> {
 }
 
 fn as_text(view: &MemberView, budget: &Budget) -> String {
-    let Member { name, role, .. } = &view.member;
+    let MemberSpec { name, role, .. } = &view.member.spec;
     let mut parts = vec![state_text(view)];
     if let Some(holder) = &view.holder {
         parts.push(format!("process {}", holder.pid));
@@ -277,7 +277,7 @@ fn token_text(tokens: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{AgentName, TaskId, Timestamp};
+    use protocol::{AgentName, Member, TaskId, Timestamp};
     use std::time::Duration;
 
     fn view(state: MemberState) -> MemberView {

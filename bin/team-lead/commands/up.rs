@@ -4,7 +4,7 @@ use crate::cli::{Args, open_or_create, workspace};
 use crate::commands::config::{load, load_and_apply};
 use crate::failure::{Failure, Kind};
 use config::MemberEntry;
-use processes::{MemberSpec, Programs, SpawnError, Spawned};
+use processes::{Programs, SpawnError, Spawned};
 use protocol::{AgentName, Recipient};
 use serde_json::{Value, json};
 use team::Actor;
@@ -63,35 +63,24 @@ pub(crate) fn run(args: &Args, _: &Up) -> Result<(), Failure> {
 }
 
 fn start(team: &TeamDir, entry: &MemberEntry, programs: &Programs) -> Result<Outcome, Failure> {
-    let known = team.roster()?.member(&entry.name).cloned();
-    let name = known.as_ref().map_or(&entry.name, |member| &member.name);
-    budget::adopt(
-        team,
-        Some(&Recipient::Member(name.clone())),
-        &entry.budget(),
-    )?;
+    let known = team.roster()?.member(&entry.spec.name).cloned();
+    let name = known
+        .as_ref()
+        .map_or(&entry.spec.name, |member| &member.spec.name);
+    budget::adopt(team, Some(&Recipient::Member(name.clone())), &entry.budget)?;
     let outcome = |result| Outcome {
         name: name.clone(),
-        role: entry.role.clone(),
+        role: entry.spec.role.clone(),
         result,
     };
     if known.is_some() && processes::member_view(team, name)?.is_alive() {
         return Ok(outcome("already running"));
     }
-    let old_prompt = known.as_ref().and_then(|member| member.prompt.as_ref());
-    let spec = MemberSpec {
-        prompt: entry
-            .prompt
-            .clone()
-            .filter(|prompt| Some(prompt) != old_prompt),
-        model: entry.model.clone(),
-        exec: entry.exec.clone(),
-        require_plan: entry.require_plan,
-        restart: entry.restart.clone(),
-        no_claim: entry.no_claim,
-        idle_timeout: entry.idle_timeout,
-        ..MemberSpec::new(name.clone(), &entry.role)
-    };
+    let mut spec = entry.spec.clone();
+    let old_prompt = known
+        .as_ref()
+        .and_then(|member| member.spec.prompt.as_ref());
+    spec.prompt = spec.prompt.filter(|prompt| Some(prompt) != old_prompt);
     match processes::spawn(team, &Actor::user(), &spec, programs) {
         Ok(Spawned::Started {
             came_back: false, ..

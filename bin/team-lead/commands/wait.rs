@@ -153,7 +153,7 @@ struct Broken {
 fn broken(team: &TeamDir) -> Result<Vec<Broken>, Failure> {
     let views = processes::member_views(team)?.into_iter();
     let broken = views.filter_map(|view| {
-        let name = view.member.name;
+        let name = view.member.spec.name;
         let text = match view.state {
             MemberState::Failed { reason, .. } if reason.is_empty() => format!("{name} failed"),
             MemberState::Failed { reason, .. } => format!("{name} failed: {reason}"),

@@ -24,7 +24,7 @@ fn by_files(team: &TeamDir) -> anyhow::Result<Facts> {
     let mut facts = Facts::new();
     let views = processes::member_views(team)?;
     for view in &views {
-        let (name, role) = (&view.member.name, &view.member.role);
+        let (name, role) = (&view.member.spec.name, &view.member.spec.role);
         let incarnation = view.member.incarnation;
         facts.insert(format!(
             "{name} ({role}) {} in incarnation {incarnation}",
@@ -41,7 +41,7 @@ fn by_files(team: &TeamDir) -> anyhow::Result<Facts> {
         facts.insert(format!("request {} {:?}", request.id, request.status()));
     }
     let members = views.iter();
-    let owners = members.map(|view| Recipient::Member(view.member.name.clone()));
+    let owners = members.map(|view| Recipient::Member(view.member.spec.name.clone()));
     for owner in owners.chain([Recipient::Lead]) {
         let unread = team.unread_mail(&owner, |_, _| {})?;
         let read = read(team, &owner)?;

@@ -2,7 +2,7 @@
 
 use crate::error::ConfigError;
 use budget::Price;
-use protocol::{AgentName, Caps, Extra, Money, RestartPolicy, TeamLimits};
+use protocol::{AgentName, Caps, Extra, MemberSpec, Money, RestartPolicy, TeamLimits};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,22 +57,27 @@ pub struct Role {
 
 /// A member that `team-lead up` starts.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table [[members]]")]
+#[serde(from = "MemberTable")]
 pub struct MemberEntry {
-    pub name: AgentName,
-    pub role: String,
-    /// The first instruction.
-    pub prompt: Option<String>,
-    pub model: Option<String>,
-    /// A program that takes part instead of an agent.
-    pub exec: Option<String>,
-    pub require_plan: Option<bool>,
+    pub spec: MemberSpec,
+    /// What the member may spend.
+    pub budget: Caps,
+}
+
+/// A table `[[members]]`. One struct, because `flatten` loses the lines of errors.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table [[members]]")]
+struct MemberTable {
+    name: AgentName,
+    role: String,
+    prompt: Option<String>,
+    model: Option<String>,
+    exec: Option<String>,
+    require_plan: Option<bool>,
     #[serde(default, deserialize_with = "restart_policy")]
-    pub restart: Option<RestartPolicy>,
-    /// Whether the member claims no tasks from the board by itself.
-    pub no_claim: Option<bool>,
-    /// The seconds of idleness after which the member ends by itself.
-    pub idle_timeout: Option<u64>,
+    restart: Option<RestartPolicy>,
+    no_claim: Option<bool>,
+    idle_timeout: Option<u64>,
     max_tokens: Option<u64>,
     max_cost: Option<Money>,
     max_turns: Option<u64>,
@@ -153,15 +158,27 @@ impl FileConfig {
     }
 }
 
-impl MemberEntry {
-    /// What the member may spend.
-    pub fn budget(&self) -> Caps {
-        Caps {
-            max_tokens: self.max_tokens,
-            max_cost: self.max_cost,
-            max_turns: self.max_turns,
-            max_minutes: self.max_minutes,
-            extra: Extra::new(),
+impl From<MemberTable> for MemberEntry {
+    fn from(table: MemberTable) -> Self {
+        Self {
+            spec: MemberSpec {
+                name: table.name,
+                role: table.role,
+                prompt: table.prompt,
+                model: table.model,
+                exec: table.exec,
+                require_plan: table.require_plan,
+                restart: table.restart,
+                no_claim: table.no_claim,
+                idle_timeout: table.idle_timeout,
+            },
+            budget: Caps {
+                max_tokens: table.max_tokens,
+                max_cost: table.max_cost,
+                max_turns: table.max_turns,
+                max_minutes: table.max_minutes,
+                extra: Extra::new(),
+            },
         }
     }
 }
@@ -221,8 +238,8 @@ fn distinct_members<'de, D: Deserializer<'de>>(
     let members = Vec::<MemberEntry>::deserialize(deserializer)?;
     for (at, member) in members.iter().enumerate() {
         let mut earlier = members.iter().take(at);
-        if earlier.any(|other| other.name.same_as(&member.name)) {
-            let message = format!("two [[members]] are called {}", member.name);
+        if earlier.any(|other| other.spec.name.same_as(&member.spec.name)) {
+            let message = format!("two [[members]] are called {}", member.spec.name);
             return Err(D::Error::custom(message));
         }
     }

@@ -91,8 +91,8 @@ impl Config {
         let with_members = self.files().find(|(_, file)| !file.members.is_empty());
         if let Some((origin, file)) = with_members {
             all.extend(file.members.iter().map(|member| ShownSetting {
-                key: format!("members.{}", member.name),
-                value: member.role.clone(),
+                key: format!("members.{}", member.spec.name),
+                value: member.spec.role.clone(),
                 origin: origin.clone(),
             }));
         }

@@ -64,7 +64,7 @@ fn ahead(team: &TeamDir, now: Timestamp) -> Vec<(Timestamp, Dated)> {
 
 fn owners(team: &TeamDir) -> impl Iterator<Item = Recipient> {
     let members = team.roster().map(|roster| roster.members.clone());
-    let names = members.into_iter().flatten().map(|member| member.name);
+    let names = members.into_iter().flatten().map(|member| member.spec.name);
     names.map(Recipient::Member).chain([Recipient::Lead])
 }
 

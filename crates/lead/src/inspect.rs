@@ -68,7 +68,7 @@ pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
         | MemberState::Hung { .. }
         | MemberState::Shutdown => false,
     });
-    let incarnations = failed.map(|view| (view.member.name.clone(), view.member.incarnation));
+    let incarnations = failed.map(|view| (view.member.spec.name.clone(), view.member.incarnation));
     incarnations.collect()
 }
 
@@ -90,7 +90,7 @@ impl Inspection {
         watched: &BTreeMap<AgentName, Incarnation>,
     ) {
         let member = &view.member;
-        let (name, current) = (&member.name, member.incarnation);
+        let (name, current) = (&member.spec.name, member.incarnation);
         match &view.state {
             MemberState::Dead { incarnation } => {
                 self.failed.push((name.clone(), current));
@@ -158,7 +158,7 @@ pub(crate) fn observe(team: &TeamDir) -> Observation {
     };
     let will_restart = |view: &MemberView| {
         matches!(view.state, MemberState::Dead { .. })
-            && view.member.restart == Some(RestartPolicy::OnFailure)
+            && view.member.spec.restart == Some(RestartPolicy::OnFailure)
     };
     match member_views(team) {
         Ok(views) if !views.iter().any(will_restart) => Observation::Idle { failed },

@@ -93,7 +93,7 @@ fn requests(team: &TeamDir) -> String {
 fn costs(team: &TeamDir) -> String {
     let mut owners = vec![Recipient::Lead];
     if let Ok(roster) = team.roster() {
-        let names = roster.members.iter().map(|member| member.name.clone());
+        let names = roster.members.iter().map(|member| member.spec.name.clone());
         owners.extend(names.map(Recipient::Member));
     }
     let mut total = Tally::default();

@@ -12,7 +12,7 @@ use teamdir::{RequestError, TeamDir};
 pub fn gate(team: &TeamDir, name: &AgentName, own: Option<&PlanRecord>) -> PlanGate {
     let required = team.roster().ok().map(|roster| {
         let member = roster.member(name);
-        member.is_some_and(|member| member.require_plan == Some(true))
+        member.is_some_and(|member| member.spec.require_plan == Some(true))
     });
     let stored = own.map(|own| (own, team.request(&own.request_id)));
     let submitted = stored.as_ref().map(|(own, request)| SubmittedPlan {

@@ -240,7 +240,7 @@ impl MemberRuntime {
 
     fn role_of(&self, name: &AgentName) -> Option<String> {
         let roster = self.team.roster().ok()?;
-        Some(roster.member(name)?.role.clone())
+        Some(roster.member(name)?.spec.role.clone())
     }
 
     /// Writes to the event log that the process is ready.

@@ -385,7 +385,7 @@ async fn a_tool_waits_for_the_plan_because_it_says_that_it_changes_things() {
     temp.team()
         .update_roster(|roster| {
             for member in &mut roster.members {
-                member.require_plan = Some(true);
+                member.spec.require_plan = Some(true);
             }
             Ok::<_, teamdir::RosterError>(())
         })

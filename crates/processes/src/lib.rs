@@ -40,7 +40,6 @@ pub use shutdown::{
     EndError, Ended, FollowError, ShutdownAllOptions, follow_shutdown, shut_down_all,
 };
 pub use start::launch::LaunchError;
-pub use start::member_spec::MemberSpec;
 pub use start::programs::{NoTeammate, Programs};
 pub use start::spawn::{SpawnError, Spawned, spawn};
 pub use start::start_lock::StartGuardError;

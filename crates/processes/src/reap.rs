@@ -15,7 +15,8 @@ use crate::repair::end_overdue;
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::state_of;
 use protocol::{
-    AgentName, EventKind, Incarnation, LiveState, Member, NoticeCause, Phase, Recipient, TaskId,
+    AgentName, EventKind, Incarnation, LiveState, Member, MemberSpec, NoticeCause, Phase,
+    Recipient, TaskId,
 };
 use rules::MemberState;
 use std::time::Duration;
@@ -114,7 +115,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     if !is_unreaped(member, &state) {
         return Ok(Reaped::Nothing);
     }
-    let (name, incarnation) = (&member.name, member.incarnation);
+    let (name, incarnation) = (&member.spec.name, member.incarnation);
     // Before others can claim its tasks: its leftover commands could interfere.
     sweep(team, guard);
     let why = format!("'{name}' died in incarnation {incarnation}");
@@ -160,12 +161,8 @@ pub(crate) fn record_reaped(
 
 /// The text of the notice to the lead. It must be the same when it is sent again.
 fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> String {
-    let Member {
-        name,
-        role,
-        incarnation,
-        ..
-    } = member;
+    let MemberSpec { name, role, .. } = &member.spec;
+    let incarnation = &member.incarnation;
     let live = live.filter(|live| live.incarnation == *incarnation);
     let doing = live.map_or("starting", |live| match live.phase {
         Phase::Starting => "starting",

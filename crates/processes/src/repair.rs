@@ -56,7 +56,7 @@ impl Repairs {
             member.status != MemberStatus::Shutdown && !reaped
         });
         for member in maybe_dead {
-            match reap(team, &member.name, member.incarnation) {
+            match reap(team, &member.spec.name, member.incarnation) {
                 Ok(Reaped::Done {
                     name, incarnation, ..
                 }) => self.reaped.push((name, incarnation)),

@@ -6,8 +6,8 @@ use crate::process_handle::{ProcessHandle, ProcessHandleError};
 use crate::reap::claims;
 use crate::reap::{ReapError, reap_held, record_reaped};
 use crate::shutdown::kill::end;
-use crate::start::member_spec::{PreviousEntry, begin_incarnation};
 use crate::start::programs::Programs;
+use crate::start::roster_entry::{PreviousEntry, begin_incarnation};
 use crate::start::spawn::{SpawnError, Spawned, start, start_lock_timeout};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{ViewError, find, state_of};
@@ -127,7 +127,7 @@ fn end_running(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
 fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<PreviousEntry, RestartError> {
     let at = now();
     let entry = team.update_roster(|roster| {
-        let known = roster.members.iter().map(|m| m.name.clone()).collect();
+        let known = roster.members.iter().map(|m| m.spec.name.clone()).collect();
         let Some(member) = roster.member_mut(name) else {
             let name = name.clone();
             return Err(RestartError::from(ViewError::NoSuchMember { name, known }));

@@ -62,7 +62,7 @@ pub use request::{
     Answer, IgnoredAnswer, InvalidRequest, Request, RequestFile, RequestKind, RequestState,
     RequestStatus, Subject,
 };
-pub use roster::{Member, MemberStatus, RestartPolicy, Roster, TeamName};
+pub use roster::{Member, MemberSpec, MemberStatus, RestartPolicy, Roster, TeamName};
 pub use task::{Owner, Priority, Task, TaskHistory, TaskStatus};
 pub use time::Timestamp;
 pub use version::{FORMAT_VERSION, FormatVersion, UnsupportedVersion};

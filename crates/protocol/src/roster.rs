@@ -22,37 +22,42 @@ record! {
 record! {
     /// One teammate.
     pub struct Member {
-        /// Unique in the team, ignoring case.
-        req name: AgentName => "name",
-        /// What it is for, in words.
-        def role: String => "role",
-        /// What the member last said of itself. A claim: the member lock decides who incarnations.
+        [
+        /// What people choose about a member. In a request to start one, an absent option of a known
+        /// member stays as it was.
+        spec: MemberSpec {
+            /// Unique in the team, ignoring case.
+            req name: AgentName => "name",
+            /// What it is for, as free text.
+            def role: String => "role",
+            /// The model that it asks.
+            opt model: String => "model",
+            /// Whether it needs an approved plan before it may change anything.
+            opt require_plan: bool => "require_plan",
+            /// What happens when its process dies.
+            opt restart: RestartPolicy => "restart",
+            /// The first instruction.
+            opt prompt: String => "prompt",
+            /// The program to run for it instead of `teammate`.
+            opt exec: String => "exec",
+            /// Whether it claims no task from the board by itself.
+            opt no_claim: bool => "no_claim",
+            /// After how many seconds of idleness it ends by itself.
+            opt idle_timeout: u64 => "idle_timeout",
+        }]
+        /// What the member last reported about itself. Only the member lock proves that it runs.
         def status: MemberStatus => "status",
-        /// Which incarnation of the member this is; 0 before the first.
+        /// The number of the member's current or last process; 0 before the first.
         def incarnation: Incarnation => "incarnation",
-        /// The model it thinks with.
-        opt model: String => "model",
-        /// Whether it needs an approved plan before it may change anything.
-        opt require_plan: bool => "require_plan",
-        /// What happens when its process dies.
-        opt restart: RestartPolicy => "restart",
-        /// What it was spawned to do.
-        opt prompt: String => "prompt",
-        /// The program to run for it instead of `teammate`.
-        opt exec: String => "exec",
         /// When it joined.
         opt joined_at: Timestamp => "joined_at",
-        /// Under which id the prompt is said to its model, once.
+        /// The id under which the prompt is given to its model, once.
         opt prompt_id: MessageId => "prompt_id",
-        /// Whether it takes no task from the board by itself.
-        opt no_claim: bool => "no_claim",
-        /// After how many seconds of idleness it ends by itself.
-        opt idle_timeout: u64 => "idle_timeout",
-        /// The last incarnation whose death was handled.
+        /// The last incarnation whose death was recorded.
         opt reaped: Incarnation => "reaped",
-        /// When its policy brought it back of late.
+        /// The recent restarts by its policy.
         opt restarts: Vec<Timestamp> => "restarts",
-        /// Why its policy brings it back no more.
+        /// Why its policy restarts it no more.
         opt gave_up: String => "gave_up",
     }
 }
@@ -76,7 +81,7 @@ pub enum MemberStatus {
     Working,
     /// It waits for mail or a task.
     Idle,
-    /// It has ended gracefully.
+    /// It has ended cleanly.
     Shutdown,
     /// A word of another program.
     Other(String),
@@ -187,14 +192,16 @@ impl Roster {
 
     /// The member that `name` names, ignoring case.
     pub fn member(&self, name: &AgentName) -> Option<&Member> {
-        self.members.iter().find(|member| member.name.same_as(name))
+        self.members
+            .iter()
+            .find(|member| member.spec.name.same_as(name))
     }
 
     /// The member that `name` names, ignoring case, to be changed.
     pub fn member_mut(&mut self, name: &AgentName) -> Option<&mut Member> {
         self.members
             .iter_mut()
-            .find(|member| member.name.same_as(name))
+            .find(|member| member.spec.name.same_as(name))
     }
 
     /// Whose inbox a typed name means: the lead's, or that of a member as the roster spells it.
@@ -203,36 +210,54 @@ impl Roster {
             Recipient::Lead => Some(Recipient::Lead),
             Recipient::Member(name) => self
                 .member(&name)
-                .map(|member| Recipient::Member(member.name.clone())),
+                .map(|member| Recipient::Member(member.spec.name.clone())),
         })
     }
 
     /// Whether two members bear the same name, and which.
     pub fn namesakes(&self) -> Option<&AgentName> {
-        let mut names = self.members.iter().map(|member| &member.name).enumerate();
+        let mut names = self
+            .members
+            .iter()
+            .map(|member| &member.spec.name)
+            .enumerate();
         names
-            .find(|(at, name)| self.members.iter().take(*at).any(|m| m.name.same_as(name)))
+            .find(|(at, name)| {
+                self.members
+                    .iter()
+                    .take(*at)
+                    .any(|m| m.spec.name.same_as(name))
+            })
             .map(|(_, name)| name)
     }
 }
 
-impl Member {
-    /// A member that has not run yet.
+impl MemberSpec {
+    /// A member without any options.
     pub fn new(name: AgentName, role: &str) -> Self {
         Self {
-            name,
             role: role.to_owned(),
+            ..Self::with_defaults(name)
+        }
+    }
+}
+
+impl Member {
+    /// A member without any options that has not run yet.
+    pub fn new(name: AgentName, role: &str) -> Self {
+        Self::from(MemberSpec::new(name, role))
+    }
+}
+
+impl From<MemberSpec> for Member {
+    /// A member that has not run yet.
+    fn from(spec: MemberSpec) -> Self {
+        Self {
+            spec,
             status: MemberStatus::default(),
             incarnation: Incarnation(0),
-            model: None,
-            require_plan: None,
-            restart: None,
-            prompt: None,
-            exec: None,
             joined_at: None,
             prompt_id: None,
-            no_claim: None,
-            idle_timeout: None,
             reaped: None,
             restarts: None,
             gave_up: None,

@@ -4,8 +4,8 @@
 use crate::TeamContext;
 use crate::mail::NoArgs;
 use crate::teammate::request_id;
-use processes::{MemberSpec, MemberView, Programs, Spawned};
-use protocol::{AgentName, Incarnation, Party, RequestFile, RequestStatus};
+use processes::{MemberView, Programs, Spawned};
+use protocol::{AgentName, Incarnation, MemberSpec, Party, RequestFile, RequestStatus};
 use rules::SHUTDOWN_TIMEOUT;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,6 +50,18 @@ pub struct SpawnTeammateArgs {
     model: Option<String>,
 }
 
+impl SpawnTeammateArgs {
+    fn spec(self) -> Result<MemberSpec, ToolError> {
+        let name = member_name(&self.name)?;
+        Ok(MemberSpec {
+            prompt: Some(self.prompt).filter(|prompt| !prompt.trim().is_empty()),
+            require_plan: self.require_plan,
+            model: self.model,
+            ..MemberSpec::new(name, self.role.trim())
+        })
+    }
+}
+
 impl Tool for SpawnTeammate {
     const NAME: &'static str = "spawn_teammate";
     const DESCRIPTION: &'static str = "Start a teammate as a process of its own, wake an idle one, or \
@@ -63,11 +75,8 @@ impl Tool for SpawnTeammate {
         args: SpawnTeammateArgs,
         _: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let name = member_name(&args.name)?;
-        let mut spec = MemberSpec::new(name, args.role.trim());
-        spec.prompt = Some(args.prompt).filter(|prompt| !prompt.trim().is_empty());
-        spec.model = args.model.or_else(|| self.model.clone());
-        spec.require_plan = args.require_plan;
+        let mut spec = args.spec()?;
+        spec.model = spec.model.or_else(|| self.model.clone());
         let programs = self.programs.clone();
         self.context
             .blocking(move |context| {
@@ -127,7 +136,7 @@ fn roster(team: &TeamDir) -> Result<String, ToolError> {
 
 /// A member in a line: `alice (coder): idle`.
 pub fn member_line(view: &MemberView) -> String {
-    let (name, role) = (&view.member.name, &view.member.role);
+    let (name, role) = (&view.member.spec.name, &view.member.spec.role);
     format!("{name} ({role}): {}", view.state.word())
 }
 

@@ -93,7 +93,7 @@ impl<'a> SendPermit<'a> {
             Recipient::Member(name) => {
                 let roster = self.team.roster().ok()?;
                 let member = roster.member(name)?;
-                Some(Recipient::Member(member.name.clone()))
+                Some(Recipient::Member(member.spec.name.clone()))
             }
         }
     }

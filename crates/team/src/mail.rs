@@ -76,13 +76,13 @@ pub fn broadcast(
     let mut reached = Vec::new();
     let mut failed = None;
     for member in &roster.members {
-        let is_sender = matches!(&me.party, Party::Member(name) if name.same_as(&member.name));
+        let is_sender = matches!(&me.party, Party::Member(name) if name.same_as(&member.spec.name));
         if is_sender || member.status == MemberStatus::Shutdown {
             continue;
         }
         let content = content.to_owned();
         let mut message = me.sign(Message::new(Body::Broadcast { content }));
-        message.to = Some(Recipient::Member(member.name.clone()));
+        message.to = Some(Recipient::Member(member.spec.name.clone()));
         match permit.send(message) {
             Ok(sent) => reached.push(sent.to),
             Err(error) => failed = failed.or(Some(error)),
@@ -126,7 +126,7 @@ mod tests {
         let team = temp.team();
         team.update_roster(|roster| {
             for member in &mut roster.members {
-                if member.name.as_str() != "carol" {
+                if member.spec.name.as_str() != "carol" {
                     member.status = MemberStatus::Idle;
                 }
             }

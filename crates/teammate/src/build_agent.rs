@@ -28,13 +28,13 @@ pub(crate) fn build_agent(
     let team = TeamContext {
         team: options.team.clone(),
         me: runtime.me(),
-        role: member.role.clone(),
+        role: member.spec.role.clone(),
     };
     let mut registry = teammate_tools(&team, &handle, background)?;
     settings::restrict(&mut registry, &options.config, member);
     let model = choose_model(
         settings::model_name(&options.config, member).as_deref(),
-        member.name.as_str(),
+        member.spec.name.as_str(),
         &options.config,
         &options.variables,
     )?;
@@ -70,7 +70,7 @@ fn first_input(member: &Member, recovered: &Recovered) -> Vec<UserMessage> {
 }
 
 fn unseen_prompt(member: &Member, conversation: &Conversation) -> Option<UserMessage> {
-    let (prompt, id) = (member.prompt.as_ref()?, member.prompt_id.as_ref()?);
+    let (prompt, id) = (member.spec.prompt.as_ref()?, member.prompt_id.as_ref()?);
     let source = MessageSource::Prompt(id.clone());
     (!conversation.was_given(&source)).then(|| UserMessage::with_source(source, prompt.clone()))
 }

@@ -59,7 +59,7 @@ impl Claims {
         };
         let roster = self.runtime.team().roster();
         let member = roster.ok().and_then(|roster| roster.member(name).cloned());
-        self.lock().is_allowed && member.is_some_and(|member| member.no_claim != Some(true))
+        self.lock().is_allowed && member.is_some_and(|member| member.spec.no_claim != Some(true))
     }
 
     /// Whether the member waits for a decision on its plan or for a command of its own. It keeps its

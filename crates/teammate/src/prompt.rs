@@ -42,9 +42,9 @@ pub(crate) fn prompt(
         let others = roster
             .members
             .iter()
-            .filter(|member| !member.name.same_as(name));
+            .filter(|member| !member.spec.name.same_as(name));
         let others: Vec<String> = others
-            .map(|member| format!("{} ({})", member.name, member.role))
+            .map(|member| format!("{} ({})", member.spec.name, member.spec.role))
             .collect();
         let others = if others.is_empty() {
             "nobody else".to_owned()

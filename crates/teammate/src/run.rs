@@ -36,13 +36,13 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     if runtime.incarnation().0 > 1 {
         command::kill_survivors(|found| found.starts_with(&format!("{mark}.")));
     }
-    if let Some(program) = member.exec.clone() {
+    if let Some(program) = member.spec.exec.clone() {
         return tokio::select! {
             ended = foreign::run(&runtime, &program, &mark, &termination) => ended,
             () = runtime.team_gone() => Err(folder_removed(&runtime)),
         };
     }
-    let span = info_span!("incarnation", member = %member.name, n = runtime.incarnation().0);
+    let span = info_span!("incarnation", member = %member.spec.name, n = runtime.incarnation().0);
     let mut teammate = Teammate::new(options, &member, runtime, recovered, termination)?;
     teammate.run().instrument(span).await
 }
@@ -89,7 +89,7 @@ impl Teammate {
         recovered: Recovered,
         termination: CancellationToken,
     ) -> Result<Self, TeammateError> {
-        let name = member.name.clone();
+        let name = member.spec.name.clone();
         let shutdown_requests = Arc::new(ShutdownRequests::new(runtime.team(), runtime.me()));
         runtime.set_mail_handler(Box::new(TeammateMailHandler {
             team: runtime.team().clone(),
@@ -108,10 +108,10 @@ impl Teammate {
             (&shutdown_requests, &background),
         )?;
         let model_waits = Arc::new(Notify::new());
-        let claims = Claims::new(&runtime, &member.role, &background);
+        let claims = Claims::new(&runtime, &member.spec.role, &background);
         let hooks = TeammateHooks {
             runtime: runtime.clone(),
-            system: prompt::system(&runtime, &name, &member.role)
+            system: prompt::system(&runtime, &name, &member.spec.role)
                 + &settings::role_prompt(&options.config, member),
             name: name.clone(),
             shutdown_requests: Arc::clone(&shutdown_requests),
@@ -220,7 +220,7 @@ impl Teammate {
 
     fn team_state(&self) -> TeamState {
         let member = entry(&self.runtime, &self.name).ok();
-        let timeout = member.and_then(|member| member.idle_timeout);
+        let timeout = member.and_then(|member| member.spec.idle_timeout);
         TeamState {
             task: self.claims.state(),
             pending_plan: self.pending_plan(),

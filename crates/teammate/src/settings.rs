@@ -15,24 +15,24 @@ pub(crate) fn adopt(
     let restart = role.and_then(|role| role.restart.clone());
     let restart = restart.or_else(|| config.restart().value);
     let require_plan = role.and_then(|role| role.require_plan);
-    let is_changed = member.restart.is_none() && restart.is_some()
-        || member.require_plan.is_none() && require_plan.is_some();
+    let is_changed = member.spec.restart.is_none() && restart.is_some()
+        || member.spec.require_plan.is_none() && require_plan.is_some();
     if !is_changed {
         return Ok(member);
     }
     team.update_roster(|roster| {
-        let Some(entry) = roster.member_mut(&member.name) else {
+        let Some(entry) = roster.member_mut(&member.spec.name) else {
             return Ok(member.clone());
         };
-        entry.restart = entry.restart.take().or_else(|| restart.clone());
-        entry.require_plan = entry.require_plan.or(require_plan);
+        entry.spec.restart = entry.spec.restart.take().or_else(|| restart.clone());
+        entry.spec.require_plan = entry.spec.require_plan.or(require_plan);
         Ok(entry.clone())
     })
 }
 
 /// The model that the member's entry or its role names.
 pub(crate) fn model_name(config: &Config, member: &Member) -> Option<String> {
-    let own = member.model.clone();
+    let own = member.spec.model.clone();
     own.or_else(|| role(config, member)?.model.clone())
 }
 
@@ -56,5 +56,5 @@ pub(crate) fn role_prompt(config: &Config, member: &Member) -> String {
 }
 
 fn role<'a>(config: &'a Config, member: &Member) -> Option<&'a Role> {
-    config.role(&member.role)
+    config.role(&member.spec.role)
 }

@@ -117,8 +117,8 @@ fn member(view: &MemberView) -> MemberRow {
         | MemberState::Shutdown => None,
     };
     MemberRow {
-        name: view.member.name.clone(),
-        role: sanitize(&view.member.role),
+        name: view.member.spec.name.clone(),
+        role: sanitize(&view.member.spec.role),
         state: view.state.clone(),
         reason: reason.filter(|reason| !reason.is_empty()),
         incarnation: view.member.incarnation,

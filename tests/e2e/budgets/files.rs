@@ -91,7 +91,7 @@ fn up_starts_who_is_listed_and_does_nothing_the_second_time() {
     let members = roster.members.iter();
     let policies = members.map(|member| {
         assert_eq!(member.incarnation.0, 1);
-        json!(member.restart)
+        json!(member.spec.restart)
     });
     assert_eq!(
         policies.collect::<Vec<_>>(),

@@ -18,7 +18,7 @@ fn by_files(team: &TeamDir) -> Picture {
     let mut picture = Picture::new();
     let views = processes::member_views(team).unwrap();
     for view in &views {
-        let (name, role) = (&view.member.name, &view.member.role);
+        let (name, role) = (&view.member.spec.name, &view.member.spec.role);
         let incarnation = view.member.incarnation;
         picture.insert(format!(
             "{name} ({role}) {} in incarnation {incarnation}",
@@ -35,7 +35,7 @@ fn by_files(team: &TeamDir) -> Picture {
         picture.insert(format!("request {} {:?}", request.id, request.status()));
     }
     let members = views.iter();
-    let owners = members.map(|view| Recipient::Member(view.member.name.clone()));
+    let owners = members.map(|view| Recipient::Member(view.member.spec.name.clone()));
     for owner in owners.chain([Recipient::Lead]) {
         let unread = team.unread_mail(&owner, |_, _| {}).unwrap();
         let read = journal(team, &owner).len();

@@ -64,7 +64,11 @@ fn one_teammate_writes_to_another() {
         "{run:?}"
     );
     let roster = workspace.team().roster().unwrap();
-    let roles: Vec<_> = roster.members.iter().map(|m| m.role.as_str()).collect();
+    let roles: Vec<_> = roster
+        .members
+        .iter()
+        .map(|m| m.spec.role.as_str())
+        .collect();
     assert_eq!(roles, ["coder", "tester"]);
     assert_eq!(
         (workspace.alive("alice"), workspace.alive("bob")),

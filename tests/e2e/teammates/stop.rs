@@ -105,8 +105,8 @@ fn a_member_stops_while_its_plan_waits_and_is_bound_to_it_afterwards() {
     workspace.start_teammate("alice").kill9();
     let changed = workspace.team().update_roster(|roster| {
         for member in &mut roster.members {
-            member.require_plan = Some(true);
-            member.restart = Some(RestartPolicy::Never);
+            member.spec.require_plan = Some(true);
+            member.spec.restart = Some(RestartPolicy::Never);
         }
         Ok::<_, teamdir::RosterError>(())
     });

@@ -88,7 +88,7 @@ fn a_member_with_a_model_of_its_own_gets_another_one() {
     workspace.ok(&["spawn", "alice", "coder", "--model", "offline"]);
     let name = AgentName::new("alice").unwrap();
     let changed = workspace.team().update_roster(|roster| {
-        roster.member_mut(&name).unwrap().model = Some("openai:x".to_owned());
+        roster.member_mut(&name).unwrap().spec.model = Some("openai:x".to_owned());
         Ok::<_, RosterError>(())
     });
     changed.unwrap();

@@ -2,7 +2,7 @@
 
 use doctor::{Environment, Problem};
 use llm::{ClientOptions, ModelChoice, Variables, choose};
-use protocol::Member;
+use protocol::{Member, MemberSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -32,7 +32,7 @@ impl Facts {
         let roster = team.roster().ok();
         let members = roster.iter().flat_map(|roster| &roster.members);
         let member_models: BTreeMap<String, String> = members
-            .filter_map(|member| Some((member.model.clone()?, another_model(member))))
+            .filter_map(|member| Some((member.spec.model.clone()?, another_model(member))))
             .collect();
         let mut problems = Vec::new();
         let chosen = choose(None, &variables).map(|chosen| chosen.choice);
@@ -105,7 +105,7 @@ const OFFLINE: &str = "export TEAM_MODEL=offline";
 
 /// The command that starts a member with another model.
 fn another_model(member: &Member) -> String {
-    let Member { name, role, .. } = member;
+    let MemberSpec { name, role, .. } = &member.spec;
     format!("team-lead kill {name}; team-lead spawn {name} '{role}' --model offline")
 }
 

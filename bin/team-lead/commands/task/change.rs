@@ -152,7 +152,7 @@ fn worker(team: &TeamDir, member: Option<&str>) -> Result<Worker, Failure> {
     let roster = team.roster()?;
     let name = names::member(&roster, typed)?;
     let member = roster.member(&name);
-    let (role, incarnation) = member.map(|m| (m.role.clone(), m.incarnation)).unzip();
+    let (role, incarnation) = member.map(|m| (m.spec.role.clone(), m.incarnation)).unzip();
     Ok(Worker {
         me: Actor {
             party: Party::Member(name),

@@ -39,7 +39,7 @@ pub(super) fn roster(args: &Args, work: &Roster) -> anyhow::Result<()> {
                 let count = count.unwrap_or(0) + 1;
                 member.extra.insert("count".to_owned(), count.into());
                 // Texts of changing length: a rewrite in place would leave remains.
-                member.role = "x".repeat((count % 50) as usize);
+                member.spec.role = "x".repeat((count % 50) as usize);
             }
             Ok::<_, RosterError>(())
         })?;

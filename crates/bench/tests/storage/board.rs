@@ -57,13 +57,13 @@ fn inv_17_a_persons_edit_between_read_and_rename_survives() {
                 let text = std::fs::read_to_string(&path).unwrap();
                 std::fs::write(&path, text.replace("\"default\"", "\"edited\"")).unwrap();
             }
-            roster.members[0].role = "changed".to_owned();
+            roster.members[0].spec.role = "changed".to_owned();
             Ok::<_, teamdir::RosterError>(())
         })
         .unwrap();
     let roster = team.team.roster().unwrap();
     assert_eq!(roster.team_name.0, "edited");
-    assert_eq!(roster.members[0].role, "changed");
+    assert_eq!(roster.members[0].spec.role, "changed");
 }
 
 #[test]

@@ -61,7 +61,7 @@ no_claim = true
     assert_eq!(role.tools.as_ref().unwrap().len(), 2);
     let alice = &config.members[0];
     assert_eq!(
-        (alice.budget().max_turns, alice.no_claim),
+        (alice.budget.max_turns, alice.spec.no_claim),
         (Some(20), Some(true))
     );
 }

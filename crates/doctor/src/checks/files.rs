@@ -208,7 +208,7 @@ fn dead_letters(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
 
 fn journals(team: &TeamDir) -> Vec<Finding> {
     let roster = team.roster().map(|roster| roster.members.clone());
-    let names = roster.into_iter().flatten().map(|member| member.name);
+    let names = roster.into_iter().flatten().map(|member| member.spec.name);
     let owners = names.map(Recipient::Member).chain([Recipient::Lead]);
     let checks = [damaged_journal, split_journal];
     owners

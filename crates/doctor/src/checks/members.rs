@@ -24,7 +24,7 @@ fn deaths(team: &TeamDir) -> Vec<Finding> {
     let views = processes::member_views(team).into_iter().flatten();
     let dead = views.filter(processes::MemberView::is_unreaped);
     dead.map(|view| {
-        let name = &view.member.name;
+        let name = &view.member.spec.name;
         let incarnation = view.member.incarnation;
         Finding::automatic(
             Kind::UnreapedDeath,
@@ -75,7 +75,7 @@ fn requests(team: &TeamDir, now: Timestamp) -> Result<Vec<Finding>, PathError> {
 
 fn locks(team: &TeamDir) -> Vec<Finding> {
     let roster = team.roster().map(|roster| roster.members.clone());
-    let names = roster.into_iter().flatten().map(|member| member.name);
+    let names = roster.into_iter().flatten().map(|member| member.spec.name);
     let owners = names.map(Recipient::Member).chain([Recipient::Lead]);
     let unnamed = owners.filter(|owner| {
         let process = ProcessHandle::of(team, owner);

@@ -39,7 +39,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let team = TeamDir::open(Path::new(folder), Options::default())?;
     let name = AgentName::new(name)?;
     let roster = team.roster()?;
-    let role = &roster.member(&name).ok_or("I am not in the roster")?.role;
+    let role = &roster
+        .member(&name)
+        .ok_or("I am not in the roster")?
+        .spec
+        .role;
     let is = |word: &str| role.split_whitespace().any(|found| found == word);
     if is("deaf") && std::env::var_os(DEAF).is_none() {
         // An ignored signal stays ignored in the program that takes the shell's place.

@@ -53,7 +53,7 @@ fn unread_of(team: &TeamDir, dead: &Recipient) -> Vec<EventKind> {
     // If the roster cannot be read, only the lead's inbox is searched.
     let members = team.roster().map(|roster| roster.members.clone());
     let names = members.into_iter().flatten();
-    let inboxes = names.map(|member| Recipient::Member(member.name));
+    let inboxes = names.map(|member| Recipient::Member(member.spec.name));
     let mut events = Vec::new();
     for inbox in inboxes.chain([Recipient::Lead]) {
         let _ = team.unread_mail(&inbox, |_, line| {

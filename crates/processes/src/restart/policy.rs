@@ -21,8 +21,8 @@ pub fn decide_restart(member: &Member, cause: &str, now: Timestamp) -> RestartDe
     if member.gave_up.is_some() {
         return RestartDecision::Leave;
     }
-    let policy = member.restart.clone().unwrap_or_default();
-    let mut restarts = Restarts::new(member.name.clone(), policy, RestartLimits::default());
+    let policy = member.spec.restart.clone().unwrap_or_default();
+    let mut restarts = Restarts::new(member.spec.name.clone(), policy, RestartLimits::default());
     for at in member.restarts.iter().flatten() {
         restarts.remember(*at);
     }
@@ -61,7 +61,7 @@ mod tests {
 
     fn member(restarts: &[i64]) -> Member {
         let mut member = Member::new(AgentName::new("alice").unwrap(), "coder");
-        member.restart = Some(RestartPolicy::OnFailure);
+        member.spec.restart = Some(RestartPolicy::OnFailure);
         let restarts = restarts.iter().map(|at| Timestamp::from_secs(*at));
         member.restarts = Some(restarts.collect());
         member

@@ -56,7 +56,7 @@ pub fn shut_down_all(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Ended>, ViewError> {
     let roster = team.roster()?;
-    let names: Vec<AgentName> = roster.members.iter().map(|m| m.name.clone()).collect();
+    let names: Vec<AgentName> = roster.members.iter().map(|m| m.spec.name.clone()).collect();
     let shared = ShutdownAll {
         team,
         me,

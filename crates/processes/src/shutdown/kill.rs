@@ -47,7 +47,7 @@ pub enum KillError {
 
 /// Kills the process of a member with SIGKILL, and reaps the death.
 pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
-    let name = find(team, name)?.name;
+    let name = find(team, name)?.spec.name;
     let owner = Recipient::Member(name.clone());
     let Some(process) = ProcessHandle::of(team, &owner)? else {
         return Err(KillError::NotRunning { name });

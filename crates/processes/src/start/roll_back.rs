@@ -34,7 +34,9 @@ pub(crate) fn roll_back(team: &TeamDir, start: &StartGuard) -> Result<(), RollBa
     // While the member's lock is held, no process can become the member, not even one started by hand.
     let guard = team.lock_dead_member(&owner)?;
     team.update_roster(|roster| {
-        roster.members.retain(|member| member.name != start.name);
+        roster
+            .members
+            .retain(|member| member.spec.name != start.name);
         Ok::<_, RosterError>(())
     })?;
     let _ = team.log_event(EventKind::Leave {

@@ -3,12 +3,12 @@
 use crate::mark::sweep;
 use crate::reap::{ReapError, reap_held};
 use crate::start::launch::{Launch, LaunchError, Started};
-use crate::start::member_spec::{MemberSpec, PreviousEntry};
 use crate::start::programs::Programs;
 use crate::start::roll_back::roll_back;
+use crate::start::roster_entry::{PreviousEntry, change_running, enter_in_roster};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{find, state_of};
-use protocol::{AgentName, EventKind, Incarnation, Member, Recipient};
+use protocol::{AgentName, EventKind, Incarnation, Member, MemberSpec, Recipient};
 use rules::MemberState;
 use std::time::Duration;
 use team::{Actor, LimitedSendError, send};
@@ -110,7 +110,7 @@ pub fn spawn(
             }
             reap_held(team, &guard)?;
         }
-        let Some(before) = spec.enter_in_roster(team, &guard.name)? else {
+        let Some(before) = enter_in_roster(team, &guard.name, &spec)? else {
             // Another process has brought in the name in another spelling, and has the lock of that.
             continue;
         };
@@ -140,7 +140,7 @@ fn wake(
     member: &Member,
     spec: &MemberSpec,
 ) -> Result<Wake, SpawnError> {
-    let name = &member.name;
+    let name = &member.spec.name;
     let (state, ..) = state_of(team, member)?;
     match state {
         MemberState::Dead { .. }
@@ -159,7 +159,7 @@ fn wake(
     }
     let owner = Recipient::Member(name.clone());
     // Before the prompt: it must not be worked on under the old rules.
-    spec.change_living(team, name)?;
+    change_running(team, name, spec)?;
     let prompt = spec.prompt.as_deref();
     let prompt_sent = prompt.is_some();
     if let Some(prompt) = prompt {
@@ -189,7 +189,7 @@ pub(crate) fn start(
     };
     match launch.run() {
         Ok(started) => {
-            let role = find(team, name).map(|member| member.role);
+            let role = find(team, name).map(|member| member.spec.role);
             // The event only tells people; the member runs without it.
             let _ = team.log_event(EventKind::Spawn {
                 member: Recipient::Member(name.clone()),

@@ -50,5 +50,5 @@ impl StartGuard {
 fn spelling(team: &TeamDir, name: &AgentName) -> Result<AgentName, RosterError> {
     let roster = team.roster()?;
     let member = roster.member(name);
-    Ok(member.map_or_else(|| name.clone(), |member| member.name.clone()))
+    Ok(member.map_or_else(|| name.clone(), |member| member.spec.name.clone()))
 }

@@ -86,7 +86,7 @@ fn reports(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
         waiting_plan: Vec::new(),
     };
     for member in &roster.members {
-        let name = &member.name;
+        let name = &member.spec.name;
         let (state, holder, live) = state_of(team, member)?;
         if is_unreaped(member, &state) {
             return Ok(Err(format!("'{name}' died and is not reaped yet")));
@@ -137,11 +137,11 @@ fn unfinished(team: &TeamDir, pass: &Pass) -> Result<Option<String>, ViewError> 
         }
     }
     let board = team.tasks()?.into_iter().flatten().collect::<Board>();
-    let claimers = pass.idle.iter().filter(|m| m.no_claim != Some(true));
+    let claimers = pass.idle.iter().filter(|m| m.spec.no_claim != Some(true));
     for member in claimers {
-        let who = Party::Member(member.name.clone());
-        if let Some(task) = board.next_for(&who, &member.role) {
-            let (id, name) = (task.id, &member.name);
+        let who = Party::Member(member.spec.name.clone());
+        if let Some(task) = board.next_for(&who, &member.spec.role) {
+            let (id, name) = (task.id, &member.spec.name);
             return Ok(Some(format!("'{name}' can take task #{id}")));
         }
     }

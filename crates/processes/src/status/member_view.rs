@@ -83,7 +83,7 @@ pub(crate) fn find(team: &TeamDir, name: &AgentName) -> Result<Member, ViewError
         .cloned()
         .ok_or_else(|| ViewError::NoSuchMember {
             name: name.clone(),
-            known: roster.members.iter().map(|m| m.name.clone()).collect(),
+            known: roster.members.iter().map(|m| m.spec.name.clone()).collect(),
         })
 }
 
@@ -92,7 +92,7 @@ fn view_of(
     member: &Member,
     unread_counts: &UnreadCounts,
 ) -> Result<MemberView, ViewError> {
-    let owner = Recipient::Member(member.name.clone());
+    let owner = Recipient::Member(member.spec.name.clone());
     let (state, holder, live) = state_of(team, member)?;
     let task = live.as_ref().and_then(|live| live.task);
     Ok(MemberView {
@@ -110,7 +110,7 @@ pub(crate) fn state_of(
     team: &TeamDir,
     member: &Member,
 ) -> Result<(MemberState, Option<Holder>, Option<LiveState>), PathError> {
-    let owner = Recipient::Member(member.name.clone());
+    let owner = Recipient::Member(member.spec.name.clone());
     let (lock_held, holder) = match team.liveness(&owner)? {
         Liveness::Alive(holder) => (true, holder),
         Liveness::Gone(_) => (false, None),

@@ -2,8 +2,10 @@
 //! process continues.
 
 use crate::support::{LIMIT, Members, name, programs, recipient};
-use processes::{MemberSpec, Spawned, spawn};
-use protocol::{Incarnation, Member, MemberStatus, Recipient, RequestStatus, TaskStatus};
+use processes::{Spawned, spawn};
+use protocol::{
+    Incarnation, Member, MemberSpec, MemberStatus, Recipient, RequestStatus, TaskStatus,
+};
 use rules::{ClaimLimit, NewTask};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -225,7 +225,7 @@ fn a_restart_ends_a_running_process_without_reaping() {
     let (pid, incarnation) = members.start("alice", "busy");
     let task = give_task(&members, "alice", incarnation);
     members.change("alice", |member| {
-        member.prompt = Some("Mend it.".to_owned());
+        member.spec.prompt = Some("Mend it.".to_owned());
         member.restarts = Some(vec![teamdir::now()]);
         member.gave_up = Some("enough".to_owned());
     });
@@ -240,7 +240,7 @@ fn a_restart_ends_a_running_process_without_reaping() {
     };
     assert_ne!(new, pid);
     let member = members.member("alice");
-    assert_eq!(member.prompt.as_deref(), Some("Mend it."));
+    assert_eq!(member.spec.prompt.as_deref(), Some("Mend it."));
     assert_eq!((member.restarts, member.gave_up), (None, None));
     assert_eq!(member.reaped, Some(Incarnation(1)));
     processes::repair(members.team());
@@ -276,7 +276,7 @@ fn the_policy_counts_its_restarts_and_leaves_running_members_alone() {
     assert_eq!(ids, ["death/alice/1", "death/alice/2"]);
     // A failed start counts too, or the policy would retry without limit.
     members.kill9("alice");
-    members.change("alice", |member| member.role = "fails".to_owned());
+    members.change("alice", |member| member.spec.role = "fails".to_owned());
     assert!(restart().is_err());
     assert_eq!(members.member("alice").restarts.unwrap().len(), 3);
     members.change("alice", |member| member.status = MemberStatus::Shutdown);

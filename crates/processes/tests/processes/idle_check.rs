@@ -1,7 +1,8 @@
 //! When a team has nothing left to do.
 
 use crate::support::{Members, name, recipient};
-use processes::{IdleCheck, MemberSpec, check_idle, spawn};
+use processes::{IdleCheck, check_idle, spawn};
+use protocol::MemberSpec;
 use rules::NewTask;
 use std::time::Duration;
 use team::{Actor, ShutdownOptions, ask_shutdown};

@@ -3,8 +3,8 @@
 use crate::support::{LIMIT, Members, name, programs, recipient};
 use command::session_of;
 use nix::unistd::Pid;
-use processes::{LaunchError, MemberSpec, Programs, SpawnError, Spawned, spawn};
-use protocol::{Incarnation, MemberStatus, Recipient};
+use processes::{LaunchError, Programs, SpawnError, Spawned, spawn};
+use protocol::{Incarnation, MemberSpec, MemberStatus, Recipient};
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn a_new_member_is_ready_in_a_session_of_its_own() {
     assert_ne!(session(pid), session(std::process::id()));
     assert_eq!(members.state("alice"), "working");
     let member = members.member("alice");
-    assert_eq!(member.prompt.as_deref(), Some("Mend it."));
+    assert_eq!(member.spec.prompt.as_deref(), Some("Mend it."));
     assert!(member.prompt_id.is_some());
     assert_eq!(member.status, MemberStatus::Working);
     assert_eq!(members.process("alice").holder().pid, pid);
@@ -223,7 +223,10 @@ fn a_failed_restart_leaves_the_roster_entry_as_it_was() {
     let error = spawn(members.team(), &Actor::user(), &doomed, &impatient).unwrap_err();
     assert!(error.to_string().contains("TEAM_READY_TIMEOUT"), "{error}");
     let after = members.member("alice");
-    assert_eq!((after.role.as_str(), after.prompt), ("tester", None));
+    assert_eq!(
+        (after.spec.role.as_str(), after.spec.prompt),
+        ("tester", None)
+    );
     assert_eq!(after.status, before.status);
     // The failed start may have counted an incarnation, which is not reaped.
     processes::repair(members.team());
@@ -256,7 +259,7 @@ fn a_prompt_that_was_never_delivered_precedes_the_next_one() {
         spawn(members.team(), &Actor::user(), &alice, &programs()).unwrap();
         let member = members.member("alice");
         members.kill9("alice");
-        (member.prompt.unwrap(), member.prompt_id.unwrap())
+        (member.spec.prompt.unwrap(), member.prompt_id.unwrap())
     };
     // These members never give a prompt to a model.
     let (first, first_id) = spawn_with("Mend it.");

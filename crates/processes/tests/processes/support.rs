@@ -1,8 +1,8 @@
 //! A temporary team whose processes are killed at the end of the test.
 
 use nix::sys::signal::Signal;
-use processes::{MemberSpec, ProcessHandle, Programs, Spawned, spawn};
-use protocol::{AgentName, Body, Incarnation, Line, Member, Recipient};
+use processes::{ProcessHandle, Programs, Spawned, spawn};
+use protocol::{AgentName, Body, Incarnation, Line, Member, MemberSpec, Recipient};
 use std::path::PathBuf;
 use std::time::Duration;
 use team::Actor;
@@ -119,7 +119,7 @@ impl Drop for Members {
             return;
         };
         for member in &roster.members {
-            let owner = Recipient::Member(member.name.clone());
+            let owner = Recipient::Member(member.spec.name.clone());
             if let Ok(Some(process)) = ProcessHandle::of(self.team(), &owner) {
                 let _ = process.signal(Signal::SIGKILL);
                 process.wait(LIMIT);

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{
     Activity, AgentName, Answer, Body, DeadLetter, Extra, Holder, IgnoredAnswer, Incarnation,
-    LiveState, Member, MemberStatus, Message, MessageId, NoticeCause, Owner, Party, Phase,
-    Priority, Recipient, Request, RequestId, RequestState, RestartPolicy, Roster, Sender, Subject,
-    Tally, Task, TaskHistory, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
+    LiveState, Member, MemberSpec, MemberStatus, Message, MessageId, NoticeCause, Owner, Party,
+    Phase, Priority, Recipient, Request, RequestId, RequestState, RestartPolicy, Roster, Sender,
+    Subject, Tally, Task, TaskHistory, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
 };
 use serde_json::Value;
 
@@ -195,19 +195,21 @@ fn member() -> impl Strategy<Value = Member> {
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
         let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up) = course;
         Member {
-            name,
-            role,
+            spec: MemberSpec {
+                name,
+                role,
+                model,
+                require_plan,
+                restart,
+                prompt,
+                exec,
+                no_claim,
+                idle_timeout,
+            },
             status,
             incarnation,
-            model,
-            require_plan,
-            restart,
-            prompt,
-            exec,
             joined_at,
             prompt_id,
-            no_claim,
-            idle_timeout,
             reaped,
             restarts,
             gave_up,

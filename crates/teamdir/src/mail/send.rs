@@ -95,10 +95,10 @@ impl TeamDir {
         };
         let roster = self.roster()?;
         match roster.member(&name) {
-            Some(member) => Ok(Recipient::Member(member.name.clone())),
+            Some(member) => Ok(Recipient::Member(member.spec.name.clone())),
             None => Err(SendError::UnknownRecipient {
                 name,
-                known: roster.members.iter().map(|m| m.name.clone()).collect(),
+                known: roster.members.iter().map(|m| m.spec.name.clone()).collect(),
             }),
         }
     }

@@ -185,7 +185,7 @@ impl TeamDir {
         let roster = self.roster()?;
         let member = roster.member(name);
         member
-            .map(|member| Recipient::Member(member.name.clone()))
+            .map(|member| Recipient::Member(member.spec.name.clone()))
             .ok_or_else(|| JoinError::NotAMember(name.clone()))
     }
 

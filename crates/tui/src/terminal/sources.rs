@@ -95,7 +95,7 @@ impl Sources {
         self.watcher.watch_folder(&layout.requests_dir());
         self.watcher.watch_folder(&layout.tasks_dir());
         let members = team.roster().map(|roster| roster.members.clone());
-        let names = members.into_iter().flatten().map(|member| member.name);
+        let names = members.into_iter().flatten().map(|member| member.spec.name);
         let owners = names.map(Recipient::Member).chain([Recipient::Lead]);
         for owner in owners {
             self.watcher.watch_folder(&layout.member_dir(&owner));
