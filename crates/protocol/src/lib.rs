@@ -54,7 +54,7 @@ pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};
 pub use line::{Line, Unknown, decode_line, salvage};
 pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};
-pub use message::{Body, InvalidMessage, MAX_LINE_BYTES, Message, NoticeCause};
+pub use message::{Body, MAX_LINE_BYTES, Message, NoticeCause};
 pub use money::{Money, NotMoney};
 pub use name::{AgentName, NameError, Party, Recipient, Sender};
 pub use record::Extra;

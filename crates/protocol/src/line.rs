@@ -1,6 +1,5 @@
 //! What one line of an inbox is: a known message, an unknown object, plain text, or corrupt.
 
-use crate::message::Envelope;
 use crate::{Message, MessageId, Sender};
 use serde_json::{Map, Value};
 
@@ -55,11 +54,8 @@ pub fn decode_line(bytes: &[u8]) -> Line {
     if trimmed.first() != Some(&b'{') {
         return Line::Text(String::from_utf8_lossy(trimmed).into_owned());
     }
-    let reason = match serde_json::from_slice::<Envelope>(trimmed) {
-        Ok(envelope) => match Message::try_from(envelope) {
-            Ok(message) => return Line::Message(message),
-            Err(error) => error.to_string(),
-        },
+    let reason = match serde_json::from_slice(trimmed) {
+        Ok(message) => return Line::Message(message),
         Err(error) => error.to_string(),
     };
     match serde_json::from_slice::<Map<String, Value>>(trimmed) {
@@ -115,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_sent_in_the_lessons_form_is_a_submission() {
+    fn a_plan_under_the_name_of_the_response_is_a_submission() {
         let found = message(
             r#"{"type":"plan_approval_response","from":"bob","request_id":"ab","plan":"do","content":""}"#,
         );
@@ -128,6 +124,46 @@ mod tests {
             Body::PlanApprovalResponse { approve: true, .. }
         ));
         assert_eq!(verdict.extra.get("plan"), Some(&Value::from("do")));
+    }
+
+    #[test]
+    fn an_answer_may_have_its_text_in_content() {
+        for (kind, own) in [
+            ("shutdown_response", "reason"),
+            ("plan_approval_response", "feedback"),
+        ] {
+            let start = format!(r#"{{"type":"{kind}","request_id":"ab","approve":false"#);
+            let old = message(&format!(r#"{start},"{own}":null,"content":"no"}}"#));
+            assert_eq!(old.body.text(), "no");
+            assert!(old.extra.is_empty());
+            let both = message(&format!(r#"{start},"{own}":"late","content":"no"}}"#));
+            assert_eq!(both.body.text(), "late");
+            assert_eq!(both.extra.get("content"), Some(&Value::from("no")));
+            assert_eq!(message(&format!("{start}}}")).body.text(), "");
+        }
+    }
+
+    #[test]
+    fn null_is_the_same_as_absent() {
+        let found = message(r#"{"type":null,"content":"hi","id":null,"to":null}"#);
+        assert_eq!(found, message(r#"{"content":"hi"}"#));
+    }
+
+    #[test]
+    fn the_reason_names_the_type_and_the_field() {
+        for (text, why) in [
+            (r#"{"type":"notice"}"#, "a notice needs the field `content`"),
+            (r#"{"type":"poke"}"#, r#"unknown message type "poke""#),
+            (
+                r#"{"content":5}"#,
+                "field `content`: invalid type: integer `5`, expected a string",
+            ),
+        ] {
+            match decode_line(text.as_bytes()) {
+                Line::Unknown(unknown) => assert_eq!(unknown.reason, why),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]
@@ -171,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_text_and_broken_objects_are_corrupt() {
+    fn other_lines_are_text_and_broken_objects_are_corrupt() {
         assert_eq!(
             decode_line(b"hello there\r"),
             Line::Text("hello there".into())
