@@ -1,17 +1,17 @@
-//! What tools need from the process of the agent whose tools they are.
+//! What tools need from the process of their agent.
 
 use protocol::RequestId;
 use tools::ToolOutput;
 
 /// The process of an agent, as its tools see it. The text of an error is for the model.
 pub trait AgentHandle: Send + Sync + 'static {
-    /// The mail that waits, as a JSON list. It counts as said when the result is recorded.
+    /// The unread mail as a JSON list. It counts as delivered when the tool result is recorded.
     fn read_inbox(&self) -> Result<ToolOutput, String>;
 }
 
 /// The process of a teammate.
 pub trait TeammateHandle: AgentHandle {
-    /// Answers a shutdown request that was asked of this incarnation.
+    /// Answers a shutdown request to this incarnation.
     fn answer_shutdown(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String>;
 
     /// Submits a plan, and closes the gate until it is approved.

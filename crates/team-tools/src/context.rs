@@ -1,22 +1,20 @@
-//! What the tools of one agent know of it and its team.
+//! The agent that the tools belong to, and its team.
 
 use team::{Actor, Worker};
 use teamdir::TeamDir;
 use tools::ToolError;
 
-/// Whose tools these are, and where the team is. Cheap to clone.
+/// The agent that the tools belong to, and its team. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct TeamContext {
-    /// The team.
     pub team: TeamDir,
-    /// The agent, in this very incarnation.
+    /// The agent, with its incarnation.
     pub me: Actor,
-    /// Its role.
     pub role: String,
 }
 
 impl TeamContext {
-    /// The same for the rules of the board.
+    /// The agent as the board's rules need it.
     pub(crate) fn worker(&self) -> Worker {
         Worker {
             me: self.me.clone(),
@@ -24,7 +22,7 @@ impl TeamContext {
         }
     }
 
-    /// Runs something that waits for files and locks where it stalls nobody else.
+    /// Runs work that waits for files and locks on a thread for blocking work.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
@@ -33,7 +31,7 @@ impl TeamContext {
         match tokio::task::spawn_blocking(move || work(&context)).await {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
-                // The registry turns it into words.
+                // The registry turns a panic into an error for the model.
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(_) => Err(ToolError::cancelled()),
             },

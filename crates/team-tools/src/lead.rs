@@ -19,12 +19,11 @@ use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 pub struct SpawnTeammate {
     context: TeamContext,
     programs: Programs,
-    /// The model of teammates for which none is named.
+    /// The default model of new teammates.
     model: Option<String>,
 }
 
 impl SpawnTeammate {
-    /// The tool of this lead.
     pub const fn new(context: TeamContext, programs: Programs, model: Option<String>) -> Self {
         Self {
             context,
@@ -46,7 +45,7 @@ pub struct SpawnTeammateArgs {
     prompt: String,
     /// true if it may change nothing before you have approved its plan.
     require_plan: Option<bool>,
-    /// The model it thinks with, if not the same as yours.
+    /// Its model, if not the same as yours.
     model: Option<String>,
 }
 
@@ -65,7 +64,7 @@ impl SpawnTeammateArgs {
 impl Tool for SpawnTeammate {
     const NAME: &'static str = "spawn_teammate";
     const DESCRIPTION: &'static str = "Start a teammate as a process of its own, wake an idle one, or \
-         bring back one that has ended, with its memory. It reports to you when its turn ends: end \
+         restart one that has ended, with its conversation. It reports to you when its turn ends: end \
          your own turn instead of waiting in a loop.";
     const EFFECT: Effect = Effect::State;
     type Args = SpawnTeammateArgs;
@@ -99,7 +98,6 @@ impl Tool for SpawnTeammate {
 pub struct ListTeammates(TeamContext);
 
 impl ListTeammates {
-    /// The tool of this lead.
     pub const fn new(context: TeamContext) -> Self {
         Self(context)
     }
@@ -118,7 +116,7 @@ impl Tool for ListTeammates {
     }
 }
 
-/// The team in a line a member.
+/// The team, one line per member.
 fn roster(team: &TeamDir) -> Result<String, ToolError> {
     let views = processes::member_views(team).map_err(|error| ToolError::from_error(&error))?;
     let roster = team
@@ -134,7 +132,7 @@ fn roster(team: &TeamDir) -> Result<String, ToolError> {
     Ok(text)
 }
 
-/// A member in a line: `alice (coder): idle`.
+/// One line for a member: `alice (coder): idle`.
 pub fn member_line(view: &MemberView) -> String {
     let (name, role) = (&view.member.spec.name, &view.member.spec.role);
     format!("{name} ({role}): {}", view.state.word())
@@ -145,7 +143,6 @@ pub fn member_line(view: &MemberView) -> String {
 pub struct ShutdownRequest(TeamContext);
 
 impl ShutdownRequest {
-    /// The tool of this lead.
     pub const fn new(context: TeamContext) -> Self {
         Self(context)
     }
@@ -181,15 +178,15 @@ impl Tool for ShutdownRequest {
         let reason = args.reason.unwrap_or_default();
         self.0
             .blocking(move |context| {
-                let incarnation = living(&context.team, &name)?;
-                let wish = ShutdownOptions {
+                let incarnation = running_incarnation(&context.team, &name)?;
+                let options = ShutdownOptions {
                     to: name,
                     reason,
                     timeout: SHUTDOWN_TIMEOUT,
                     force: false,
                     lead_leaves: false,
                 };
-                let asked = team::ask_shutdown(&context.team, &context.me, &wish, incarnation);
+                let asked = team::ask_shutdown(&context.team, &context.me, &options, incarnation);
                 let request = asked.map_err(|error| ToolError::from_error(&error))?;
                 let (id, to) = (&request.id, &request.to);
                 Ok(ToolOutput::ok(format!(
@@ -200,8 +197,8 @@ impl Tool for ShutdownRequest {
     }
 }
 
-/// The incarnation of a teammate that runs.
-fn living(team: &TeamDir, name: &AgentName) -> Result<Incarnation, ToolError> {
+/// The running incarnation of a teammate.
+fn running_incarnation(team: &TeamDir, name: &AgentName) -> Result<Incarnation, ToolError> {
     let view = processes::member_view(team, name).map_err(|error| ToolError::from_error(&error))?;
     match view.holder {
         Some(holder) => Ok(holder.incarnation),
@@ -217,7 +214,6 @@ fn living(team: &TeamDir, name: &AgentName) -> Result<Incarnation, ToolError> {
 pub struct ShutdownLookup(TeamContext);
 
 impl ShutdownLookup {
-    /// The tool of this lead.
     pub const fn new(context: TeamContext) -> Self {
         Self(context)
     }
@@ -233,7 +229,7 @@ pub struct ShutdownLookupArgs {
 
 impl Tool for ShutdownLookup {
     const NAME: &'static str = "shutdown_response";
-    const DESCRIPTION: &'static str = "Look up how a shutdown request stands.";
+    const DESCRIPTION: &'static str = "Look up the status of a shutdown request.";
     const EFFECT: Effect = Effect::Read;
     type Args = ShutdownLookupArgs;
 
@@ -263,7 +259,6 @@ impl Tool for ShutdownLookup {
 pub struct PlanDecision(TeamContext);
 
 impl PlanDecision {
-    /// The tool of this lead.
     pub const fn new(context: TeamContext) -> Self {
         Self(context)
     }
@@ -277,7 +272,7 @@ pub struct PlanDecisionArgs {
     request_id: String,
     /// Whether the plan may be carried out.
     approve: bool,
-    /// What to change, or a word on the way.
+    /// What to change, or a remark.
     feedback: Option<String>,
 }
 
@@ -301,7 +296,7 @@ impl Tool for PlanDecision {
                     }
                     error => ToolError::from_error(&error),
                 })?;
-                let word = match request.status() {
+                let decision = match request.status() {
                     RequestStatus::Approved => "approved",
                     RequestStatus::Rejected | RequestStatus::Pending | RequestStatus::Expired => {
                         "rejected"
@@ -311,7 +306,7 @@ impl Tool for PlanDecision {
                     Party::Member(name) => name.as_str(),
                     other => other.as_str(),
                 };
-                Ok(ToolOutput::ok(format!("Plan {word} for '{author}'")))
+                Ok(ToolOutput::ok(format!("Plan {decision} for '{author}'")))
             })
             .await
     }

@@ -2,13 +2,12 @@
 //!
 //! # Theory of operation
 //!
-//! Each tool parses what a model wants, asks `team` or `processes` to do it, and says in words what
-//! came of it. None of them decides anything: who may ask whom to end, which answer counts and who
-//! may claim what are rules of `rules`. What a tool needs from the process it runs in comes
-//! through an [`AgentHandle`].
+//! Each tool parses the model's arguments, calls `team` or `processes`, and returns the result as text. No
+//! tool decides anything: `rules` decides who may ask for a shutdown, which answer counts and who may claim
+//! a task. A tool reaches the process it runs in through an [`AgentHandle`].
 //!
-//! **Invariant:** no tool of a model sends a control message of its choice; `send_message` sends
-//! plain words.
+//! **Invariant:** no tool lets a model send an arbitrary control message; `send_message` sends plain
+//! messages only.
 
 mod agent_handle;
 mod context;
@@ -33,8 +32,8 @@ use tools::{
     Registry, WriteFile,
 };
 
-/// Adds what every agent can do by itself.
-fn add_own_tools(registry: &mut Registry, background: &Background) -> Result<(), DuplicateTool> {
+/// Adds the tools that do not involve the team.
+fn add_basic_tools(registry: &mut Registry, background: &Background) -> Result<(), DuplicateTool> {
     registry.add(Bash)?;
     registry.add(ReadFile)?;
     registry.add(WriteFile)?;
@@ -51,7 +50,7 @@ pub fn teammate_tools(
     background: &Background,
 ) -> Result<Registry, DuplicateTool> {
     let mut registry = Registry::default();
-    add_own_tools(&mut registry, background)?;
+    add_basic_tools(&mut registry, background)?;
     registry.add(SendMessage::new(context.clone()))?;
     registry.add(ReadInbox::new(Arc::clone(handle) as Arc<dyn AgentHandle>))?;
     registry.add(ShutdownAnswer::new(Arc::clone(handle)))?;
@@ -62,7 +61,7 @@ pub fn teammate_tools(
     Ok(registry)
 }
 
-/// All tools of the lead. `model` is that of teammates for which none is named.
+/// All tools of the lead. `model` is the default model of new teammates.
 pub fn lead_tools(
     context: &TeamContext,
     handle: &Arc<dyn AgentHandle>,
@@ -71,7 +70,7 @@ pub fn lead_tools(
     model: Option<String>,
 ) -> Result<Registry, DuplicateTool> {
     let mut registry = Registry::default();
-    add_own_tools(&mut registry, background)?;
+    add_basic_tools(&mut registry, background)?;
     let spawn = SpawnTeammate::new(context.clone(), programs.clone(), model);
     registry.add(spawn)?;
     registry.add(ListTeammates::new(context.clone()))?;

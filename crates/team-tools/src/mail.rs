@@ -13,7 +13,6 @@ use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 pub struct SendMessage(TeamContext);
 
 impl SendMessage {
-    /// The tool of this agent.
     pub const fn new(context: TeamContext) -> Self {
         Self(context)
     }
@@ -25,7 +24,7 @@ impl SendMessage {
 pub struct SendMessageArgs {
     /// The name of a teammate, or `lead`.
     to: String,
-    /// What to say.
+    /// The text of the message.
     content: String,
     /// Leave this out. Only plain messages can be sent.
     msg_type: Option<String>,
@@ -34,7 +33,7 @@ pub struct SendMessageArgs {
 impl Tool for SendMessage {
     const NAME: &'static str = "send_message";
     const DESCRIPTION: &'static str = "Send a message to a teammate or to the lead. It is read when \
-         the recipient next looks; answers come to you by themselves.";
+         the recipient next checks its mail; answers are delivered to you.";
     const EFFECT: Effect = Effect::State;
     type Args = SendMessageArgs;
 
@@ -59,7 +58,7 @@ impl Tool for SendMessage {
     }
 }
 
-/// Whom a model means. A message to oneself is a mistake that would start a turn for nothing.
+/// The recipient that a model named. A message to oneself is refused: it would start a useless turn.
 fn recipient(to: &str, context: &TeamContext) -> Result<Recipient, ToolError> {
     let to = to.trim();
     let parsed: Result<Recipient, NameError> = to.parse();
@@ -80,12 +79,11 @@ fn recipient(to: &str, context: &TeamContext) -> Result<Recipient, ToolError> {
     Ok(recipient)
 }
 
-/// Reads the mail that waits.
+/// Reads the unread mail.
 #[derive(Clone)]
 pub struct ReadInbox(Arc<dyn AgentHandle>);
 
 impl ReadInbox {
-    /// The tool of the agent at this place.
     pub const fn new(handle: Arc<dyn AgentHandle>) -> Self {
         Self(handle)
     }
@@ -98,8 +96,8 @@ pub struct NoArgs {}
 
 impl Tool for ReadInbox {
     const NAME: &'static str = "read_inbox";
-    const DESCRIPTION: &'static str = "Read the mail that has come since you last saw any. You need \
-         not: mail is shown to you by itself.";
+    const DESCRIPTION: &'static str = "Read your unread mail. You need \
+         not: mail is delivered to you automatically.";
     const EFFECT: Effect = Effect::State;
     type Args = NoArgs;
 
@@ -113,12 +111,11 @@ impl Tool for ReadInbox {
     }
 }
 
-/// Sends a message to everybody.
+/// Sends a message to all members.
 #[derive(Clone, Debug)]
 pub struct Broadcast(TeamContext);
 
 impl Broadcast {
-    /// The tool of this agent.
     pub const fn new(context: TeamContext) -> Self {
         Self(context)
     }
@@ -128,7 +125,7 @@ impl Broadcast {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BroadcastArgs {
-    /// What to say.
+    /// The text of the message.
     content: String,
 }
 

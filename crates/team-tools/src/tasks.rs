@@ -1,15 +1,15 @@
 //! The board for models: `task_create`, `task_update`, `task_list`, `task_get`, `claim_task`.
 //!
-//! What is allowed is decided by the board's rules; a refusal is handed to the model in their words.
+//! The board's rules decide what is allowed; the model gets the text of a refusal.
 
 mod args;
 mod change;
-mod look;
+mod read;
 #[cfg(test)]
 mod tests;
 
 pub use change::{ClaimTask, TaskCreate, TaskUpdate};
-pub use look::{TaskGet, TaskList};
+pub use read::{TaskGet, TaskList};
 
 use crate::TeamContext;
 use protocol::{Task, TaskId};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use team::BoardError;
 use tools::{DuplicateTool, Registry, ToolError};
 
-/// Adds the tools with which any agent sees and changes the board.
+/// Adds the tools with which an agent reads and changes the board.
 pub fn add_task_tools(registry: &mut Registry, context: &TeamContext) -> Result<(), DuplicateTool> {
     registry.add(TaskCreate::new(context.clone()))?;
     registry.add(TaskUpdate::new(context.clone()))?;
@@ -30,7 +30,7 @@ fn failed(error: BoardError) -> ToolError {
     ToolError::from_error(&error)
 }
 
-/// A task as the model is shown it after a change: without its history, which `task_get` has.
+/// A task as shown to the model after a change: without its history, which `task_get` shows.
 fn short(task: &Task) -> Value {
     let mut value = json!(task);
     if let Value::Object(fields) = &mut value {

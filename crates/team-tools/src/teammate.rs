@@ -13,7 +13,6 @@ use tools::{Control, Effect, Tool, ToolContext, ToolError, ToolOutput};
 pub struct ShutdownAnswer(Arc<dyn TeammateHandle>);
 
 impl ShutdownAnswer {
-    /// The tool of this teammate.
     pub const fn new(handle: Arc<dyn TeammateHandle>) -> Self {
         Self(handle)
     }
@@ -25,16 +24,16 @@ impl ShutdownAnswer {
 pub struct ShutdownAnswerArgs {
     /// The id from the shutdown_request.
     request_id: String,
-    /// true to end now, false to go on working.
+    /// true to end now, false to continue working.
     approve: bool,
-    /// Why; say it if you refuse.
+    /// The reason; give one if you refuse.
     reason: Option<String>,
 }
 
 impl Tool for ShutdownAnswer {
     const NAME: &'static str = "shutdown_response";
     const DESCRIPTION: &'static str = "Answer a shutdown_request. With approve=true your process ends \
-         after this; with approve=false you go on, and the lead is given your reason.";
+         after this; with approve=false you continue, and the lead gets your reason.";
     const EFFECT: Effect = Effect::State;
     type Args = ShutdownAnswerArgs;
 
@@ -64,7 +63,6 @@ impl Tool for ShutdownAnswer {
 pub struct PlanSubmission(Arc<dyn TeammateHandle>);
 
 impl PlanSubmission {
-    /// The tool of this teammate.
     pub const fn new(handle: Arc<dyn TeammateHandle>) -> Self {
         Self(handle)
     }
@@ -105,7 +103,7 @@ pub struct Idle;
 impl Tool for Idle {
     const NAME: &'static str = "idle";
     const DESCRIPTION: &'static str = "End your turn because you have nothing more to do. You are \
-         woken by mail and by tasks that you can take.";
+         woken by mail and by tasks that you can claim.";
     const EFFECT: Effect = Effect::State;
     type Args = NoArgs;
 

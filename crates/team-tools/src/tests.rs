@@ -1,4 +1,4 @@
-//! What every tool declares to do.
+//! The declared effect of every tool.
 
 use super::*;
 use protocol::{Actor, AgentName, Incarnation, RequestId};
@@ -31,7 +31,7 @@ fn effects(registry: &Registry) -> Vec<(&'static str, Effect)> {
         .collect()
 }
 
-/// A new tool must be entered here with what it does: the plan gate goes by it.
+/// A new tool must be added here with its effect, which decides whether the plan gate stops it.
 #[test]
 fn every_tool_declares_its_effect() {
     let temp = TempTeam::new(&["alice"], Options::default());

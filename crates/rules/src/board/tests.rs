@@ -60,7 +60,7 @@ fn finish(board: &mut Board, id: u64) {
 }
 
 #[test]
-fn a_claim_has_one_winner_and_the_loser_is_notified() {
+fn a_claim_has_one_winner_and_the_others_are_refused() {
     let mut board = board(&[&[], &[]]);
     let claimed = board.claim(TaskId(1), &claimant("alice"), at(1)).unwrap();
     assert_eq!(claimed.status, TaskStatus::InProgress);
@@ -115,7 +115,7 @@ fn a_blocked_task_and_one_of_another_role_cannot_be_claimed() {
 }
 
 #[test]
-fn a_task_set_aside_for_somebody_is_claimed_only_by_them() {
+fn a_reserved_task_is_claimed_only_by_its_owner() {
     let mut task = Task::new(TaskId(2), "x");
     task.owner = Owner(Some(member("alice")));
     let board: Board = [task.clone(), Task::new(TaskId(1), "y")]
@@ -129,7 +129,7 @@ fn a_task_set_aside_for_somebody_is_claimed_only_by_them() {
 }
 
 #[test]
-fn only_the_owner_or_those_in_charge_complete_and_release() {
+fn only_the_owner_the_lead_and_the_user_complete_and_release() {
     let mut board = board(&[&[], &[1]]);
     let one = TaskId(1);
     let refusal = board.complete(one, &actor("alice"), None, at(1));
@@ -140,14 +140,14 @@ fn only_the_owner_or_those_in_charge_complete_and_release() {
     let refusal = board.complete(TaskId(2), &actor("lead"), None, at(1));
     assert!(matches!(refusal, Err(CompleteRefusal::Blocked { .. })));
     board.claim(one, &claimant("alice"), at(1)).unwrap();
-    let second_life = Actor {
+    let second_incarnation = Actor {
         incarnation: Some(Incarnation(2)),
         ..actor("alice")
     };
-    for stranger in [actor("bob"), second_life] {
-        let refusal = board.complete(one, &stranger, None, at(2)).unwrap_err();
+    for other in [actor("bob"), second_incarnation] {
+        let refusal = board.complete(one, &other, None, at(2)).unwrap_err();
         assert!(refusal.to_string().contains("alice (incarnation 1)"));
-        assert!(board.release(one, &stranger, "", at(2)).is_err());
+        assert!(board.release(one, &other, "", at(2)).is_err());
     }
     let back = board.release(one, &actor("lead"), "urgent", at(3)).unwrap();
     assert_eq!((back.owner, back.owner_incarnation), (Owner(None), None));
@@ -159,12 +159,12 @@ fn only_the_owner_or_those_in_charge_complete_and_release() {
     assert_eq!(done.owner, Owner(Some(member("alice"))));
     let unblocked = board.unblocked_by(one);
     assert_eq!(unblocked.len(), 1);
-    // Completing changed the one file: the dependent still says what it waited for.
+    // Completing changed one file: the dependent still lists its dependency.
     assert_eq!(board.get(TaskId(2)).unwrap().blocked_by, ids(&[1]));
 }
 
 #[test]
-fn status_words_lead_through_the_same_rules() {
+fn setting_a_status_by_name_follows_the_same_rules() {
     let mut board = board(&[&[]]);
     let mut set = |word: &str, name: &str| {
         let status = parse_status(word).map_err(|e| e.to_string())?;
@@ -186,7 +186,7 @@ fn status_words_lead_through_the_same_rules() {
 }
 
 #[test]
-fn the_narrow_status_change_agrees_with_the_boards() {
+fn set_status_without_a_board_agrees_with_the_boards() {
     let task = Task::new(TaskId(1), "x");
     let free = claimant("alice");
     let busy = Claimant {
@@ -206,7 +206,7 @@ fn the_narrow_status_change_agrees_with_the_boards() {
 }
 
 #[test]
-fn edits_keep_to_the_owner_and_leave_a_line() {
+fn only_the_owner_edits_and_the_history_records_it() {
     let mut board = board(&[&[]]);
     let one = TaskId(1);
     let note = Edit {
@@ -233,7 +233,7 @@ fn edits_keep_to_the_owner_and_leave_a_line() {
 }
 
 #[test]
-fn the_task_of_the_dead_goes_back_with_its_notes() {
+fn the_task_of_a_dead_member_is_released_with_its_notes() {
     let mut board = board(&[&[], &[]]);
     let one = TaskId(1);
     let note = Edit {
@@ -265,7 +265,7 @@ fn the_task_of_the_dead_goes_back_with_its_notes() {
 }
 
 #[test]
-fn what_death_took_is_offered_first_and_what_was_given_back_is_not() {
+fn a_task_lost_by_death_is_offered_first_and_a_released_one_is_not() {
     let mut board = board(&[&[], &[], &[]]);
     let alice = member("alice");
     let next = |board: &Board| board.next_for(&member("alice"), "coder").map(|t| t.id.0);
@@ -278,7 +278,7 @@ fn what_death_took_is_offered_first_and_what_was_given_back_is_not() {
         .release(TaskId(2), &actor("alice"), "cannot", at(4))
         .unwrap();
     assert_eq!(next(&board), Some(1));
-    // What the lead took away is nothing special.
+    // A task that the lead released has no precedence.
     board.claim(TaskId(3), &claimant("alice"), at(4)).unwrap();
     board.release(TaskId(3), &actor("lead"), "", at(4)).unwrap();
     assert_eq!(next(&board), Some(1));
@@ -315,7 +315,7 @@ fn the_most_urgent_ready_task_comes_first_then_the_lowest_number() {
 }
 
 #[test]
-fn the_board_in_words() {
+fn the_board_as_text() {
     assert_eq!(Board::default().to_string(), "No tasks.");
     let mut setup = Task::new(TaskId(1), "Setup");
     setup.status = TaskStatus::Completed;

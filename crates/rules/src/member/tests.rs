@@ -15,7 +15,7 @@ fn live(incarnation: u64, phase: Phase) -> LiveState {
     LiveState::new(Incarnation(incarnation), phase, at(20))
 }
 
-/// The state of a member of incarnation 3 at second 30, with a patience of 60 s.
+/// The state of incarnation 3 of a member at second 30, which is hung after 60 s of silence.
 fn state(holder: Option<&Holder>, live: Option<&LiveState>, word: &MemberStatus) -> MemberState {
     state_at(30, holder, live, word)
 }
@@ -39,7 +39,7 @@ fn state_at(
 }
 
 #[test]
-fn the_word_in_the_roster_is_not_believed_alone() {
+fn the_lock_overrides_the_status_in_the_roster() {
     for word in [
         MemberStatus::Working,
         MemberStatus::Idle,
@@ -78,7 +78,7 @@ fn without_a_lock_shutdown_and_never_run_are_shutdown() {
 }
 
 #[test]
-fn a_dead_member_whose_policy_gave_up_has_failed_and_a_living_one_has_not() {
+fn a_dead_member_whose_policy_gave_up_has_failed_and_a_running_one_has_not() {
     let (holder, live) = (holder(3), live(3, Phase::Idle));
     let facts = |lock_held: bool, roster_status: &'static MemberStatus| {
         member_state(&Facts {
@@ -102,7 +102,7 @@ fn a_dead_member_whose_policy_gave_up_has_failed_and_a_living_one_has_not() {
 }
 
 #[test]
-fn what_an_earlier_incarnation_said_is_not_looked_at() {
+fn the_live_state_of_an_earlier_incarnation_is_ignored() {
     let old = live(2, Phase::Failed);
     let word = MemberStatus::Working;
     let starting = state(Some(&holder(3)), Some(&old), &word);
@@ -112,7 +112,7 @@ fn what_an_earlier_incarnation_said_is_not_looked_at() {
 }
 
 #[test]
-fn each_phase_has_its_word() {
+fn each_phase_has_its_state() {
     let phases = [
         (Phase::Starting, "starting"),
         (Phase::Working, "working"),
@@ -133,7 +133,7 @@ fn each_phase_has_its_word() {
 }
 
 #[test]
-fn silence_at_work_is_hung_and_silence_at_rest_is_not() {
+fn a_silent_working_member_is_hung_and_a_silent_idle_one_is_not() {
     let mut working = live(3, Phase::Working);
     let word = MemberStatus::Working;
     let hung = state_at(80, Some(&holder(3)), Some(&working), &word);

@@ -123,7 +123,7 @@ fn the_effect_of_a_tool_decides_and_not_its_name() {
 }
 
 #[test]
-fn a_member_that_needs_no_plan_may_submit_one_and_stays_free() {
+fn a_member_that_needs_no_plan_may_submit_one_and_is_not_gated() {
     let pending = request("one", "x");
     let gate = PlanGate::new(&PlanFacts {
         required: Some(false),
@@ -142,7 +142,7 @@ fn a_member_that_cannot_read_the_roster_needs_a_plan() {
 }
 
 #[test]
-fn a_plan_that_expired_or_is_gone_closes_the_gate() {
+fn an_expired_or_missing_plan_closes_the_gate() {
     let pending = request("one", "x");
     let expired = expire(&pending, ExpireReason::Superseded, Timestamp::from_secs(11)).unwrap();
     assert_eq!(
@@ -161,7 +161,7 @@ fn a_plan_that_expired_or_is_gone_closes_the_gate() {
 }
 
 #[test]
-fn approvals_that_do_not_fit_open_nothing() {
+fn approvals_that_do_not_match_open_nothing() {
     let by_itself = approved(alice().into(), request("one", "x"));
     let by_the_program = approved(Party::System, request("one", "x"));
     let mut edited = approved(Party::Lead, request("one", "x"));

@@ -127,10 +127,10 @@ impl fmt::Display for ExpireReason {
             Self::DeadlinePassed => f.write_str("no answer came before the deadline"),
             Self::AddresseeDied => f.write_str("the addressee died before it answered"),
             Self::Superseded => f.write_str("a later request took its place"),
-            Self::AuthorLeft => f.write_str("its author is in the team no more"),
+            Self::AuthorLeft => f.write_str("its author was removed from the team"),
             Self::AuthorEnded => f.write_str("its author was shut down, so nobody waits for it"),
             Self::AuthorGivenUp => {
-                f.write_str("its author is dead for good, so nobody waits for it")
+                f.write_str("its author is not restarted any more, so nobody waits for it")
             }
             Self::AddresseeReplaced { incarnation } => {
                 write!(f, "incarnation {incarnation} replaced the addressee")

@@ -285,7 +285,7 @@ fn a_request_expires_by_deadline_death_or_replacement() {
         Some(ExpireReason::AddresseeReplaced { incarnation })
     );
     assert_eq!(due(&request, Addressee::Alive(Incarnation(2)), at(1)), None);
-    // The lead may die and come back while a plan waits.
+    // The lead may be restarted while a plan is pending.
     assert_eq!(due(&plan(), Addressee::Gone, at(999)), None);
 }
 
@@ -302,7 +302,7 @@ fn what_is_decided_does_not_expire() {
 }
 
 #[test]
-fn a_plan_that_nobody_waits_for_ends_and_nothing_else_does() {
+fn only_plans_expire_when_their_author_no_longer_waits() {
     let reason = |request: &Request, author| abandoned(request, author);
     for author in [Author::Waits, Author::Left, Author::Ended, Author::GivenUp] {
         assert_eq!(reason(&shutdown(), author), None);

@@ -1,4 +1,4 @@
-//! The course of a shutdown, step by step.
+//! The steps of a shutdown, one by one.
 
 use super::*;
 use crate::request::{Addressee, AnswerSource, Opening, Response, Verdict, answer, open_shutdown};
@@ -42,7 +42,7 @@ fn answered(shutdown: &Shutdown, approve: bool, now: Timestamp) -> Request {
     }
 }
 
-/// Lets alice answer, and the shutdown find that in the file.
+/// Lets alice answer, and passes the stored answer to the shutdown.
 fn reply(shutdown: &mut Shutdown, approve: bool, now: Timestamp) -> Vec<String> {
     let stored = answered(shutdown, approve, now);
     summary(&shutdown.handle(ShutdownEvent::Stored(Box::new(stored)), now))
@@ -54,7 +54,7 @@ const GONE: ShutdownEvent = ShutdownEvent::Gone {
 
 /// The actions without the stored requests, as short texts.
 fn summary(actions: &[ShutdownAction]) -> Vec<String> {
-    let word = |action: &ShutdownAction| match action {
+    let text = |action: &ShutdownAction| match action {
         ShutdownAction::Record(request) => request.status().as_str().to_owned(),
         ShutdownAction::Deliver(_) => "deliver".to_owned(),
         ShutdownAction::Terminate => "TERM".to_owned(),
@@ -62,7 +62,7 @@ fn summary(actions: &[ShutdownAction]) -> Vec<String> {
         ShutdownAction::WakeAt(time) => format!("wake {}", time.as_secs_f64()),
         ShutdownAction::Finished(outcome) => outcome.to_string(),
     };
-    actions.iter().map(word).collect()
+    actions.iter().map(text).collect()
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_veto_holds_once_and_not_against_force() {
 }
 
 #[test]
-fn silence_expires_and_only_force_goes_further() {
+fn without_an_answer_the_request_expires_and_only_force_ends_the_process() {
     let mut shutdown = start(false);
     let actions = shutdown.handle(ShutdownEvent::Tick, at(60));
     let last = "gave no answer; repeat with --force to end it";
@@ -123,7 +123,7 @@ fn silence_expires_and_only_force_goes_further() {
 }
 
 #[test]
-fn an_approval_that_is_not_kept_ends_too() {
+fn an_approved_shutdown_ends_even_if_the_process_does_not() {
     let mut shutdown = start(false);
     let _ = reply(&mut shutdown, true, at(59));
     let _ = shutdown.handle(ShutdownEvent::Tick, at(65));
@@ -150,7 +150,7 @@ fn a_later_incarnation_is_never_signalled() {
 }
 
 #[test]
-fn the_end_of_an_earlier_incarnation_says_nothing() {
+fn the_end_of_an_earlier_incarnation_has_no_effect() {
     let mut shutdown = start(true);
     for incarnation in [Incarnation(1), Incarnation(2)] {
         let _ = shutdown.handle(ShutdownEvent::Gone { incarnation }, at(1));
@@ -172,7 +172,7 @@ fn a_late_wake_up_still_leaves_time_between_the_signals() {
 }
 
 #[test]
-fn an_answer_that_the_file_says_counts() {
+fn an_answer_stored_in_the_file_counts() {
     let mut shutdown = start(false);
     let stored = Box::new(answered(&shutdown, true, at(5)));
     let actions = shutdown.handle(ShutdownEvent::Stored(stored), at(6));
@@ -182,7 +182,7 @@ fn an_answer_that_the_file_says_counts() {
 }
 
 #[test]
-fn a_restarted_lead_takes_a_shutdown_up_where_it_was() {
+fn a_restarted_lead_continues_a_shutdown() {
     let again = |request: &Request, now| {
         let limits = ShutdownLimits::default();
         let (_, actions) = Shutdown::start(request.clone(), limits, at(now)).unwrap();
@@ -201,7 +201,7 @@ fn a_restarted_lead_takes_a_shutdown_up_where_it_was() {
 }
 
 #[test]
-fn requests_that_could_hit_the_wrong_process_are_not_taken_up() {
+fn requests_that_could_end_the_wrong_process_are_refused() {
     let incomplete = Request {
         to_incarnation: None,
         ..request(true)

@@ -1,4 +1,4 @@
-//! The board keeps its promises under any sequence of commands.
+//! The board keeps its invariants under any sequence of commands.
 
 use proptest::prelude::*;
 use protocol::Actor;
@@ -176,7 +176,7 @@ fn check_change(before: &Board, after: &Board, stored: &[Task]) -> Result<(), Te
 
 proptest! {
     #[test]
-    fn the_board_keeps_its_promises(
+    fn the_board_keeps_its_invariants(
         commands in prop::collection::vec((command(), actor()), 0..80),
     ) {
         let mut board = Board::default();

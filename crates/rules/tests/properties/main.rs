@@ -1,4 +1,4 @@
-//! What must hold whatever happens: the rules under random events.
+//! Invariants of the rules under random events.
 
 mod board;
 mod plan;

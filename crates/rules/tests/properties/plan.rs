@@ -22,7 +22,7 @@ enum Step {
         approve: bool,
     },
     Expire(u8),
-    /// Somebody edits the plan's text in its file, with or without the hash beside it.
+    /// The plan's text is edited in its file, with or without its hash.
     Edit {
         id: u8,
         with_hash: bool,
@@ -71,7 +71,7 @@ fn submit(number: u8, text: u8) -> Request {
     open_plan(opening, None, &text.to_string()).expect("a valid plan")
 }
 
-/// The request file after a decision, whoever made it.
+/// The request file after a decision by any party.
 fn decide(request: &Request, by: Party, approve: bool) -> Request {
     let response = Response {
         kind: RequestKind::Plan,

@@ -78,7 +78,7 @@ pub(crate) fn shutdown_request(force: bool) -> Request {
 
 /// Whether the answer may decide a pending request: the same rule, written independently of the code.
 fn counts(response: &Response, alive: Addressee, now: i64) -> bool {
-    let life_fits = match response.from_incarnation {
+    let is_same_incarnation = match response.from_incarnation {
         Some(incarnation) => incarnation == Incarnation(3),
         None => alive == Addressee::Alive(Incarnation(3)),
     };
@@ -87,7 +87,7 @@ fn counts(response: &Response, alive: Addressee, now: i64) -> bool {
         && response.request_id.as_str() == "1a2b3c4d"
         && response.kind == RequestKind::Shutdown
         && from.is_some_and(|name| name.eq_ignore_ascii_case("alice"))
-        && life_fits
+        && is_same_incarnation
 }
 
 proptest! {

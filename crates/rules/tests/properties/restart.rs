@@ -26,7 +26,7 @@ proptest! {
             now = now.plus(Duration::from_secs(wait.unsigned_abs()));
             let death = match kind {
                 0 => Death::Clean,
-                // A person brings it back, which is not ours to limit.
+                // A restart by a person is not limited.
                 1 if given_up => {
                     member.clear();
                     times.clear();

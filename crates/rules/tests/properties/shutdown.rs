@@ -1,4 +1,4 @@
-//! Every shutdown ends in time, and no process is signalled that should not be.
+//! Every shutdown ends in time, and only the addressed process is signalled.
 
 use crate::request::{response, shutdown_request};
 use proptest::prelude::*;
@@ -8,10 +8,10 @@ use rules::{
 };
 use std::time::Duration;
 
-/// What happens to the member, its request file and its process.
+/// An event of the member, its request file or its process.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Somebody answers, and the file is read.
+    /// A party answers, and the file is read.
     Answer(Response),
     Event(ShutdownEvent),
 }
@@ -27,12 +27,12 @@ fn event() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A shutdown with all that it has asked for so far.
+/// A shutdown with the actions it has returned so far.
 struct Run {
     shutdown: Shutdown,
     force: bool,
     end: Timestamp,
-    /// Whether the addressed incarnation is known to be gone.
+    /// Whether the addressed incarnation has ended.
     gone: bool,
     terminated: bool,
     killed: bool,
@@ -56,7 +56,7 @@ impl Run {
         }
     }
 
-    /// What the shutdown sees of a step.
+    /// The event that the shutdown gets for a step.
     fn event(&self, step: Step, now: Timestamp) -> ShutdownEvent {
         let response = match step {
             Step::Event(event) => return event,
@@ -134,7 +134,7 @@ proptest! {
         for (event, wait) in events {
             now += wait;
             run.wake_up_to(Timestamp::from_secs(now))?;
-            // What happens to the process once it is over is of no interest here.
+            // Events of the process after the end do not matter here.
             if run.finished > 0 && !matches!(event, Step::Answer(_)) {
                 continue;
             }

@@ -18,7 +18,7 @@ impl Number {
             Self::Plain(number) => Ok(number),
             Self::Text(text) => {
                 let digits = text.trim().trim_start_matches('#');
-                let wrong = |_| E::custom(format_args!("{text:?} is no task number, such as 3"));
+                let wrong = |_| E::custom(format_args!("{text:?} is not a task number, such as 3"));
                 digits.parse().map_err(wrong)
             }
         }

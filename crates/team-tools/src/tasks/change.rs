@@ -10,7 +10,7 @@ use serde_json::json;
 use team::Update;
 use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// Puts a task on the board.
+/// Creates a task.
 #[derive(Debug, Clone)]
 pub struct TaskCreate {
     context: TeamContext,
@@ -22,7 +22,7 @@ pub struct TaskCreate {
 pub struct TaskCreateArgs {
     /// What is to be done, in a line.
     subject: String,
-    /// What is to be done, in full: whoever takes the task sees nothing else.
+    /// What is to be done, in full: the teammate that claims the task sees nothing else.
     description: Option<String>,
     /// From 0 to 10; the highest ready task is taken first. 5 if left out.
     priority: Option<u8>,
@@ -53,7 +53,7 @@ pub struct TaskUpdateArgs {
     #[serde(deserialize_with = "args::number")]
     #[schemars(with = "u64")]
     task_id: u64,
-    /// in_progress claims the task for you, completed finishes it, pending gives it back.
+    /// in_progress claims the task for you, completed finishes it, pending releases it.
     #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
     status: Option<String>,
     /// A new subject.
@@ -62,9 +62,9 @@ pub struct TaskUpdateArgs {
     description: Option<String>,
     /// A new priority from 0 to 10.
     priority: Option<u8>,
-    /// A new role of those who may claim it; an empty text lets anybody.
+    /// The role that may claim it; an empty text means any role.
     role: Option<String>,
-    /// Numbers of tasks that it shall wait for.
+    /// Numbers of tasks that it must wait for.
     #[serde(
         default,
         rename = "addBlockedBy",
@@ -73,7 +73,7 @@ pub struct TaskUpdateArgs {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     add_blocked_by: Vec<u64>,
-    /// Numbers of tasks that it shall no longer wait for.
+    /// Numbers of tasks that it no longer waits for.
     #[serde(
         default,
         rename = "removeBlockedBy",
@@ -82,13 +82,13 @@ pub struct TaskUpdateArgs {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     remove_blocked_by: Vec<u64>,
-    /// What came of it, with the status completed.
+    /// The result, with the status completed.
     result: Option<String>,
-    /// How far it has come, or why it goes back: kept for whoever takes the task next.
+    /// The progress, or why you release it: kept for the next owner.
     note: Option<String>,
 }
 
-/// Takes a task.
+/// Claims a task.
 #[derive(Debug, Clone)]
 pub struct ClaimTask {
     context: TeamContext,
@@ -102,26 +102,23 @@ pub struct ClaimTaskArgs {
     #[serde(default, deserialize_with = "args::optional_number")]
     #[schemars(with = "Option<u64>")]
     task_id: Option<u64>,
-    /// true: take it although you have another task in progress.
+    /// true: claim it although you have another task in progress.
     another: Option<bool>,
 }
 
 impl TaskCreate {
-    /// The tool of one agent.
     pub const fn new(context: TeamContext) -> Self {
         Self { context }
     }
 }
 
 impl TaskUpdate {
-    /// The tool of one agent.
     pub const fn new(context: TeamContext) -> Self {
         Self { context }
     }
 }
 
 impl ClaimTask {
-    /// The tool of one agent.
     pub const fn new(context: TeamContext) -> Self {
         Self { context }
     }
@@ -242,13 +239,13 @@ fn claim(context: &TeamContext, args: &ClaimTaskArgs) -> Result<Task, ToolError>
     })
 }
 
-/// The changed task, and which others wait for nothing more if it was completed.
+/// The changed task and, if it was completed, the tasks that this unblocked.
 fn describe(context: &TeamContext, task: &Task) -> String {
     let mut shown = short(task);
     if task.status == TaskStatus::Completed
-        && let Ok(look) = team::list(&context.team)
+        && let Ok(view) = team::list(&context.team)
     {
-        let unblocked = look.board.unblocked_by(task.id).into_iter();
+        let unblocked = view.board.unblocked_by(task.id).into_iter();
         let unblocked: Vec<TaskId> = unblocked.map(|task| task.id).collect();
         if !unblocked.is_empty() {
             shown["unblocked"] = json!(unblocked);

@@ -7,13 +7,13 @@ use teamdir::Options;
 use test_support::TempTeam;
 use tools::{OutputFolder, ToolContext, Workspace};
 
-struct MemberRuntime {
+struct Agent {
     _team: std::sync::Arc<TempTeam>,
     registry: Registry,
     context: ToolContext,
 }
 
-impl MemberRuntime {
+impl Agent {
     fn call(&self, name: &str, arguments: Value) -> (String, bool) {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.build().unwrap();
@@ -40,7 +40,7 @@ impl MemberRuntime {
     }
 }
 
-fn desks(names: &[&str]) -> Vec<MemberRuntime> {
+fn agents(names: &[&str]) -> Vec<Agent> {
     let team = std::sync::Arc::new(TempTeam::new(names, Options::default()));
     let runtime = |name: &&str| {
         let name = AgentName::new(name).unwrap();
@@ -54,7 +54,7 @@ fn desks(names: &[&str]) -> Vec<MemberRuntime> {
         registry.add(ClaimTask::new(context)).unwrap();
         let workspace = Workspace::open(team.workspace(), []).unwrap();
         let output = OutputFolder::new(team.workspace().join("outputs"));
-        MemberRuntime {
+        Agent {
             _team: std::sync::Arc::clone(&team),
             registry,
             context: ToolContext::new(workspace, output, "test"),
@@ -65,8 +65,8 @@ fn desks(names: &[&str]) -> Vec<MemberRuntime> {
 
 #[test]
 fn a_chain_of_tasks_from_creation_to_the_last_result() {
-    let desks = desks(&["alice", "bob"]);
-    let (alice, bob) = (&desks[0], &desks[1]);
+    let agents = agents(&["alice", "bob"]);
+    let (alice, bob) = (&agents[0], &agents[1]);
     assert_eq!(alice.ok("task_list", json!({})), "No tasks.");
     let setup = alice.json("task_create", json!({"subject": "Setup"}));
     assert_eq!((&setup["id"], &setup["owner"]), (&json!(1), &json!("")));
@@ -85,7 +85,7 @@ fn a_chain_of_tasks_from_creation_to_the_last_result() {
     );
     let claimed = alice.ok("claim_task", json!({}));
     assert_eq!(claimed, "Claimed task #1 for alice\nSetup");
-    let done = json!({"task_id": 1, "status": "completed", "result": "It stands."});
+    let done = json!({"task_id": 1, "status": "completed", "result": "It works."});
     let done = alice.json("task_update", done);
     assert_eq!(done["unblocked"], json!([2]));
     let claimed = bob.ok("claim_task", json!({"task_id": "#2"}));
@@ -97,15 +97,15 @@ fn a_chain_of_tasks_from_creation_to_the_last_result() {
     let open = bob.ok("task_list", json!({"status": "in_progress"}));
     assert_eq!(open, "[>] #2: Write code @bob");
     let shown = bob.json("task_get", json!({"task_id": 1}));
-    assert_eq!(shown["result"], json!("It stands."));
+    assert_eq!(shown["result"], json!("It works."));
     assert_eq!(shown["history"][1]["action"], json!("claimed"));
     assert_eq!(shown["status"], json!(TaskStatus::Completed));
 }
 
 #[test]
-fn what_is_refused_says_why() {
-    let desks = desks(&["alice", "bob"]);
-    let (alice, bob) = (&desks[0], &desks[1]);
+fn a_refusal_gives_the_reason() {
+    let agents = agents(&["alice", "bob"]);
+    let (alice, bob) = (&agents[0], &agents[1]);
     let refused = |name, arguments| alice.refused(name, arguments);
     assert_eq!(
         refused("task_get", json!({"task_id": 7})),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_known_and_sensible_dependencies_are_taken() {
+fn only_valid_dependencies_are_accepted() {
     let mut board = board(&[&[]]);
     let mut create = |subject: &str, blocked_by: &[u64]| {
         let new = NewTask {
@@ -55,7 +55,7 @@ fn a_cycle_is_refused_and_shown() {
 }
 
 #[test]
-fn chains_of_ten_thousand_tasks_are_no_problem() {
+fn chains_of_ten_thousand_tasks_are_handled() {
     let chain = |id: u64| {
         let mut task = Task::new(TaskId(id), "link");
         task.blocked_by = if id == 1 { Vec::new() } else { ids(&[id - 1]) };
@@ -94,7 +94,7 @@ fn dependencies_change_only_while_a_task_is_pending() {
 }
 
 #[test]
-fn a_task_is_deleted_only_if_nothing_is_stranded() {
+fn a_task_is_deleted_only_if_no_task_depends_on_it() {
     let mut board = board(&[&[], &[1], &[]]);
     let refusal = board.delete(TaskId(1), &Party::Lead, at(1)).unwrap_err();
     assert_eq!(

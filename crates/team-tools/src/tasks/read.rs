@@ -1,4 +1,4 @@
-//! Looking at the board.
+//! Reads the board.
 
 use super::{args, failed, pretty};
 use crate::TeamContext;
@@ -42,14 +42,12 @@ pub struct TaskGetArgs {
 }
 
 impl TaskList {
-    /// The tool of one agent.
     pub const fn new(context: TeamContext) -> Self {
         Self { context }
     }
 }
 
 impl TaskGet {
-    /// The tool of one agent.
     pub const fn new(context: TeamContext) -> Self {
         Self { context }
     }
@@ -70,9 +68,9 @@ impl Tool for TaskList {
         let status = args.status.as_deref().map(parse_status).transpose();
         let status = status.map_err(|error| ToolError::from_error(&error))?;
         let listed = self.context.blocking(move |context| {
-            let look = team::list(&context.team);
-            let look = look.map_err(|error| ToolError::from_error(&error))?;
-            Ok(lines(&look, status))
+            let view = team::list(&context.team);
+            let view = view.map_err(|error| ToolError::from_error(&error))?;
+            Ok(lines(&view, status))
         });
         Ok(ToolOutput::ok(listed.await?))
     }
@@ -98,14 +96,14 @@ impl Tool for TaskGet {
     }
 }
 
-fn lines(look: &BoardView, status: Option<TaskStatus>) -> String {
+fn lines(view: &BoardView, status: Option<TaskStatus>) -> String {
     let wanted = |status_of| status.is_none_or(|status| status == status_of);
-    let tasks = look.board.tasks().filter(|task| wanted(task.status));
-    let lines = tasks.map(|task| board::line(task, &look.board.open_blockers(task)));
+    let tasks = view.board.tasks().filter(|task| wanted(task.status));
+    let lines = tasks.map(|task| board::line(task, &view.board.open_blockers(task)));
     let mut lines: Vec<String> = lines.collect();
     if lines.is_empty() {
         lines.push("No tasks.".to_owned());
     }
-    lines.extend(look.broken.iter().map(|error| format!("[?] {error}")));
+    lines.extend(view.broken.iter().map(|error| format!("[?] {error}")));
     lines.join("\n")
 }
