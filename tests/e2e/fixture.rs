@@ -59,7 +59,7 @@ fn drain(session: &mut MemberSession) -> (Vec<(String, String)>, Vec<String>) {
     while let Some(delivery) = session.next(Some(Instant::now())).unwrap() {
         bad.extend(delivery.bad.into_iter().map(|bad| bad.id));
         mail.extend(delivery.mail.into_iter().map(|received| {
-            let text = match received.line {
+            let text = match received.decode() {
                 Line::Message(message) => message.body.text().to_owned(),
                 Line::Unknown(unknown) => Value::Object(unknown.object).to_string(),
                 Line::Text(text) => text,
@@ -167,7 +167,7 @@ fn the_older_forms_in_the_leads_inbox_are_understood() {
     let mut session = open(&team, &Recipient::Lead);
     assert_eq!(session.guard().incarnation(), Incarnation(4));
     let delivery = session.next(Some(Instant::now())).unwrap().unwrap();
-    let bodies = delivery.mail.into_iter().map(|mail| match mail.line {
+    let bodies = delivery.mail.into_iter().map(|mail| match mail.decode() {
         Line::Message(message) => message.body,
         other => panic!("{other:?}"),
     });

@@ -127,7 +127,7 @@ fn receive(post: &mut MemberSession) -> Vec<Message> {
     let delivery = post.next(Some(Instant::now() + LIMIT)).unwrap();
     let delivery = delivery.expect("no mail within the limit");
     assert!(delivery.bad.is_empty(), "{:?}", delivery.bad);
-    let messages = delivery.mail.into_iter().map(|mail| match mail.line {
+    let messages = delivery.mail.into_iter().map(|mail| match mail.decode() {
         Line::Message(message) => message,
         other => panic!("{other:?}"),
     });

@@ -216,14 +216,14 @@ impl Inner {
             for bad in &delivery.bad {
                 warn!("broken mail ({}): {}", bad.reason, excerpt(&bad.raw));
             }
-            let delivered = delivery.mail.iter().map(|received| EventKind::Deliver {
-                id: received.id.clone(),
+            let delivered = delivery.mail.iter().map(|entry| EventKind::Deliver {
+                id: entry.id.clone(),
                 to: owner.clone(),
             });
             self.events(delivered.collect::<Vec<_>>());
-            for received in delivery.mail {
+            for entry in &delivery.mail {
                 self.mail += 1;
-                let mut item = MailItem::new(self.mail, received.line);
+                let mut item = MailItem::new(self.mail, entry.decode());
                 info!("mail from {}", excerpt(&item.summary()));
                 self.handle_item(&mut item);
                 self.pending_mail.push_back(item);

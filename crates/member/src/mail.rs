@@ -1,7 +1,7 @@
 //! Mail on its way from the journal to the model.
 
 use agent::Record;
-use protocol::{Line, MailEntry, Message, MessageSource, Sender, UserMessage};
+use protocol::{Line, Message, MessageSource, Sender, UserMessage};
 use serde_json::{Map, Value, json};
 
 /// A message that was received and not yet given to the model.
@@ -25,11 +25,6 @@ impl MailItem {
             shown: true,
             remark: None,
         }
-    }
-
-    /// A message as the journal has it.
-    pub(crate) fn from_entry(number: u64, entry: &MailEntry) -> Self {
-        Self::new(number, entry.decode())
     }
 
     /// The message, if it is one.

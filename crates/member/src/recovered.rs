@@ -130,7 +130,7 @@ impl Reading {
     fn finish(mut self) -> Recovered {
         let items = self.undelivered.iter();
         self.recovered.pending_mail = items
-            .map(|(number, entry)| MailItem::from_entry(*number, entry))
+            .map(|(number, entry)| MailItem::new(*number, entry.decode()))
             .collect();
         self.recovered
     }

@@ -45,7 +45,7 @@ pub use members::{
 pub use roster::RosterError;
 
 pub use mail::{
-    CommitHook, Delivery, MailState, Mailbox, ReceiveError, Received, SendError, Sent, WaitPlan,
+    CommitHook, Delivery, MailState, Mailbox, ReceiveError, SendError, Sent, WaitPlan,
     new_message_id,
 };
 pub use watch::{

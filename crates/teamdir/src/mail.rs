@@ -20,7 +20,6 @@ pub(crate) mod send;
 pub(crate) mod state;
 mod unread;
 
-pub use intake::Received;
 pub use mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, WaitPlan};
 pub use send::{SendError, Sent, new_message_id};
 pub use state::MailState;

@@ -84,7 +84,7 @@ fn play(behaviour: &str) {
     loop {
         let delivery = post.next(None).unwrap().unwrap_or_default();
         for received in delivery.mail {
-            let Line::Message(message) = received.line else {
+            let Line::Message(message) = received.decode() else {
                 continue;
             };
             let Body::ShutdownRequest { request_id, .. } = &message.body else {

@@ -13,8 +13,8 @@ use super::{MailItem, show};
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use protocol::{
-    ConversationRecord, EventKind, JournalLine, JournalRecord, Line, MailEntry, MessageSource,
-    Recipient, UserMessage, UserRecord,
+    ConversationRecord, EventKind, JournalLine, JournalRecord, Line, MessageSource, Recipient,
+    UserMessage, UserRecord,
 };
 use teamdir::{JoinError, MemberSession, SessionError, TeamDir};
 
@@ -28,26 +28,22 @@ pub(super) fn drain(team: &TeamDir, args: &Args, owner: &Recipient) -> Result<()
     if *owner == Recipient::Lead {
         session.before_commit(team::record_before_commit(team));
     }
-    let before = visit(team, owner, |_, _| {})?;
+    let before = count_mail(team, owner)?;
     let mut broken = 0;
+    let mut items = Vec::new();
     while let Some(delivery) = session.try_next()? {
         broken += delivery.bad.len();
-        for received in delivery.mail {
+        for entry in delivery.mail {
+            let line = entry.decode();
+            apply_message(team, owner, &line);
+            items.push(MailItem::new(entry.line.get().as_bytes(), &line));
             // The event is only informative; the journal has the message.
             let _ = team.log_event(EventKind::Deliver {
-                id: received.id,
+                id: entry.id,
                 to: owner.clone(),
             });
         }
     }
-    let mut items = Vec::new();
-    visit(team, owner, |number, entry| {
-        if number > before {
-            let line = entry.decode();
-            apply_message(team, owner, &line);
-            items.push(MailItem::new(entry.line.get().as_bytes(), &line));
-        }
-    })?;
     show(args, owner, &items)?;
     if broken > 0 {
         args.note(&format!(
@@ -89,19 +85,12 @@ fn explain(error: SessionError, owner: &Recipient) -> Failure {
     Failure::new(Kind::Refused, message).hint("team-lead status")
 }
 
-/// Calls `visit_entry` with each message of a journal and its number. Returns the number of messages.
-fn visit(
-    team: &TeamDir,
-    owner: &Recipient,
-    mut visit_entry: impl FnMut(usize, &MailEntry),
-) -> Result<usize, Failure> {
+/// How many messages a journal has.
+fn count_mail(team: &TeamDir, owner: &Recipient) -> Result<usize, Failure> {
     let mut count = 0;
     team.read_journal(owner, |_, line| {
         if let JournalLine::Known(JournalRecord::Mail(record)) = line {
-            for entry in &record.mail {
-                count += 1;
-                visit_entry(count, entry);
-            }
+            count += record.mail.len();
         }
     })?;
     Ok(count)

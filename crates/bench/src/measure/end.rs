@@ -165,7 +165,7 @@ impl End for OurEnd {
         let Some(delivery) = session.next(deadline)? else {
             return Ok(Vec::new());
         };
-        let texts = delivery.mail.into_iter().map(|mail| match mail.line {
+        let texts = delivery.mail.into_iter().map(|mail| match mail.decode() {
             Line::Message(message) => message.body.text().to_owned(),
             other => format!("{other:?}"),
         });

@@ -108,7 +108,7 @@ impl TestMember<'_> {
                 continue;
             };
             for received in &delivery.mail {
-                if let Line::Message(message) = &received.line
+                if let Line::Message(message) = received.decode()
                     && let Body::ShutdownRequest { request_id, .. } = &message.body
                     && self.answer(request_id)?
                 {

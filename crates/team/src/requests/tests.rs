@@ -243,10 +243,10 @@ fn an_answer_is_recorded_before_it_is_mailed_and_only_by_the_incarnation_that_wa
     let [only] = mail.as_slice() else {
         panic!("{mail:?}");
     };
-    let protocol::Line::Message(message) = &only.line else {
+    let protocol::Line::Message(message) = only.decode() else {
         panic!("{only:?}");
     };
-    let read = record_mailed_answer(team, message).unwrap();
+    let read = record_mailed_answer(team, &message).unwrap();
     assert!(
         matches!(read, Some(MailedAnswer::AlreadyRecorded(_))),
         "{read:?}"

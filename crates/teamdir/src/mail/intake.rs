@@ -6,15 +6,6 @@ use protocol::{Line, MAX_LINE_BYTES, MailEntry, MessageId, Quarantined, decode_l
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 
-/// A message taken from the inbox, with the identifier it goes by from now on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Received {
-    /// The message's own identifier, or one made from its place in the inbox.
-    pub id: MessageId,
-    /// What the line said.
-    pub line: Line,
-}
-
 /// Where some bytes come from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
@@ -26,9 +17,10 @@ pub(crate) struct Place<'a> {
 /// What was found in some bytes of an inbox.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    pub(crate) received: Vec<Received>,
     pub(crate) entries: Vec<MailEntry>,
     pub(crate) fingerprints: Vec<Fingerprint>,
+    /// Whether one of the messages is a request or an answer.
+    pub(crate) has_control: bool,
     pub(crate) bad: Vec<Quarantined>,
     pub(crate) notes: Vec<String>,
     /// Whether something was left out. That must be recorded: when the place is read again the
@@ -123,12 +115,11 @@ impl Intake<'_> {
             Verdict::Shared => self.note(format!("the id {id} came from another sender before")),
         }
         self.batch.fingerprints.push(fingerprint);
-        let entry = MailEntry {
-            id: id.clone(),
-            line: raw,
+        self.batch.has_control |= match &line {
+            Line::Message(message) => message.body.is_control(),
+            Line::Unknown(_) | Line::Text(_) | Line::Corrupt { .. } | Line::Blank => false,
         };
-        self.batch.entries.push(entry);
-        self.batch.received.push(Received { id, line });
+        self.batch.entries.push(MailEntry { id, line: raw });
     }
 
     fn note(&mut self, text: String) {
@@ -168,7 +159,7 @@ mod tests {
     }
 
     fn ids(batch: &Batch) -> Vec<&str> {
-        batch.received.iter().map(|r| r.id.as_str()).collect()
+        batch.entries.iter().map(|r| r.id.as_str()).collect()
     }
 
     #[test]
@@ -201,8 +192,8 @@ mod tests {
         fn no_byte_is_dropped(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             let batch = take(&bytes, place(0), &Seen::default());
             let mut kept: Vec<String> = batch.bad.iter().map(|bad| bad.raw.clone()).collect();
-            kept.extend(batch.received.iter().map(|received| match &received.line {
-                Line::Text(text) => text.clone(),
+            kept.extend(batch.entries.iter().map(|entry| match entry.decode() {
+                Line::Text(text) => text,
                 other => format!("{other:?}"),
             }));
             for line in bytes.split(|byte| *byte == b'\n') {
@@ -228,9 +219,12 @@ mod tests {
             let once = take(whole.as_bytes(), place(0), &seen);
             let mut twice = take(first.as_bytes(), place(0), &seen);
             let rest = take(second.as_bytes(), place(first.len() as u64), &seen);
-            twice.received.extend(rest.received);
+            twice.entries.extend(rest.entries);
             twice.bad.extend(rest.bad);
-            prop_assert_eq!(once.received, twice.received);
+            let read = |batch: &Batch| -> Vec<(MessageId, Line)> {
+                batch.entries.iter().map(|entry| (entry.id.clone(), entry.decode())).collect()
+            };
+            prop_assert_eq!(read(&once), read(&twice));
             prop_assert_eq!(once.bad, twice.bad);
         }
     }

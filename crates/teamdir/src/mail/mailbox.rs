@@ -29,15 +29,15 @@ use crate::files::FileId;
 use crate::files::append::AppendError;
 use crate::layout::Layout;
 use crate::locks::LockError;
-use crate::mail::intake::{self, Batch, Place, Received};
+use crate::mail::intake::{self, Batch, Place};
 use crate::mail::segment::Segment;
 use crate::mail::state::MailState;
 use crate::members::journal::Journal;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
 use protocol::{
-    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailRecord, Message,
-    Quarantined, Recipient, SealRecord, SegmentPosition,
+    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailEntry, MailRecord,
+    Message, Quarantined, Recipient, SealRecord, SegmentPosition,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -91,7 +91,7 @@ impl fmt::Debug for BeforeCommit {
 #[derive(Debug, Default)]
 pub struct Delivery {
     /// The messages.
-    pub mail: Vec<Received>,
+    pub mail: Vec<MailEntry>,
     /// Lines that could not be delivered; they are among the dead letters.
     pub bad: Vec<Quarantined>,
     /// Irregularities that a person should know of.
@@ -271,9 +271,9 @@ impl Mailbox {
     ) -> Result<Delivery, ReceiveError> {
         self.quarantine_all(&batch.bad)?;
         if let Some(hook) = &mut self.before_commit.0 {
-            for received in &batch.received {
-                if let Line::Message(message) = &received.line {
-                    hook(message);
+            for entry in &batch.entries {
+                if let Line::Message(message) = entry.decode() {
+                    hook(&message);
                 }
             }
         }
@@ -283,15 +283,11 @@ impl Mailbox {
             incarnation: self.incarnation,
             time: crate::clock::now(),
             position,
-            mail: batch.entries,
+            mail: batch.entries.clone(),
             bad: batch.bad.clone(),
             notes: batch.notes.clone(),
         });
-        let acts_at_once = |received: &Received| match &received.line {
-            Line::Message(message) => message.body.is_control(),
-            _ => false,
-        };
-        if self.syncs_later && !batch.received.iter().any(acts_at_once) {
+        if self.syncs_later && !batch.has_control {
             journal.append_unsynced(&record)?;
         } else {
             journal.append(&record)?;
@@ -301,7 +297,7 @@ impl Mailbox {
         // fails is tried again with the next record.
         let _ = journal.checkpoint_if_due(&self.state);
         Ok(Delivery {
-            mail: batch.received,
+            mail: batch.entries,
             bad: batch.bad,
             notes: batch.notes,
         })

@@ -81,11 +81,16 @@ impl Fixture {
 pub(super) fn drain(session: &mut MemberSession) -> Vec<String> {
     let mut texts = Vec::new();
     while let Some(delivery) = session.next(Some(Instant::now())).unwrap() {
-        texts.extend(delivery.mail.iter().map(|received| match &received.line {
-            Line::Message(message) => message.body.text().to_owned(),
-            Line::Text(text) => text.clone(),
-            other => format!("{other:?}"),
-        }));
+        texts.extend(
+            delivery
+                .mail
+                .iter()
+                .map(|received| match received.decode() {
+                    Line::Message(message) => message.body.text().to_owned(),
+                    Line::Text(text) => text,
+                    other => format!("{other:?}"),
+                }),
+        );
     }
     texts
 }
@@ -274,7 +279,7 @@ fn a_file_set_aside_is_not_deleted_before_its_last_line_was_read() {
     mailbox.prepare_to_wait(&mut journal, &mut watch).unwrap();
     assert_eq!(fixture.hidden_files(), 1, "deleted unread");
     let delivery = mailbox.receive(&mut journal).unwrap().unwrap();
-    assert_eq!(delivery.mail[0].line, Line::Text("late".into()));
+    assert_eq!(delivery.mail[0].decode(), Line::Text("late".into()));
 }
 
 #[test]

@@ -334,7 +334,7 @@ fn stress(person: bool, seal_after: Duration) {
             match session.next(Some(Instant::now() + LIMIT)) {
                 Ok(Some(d)) => {
                     for m in d.mail {
-                        if let Line::Text(t) = m.line {
+                        if let Line::Text(t) = m.decode() {
                             let _ = tx.send(t);
                         }
                     }
