@@ -146,7 +146,7 @@ impl Block {
     }
 }
 
-/// The model's wish to have a tool run.
+/// A tool call that the model requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// Ties the result to the use.

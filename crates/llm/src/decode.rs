@@ -131,7 +131,7 @@ impl Decoder {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        // Whoever wants events has had them; the reply has everything.
+        // Observers already have the events; the reply holds everything.
         let mut nobody = |_: Event| {};
         match self.body {
             Body::Start(_) => return Err(DecodeError::Cut),

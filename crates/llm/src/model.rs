@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_in_one_line() {
-        let told = |millis| {
+        let shown = |millis| {
             Waiting {
                 reason: WaitReason::RateLimit,
                 delay: Duration::from_millis(millis),
@@ -226,8 +226,8 @@ mod tests {
             }
             .to_string()
         };
-        assert_eq!(told(11_600), "waiting: rate limit, 12 s");
-        assert_eq!(told(700), "waiting: rate limit, 700 ms");
+        assert_eq!(shown(11_600), "waiting: rate limit, 12 s");
+        assert_eq!(shown(700), "waiting: rate limit, 700 ms");
         let budget = Waiting {
             reason: WaitReason::Budget,
             delay: Duration::from_secs(1),

@@ -51,8 +51,8 @@ impl RetryPolicy {
     /// The wait before the next try, or `None` to give up. `random` is a number
     /// from 0 to 1.
     ///
-    /// Without a wish of the server the wait is between a half and the whole of
-    /// the doubled delay. A wish is always granted in full, plus up to a quarter,
+    /// If the server names no delay, the wait is between a half and the whole of
+    /// the doubled delay. A delay named by the server is kept in full, plus up to a quarter,
     /// so that callers who were refused together do not come back together.
     pub fn delay(&self, failed: FailedAttempt, random: f64) -> Option<Duration> {
         let random = random.clamp(0.0, 1.0);
@@ -64,9 +64,9 @@ impl RetryPolicy {
             return None;
         }
         let delay = match failed.retry_after {
-            Some(wish) => {
-                let spread = wish.max(self.first_delay).div_f64(4.0);
-                wish.saturating_add(spread.mul_f64(random))
+            Some(named) => {
+                let spread = named.max(self.first_delay).div_f64(4.0);
+                named.saturating_add(spread.mul_f64(random))
             }
             None => self.doubled(failed.tries).mul_f64(0.5 + random / 2.0),
         };
@@ -216,7 +216,7 @@ mod tests {
         fn a_delay_is_never_shorter_than_asked_nor_past_the_end(
             tries in 0_u32..100,
             since in 0_u64..2_000,
-            wish in prop::option::of(0_u64..u64::MAX),
+            named in prop::option::of(0_u64..u64::MAX),
             random in any::<f64>(),
         ) {
             let policy = RetryPolicy::default();
@@ -224,7 +224,7 @@ mod tests {
                 tries,
                 since_first: Duration::from_secs(since),
                 reason: WaitReason::Overloaded,
-                retry_after: wish.map(Duration::from_secs),
+                retry_after: named.map(Duration::from_secs),
             };
             let random = if random.is_nan() { 0.5 } else { random };
             if let Some(delay) = policy.delay(failed, random) {

@@ -155,7 +155,7 @@ impl Assembler for MessageAssembler {
             .map(|(_, block)| block.close())
             .collect();
         let stop = message.stop.unwrap_or(StopReason::EndTurn);
-        complete_reply(blocks, stop, message.usage.told(), message.model)
+        complete_reply(blocks, stop, message.usage.reported(), message.model)
     }
 }
 
@@ -271,8 +271,10 @@ fn stop_reason(reason: String, details: Option<StopDetails>) -> StopReason {
         "pause_turn" => StopReason::Paused,
         "model_context_window_exceeded" => StopReason::ContextWindowExceeded,
         "refusal" => StopReason::Refusal {
-            category: details.as_ref().and_then(|told| told.category.clone()),
-            explanation: details.and_then(|told| told.explanation),
+            category: details
+                .as_ref()
+                .and_then(|details| details.category.clone()),
+            explanation: details.and_then(|details| details.explanation),
         },
         _ => StopReason::Other(reason),
     }
@@ -300,7 +302,7 @@ impl UsageSoFar {
         self.output_tokens_details.as_ref()?.thinking_tokens
     }
 
-    fn told(&self) -> Option<Usage> {
+    fn reported(&self) -> Option<Usage> {
         let counts = [self.input_tokens, self.output_tokens];
         counts.iter().any(Option::is_some).then(|| Usage {
             input: self.input_tokens.unwrap_or(0),

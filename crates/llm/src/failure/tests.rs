@@ -190,8 +190,8 @@ fn the_server_decides_about_another_try() {
 #[test]
 fn a_repeated_key_is_removed_and_long_texts_are_cut() {
     let body = format!("{}sk-top {}", "é".repeat(490), "x".repeat(600));
-    let told = outcome(500, &body);
-    assert!(!told.contains("sk-top"));
-    assert!(told.contains("[secret]"));
-    assert!(told.chars().count() < 560, "{told}");
+    let text = outcome(500, &body);
+    assert!(!text.contains("sk-top"));
+    assert!(text.contains("[secret]"));
+    assert!(text.chars().count() < 560, "{text}");
 }

@@ -243,7 +243,7 @@ impl Chat {
         blocks.push(Block::Text { text: self.text });
         let tool_uses = self.calls.close()?;
         blocks.extend(tool_uses.into_iter().map(Block::ToolUse));
-        let usage = self.usage.as_ref().and_then(WireUsage::told);
+        let usage = self.usage.as_ref().and_then(WireUsage::reported);
         complete_reply(blocks, stop, usage, self.model)
     }
 }
@@ -283,7 +283,7 @@ fn stop_reason(reason: String) -> Result<StopReason, DecodeError> {
 }
 
 impl WireUsage {
-    fn told(&self) -> Option<Usage> {
+    fn reported(&self) -> Option<Usage> {
         let prompt = self.prompt_tokens?;
         let details = self.prompt_tokens_details.as_ref();
         let cache_read = details

@@ -14,7 +14,7 @@ use crate::harness::{
     Call, KEY, LIMIT, anthropic, anthropic_config, ask, both, hello, quick, request, waits,
 };
 
-/// The fault passes: the next try gives the reply, and the wait was told.
+/// The fault passes: the next try gives the reply, and the wait was reported.
 fn passes(fault: ServerReply, reason: &str) {
     let server = LlmServer::start();
     for (agent, model) in both(&server) {

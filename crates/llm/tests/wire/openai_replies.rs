@@ -34,7 +34,11 @@ fn call(piece: Value) -> Value {
 /// The ids, names and arguments of the calls.
 fn calls(deltas: &[Value]) -> Vec<(String, String, String)> {
     let reply = reply(&stream(deltas, "stop")).unwrap();
-    assert_eq!(reply.stop, StopReason::ToolUse, "told by presence");
+    assert_eq!(
+        reply.stop,
+        StopReason::ToolUse,
+        "known by the presence of tool calls"
+    );
     reply
         .tool_uses()
         .map(|it| {
@@ -44,7 +48,7 @@ fn calls(deltas: &[Value]) -> Vec<(String, String, String)> {
         .collect()
 }
 
-fn told(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+fn expected_call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
     (id.into(), name.into(), arguments.into())
 }
 
@@ -138,7 +142,7 @@ fn llama_cpp_begins_with_null_and_thinks_in_its_own_field() {
         signature: None,
     };
     assert_eq!(reply.blocks, [thought, Block::text("Yes.")]);
-    assert_eq!(reply.usage, None, "none was told");
+    assert_eq!(reply.usage, None, "none was reported");
 }
 
 #[test]
@@ -161,7 +165,7 @@ fn llama_cpp_python_repeats_id_and_name_and_the_old_call() {
     };
     assert_eq!(
         calls(&[piece("{\"a\""), piece(":1}")]),
-        [told("call__0_read", "read", "{\"a\":1}")]
+        [expected_call("call__0_read", "read", "{\"a\":1}")]
     );
 }
 
@@ -173,7 +177,11 @@ fn the_old_call_alone_counts() {
     ];
     assert_eq!(
         calls(&deltas),
-        [told("call_0000000000000007_0", "read", "{\"a\":1}")]
+        [expected_call(
+            "call_0000000000000007_0",
+            "read",
+            "{\"a\":1}"
+        )]
     );
 }
 
@@ -186,12 +194,18 @@ fn missing_ids_are_made_and_missing_indexes_are_positions() {
     let made = |n| format!("call_0000000000000007_{n}");
     assert_eq!(
         calls(&[both]),
-        [told(&made(0), "a", "{}"), told(&made(1), "b", "{}")]
+        [
+            expected_call(&made(0), "a", "{}"),
+            expected_call(&made(1), "b", "{}")
+        ]
     );
     let one = |name: &str| call(json!({"function": {"name": name, "arguments": "{}"}}));
     assert_eq!(
         calls(&[one("a"), one("b")]),
-        [told(&made(0), "a", "{}"), told(&made(1), "b", "{}")],
+        [
+            expected_call(&made(0), "a", "{}"),
+            expected_call(&made(1), "b", "{}")
+        ],
         "each whole in a chunk of its own"
     );
 }
@@ -203,7 +217,7 @@ fn calls_that_share_an_index_are_distinguished_by_id() {
     };
     assert_eq!(
         calls(&[one("x"), one("y")]),
-        [told("x", "a", "{}"), told("y", "a", "{}")]
+        [expected_call("x", "a", "{}"), expected_call("y", "a", "{}")]
     );
 }
 
@@ -215,8 +229,8 @@ fn calls_that_share_an_id_get_one_each() {
     assert_eq!(
         calls(&[one(0), one(1)]),
         [
-            told("same", "a", "{}"),
-            told("call_0000000000000007_1", "a", "{}")
+            expected_call("same", "a", "{}"),
+            expected_call("call_0000000000000007_1", "a", "{}")
         ]
     );
 }
@@ -228,9 +242,12 @@ fn arguments_may_be_an_object_or_nothing() {
             json!({"index": 0, "id": "x", "function": {"name": "a", "arguments": arguments}}),
         )])
     };
-    assert_eq!(with(json!({"k": [1]})), [told("x", "a", "{\"k\":[1]}")]);
-    assert_eq!(with(Value::Null), [told("x", "a", "{}")]);
-    assert_eq!(with(json!("")), [told("x", "a", "{}")]);
+    assert_eq!(
+        with(json!({"k": [1]})),
+        [expected_call("x", "a", "{\"k\":[1]}")]
+    );
+    assert_eq!(with(Value::Null), [expected_call("x", "a", "{}")]);
+    assert_eq!(with(json!("")), [expected_call("x", "a", "{}")]);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn rule_2_only_the_end_marker_is_a_success() {
     }
 }
 
-/// Tool uses are told by their presence, whatever the stop reason says.
+/// Tool uses are recognised by their presence, whatever the stop reason says.
 #[test]
 fn rule_3_tool_uses_are_told_by_their_presence() {
     let server = LlmServer::start();
@@ -143,7 +143,7 @@ data: {"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"bash","a
 }
 
 /// Errors are understood in both shapes on both wires, as HTML, empty, and
-/// inside a success; the server's wish to wait is granted, with a cap.
+/// inside a success; the server's delay is kept, with a cap.
 #[test]
 fn rule_5_errors_in_every_shape() {
     let server = LlmServer::start();
