@@ -1,6 +1,5 @@
 //! Disks that fill up or lose their power.
 
-use std::ffi::CString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::TempDir;
 
 use crate::wait::try_wait_for;
@@ -66,10 +65,16 @@ impl SmallDisk {
     pub fn tmpfs(bytes: u64) -> Result<Self, Skip> {
         needs_root()?;
         let dir = tempfile::tempdir().map_err(|error| Skip(format!("no folder: {error}")))?;
-        let options = CString::new(format!("size={bytes},mode=0755"))
-            .map_err(|error| Skip(format!("odd mount options: {error}")))?;
-        mount("tmpfs", dir.path(), "tmpfs", MountFlags::empty(), &*options)
-            .map_err(|error| Skip(format!("a tmpfs cannot be mounted: {error}")))?;
+        let options = format!("size={bytes},mode=0755");
+        let tmpfs = Some("tmpfs");
+        mount(
+            tmpfs,
+            dir.path(),
+            tmpfs,
+            MsFlags::empty(),
+            Some(options.as_str()),
+        )
+        .map_err(|error| Skip(format!("a tmpfs cannot be mounted: {error}")))?;
         Ok(Self { dir })
     }
 
@@ -185,7 +190,7 @@ impl Drop for LoopDisk {
 }
 
 fn needs_root() -> Result<(), Skip> {
-    if rustix::process::geteuid().is_root() {
+    if nix::unistd::geteuid().is_root() {
         Ok(())
     } else {
         Err(Skip::new("needs root"))
@@ -217,8 +222,8 @@ fn run(cmd: &mut Command) -> io::Result<()> {
 fn unmount_when_free(path: &Path) -> io::Result<()> {
     let mut last = Ok(());
     try_wait_for(BUSY_LIMIT, || {
-        last = unmount(path, UnmountFlags::empty());
-        (last != Err(Errno::BUSY)).then_some(())
+        last = umount2(path, MntFlags::empty());
+        (last != Err(Errno::EBUSY)).then_some(())
     });
     Ok(last?)
 }
@@ -227,7 +232,7 @@ fn unmount_when_free(path: &Path) -> io::Result<()> {
 /// goes when its last user does, so that a failed test leaves no mount behind.
 fn unmount_in_drop(path: &Path) {
     if let Err(error) = unmount_when_free(path) {
-        let again = unmount(path, UnmountFlags::DETACH);
+        let again = umount2(path, MntFlags::MNT_DETACH);
         let _ = writeln!(
             io::stderr(),
             "{} could not be unmounted: {error}; detached: {again:?}",

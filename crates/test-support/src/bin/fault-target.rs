@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, process, thread};
 
-use rustix::process::{Signal, getpid, getppid, kill_process, setpgid};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getpid, getppid, setpgid};
 use test_support::faults::{mark_begin, mark_end};
 
 fn main() {
@@ -83,7 +84,7 @@ fn threads(dir: &Path) -> io::Result<()> {
 /// Ends itself with SIGTERM inside of the region.
 fn signal() -> io::Result<()> {
     mark_begin();
-    kill_process(getpid(), Signal::TERM)?;
+    kill(getpid(), Signal::SIGTERM)?;
     mark_end();
     Ok(())
 }
@@ -91,7 +92,7 @@ fn signal() -> io::Result<()> {
 /// Tries to leave the process group that it was given. Whether there is a group of that number
 /// matters to nobody: the tracer sees the call before the kernel does.
 fn regroup() -> io::Result<()> {
-    Ok(setpgid(None, getppid())?)
+    Ok(setpgid(Pid::from_raw(0), getppid())?)
 }
 
 fn unmarked(dir: &Path) -> io::Result<()> {

@@ -1,7 +1,6 @@
 //! Starts a command under the tracer and watches the clock.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::resume_unwind;
 use std::process::{Child, Command, ExitStatus};
@@ -11,9 +10,10 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use command::Pidfd;
 use nix::sys::ptrace;
+use nix::sys::signal::Signal;
 use nix::unistd::{Pid, setpgid};
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::output::Collector;
 use super::tracer::{Hit, Tracer};
@@ -39,7 +39,7 @@ pub(super) fn run(
         let late = ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
         if late && let Ok(handle) = handles.recv() {
             // It fails only if the process has just ended, which is fine.
-            let _ = pidfd_send_signal(handle, Signal::KILL);
+            let _ = handle.send_signal(Signal::SIGKILL);
         }
         let result = tracer.join().unwrap_or_else(|panic| resume_unwind(panic));
         if late {
@@ -54,7 +54,7 @@ pub(super) fn run(
 fn trace(
     cmd: &mut Command,
     plan: Option<Plan>,
-    started: &Sender<OwnedFd>,
+    started: &Sender<Pidfd>,
 ) -> io::Result<(Outcome, Trace)> {
     let mut child = spawn_traced(cmd)?;
     // A piped input would otherwise stay open for as long as the run.
@@ -64,16 +64,13 @@ fn trace(
 
     let leader = Pid::from_raw(child.id().cast_signed());
     let mut tracer = Tracer::new(leader, plan);
-    let handle = rustix::process::Pid::from_raw(leader.as_raw())
-        .map(|pid| pidfd_open(pid, PidfdFlags::empty()));
-    let result = match handle {
-        Some(Ok(handle)) => {
+    let result = match Pidfd::open(leader) {
+        Ok(handle) => {
             // The receiver is gone only if the caller is.
             let _ = started.send(handle);
             tracer.follow()
         }
-        Some(Err(error)) => Err(error.into()),
-        None => Err(io::Error::other("the child has no process number")),
+        Err(error) => Err(error.into()),
     };
     if result.is_err() {
         tracer.give_up();
