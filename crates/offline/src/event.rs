@@ -22,6 +22,8 @@ pub(crate) struct Mail {
     pub(crate) kind: String,
     pub(crate) from: String,
     pub(crate) content: String,
+    /// Why the program sent a notice.
+    pub(crate) cause: Option<String>,
     pub(crate) request_id: Option<String>,
     pub(crate) approve: Option<bool>,
     pub(crate) plan: Option<String>,

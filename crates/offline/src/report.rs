@@ -76,10 +76,9 @@ pub(crate) fn awaited(awaited: &Awaited) -> String {
 
 /// Whether the program reports that a teammate is gone.
 pub(crate) fn reports_end(mail: &Mail, name: &str) -> bool {
-    let text = mail.content.to_lowercase();
-    let ends = ["died", "killed", "failed", "shut down", "expired"];
-    let names_it = text.contains(&name.to_lowercase());
-    mail.kind == "notice" && names_it && ends.iter().any(|end| text.contains(end))
+    let is_end = matches!(mail.cause.as_deref(), Some("death" | "gave_up" | "failed"));
+    let content = mail.content.to_lowercase();
+    mail.kind == "notice" && is_end && content.contains(&name.to_lowercase())
 }
 
 pub(crate) fn shutdown_answer(name: &str, mail: &Mail) -> String {

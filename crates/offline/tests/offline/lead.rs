@@ -372,11 +372,9 @@ fn a_dead_teammate_is_not_awaited_for_ever() {
     let mut lead = Agent::lead();
     lead.user_says("Ask alice to run ls");
     lead.turn();
-    lead.mail(json!([message(
-        "notice",
-        "system",
-        "'alice' died (killed by signal 9)"
-    )]));
+    let mut notice = message("notice", "system", "'alice' died (killed by signal 9)");
+    notice["cause"] = json!("death");
+    lead.mail(json!([notice]));
     let (_, text) = lead.turn();
     assert!(!text.contains("Waiting"), "{text}");
 }
