@@ -9,13 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use agent::Limits;
-use agent::{Agent, Conversation, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources};
+use agent::{
+    Agent, Conversation, Host, Limits, LlmTypes, Log, LogError, Outcome, Prompt, Record, Settings,
+    Sources,
+};
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn,
 };
-use protocol::{AssistantRecord, ResultRecord, UserMessage, UserRecord};
+use protocol::{
+    AssistantRecord, JournalLine, JournalRecord, ResultRecord, UserMessage, UserRecord,
+};
 use tools::{Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// How many times everything is measured; the best one counts, since noise only adds.
@@ -105,7 +109,16 @@ fn replay(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let (mut replay, mut plain) = (Duration::MAX, Duration::MAX);
     for _ in 0..TRIES {
         let began = Instant::now();
-        black_box(Conversation::replay(&lines)?);
+        let mut conversation = Conversation::new();
+        for line in &lines {
+            match JournalLine::<LlmTypes>::decode_as(line) {
+                JournalLine::Known(JournalRecord::Conversation(record)) => {
+                    conversation.apply(record)
+                }
+                other => return Err(format!("{other:?}").into()),
+            }
+        }
+        black_box(conversation);
         replay = replay.min(began.elapsed());
         let began = Instant::now();
         for line in &lines {

@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 
 use crate::context::{Cleared, block_bytes, clear_results, turns_bytes};
-use llm::{Block, Role, StopReason, ToolResult, ToolUse, Turn, Usage};
+use llm::{Block, Role, StopReason, ToolResult, ToolUse, Turn};
 
-use protocol::{
-    AssistantRecord, CompactionRecord, JournalLine, JournalRecord, MessageSource, UserRecord,
-};
+use protocol::{AssistantRecord, CompactionRecord, MessageSource, UserRecord};
 
 use crate::record::{LlmTypes, Record};
 
@@ -15,7 +13,7 @@ use crate::record::{LlmTypes, Record};
 pub const INTERRUPTED: &str = "interrupted, outcome unknown: the process ended before the result \
      was recorded; find out what was done before you repeat it";
 
-/// The result of a tool use that nobody came to, because the turn was interrupted before.
+/// The result of a tool use that was not started, because the turn was interrupted before.
 pub const NOT_STARTED: &str = "interrupted before it was started";
 
 /// A conversation with a model. It changes by [`apply`](Self::apply) only.
@@ -32,40 +30,12 @@ pub struct Conversation {
     given: HashSet<MessageSource>,
     is_waiting: bool,
     is_paused: bool,
-    spent: Usage,
-}
-
-/// A log holds a record that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("line {line} of the log is damaged: {reason}")]
-pub struct ReplayError {
-    /// Which line, from 1 on.
-    pub line: usize,
-    pub reason: String,
 }
 
 impl Conversation {
-    /// A conversation in which nothing was said.
+    /// An empty conversation.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// The conversation that the lines of a log add up to. Lines of other kinds are left out.
-    pub fn replay<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> Result<Self, ReplayError> {
-        let mut conversation = Self::new();
-        for (at, line) in lines.into_iter().enumerate() {
-            match JournalLine::<LlmTypes>::decode_as(line.as_ref()) {
-                JournalLine::Known(JournalRecord::Conversation(record)) => {
-                    conversation.apply(record);
-                }
-                JournalLine::Known(_) | JournalLine::Other { .. } => {}
-                JournalLine::Corrupt { reason } => {
-                    let line = at + 1;
-                    return Err(ReplayError { line, reason });
-                }
-            }
-        }
-        Ok(conversation)
     }
 
     /// The turns as they go to the model.
@@ -91,12 +61,12 @@ impl Conversation {
         self.bytes
     }
 
-    /// Whether something was said that the model has not answered.
+    /// Whether the model has something to answer.
     pub fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// Whether the last reply was paused, to be gone on with as it is.
+    /// Whether the provider paused the last reply; the model continues it.
     pub fn is_paused(&self) -> bool {
         self.is_paused
     }
@@ -113,12 +83,7 @@ impl Conversation {
             .map(|(tool_use, _)| tool_use)
     }
 
-    /// What all replies and summaries cost so far.
-    pub fn spent(&self) -> Usage {
-        self.spent
-    }
-
-    /// Takes a record in. It never makes an invalid conversation, whatever the records are.
+    /// Applies a record. The conversation stays valid, whatever the records are.
     pub fn apply(&mut self, record: Record) {
         match record {
             Record::User(user) => self.apply_user(user),
@@ -151,7 +116,6 @@ impl Conversation {
 
     fn apply_assistant(&mut self, assistant: AssistantRecord<LlmTypes>) {
         self.answer_open_uses();
-        self.spend(assistant.usage);
         if self.turns.is_empty() {
             return;
         }
@@ -184,7 +148,6 @@ impl Conversation {
     }
 
     fn apply_compaction(&mut self, compaction: CompactionRecord<LlmTypes>) {
-        self.spend(compaction.usage);
         self.turns = compaction.turns;
         self.bytes = turns_bytes(&self.turns);
         self.uses.clear();
@@ -213,23 +176,11 @@ impl Conversation {
             self.apply_result(ToolResult::error(id, INTERRUPTED));
         }
     }
-
-    fn spend(&mut self, usage: Option<Usage>) {
-        let Some(usage) = usage else { return };
-        let spent = &mut self.spent;
-        spent.input += usage.input;
-        spent.output += usage.output;
-        spent.cache_read += usage.cache_read;
-        spent.cache_write += usage.cache_write;
-        if let Some(reasoning) = usage.reasoning {
-            *spent.reasoning.get_or_insert(0) += reasoning;
-        }
-    }
 }
 
 /// The blocks of a reply as a conversation keeps them: those that may stand in one, and tool uses
 /// with ids that no other use of the reply has.
-pub fn kept_blocks(blocks: Vec<Block>) -> Vec<Block> {
+fn kept_blocks(blocks: Vec<Block>) -> Vec<Block> {
     let mut ids: Vec<String> = Vec::new();
     let keep = |block| match block {
         Block::ToolResult(_) => None,

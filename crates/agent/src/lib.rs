@@ -7,13 +7,13 @@
 //! reached, something fails for good, or the turn is interrupted ([`Outcome`]).
 //!
 //! Everything around it is one [`Host`]. The host is the [`Log`] that keeps the conversation, and the
-//! [`Sources`] that have messages for the model: those to slip in after tool results, and those to
+//! [`Sources`] that have messages for the model: those to insert after tool results, and those to
 //! take when the model would stop. It also writes the prompt of each request, may refuse a tool, and
 //! is notified of each [`Event`]. A host knows of teams, mail and terminals; nothing in here does.
 //!
 //! A conversation is the sum of its [`Record`]s. The agent first appends a record to the log and then
 //! applies it to the conversation in memory; a later process applies the same records with the same
-//! function ([`Conversation::replay`]) and so has the same conversation. Each record stands for
+//! function ([`Conversation::apply`]) and so has the same conversation. Each record stands for
 //! something that has happened: messages of the user's side, a reply, one tool's result. Between the
 //! reply with a tool use and the result, nobody knows whether the tool did anything; if the process
 //! dies there, the next one gives the model that answer, see [`INTERRUPTED`]. A tool whose turn had
@@ -45,7 +45,7 @@ pub use context::{
     Cleared, Estimator, Limits, Plan, block_bytes, clear_results, clip, plan_clearing,
     plan_compaction, transcript, turns_bytes,
 };
-pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED, ReplayError, kept_blocks};
+pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED};
 pub use host::{Event, Host, Log, LogError, Prompt, Sources};
 pub use outcome::{Outcome, TurnError};
 pub use record::{LlmTypes, Record};

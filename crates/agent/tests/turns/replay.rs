@@ -1,25 +1,20 @@
-//! A process that comes later goes on with the same conversation.
+//! A later process continues the same conversation.
 
-use agent::{Conversation, Outcome, Settings};
+use agent::{Outcome, Settings};
 
-use crate::support::{Stage, call, last_blocks, say};
+use crate::support::{Stage, call, last_blocks, replay, say};
 
-/// A conversation that ends behind each of its records in turn, and how it then goes on.
+/// The conversation is cut behind each of its records in turn, and then continued.
 #[tokio::test]
-async fn whatever_record_is_the_last_the_conversation_goes_on() {
+async fn the_conversation_continues_behind_any_record() {
     let tools = [
         ("a", "echo", r#"{"say":"one"}"#),
         ("b", "echo", r#"{"say":"two"}"#),
     ];
     let mut first = Stage::new(vec![call(&tools), say("done")]);
     first.finish("go").await;
-    let lines: Vec<String> = first
-        .host
-        .records
-        .iter()
-        .map(|record| serde_json::to_string(record).unwrap())
-        .collect();
-    assert_eq!(lines.len(), 5);
+    let records = &first.host.records;
+    assert_eq!(records.len(), 5);
     let unknown = format!("error: {}", agent::INTERRUPTED);
     let not_started = format!("error: {}", agent::NOT_STARTED);
     let expected: [&[&str]; 4] = [
@@ -29,7 +24,7 @@ async fn whatever_record_is_the_last_the_conversation_goes_on() {
         &["result: one", "result: two"],
     ];
     for (count, expected) in (1..).zip(expected) {
-        let before = Conversation::replay(&lines[..count]).unwrap();
+        let before = replay(&records[..count]);
         assert!(before.is_waiting());
         let mut next = Stage::with(vec![say("done")], Settings::default(), before);
         let run = next
@@ -39,7 +34,7 @@ async fn whatever_record_is_the_last_the_conversation_goes_on() {
         assert!(matches!(run, Outcome::Finished { .. }), "{run:?}");
         assert_eq!(last_blocks(&next.model.asked()[0]), expected);
     }
-    let whole = Conversation::replay(&lines).unwrap();
+    let whole = replay(records);
     assert!(!whole.is_waiting());
     let mut next = Stage::with(vec![], Settings::default(), whole);
     assert_eq!(next.finish(" ").await, "", "nothing is left to do");

@@ -23,7 +23,11 @@ async fn a_turn_ends_when_the_model_does_and_everything_is_in_the_log() {
     assert_eq!(asked[1].system, "You are 'alice', role: coder");
     assert_eq!(asked[1].tools.len(), 7);
     assert_eq!(stage.agent.conversation(), &stage.replayed());
-    assert_eq!(stage.agent.conversation().spent().output, 2);
+    let usage = stage.host.records.iter().filter_map(|record| match record {
+        Record::Assistant(reply) => reply.usage,
+        _ => None,
+    });
+    assert_eq!(usage.map(|usage| usage.output).sum::<u64>(), 2);
     let replied = |event: &&Event| matches!(event, Event::Replied { .. });
     assert_eq!(stage.host.events.iter().filter(replied).count(), 2);
     assert!(stage.host.events.contains(&Event::Text("done".into())));

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use agent::{
-    Agent, Conversation, Event, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources,
+    Agent, Conversation, Event, Host, LlmTypes, Log, LogError, Outcome, Prompt, Record, Settings,
+    Sources,
 };
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn, Usage,
 };
-use protocol::UserMessage;
+use protocol::{JournalLine, JournalRecord, UserMessage};
 use tempfile::TempDir;
 use tools::{
     Control, Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace,
@@ -19,7 +20,7 @@ use tools::{
 pub(crate) enum Answer {
     Reply(Reply),
     Error(ModelError),
-    /// Nothing, until the call is dropped; it does not even look at its token.
+    /// Nothing, until the call is dropped; it ignores its cancellation token.
     Never,
 }
 
@@ -277,11 +278,23 @@ impl Stage {
         }
     }
 
-    /// The same conversation, as a process that comes later has it.
+    /// The same conversation, as a later process reads it.
     pub(crate) fn replayed(&self) -> Conversation {
-        let lines = self.host.records.iter();
-        Conversation::replay(lines.map(|record| serde_json::to_vec(record).unwrap())).unwrap()
+        replay(&self.host.records)
     }
+}
+
+/// Writes the records down, reads them again and applies them, as a later process does.
+pub(crate) fn replay(records: &[Record]) -> Conversation {
+    let mut conversation = Conversation::new();
+    for record in records {
+        let line = serde_json::to_vec(record).unwrap();
+        match JournalLine::<LlmTypes>::decode_as(&line) {
+            JournalLine::Known(JournalRecord::Conversation(record)) => conversation.apply(record),
+            other => panic!("{other:?}"),
+        }
+    }
+    conversation
 }
 
 /// All that was said in the last turn of a request, block by block.

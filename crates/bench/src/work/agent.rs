@@ -11,7 +11,7 @@ use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn,
 };
-use protocol::{MessageId, MessageSource, Recipient, UserMessage};
+use protocol::{JournalLine, JournalRecord, MessageId, MessageSource, Recipient, UserMessage};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -46,9 +46,16 @@ pub(super) fn run(args: &Args, work: &RunAgent) -> anyhow::Result<()> {
     let team = args.team()?;
     let guard = team.join(&work.name)?;
     let (journal, _) = Journal::open(&team, &guard)?;
-    let mut lines = Vec::new();
-    team.read_journal(&work.name, |line, _| lines.push(line.to_vec()))?;
-    let conversation = Conversation::replay(&lines)?;
+    let mut conversation = Conversation::new();
+    let mut damage = None;
+    team.read_journal_as(&work.name, |_, line| match line {
+        JournalLine::Known(JournalRecord::Conversation(record)) => conversation.apply(record),
+        JournalLine::Known(_) | JournalLine::Other { .. } => {}
+        JournalLine::Corrupt { reason } => damage = Some(reason),
+    })?;
+    if let Some(reason) = damage {
+        anyhow::bail!("the journal is damaged: {reason}");
+    }
     let is_new = conversation.turns().is_empty();
     let mut registry = Registry::new();
     registry.add(Leave)?;
