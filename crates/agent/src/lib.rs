@@ -19,7 +19,7 @@
 //! dies there, the next one gives the model that answer, see [`INTERRUPTED`]. A tool whose turn had
 //! not come gets another answer, see [`NOT_STARTED`].
 //!
-//! Before every request the agent asks [`context`] whether the conversation is too long. What that
+//! Before every request the agent asks `context` whether the conversation is too long. What that
 //! module makes of it is a record like any other.
 //!
 //! **Invariant:** every request is valid for every provider: tool results first and complete,
