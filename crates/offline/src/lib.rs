@@ -6,11 +6,11 @@
 //! # Theory of operation
 //!
 //! An instruction is cut into clauses at `.`, `;`, `then`, and at `and` or a comma before a verb.
-//! [`table`] has the patterns of clauses. Each clause becomes some steps ([`plan`]): calls, waits
+//! `table` has the patterns of clauses. Each clause becomes some steps (`plan`): calls, waits
 //! for mail, lines of the report.
 //!
-//! The model keeps nothing between requests. Each time it replays the [events](event) of the
-//! conversation ([`follower`]): an instruction adds a job, a tool result completes the step that
+//! The model keeps nothing between requests. Each time it replays the events (`event`) of the
+//! conversation (`follower`): an instruction adds a job, a tool result completes the step that
 //! asked for it, mail completes a wait. The step that is then the first is the reply, one call a
 //! turn; if all jobs wait or are finished, the report is. When the conversation is compacted, the
 //! summary is the part of it that is not finished, and the next request replays that.

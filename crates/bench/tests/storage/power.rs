@@ -4,7 +4,10 @@ use crate::support::{TestTeam, is_long};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, Options, WatchChoice};
-use test_support::{LoopDisk, Rng, Worker, report_skip, try_wait_for};
+use test_support::{LoopDisk, Rng, Worker, report_skip, try_wait_for, wait_until};
+
+/// How long the lines may take on a machine that is busy with other tests.
+const LIMIT: Duration = Duration::from_secs(60);
 
 type Ids = BTreeSet<String>;
 
@@ -17,8 +20,9 @@ fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
     let mut rng = Rng::new(5);
     let mut acknowledged = Ids::new();
     for cut in 0..if is_long() { 500 } else { 100 } {
-        let pause = Duration::from_micros(10_000 + rng.below(60_000));
-        acknowledged.extend(work_until_the_power_goes(&mut disk, cut, pause));
+        let lines = usize::try_from(rng.below(60)).unwrap();
+        let pause = Duration::from_micros(rng.below(10_000));
+        acknowledged.extend(work_until_the_power_goes(&mut disk, cut, (lines, pause)));
     }
     let team = TestTeam::at(&disk.path(), Options::default());
     let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
@@ -34,8 +38,13 @@ fn inv_03_power_cuts_lose_and_repeat_no_acknowledged_message() {
     assert_eq!(team.team.roster().unwrap().members.len(), 4);
 }
 
-/// Three writers and a reader at work, then the cut. Returns what was acknowledged before it.
-fn work_until_the_power_goes(disk: &mut LoopDisk, cut: u32, pause: Duration) -> Ids {
+/// Three writers and a reader at work, then the cut: after so many acknowledged lines, however busy
+/// the machine is, and a pause. Returns what was acknowledged before it.
+fn work_until_the_power_goes(
+    disk: &mut LoopDisk,
+    cut: u32,
+    (lines, pause): (usize, Duration),
+) -> Ids {
     let team = TestTeam::at(&disk.path(), Options::default());
     let mut writers: Vec<(String, Worker)> = (0..3)
         .map(|n| {
@@ -53,6 +62,10 @@ fn work_until_the_power_goes(disk: &mut LoopDisk, cut: u32, pause: Duration) -> 
         &[]
     };
     let mut reader = team.start_quietly(&[&reader[..], &eager, later].concat());
+    wait_until("acknowledged lines", LIMIT, || {
+        let counts = writers.iter_mut().map(|(_, w)| w.lines_so_far().len());
+        counts.sum::<usize>() >= lines
+    });
     let _ = try_wait_for(pause, || None::<()>);
     // Only what was acknowledged or shown before the cut counts: a sync that is under way while
     // the disk goes may report success.
