@@ -106,7 +106,7 @@ impl Agent {
         }
     }
 
-    /// The same agent, which tells its model of background commands that are over. To wake it when
+    /// The same agent, which reports finished background commands to its model. To wake it when
     /// it is idle, wait for [`Background::finished`] and run a turn without input.
     #[must_use]
     pub fn with_background(mut self, background: Background) -> Self {
@@ -114,8 +114,8 @@ impl Agent {
         self
     }
 
-    /// The same agent, which tells its model in its next turn of background commands that ended with
-    /// an earlier process.
+    /// The same agent, which reports in its next turn the background commands that ended with an
+    /// earlier process.
     #[must_use]
     pub fn with_lost_commands(mut self, ids: &[String]) -> Self {
         self.finished.extend(ids.iter().map(FinishedTask::lost));
@@ -254,7 +254,7 @@ impl Agent {
         self.commit(record, host)
     }
 
-    /// Says these messages to the model, and which background commands are over.
+    /// Gives these messages to the model, and reports finished background commands.
     fn inject(&mut self, mut messages: Vec<UserMessage>, host: &mut dyn Host) -> Result<(), Halt> {
         messages.retain(|message| match &message.source {
             // An empty one is recorded too, or it would be offered for ever.

@@ -1,4 +1,4 @@
-//! One question to the model.
+//! One call of the model, with a conversation that is short enough.
 
 use crate::context::{plan_clearing, plan_compaction};
 use llm::{Block, CancellationToken, ModelError, Reply, Request, Role, StopReason, Turn};
@@ -10,8 +10,8 @@ use crate::outcome::{Halt, TurnError};
 use crate::record::Record;
 use tracing::{Instrument, debug, debug_span};
 
-/// The turns of a conversation while they stand in a request. However the question ends, and also
-/// if its future is dropped, they go back, without the reminder.
+/// The turns of a conversation while a request holds them. They go back without the reminder when this
+/// is dropped, however the call ends.
 struct Lent<'a> {
     request: &'a mut Request,
     turns: &'a mut Vec<Turn>,

@@ -27,7 +27,7 @@ pub(crate) struct Wishes {
     pub(crate) end: bool,
 }
 
-/// What a tool that was run gave.
+/// A tool call that was run, with its output.
 struct Done {
     tool_use: ToolUse,
     output: ToolOutput,
@@ -108,7 +108,7 @@ impl Agent {
                     controls.extend(done.output.control.take());
                     self.record_result(done, host)?;
                 }
-                // The registry catches panics, so that nobody knows what this was.
+                // The registry catches panics, so the task itself failed; its use is answered below.
                 Some(Err(_)) => {}
                 None => break,
             }

@@ -14,7 +14,7 @@ use crate::record::Record;
 const TRIES: usize = 3;
 
 impl Agent {
-    /// Makes the conversation shorter now, whatever its size, with a summary that dwells on the
+    /// Makes the conversation shorter now, whatever its size, with a summary that stresses the
     /// focus if there is one. The text of the outcome says where the whole conversation is.
     pub async fn compact(
         &mut self,

@@ -19,7 +19,7 @@
 //! use loses its result, and it starts with the user.
 //!
 //! **Invariant:** what the model has not answered yet is never dropped. It is at most shortened in
-//! its middle, with a word about it.
+//! its middle, with a note about what is missing.
 
 mod clear;
 mod compact;

@@ -36,7 +36,7 @@ impl LogError {
 /// A message counts as delivered when a record with its source was appended to the log. Until then it
 /// may be offered again; afterwards it is left out.
 pub trait Sources: Send {
-    /// Messages to slip in after the results of tools, while the model is busy.
+    /// Messages to insert after the results of tools, while the model is busy.
     fn after_tools(&mut self) -> Vec<UserMessage>;
 
     /// Messages to take when the model would stop. It stops if there are none.
@@ -82,7 +82,7 @@ pub enum Event {
     Waiting(Waiting),
     /// A call of the model is over.
     Replied {
-        /// The model that answered, by its server's word.
+        /// The model that answered, as its server names it.
         model: String,
         /// What it cost, if known.
         usage: Option<Usage>,
@@ -102,9 +102,9 @@ pub enum Event {
         id: String,
         /// The tool's name.
         name: String,
-        /// What it gave.
+        /// Its output.
         text: String,
-        /// Whether that tells of a failure.
+        /// Whether the output reports a failure.
         is_error: bool,
         /// How long it took.
         took: Duration,

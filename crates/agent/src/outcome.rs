@@ -14,10 +14,7 @@ pub enum Outcome {
         text: String,
     },
     /// It used tools as many times as it may, and did not come to an end.
-    RoundLimit {
-        /// A word about it, for a reader.
-        text: String,
-    },
+    RoundLimit { text: String },
     /// It cannot go on. What was said stays in the conversation.
     Failed {
         /// The reason.

@@ -4,7 +4,7 @@ use agent::{Estimator, Limits, Plan, clear_results, plan_clearing, plan_compacti
 use llm::{Block, Request, ToolResult, ToolUse, Turn};
 use proptest::prelude::*;
 
-/// What happens next in a conversation.
+/// One step of a conversation.
 #[derive(Clone, Debug)]
 enum Step {
     /// A reply with this many tool uses, their results, and perhaps an injection.
@@ -14,7 +14,7 @@ enum Step {
         read: bool,
         injected: bool,
     },
-    /// A reply without tools, and the user's next words.
+    /// A reply without tools, and the user's next message.
     Talk(usize),
     Clear,
     Summarise,

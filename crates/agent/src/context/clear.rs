@@ -1,4 +1,4 @@
-//! Old tool results give way to placeholders.
+//! Replaces old tool results by placeholders.
 
 use llm::{Block, Role, ToolResult, Turn};
 
@@ -11,7 +11,7 @@ const KEPT_TOOL: &str = "read_file";
 const SHORT: usize = 100;
 const PLACEHOLDER: &str = "[Previous: used ";
 
-/// A result that gave way to a placeholder.
+/// A result that was replaced by a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cleared {
     /// The turn it stands in.

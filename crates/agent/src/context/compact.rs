@@ -1,4 +1,4 @@
-//! The whole conversation gives way to a summary, or to its newest part.
+//! Replaces the whole conversation by a summary, or by its newest part.
 
 use llm::{Block, Request, Role, Turn};
 
@@ -67,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// The request for a summary of these turns, which dwells on the focus if there is one.
+    /// The request for a summary of these turns, which stresses the focus if there is one.
     pub fn request(&self, turns: &[Turn], focus: Option<&str>) -> Request {
         let conversation = transcript(turns, self.transcript_room);
         let mut question =
@@ -98,7 +98,7 @@ impl Plan {
         }]
     }
 
-    /// The conversation after a cut: a word about it, how the conversation began, and as many of the
+    /// The conversation after a cut: a note about it, how the conversation began, and as many of the
     /// newest turns as there is room for, from a place where no tool use is parted from its result.
     pub fn cut(&self, turns: &[Turn], archive: &str) -> Vec<Turn> {
         let begun = turns.first().map(std::slice::from_ref).unwrap_or_default();

@@ -7,7 +7,7 @@ const LONGEST_PART: usize = 4_000;
 /// The share of the room that the start of a conversation gets when not all of it fits.
 const START_SHARE: usize = 4;
 
-/// A text of at most about `most` bytes: if it is longer, its start and its end with a word about
+/// A text of at most about `most` bytes: if it is longer, its start and its end with a note about
 /// what is missing between them.
 pub fn clip(text: &str, most: usize) -> String {
     if text.len() <= most {

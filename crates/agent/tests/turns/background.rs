@@ -1,4 +1,4 @@
-//! Background commands that are over are told of once.
+//! The end of a background command is reported once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Tool for Await {
 }
 
 #[tokio::test]
-async fn a_command_that_ends_while_the_model_is_busy_is_told_of_behind_the_results() {
+async fn a_command_that_ends_while_the_model_is_busy_is_reported_behind_the_results() {
     let background = Background::new();
     let mut stage = Stage::new(vec![call(&[("a", "await", "")]), say("done")]);
     let mut registry = Registry::new();
@@ -99,7 +99,7 @@ async fn a_command_that_ends_while_the_model_is_busy_is_told_of_behind_the_resul
 }
 
 #[tokio::test]
-async fn a_completion_that_could_not_be_recorded_is_told_of_later() {
+async fn a_completion_that_could_not_be_recorded_is_reported_later() {
     let background = Background::new();
     let mut stage = Stage::new(vec![say("noted")]).with_background(&background);
     background.start("true", 10, &stage.context).unwrap();

@@ -160,7 +160,7 @@ async fn a_paused_reply_is_resumed() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_said_and_nothing_of_it_is_run() {
+async fn a_refusal_is_reported_and_nothing_of_it_is_run() {
     let refusal = StopReason::Refusal {
         category: Some("cyber".into()),
         explanation: None,
@@ -211,7 +211,7 @@ async fn a_permanent_error_ends_the_turn_and_the_conversation_goes_on_later() {
 }
 
 #[tokio::test]
-async fn the_round_limit_ends_the_turn_with_a_word_and_counts_anew() {
+async fn the_round_limit_ends_the_turn_with_a_reason_and_counts_anew() {
     let tool = || call(&[("a", "echo", r#"{"say":"hi"}"#)]);
     let settings = Settings {
         max_rounds: 2,

@@ -88,7 +88,7 @@ pub(crate) fn call(uses: &[(&str, &str, &str)]) -> Answer {
     reply(blocks.collect(), StopReason::ToolUse)
 }
 
-/// Remembers all, and hands out what it was given.
+/// Keeps everything it is called with, and returns the prepared messages.
 #[derive(Default)]
 pub(crate) struct Recovered {
     pub(crate) records: Vec<Record>,
@@ -151,7 +151,7 @@ impl Host for Recovered {
 
 type Arguments = BTreeMap<String, String>;
 
-/// Says what it was told.
+/// Returns its argument.
 pub(crate) struct Echo;
 
 impl Tool for Echo {
@@ -200,7 +200,7 @@ impl Tool for Goodbye {
     }
 }
 
-/// Never ends, whatever it is told.
+/// Never ends, even if it is cancelled.
 pub(crate) struct Stubborn;
 
 impl Tool for Stubborn {

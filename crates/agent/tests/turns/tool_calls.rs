@@ -5,7 +5,7 @@ use agent::{Event, Record};
 use crate::support::{Stage, call, last_blocks, say};
 
 #[tokio::test]
-async fn whatever_goes_wrong_in_a_tool_is_told_to_the_model() {
+async fn every_failure_of_a_tool_is_reported_to_the_model() {
     let mut stage = Stage::new(vec![
         call(&[
             ("a", "nothing", ""),
