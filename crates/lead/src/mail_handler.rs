@@ -37,7 +37,7 @@ impl LeadMailHandler {
     fn answer(&self, message: &Message) -> Treatment {
         match team::record_mailed_answer(&self.team, message) {
             Ok(Some(MailedAnswer::Recorded(request) | MailedAnswer::AlreadyRecorded(request))) => {
-                // What a leaving lead asks is no matter of its model, nor of the next lead's.
+                // The answers to a leaving lead concern the program only, neither its model nor the next lead's.
                 match asked_by_leaving_lead(&request) {
                     true => Treatment::Hide,
                     false => Treatment::Show,

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(with(120, 0.0), Some(SECOND * 120), "beyond the longest");
         assert_eq!(with(120, 1.0), Some(SECOND * 150));
         assert_eq!(with(0, 1.0), Some(SECOND / 4));
-        assert_eq!(with(3600, 0.0), None, "there is no such patience");
+        assert_eq!(with(3600, 0.0), None, "longer than any wait");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub enum RuntimeError {
     /// This process cannot be the member.
     #[error(transparent)]
     MemberSession(#[from] SessionError),
-    /// Its recovered could not be read.
+    /// Its journal could not be read.
     #[error(transparent)]
     Recovered(#[from] PathError),
 }
@@ -69,7 +69,7 @@ impl MemberRuntime {
     /// Makes this process the member `owner`, and returns what earlier incarnations left.
     pub fn open(team: &TeamDir, owner: &Recipient) -> Result<(Self, Recovered), RuntimeError> {
         let mut session = MemberSession::open(team, owner, WatchChoice::Auto)?;
-        // The model's reply is synced before anything comes of it, and the mail along with it.
+        // The model's reply is synced before the agent acts on it, and the mail is synced with it.
         session.sync_later();
         let changes = session.changes();
         let folder = session.watch_team_folder(team);

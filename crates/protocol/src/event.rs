@@ -131,7 +131,7 @@ pub enum EventKind {
         member: Recipient,
         /// Which incarnation began.
         incarnation: Incarnation,
-        /// On whose wish, or why.
+        /// Who asked for it, or why.
         reason: String,
     },
     /// A member is in the team no more.

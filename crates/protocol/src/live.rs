@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 record! {
     /// The process that holds a lock until it ends; the text inside `members/<name>/lock`.
     ///
-    /// The text is for people and for signals. Whether the process incarnations is decided by the lock
+    /// The text is for people and for signals. Whether the process is alive is decided by the lock
     /// itself, and a signal is sent only if pid, start time and boot all fit.
     pub struct Holder {
         /// The process id.

@@ -62,7 +62,7 @@ impl fmt::Display for Money {
         let digits = format!("{rest:09}");
         let digits = digits.trim_end_matches('0');
         match dollars {
-            // A part of a cent matters where there is not much more.
+            // Small amounts are shown with fractions of a cent.
             0 => write!(f, "$0.{digits:0<2}"),
             _ => write!(f, "${:.2}", self.as_dollars()),
         }

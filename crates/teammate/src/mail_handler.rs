@@ -90,7 +90,7 @@ impl TeammateMailHandler {
         }
     }
 
-    /// A decision counts as far as the request's file says the same.
+    /// A decision counts only if the request file says the same.
     fn decision(&self, id: &RequestId, approve: bool) -> Treatment {
         let stored = self.team.request(id).map(|request| request.status());
         let fits = match stored {

@@ -108,6 +108,6 @@ impl Sink {
 }
 
 fn write(mut to: impl Write, text: &str) {
-    // Whoever does not read us any more has seen enough; the work goes on.
+    // If nobody reads the output any more, the work goes on without it.
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
 }

@@ -23,8 +23,8 @@ impl PreviousEntry {
         }
     }
 
-    /// Puts an entry back as it was, after the process that was started is gone. The incarnation that
-    /// came to nothing stays counted, and is not reaped: whoever tried to start it knows.
+    /// Restores an entry after the process that was started has ended. The failed incarnation stays
+    /// counted, and counts as reaped: the caller reports why the start failed.
     pub(crate) fn restore(&self, team: &TeamDir, name: &AgentName) -> Result<(), RosterError> {
         let Self::Found(before) = self else {
             return Ok(());

@@ -14,7 +14,7 @@ use std::time::Duration;
 use team::{Actor, LimitedSendError, send};
 use teamdir::{Liveness, PathError, RosterError, TeamDir, TeamFileError};
 
-/// How long whoever is ending a member may take besides what a start takes.
+/// How long ending a member may take, in addition to the time of a start.
 const ENDING: Duration = Duration::from_secs(15);
 
 /// What came of a spawn.

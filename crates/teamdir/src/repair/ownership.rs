@@ -41,14 +41,13 @@ enum Hold {
 }
 
 impl TeamDir {
-    /// Whether a file is one that [`TeamDir::take_over`] can give a new self.
+    /// Whether [`TeamDir::take_ownership`] can replace the file.
     pub fn can_take_ownership(&self, path: &Path) -> bool {
         let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
         is_file && self.protection(path).is_some()
     }
 
-    /// Gives a file a new self that belongs to this user and says the same. Returns whether there
-    /// was one.
+    /// Replaces a file by a copy that belongs to this user. Returns whether there was a file.
     pub fn take_ownership(&self, path: &Path) -> Result<bool, OwnershipError> {
         let protection = self.protection(path);
         let _hold = match protection {

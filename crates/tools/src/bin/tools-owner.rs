@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (name, arguments) = line.split_once(' ').unwrap_or((&line, ""));
             let output = registry.call(name, arguments, &context).await;
             let mut stdout = io::stdout();
-            // A reader that is gone has seen enough.
+            // The reader has ended.
             let _ = writeln!(stdout, "{}", output.text.replace('\n', " "));
             let _ = stdout.flush();
         });
