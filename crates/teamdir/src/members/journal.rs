@@ -23,7 +23,7 @@ const CHECKPOINT_EVERY: u64 = 256 << 10;
 /// stay a small part of it.
 const CHECKPOINT_SHARE: u64 = 8;
 /// How much of the end is read first to find the last checkpoint.
-const FIRST_READ: u64 = 512 << 10;
+const FIRST_LOOK: u64 = 512 << 10;
 /// How every line that holds a checkpoint begins.
 const CHECKPOINT: &[u8] = br#"{"kind":"checkpoint""#;
 
@@ -201,17 +201,16 @@ impl TeamDir {
 /// Reads the journal backwards to its last checkpoint, and applies what follows it.
 fn recover(file: &File) -> io::Result<Recovered> {
     let end = committed_end(file)?;
-    let mut length = FIRST_READ;
+    let mut look = FIRST_LOOK;
     loop {
-        let from = end.saturating_sub(length);
+        let from = end.saturating_sub(look);
         let tail = read_range(file, from, end)?;
         let start = last_checkpoint(&tail, from == 0);
         if let Some(start) = start.or((from == 0).then_some(0)) {
             let mut state = MailState::default();
             let records = tail.get(start..).unwrap_or_default();
-            let mut lines = JournalLines::new(records);
-            while let Some(Ok(found)) = lines.next()? {
-                if let JournalLine::Known(record) = found.line {
+            for line in records.split(|byte| *byte == b'\n') {
+                if let JournalLine::Known(record) = JournalLine::decode(line) {
                     state.apply(&record);
                 }
             }
@@ -224,7 +223,7 @@ fn recover(file: &File) -> io::Result<Recovered> {
                 checkpoint,
             });
         }
-        length *= 4;
+        look *= 4;
     }
 }
 
@@ -233,8 +232,7 @@ fn next_checkpoint((start, end): (u64, u64)) -> u64 {
 }
 
 /// Where the last line that holds a checkpoint begins. Only whole lines count: the first line of
-/// a read from the middle of the file may be a part of one. A line behind something that is no record
-/// does not count either: it may be a part of a record that was written over several lines.
+/// a read from the middle of the file may be a part of one.
 fn last_checkpoint(tail: &[u8], from_start: bool) -> Option<usize> {
     let mut line_end = tail.len();
     while line_end > 0 {
@@ -253,26 +251,12 @@ fn last_checkpoint(tail: &[u8], from_start: bool) -> Option<usize> {
             let record = JournalLine::decode(line);
             matches!(record, JournalLine::Known(JournalRecord::Checkpoint(_)))
         };
-        if whole
-            && line.starts_with(CHECKPOINT)
-            && is_checkpoint()
-            && ends_with_record(tail.get(..start)?)
-        {
+        if whole && line.starts_with(CHECKPOINT) && is_checkpoint() {
             return Some(start);
         }
         line_end = start;
     }
     None
-}
-
-/// Whether the last line is a record, so that the next line begins one: inside a JSON text no value
-/// follows directly on another.
-fn ends_with_record(before: &[u8]) -> bool {
-    let Some(lines) = before.strip_suffix(b"\n") else {
-        return true;
-    };
-    let last = lines.rsplit(|byte| *byte == b'\n').next();
-    last.is_some_and(|line| !matches!(JournalLine::decode(line), JournalLine::Corrupt { .. }))
 }
 
 /// The end of the last whole line.
@@ -303,68 +287,5 @@ impl Journal {
         let mut options = files::options();
         options.read(true).append(!broken);
         self.file = options.open(&self.path).unwrap();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use protocol::{Incarnation, MailRecord, SegmentPosition};
-
-    fn line(record: &JournalRecord) -> String {
-        String::from_utf8(JsonLine::encode(record).unwrap().to_vec()).unwrap()
-    }
-
-    fn checkpoint(sealed: u64) -> String {
-        let state = MailState {
-            sealed,
-            ..MailState::default()
-        };
-        line(&JournalRecord::Checkpoint(state.to_checkpoint()))
-    }
-
-    fn mail(segment: u64) -> String {
-        line(&JournalRecord::Mail(MailRecord {
-            incarnation: Incarnation(1),
-            time: crate::clock::now(),
-            position: SegmentPosition {
-                segment,
-                end: 0,
-                inode: 0,
-                born: 0,
-                check: 0,
-            },
-            mail: Vec::new(),
-            bad: Vec::new(),
-            notes: Vec::new(),
-        }))
-    }
-
-    /// The highest sealed segment, and the segments with a position.
-    fn recover_text(text: &str) -> (u64, Vec<u64>) {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let recovered = recover(&file).unwrap();
-        assert_eq!(recovered.end, text.len() as u64);
-        let positions = recovered.state.positions.keys().copied();
-        (recovered.state.sealed, positions.collect())
-    }
-
-    #[test]
-    fn parts_of_a_split_record_do_not_change_the_state_of_the_mail() {
-        let long = "x".repeat(usize::try_from(FIRST_READ).unwrap());
-        let long = format!("{{\"kind\":\"dance\",\"pad\":\"{long}\"}}\n");
-        for nested in [mail(9), checkpoint(9)] {
-            let split = format!("{{\"kind\":\"dance\",\"input\":\n{nested}}}\n");
-            for between in ["", &long] {
-                let start = [&checkpoint(1), &mail(2), between, &split].concat();
-                assert_eq!(recover_text(&start), (1, vec![2]));
-                let text = [&start, &mail(3), between].concat();
-                assert_eq!(recover_text(&text), (1, vec![2, 3]));
-                // A checkpoint right behind the split record counts.
-                let text = [&start, &checkpoint(4), between, &mail(5)].concat();
-                assert_eq!(recover_text(&text), (4, vec![5]));
-            }
-        }
     }
 }
