@@ -1,5 +1,6 @@
 //! The flags that limit spending.
 
+use crate::wrong_value::WrongValue;
 use protocol::{Caps, Extra, Money};
 
 /// Limits of spending. They apply to everything spent since the team was created.
@@ -10,7 +11,7 @@ pub(crate) struct BudgetArgs {
     #[arg(long, value_name = "N", value_parser = number)]
     max_tokens: Option<u64>,
     /// Maximum cost in dollars, as in 2.50.
-    #[arg(long, value_name = "X", value_parser = money)]
+    #[arg(long, value_name = "X")]
     max_cost: Option<Money>,
     /// Maximum number of model calls.
     #[arg(long, value_name = "N", value_parser = number)]
@@ -32,7 +33,7 @@ impl BudgetArgs {
     }
 }
 
-fn number(text: &str) -> Result<u64, String> {
+fn number(text: &str) -> Result<u64, WrongValue> {
     let (digits, unit) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
         None => match text.strip_suffix('M') {
@@ -43,12 +44,9 @@ fn number(text: &str) -> Result<u64, String> {
     let number: Option<u64> = digits.replace('_', "").parse().ok();
     number
         .and_then(|number| number.checked_mul(unit))
-        .ok_or_else(|| "expected a whole number, as in 200000, 200k or 2M".to_owned())
-}
-
-fn money(text: &str) -> Result<Money, String> {
-    text.parse()
-        .map_err(|error: protocol::NotMoney| error.to_string())
+        .ok_or(WrongValue(
+            "expected a whole number, as in 200000, 200k or 2M",
+        ))
 }
 
 #[cfg(test)]

@@ -5,12 +5,14 @@
 
 use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
-    requests, run, sandbox, shutdown, spawn, status, task, up, wait, watch,
+    requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
 };
 use crate::failure::Failure;
 use crate::log_args::LogArgs;
+use crate::trusted_workspace::not_recorded;
 use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use member::FindError;
 use std::path::PathBuf;
 use teamdir::{Durability, OpenError, Options, TeamDir};
 
@@ -24,8 +26,8 @@ Examples:
   team-lead logs alice -f
   team-lead shutdown --all --wait
 
-The team is the folder .team in the current folder or the nearest one above it. Data goes to
-standard output, everything else to standard error. TEAM_FSYNC=off is faster, but a power cut may
+The team is the folder .team in the current folder or the nearest one above it, within the git
+repository and as long as the folders have the same owner. Data goes to standard output, everything else to standard error. TEAM_FSYNC=off is faster, but a power cut may
 then lose finished writes. NO_COLOR is honoured.";
 
 /// The heading of the options that every command has.
@@ -43,7 +45,7 @@ pub(crate) struct Args {
         default_value = ".",
         help_heading = GLOBAL
     )]
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// Print one JSON object instead of text; streams print one per line.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
@@ -78,6 +80,7 @@ pub(crate) enum Verb {
     Costs(costs::Costs),
     Budget(budget::Budget),
     Up(up::Up),
+    Trust(trust::Trust),
     Limits(limits::Limits),
     Config(config::ConfigVerb),
     Watch(watch::Watch),
@@ -121,25 +124,35 @@ fn print_usage_error(error: &clap::Error) -> std::process::ExitCode {
 
 /// Opens the team that the command line selects.
 pub(crate) fn open(args: &Args) -> Result<TeamDir, Failure> {
-    Ok(TeamDir::find(&start(args)?, options()?)?)
+    Ok(member::find_team(&start(args)?, options()?)?)
 }
 
 /// The workspace of the selected team, or of the one that would be created.
 pub(crate) fn workspace(args: &Args) -> Result<PathBuf, Failure> {
+    existing_team(args).map(|(workspace, _)| workspace)
+}
+
+/// The same, with the team if there is one.
+pub(crate) fn existing_team(args: &Args) -> Result<(PathBuf, Option<TeamDir>), Failure> {
     let start = start(args)?;
-    match TeamDir::find(&start, options()?) {
-        Err(OpenError::NotFound(_)) => Ok(start),
-        found => Ok(found?.workspace().to_path_buf()),
+    match member::find_team(&start, options()?) {
+        Ok(team) => Ok((team.workspace().to_path_buf(), Some(team))),
+        Err(FindError::Open(OpenError::NotFound(_))) => Ok((start, None)),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Opens the selected team, or creates one if there is none.
 pub(crate) fn open_or_create(args: &Args) -> Result<TeamDir, Failure> {
-    let start = start(args)?;
-    match TeamDir::find(&start, options()?) {
-        Err(OpenError::NotFound(_)) => Ok(TeamDir::create(&start, "default", options()?)?),
-        result => Ok(result?),
+    let (workspace, team) = existing_team(args)?;
+    if let Some(team) = team {
+        return Ok(team);
     }
+    let created = member::create_team(&workspace, options()?)?;
+    if let Some(error) = &created.not_recorded {
+        args.note(&not_recorded(&error.to_string()));
+    }
+    Ok(created.team)
 }
 
 pub(crate) fn start(args: &Args) -> Result<PathBuf, Failure> {

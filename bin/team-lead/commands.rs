@@ -18,6 +18,7 @@ pub(crate) mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod status;
 pub(crate) mod task;
+pub(crate) mod trust;
 pub(crate) mod up;
 pub(crate) mod wait;
 pub(crate) mod watch;

@@ -1,5 +1,6 @@
 //! Durations and points in time as people type and read them.
 
+use crate::wrong_value::WrongValue;
 use protocol::Timestamp;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ const FIRST_TIME: f64 = 315_532_800.0;
 const LONGEST: Duration = Duration::from_secs(3650 * 86400);
 
 /// Parses a duration: seconds, or a number with one of the units s, m, h and d.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse(text: &str) -> Result<Duration, WrongValue> {
     let (number, unit) = match text.chars().next_back() {
         Some('s') => (text.strip_suffix('s'), 1.0),
         Some('m') => (text.strip_suffix('m'), 60.0),
@@ -22,10 +23,9 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     number
         .and_then(|number| Duration::try_from_secs_f64(number * unit).ok())
         .filter(|duration| *duration <= LONGEST)
-        .ok_or_else(|| {
-            "use seconds, or a number with a unit as in 90s, 10m, 2h or 1d; ten years at most"
-                .to_owned()
-        })
+        .ok_or(WrongValue(
+            "use seconds, or a number with a unit as in 90s, 10m, 2h or 1d; ten years at most",
+        ))
 }
 
 /// A point in time, absolute or relative to now.
@@ -37,11 +37,12 @@ pub(crate) enum Since {
 
 impl Since {
     /// Parses seconds since 1970, or a duration before now.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, WrongValue> {
         match text.parse::<f64>() {
             Ok(seconds) if seconds >= FIRST_TIME => {
                 let time = serde_json::from_value(seconds.into());
-                time.map(Self::At).map_err(|error| error.to_string())
+                time.map(Self::At)
+                    .map_err(|_| WrongValue("no time can be so many seconds since 1970"))
             }
             Ok(_) | Err(_) => parse(text).map(Self::Ago),
         }

@@ -2,9 +2,11 @@
 
 mod sources;
 
+use crate::cli::Args;
 use crate::output::print_stderr;
 use protocol::exit;
 use serde_json::json;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command failed, and what to do about it.
@@ -22,6 +24,8 @@ pub(crate) enum Kind {
     Failed,
     /// The rules or a member refused it.
     Refused,
+    /// The workspace says things that the user has not trusted.
+    Untrusted,
     /// A member is still running that should have ended.
     StillRunning,
     Usage,
@@ -46,6 +50,7 @@ impl Kind {
         match self {
             Self::Failed => "failed",
             Self::Refused => "refused",
+            Self::Untrusted => "untrusted",
             Self::StillRunning => "still_running",
             Self::Usage => "usage",
             Self::NoTeam => "no_team",
@@ -63,7 +68,7 @@ impl Kind {
 
     const fn code(self) -> u8 {
         match self {
-            Self::Failed | Self::Refused | Self::StillRunning => exit::FAILED,
+            Self::Failed | Self::Refused | Self::Untrusted | Self::StillRunning => exit::FAILED,
             Self::Usage => exit::USAGE,
             Self::NoTeam | Self::UnknownMember | Self::UnknownRequest | Self::UnknownTask => {
                 exit::NOT_FOUND
@@ -107,6 +112,15 @@ impl Failure {
         Self::new(Kind::Usage, message).hint("team-lead --help")
     }
 
+    /// The workspace is not trusted. The hint is the command that asks for it.
+    pub(crate) fn untrusted(args: &Args, message: impl Into<String>) -> Self {
+        let hint = match args.dir.as_path() {
+            dir if dir == Path::new(".") => "team-lead trust".to_owned(),
+            dir => format!("team-lead -C {} trust", dir.display()),
+        };
+        Self::new(Kind::Untrusted, message).hint(hint)
+    }
+
     pub(crate) fn unknown_member(message: impl Into<String>) -> Self {
         Self::new(Kind::UnknownMember, message).hint("team-lead status")
     }
@@ -123,7 +137,7 @@ impl Failure {
         }
         if as_json {
             let error = json!({"error": {"kind": kind.name(), "message": message, "hint": hint}});
-            print_stderr(&error.to_string());
+            print_stderr(&terminal_text::escape_json(&error.to_string()));
         } else {
             print_stderr(&format!("error: {message}"));
             if let Some(hint) = hint {

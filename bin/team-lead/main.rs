@@ -5,22 +5,29 @@ mod cli;
 mod commands;
 mod duration;
 mod failure;
+mod input;
 mod interrupt;
 #[path = "../log_args.rs"]
 mod log_args;
 mod names;
 mod output;
+mod sandbox_args;
+mod sandboxed_caller;
 mod tail;
+mod trusted_workspace;
+mod wrong_value;
 
 use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
-    requests, run, sandbox, shutdown, spawn, status, task, up, wait, watch,
+    requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
 };
 use cli::{Args, Verb, open};
 use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Commands have keys in their environment too.
+    member::hide_own_memory();
     let args = match cli::parse() {
         Ok(args) => args,
         Err(code) => return code,
@@ -39,6 +46,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         member::log_to_stderr(&args.log.options(false));
         tracing::debug!(version = env!("CARGO_PKG_VERSION"), "started");
     }
+    sandboxed_caller::check(args)?;
     let done = match &args.verb {
         Verb::Run(command) => return run::run(args, command),
         Verb::Spawn(command) => spawn::run(args, command),
@@ -51,7 +59,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Approve(command) => requests::approve(&open(args)?, args, command),
         Verb::Reject(command) => requests::reject(&open(args)?, args, command),
         Verb::Kill(command) => process::kill(&open(args)?, args, command),
-        Verb::Restart(command) => process::restart(&open(args)?, args, command),
+        Verb::Restart(command) => process::restart(args, command),
         Verb::Logs(command) => logs::show(&open(args)?, args, command),
         Verb::Task(command) => task::run(args, command),
         Verb::Wait(command) => wait::run(&open(args)?, args, command),
@@ -60,6 +68,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Budget(command) => budget::run(&open(args)?, args, command),
         Verb::Limits(command) => limits::run(&open(args)?, args, command),
         Verb::Up(command) => up::run(args, command),
+        Verb::Trust(command) => trust::run(args, command),
         Verb::Config(command) => config::run(args, command),
         Verb::Watch(command) => return watch::run(&open(args)?, args, command),
         Verb::Doctor(command) => return doctor::run(args, command),

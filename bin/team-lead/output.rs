@@ -4,11 +4,30 @@ use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use anyhow::Context;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::io::{ErrorKind, Write};
+use terminal_text::clean;
 
-/// Prints data to standard output. If its reader has closed the pipe, the command ends silently with
-/// exit code 0.
+/// Prints text for people to standard output, without anything that a terminal acts on. If its reader has
+/// closed the pipe, the command ends silently with exit code 0.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_safe(&clean(text))
+}
+
+/// Prints an object for programs, on one line. What a terminal would act on is escaped in its strings.
+pub(crate) fn print_json(object: &Value) -> Result<(), Failure> {
+    print_safe(&terminal_text::escape_json(&object.to_string()))
+}
+
+/// Prints a line of JSON as it is in a file. A line that is no JSON is printed as text.
+pub(crate) fn print_json_line(line: &str) -> Result<(), Failure> {
+    match serde_json::from_str::<&RawValue>(line) {
+        Ok(_) => print_safe(&terminal_text::escape_json(line)),
+        Err(_) => print(line),
+    }
+}
+
+fn print_safe(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let printed = writeln!(out, "{text}").and_then(|()| out.flush());
     match printed {
@@ -24,7 +43,7 @@ impl Args {
     /// suppresses, or an object for programs.
     pub(crate) fn confirm(&self, object: &Value, text: &str) -> Result<(), Failure> {
         if self.json {
-            return print(&object.to_string());
+            return print_json(object);
         }
         if self.quiet {
             return Ok(());
@@ -47,24 +66,15 @@ impl Args {
     }
 }
 
-/// Prints a line to standard error. A failure cannot be reported anywhere and is ignored.
+/// Prints a line to standard error, without anything that a terminal acts on. A failure cannot be reported
+/// anywhere and is ignored.
 pub(crate) fn print_stderr(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", clean(text));
 }
 
-/// Text of others without the control characters that could manipulate a terminal.
-pub(crate) fn sanitize(text: &str) -> String {
-    let replaced = |c: char| match c {
-        '\n' | '\t' => c,
-        _ if c.is_control() => char::REPLACEMENT_CHARACTER,
-        _ => c,
-    };
-    text.chars().map(replaced).collect()
-}
-
-/// Sanitized text with every line indented.
+/// Text with every line indented.
 pub(crate) fn indented(text: &str) -> String {
-    let lines = sanitize(text.trim_end());
+    let lines = clean(text.trim_end());
     let lines: Vec<String> = lines.lines().map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }
@@ -74,11 +84,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_cannot_manipulate_the_terminal() {
-        assert_eq!(sanitize("a\x1b[2J\tb\r\n"), "a\u{fffd}[2J\tb\u{fffd}\n");
+    fn every_line_of_a_message_is_indented() {
         assert_eq!(
-            indented("1. Look.\n2. Leap.\n"),
-            "    1. Look.\n    2. Leap."
+            indented("1. Look.\n2. Leap.\x1b\n"),
+            "    1. Look.\n    2. Leap.\u{fffd}"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
+use safe_open::{Links, Options};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -9,6 +10,11 @@ use std::path::{Path, PathBuf};
 
 /// The size of a read.
 const CHUNK: usize = 64 << 10;
+
+/// A longer line is read in pieces.
+const LONGEST_LINE: usize = 1 << 20;
+/// How much of the end of a file is searched for its last lines.
+const SEARCHED: u64 = 8 << 20;
 
 /// A file that is read line by line. Each read continues where the last one ended.
 pub(crate) struct Tail {
@@ -89,14 +95,14 @@ impl Tail {
 
 impl Open {
     fn new(path: &Path) -> io::Result<Option<Self>> {
-        match File::open(path) {
-            Ok(file) => Ok(Some(Self {
-                file,
+        match Options::read(Links::Refuse).open(path) {
+            Ok(opened) => Ok(Some(Self {
+                file: opened.file,
                 position: 0,
                 partial: Vec::new(),
             })),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -122,7 +128,8 @@ impl Open {
             let bytes = chunk.get(..count).unwrap_or_default();
             for part in bytes.split_inclusive(|byte| *byte == b'\n') {
                 self.partial.extend_from_slice(part);
-                if self.partial.pop_if(|byte| *byte == b'\n').is_some() {
+                let is_whole = self.partial.pop_if(|byte| *byte == b'\n').is_some();
+                if is_whole || self.partial.len() > LONGEST_LINE {
                     let line = std::mem::take(&mut self.partial);
                     visit(&line)?;
                 }
@@ -134,7 +141,7 @@ impl Open {
     /// it open may still write to it.
     fn is_replaced(&self, path: &Path) -> io::Result<bool> {
         let ours = self.file.metadata()?;
-        match std::fs::metadata(path) {
+        match std::fs::symlink_metadata(path) {
             Ok(found) => Ok(found.ino() != ours.ino() || found.dev() != ours.dev()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -149,6 +156,9 @@ fn start_of_last(file: &File, count: usize) -> io::Result<u64> {
     let mut newlines = 0;
     let mut chunk = vec![0; CHUNK];
     while end > 0 {
+        if size - end > SEARCHED {
+            return Ok(end);
+        }
         let start = end.saturating_sub(CHUNK as u64);
         let length = usize::try_from(end - start).unwrap_or(CHUNK);
         let bytes = chunk.get_mut(..length).unwrap_or_default();

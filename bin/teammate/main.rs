@@ -6,7 +6,7 @@ mod log_args;
 mod start;
 
 use clap::Parser;
-use member::RuntimeError;
+use member::{FindError, RuntimeError, Untrusted};
 use protocol::exit;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -20,7 +20,8 @@ fn main() -> ExitCode {
         Err(error) => {
             let (code, next) = advice(&error, &args);
             // On a full disk this cannot be written; the exit code is still right.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}\nnext: {next}");
+            let text = format!("error: {error:#}\nnext: {next}");
+            let _ = writeln!(std::io::stderr(), "{}", terminal_text::clean(&text));
             ExitCode::from(code)
         }
     }
@@ -31,8 +32,11 @@ fn advice(error: &anyhow::Error, args: &cli::Args) -> (u8, String) {
     let (dir, name) = (args.dir.display(), &args.name);
     let join = format!("teammate --dir {dir} --name {name} --role ROLE");
     let status = format!("team-lead -C {dir} status");
-    if let Some(OpenError::NotFound(_)) = error.downcast_ref() {
+    if let Some(FindError::Open(OpenError::NotFound(_))) = error.downcast_ref() {
         return (exit::NOT_FOUND, join);
+    }
+    if error.is::<Untrusted>() {
+        return (exit::FAILED, format!("team-lead -C {dir} trust"));
     }
     match error.downcast_ref() {
         Some(TeammateError::MemberRuntime(RuntimeError::MemberSession(SessionError::Join(

@@ -4,21 +4,19 @@ use crate::cli::{Args, Switch};
 use agent::Limits;
 use agent::Settings;
 use anyhow::Context;
+use member::{TrustCheck, WorkspaceSettings};
 use protocol::Member;
 use std::io::IsTerminal;
 use teamdir::{Durability, Options, RosterError, TeamDir, now};
 use teammate::StartOptions;
-use tools::Policy;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let team = open(args)?;
-    let variables = member::variables(team.workspace());
-    let changes = variables.get("TEAM_POLICY").unwrap_or_default();
+    let workspace = trusted_settings(&team, args)?;
+    register(&team, args)?;
     let options = StartOptions {
-        policy: Policy::with_changes(changes).context("TEAM_POLICY")?,
-        config: config::load(team.workspace(), |name| variables.get(name))?,
         name: args.name.clone(),
-        variables,
+        workspace,
         settings: Settings {
             limits: Limits::for_window(args.window),
             max_rounds: args.max_rounds,
@@ -47,18 +45,33 @@ fn open(args: &Args) -> anyhow::Result<TeamDir> {
         ..Options::default()
     };
     let dir = std::path::absolute(&args.dir)?;
-    let team = match &args.role {
-        Some(_) => TeamDir::create(&dir, "default", options)?,
-        None => TeamDir::open(&dir, options)?,
-    };
-    if args.role.is_some() || args.model.is_some() {
-        register(&team, args)?;
+    if args.role.is_none() {
+        return Ok(member::open_team(&dir, options)?);
     }
-    Ok(team)
+    let created = member::create_team(&dir, options)?;
+    match created.not_recorded {
+        Some(error) => Err(error).context("cannot record that the new team is yours"),
+        None => Ok(created.team),
+    }
+}
+
+/// What is set for the workspace, if the user has trusted what of it needs that.
+fn trusted_settings(team: &TeamDir, args: &Args) -> anyhow::Result<WorkspaceSettings> {
+    let mut settings = member::load_settings(team.workspace())?;
+    let check = TrustCheck::of_member(team, &settings, &args.name)?;
+    let mut clearance = check.require_trust()?;
+    if let Some(model) = &args.model {
+        clearance.allow_model(team, model)?;
+    }
+    settings.variables.trust_file();
+    Ok(settings)
 }
 
 /// Adds the member to the roster, or changes its model.
 fn register(team: &TeamDir, args: &Args) -> Result<(), RosterError> {
+    if args.role.is_none() && args.model.is_none() {
+        return Ok(());
+    }
     team.update_roster(|roster| {
         if roster.member(&args.name).is_none()
             && let Some(role) = &args.role

@@ -20,7 +20,7 @@ mod terminal;
 pub(crate) use command::{KEY, Run};
 pub(crate) use member::{Behaviour, set_state};
 pub(crate) use model::{bash, call, say, script_bash, spawn_teammate};
-pub(crate) use processes::{signal, wait_until_ended, with_variable};
+pub(crate) use processes::{signal, with_variable};
 pub(crate) use session::Session;
 pub(crate) use terminal::Terminal;
 
@@ -33,6 +33,7 @@ use std::time::Duration;
 use teamdir::{Durability, Options, RosterError, TeamDir};
 use test_support::llm_server::{LlmServer, ServerReply};
 use test_support::wait_until;
+use trust::{FolderId, Store};
 
 /// How long anything may take on a machine that is busy with other tests.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -74,10 +75,11 @@ impl Workspace {
         workspace
     }
 
-    /// A workspace without a team, with this `team.toml`.
+    /// A workspace without a team, with this `team.toml`, which its user has trusted if it can be read.
     pub(crate) fn with_config(config: &str) -> Self {
         let workspace = Self::empty();
         workspace.write("team.toml", config);
+        workspace.run(&["trust", "--yes"]);
         workspace
     }
 
@@ -111,8 +113,13 @@ impl Workspace {
         }
     }
 
+    /// Makes the team as a program of this user does.
     fn create_team(&self) {
-        TeamDir::create(&self.path, "default", options()).unwrap();
+        let state = self.home().join(".local/state/team-lead");
+        let record = Store::new(Some(state)).lock(&self.path).unwrap();
+        let team = TeamDir::create(&self.path, "default", options()).unwrap();
+        let id = FolderId::of(team.layout().root()).unwrap();
+        record.made(id).unwrap();
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -92,6 +92,34 @@ fn events_are_printed_as_they_were_written_and_picked_by_time_and_member() {
 }
 
 #[test]
+fn the_events_of_a_member_tell_in_words_why_it_was_restarted() {
+    let workspace = Workspace::with_members(&["alice", "bob"]);
+    let bob = [
+        r#"{"time":1763251220.5,"event":"death","member":"bob","incarnation":1,"cause":{"signal":9}}"#,
+        r#"{"time":1763251221.5,"event":"restart","member":"bob","incarnation":2,"reason":"policy"}"#,
+        r#"{"time":1763251222.5,"event":"death","member":"bob","incarnation":2}"#,
+        r#"{"time":1763251223.5,"event":"gave_up","member":"bob","incarnation":2,"reason":"'bob' was restarted 5 times within 300 s; last: exit code 101"}"#,
+    ];
+    append(
+        &workspace,
+        &format!("{}\n{}\n", EVENTS.join("\n"), bob.join("\n")),
+    );
+    let told = workspace.run(&["events", "--member", "bob", "--words"]);
+    assert_eq!(
+        lines(&told.has_code(exit::DONE).out),
+        [
+            "00:00:04 # bob claimed task 7",
+            "00:00:20 ! bob died (killed by signal 9, SIGKILL)",
+            "00:00:21 + bob was restarted (by its restart policy)",
+            "00:00:22 ! bob died (the cause is unknown)",
+            "00:00:23 ! 'bob' was restarted 5 times within 300 s; last: exit code 101; it is not restarted any more",
+        ]
+    );
+    let json = workspace.run(&["events", "--member", "bob", "--words", "--json"]);
+    assert_eq!(lines(&json.out).last(), bob.last());
+}
+
+#[test]
 fn events_are_followed_from_before_the_log_is_there() {
     let workspace = Workspace::with_members(&["alice"]);
     let mut events = workspace.start(&["events", "-f"]);

@@ -5,10 +5,12 @@
 
 mod board;
 mod budgets;
+mod confined;
 mod demo;
 mod drain;
 mod fixture;
 mod harness;
+mod hostile;
 mod lead;
 mod logs;
 mod mail;
@@ -19,6 +21,7 @@ mod sandbox;
 mod shutdown;
 mod teammates;
 mod tour;
+mod trust;
 mod usage;
 mod wait;
 mod watch;

@@ -3,15 +3,16 @@
 use crate::harness::{Run, Workspace};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 /// Whether everything that is promised can be tested on this machine.
 fn is_full(workspace: &Workspace) -> bool {
-    let level = workspace.json(&["sandbox", "check", "--json"])["level"].clone();
+    let level = workspace.level();
     let is_full = level == "full";
     if !is_full {
         let note = format!("not run: the sandbox level here is {level}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), note.as_bytes());
+        let _ = std::io::stderr().write_all(note.as_bytes());
     }
     is_full
 }
@@ -121,14 +122,113 @@ fn nothing_survives_the_command_or_a_kill_of_the_program() {
         return;
     }
     let survivor = workspace.path().join("survivor");
-    run(&workspace, "(sleep 1; echo x > survivor) & exit 0").has_code(0);
-    let script = "setsid sh -c 'echo x > started; sleep 1; echo x > survivor' & sleep 1000";
-    let mut command = workspace.command(&["sandbox", "run", "--", "sh", "-c", script]);
+    // The path in its command line shows that a process belongs to this test.
+    let mark = workspace.path().display();
+    let script = format!("(sleep 1; echo x > survivor; : {mark}) & exit 0");
+    run(&workspace, &script).has_code(0);
+    let script = format!(
+        "setsid sh -c 'echo x > started; sleep 1; echo x > survivor; : {mark}' & sleep 1000"
+    );
+    let mut command = workspace.command(&["sandbox", "run", "--", "sh", "-c", &script]);
     let mut child = command.stdin(Stdio::null()).spawn().unwrap();
     workspace.wait_for_file("started");
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
     nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
     child.wait().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    // What survived would have written the file by the time it is gone.
+    workspace.check_gone();
     assert!(!survivor.exists());
+}
+
+/// Answers every request with a text, until the test ends.
+fn server(text: &'static str) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("it works");
+    let address = listener.local_addr().expect("it works");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let length = text.len();
+            let response = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+            );
+            let _ = stream.write_all(response.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_command_reaches_the_listed_hosts_and_no_other() {
+    let workspace = Workspace::empty();
+    if !is_full(&workspace) {
+        return;
+    }
+    let (listed, other) = (server("listed"), server("other"));
+    // The second one tries without the proxy.
+    let script = format!(
+        "command -v curl >/dev/null || exit 77; curl -sS http://{listed}/; echo; curl -sS http://{other}/; \
+         curl -sS --noproxy '*' http://{listed}/ || echo direct failed; \
+         curl -sS https://example.net/ || echo tunnel failed; exit 0"
+    );
+    let network = format!("example.org,{listed}");
+    let arguments = [
+        "sandbox",
+        "run",
+        "--network",
+        &network,
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let ended = workspace.run(&arguments);
+    if ended.code == 77 {
+        let _ = std::io::stderr().write_all(b"not run: there is no curl\n");
+        return;
+    }
+    let expected = format!(
+        "listed\n{other} is not in the list of allowed hosts\n\
+         next: team-lead sandbox run --network 'example.org,{listed},{other}' -- COMMAND\n\
+         direct failed\ntunnel failed\n"
+    );
+    assert_eq!(ended.out, expected, "{ended:?}");
+    let next = format!("--network 'example.org,{listed},{other},example.net' --");
+    assert!(ended.err.contains(&next), "{ended:?}");
+}
+
+#[test]
+fn a_network_that_means_nothing_is_refused() {
+    let workspace = Workspace::empty();
+    for (network, why) in [
+        ("https://example.org", "without scheme"),
+        ("10.0.0.1", "with its port"),
+        ("*", "allows too much"),
+    ] {
+        let ended = workspace.run(&["sandbox", "run", "--network", network, "--", "true"]);
+        ended.has_code(2);
+        assert!(ended.err.contains(why), "{ended:?}");
+    }
+}
+
+/// Reading a file is enough to lock it, so that commands see others in the place of the team's locks.
+#[test]
+fn a_command_cannot_hold_the_locks_of_the_team() {
+    let workspace = Workspace::empty();
+    if !is_full(&workspace) {
+        return;
+    }
+    workspace.ok(&["task", "create", "one"]);
+    let script = "n=10; for f in .team/.*lock .team/*/.*lock; do [ -e $f ] || continue; \
+         eval \"exec $n<$f\"; flock -n $n; n=$((n+1)); done; \
+         touch .team/inbox/new 2>/dev/null && echo WRITABLE; echo $((n-10)) held; read end";
+    let mut command = workspace.command(&["sandbox", "run", "--", "bash", "-c", script]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    let output = child.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+    assert!(line.ends_with("held\n") && !line.starts_with('0'), "{line}");
+    workspace.ok(&["task", "create", "two"]);
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }

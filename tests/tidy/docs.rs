@@ -128,3 +128,25 @@ fn inv_07_no_code_path_shortens_an_inbox() {
         "files that shorten something, and how often"
     );
 }
+
+/// Where a test waits in a loop of its own, or for something not to happen.
+const SLEEPING_TESTS: [&str; 2] = [
+    "crates/sandbox/tests/inside/attacks.rs",
+    "crates/sandbox/tests/session.rs",
+];
+
+#[test]
+fn tests_wait_for_conditions_and_do_not_sleep() {
+    let is_test = |path: &&String| {
+        path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs")
+    };
+    let calls = ["thread::", "time::"].map(|module| format!("{module}sleep("));
+    for path in test_files().iter().filter(is_test) {
+        let text = read(path);
+        let sleeps = calls.iter().any(|call| text.contains(call));
+        assert!(
+            !sleeps || SLEEPING_TESTS.contains(&path.as_str()),
+            "{path} sleeps: wait for a condition with a limit"
+        );
+    }
+}

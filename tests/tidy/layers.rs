@@ -18,9 +18,21 @@ struct Rule {
 /// The same table stands in `crates/README.md`.
 const RULES: &[Rule] = &[
     Rule {
+        package: "safe-open",
+        ours: &[],
+        external: &["nix", "thiserror"],
+        dev_ours: &[],
+    },
+    Rule {
         package: "protocol",
         ours: &[],
         external: &["serde", "serde_json", "thiserror"],
+        dev_ours: &[],
+    },
+    Rule {
+        package: "terminal-text",
+        ours: &[],
+        external: &[],
         dev_ours: &[],
     },
     Rule {
@@ -48,12 +60,6 @@ const RULES: &[Rule] = &[
         dev_ours: &[],
     },
     Rule {
-        package: "command",
-        ours: &[],
-        external: &["libc", "nix", "thiserror", "tokio", "tokio-util"],
-        dev_ours: &["test-support"],
-    },
-    Rule {
         package: "sandbox",
         ours: &[],
         external: &[
@@ -67,10 +73,27 @@ const RULES: &[Rule] = &[
         dev_ours: &[],
     },
     Rule {
+        package: "proxy",
+        ours: &["protocol"],
+        external: &["httparse", "thiserror", "tokio"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
+        package: "command",
+        ours: &["proxy", "safe-open", "sandbox"],
+        external: &["libc", "nix", "thiserror", "tokio", "tokio-util"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "tools",
-        ours: &["command"],
+        ours: &["command", "protocol", "proxy", "safe-open", "sandbox"],
         external: &[
             "fastrand",
+            "globset",
+            "grep-regex",
+            "grep-searcher",
+            "ignore",
+            "memchr",
             "nix",
             "schemars",
             "serde",
@@ -91,19 +114,18 @@ const RULES: &[Rule] = &[
     Rule {
         package: "rules",
         ours: &["protocol"],
-        external: &["sha2", "thiserror"],
+        external: &["sha2", "thiserror", "unicode-security"],
         dev_ours: &[],
     },
     Rule {
         package: "teamdir",
-        ours: &["protocol"],
+        ours: &["protocol", "safe-open"],
         external: &[
             "libc",
             "nix",
             "notify",
             "serde",
             "serde_json",
-            "tempfile",
             "thiserror",
             "tokio",
             "tracing",
@@ -124,26 +146,54 @@ const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "trust",
+        ours: &["safe-open"],
+        external: &["nix", "serde", "serde_json", "sha2", "thiserror"],
+        dev_ours: &[],
+    },
+    Rule {
         package: "config",
-        ours: &["protocol", "budget", "teamdir"],
+        ours: &["protocol", "llm", "budget", "teamdir", "safe-open", "trust"],
         external: &["serde", "strsim", "thiserror", "toml"],
         dev_ours: &["test-support"],
     },
     Rule {
         package: "processes",
-        ours: &["rules", "team", "protocol", "command", "teamdir"],
+        ours: &[
+            "rules",
+            "team",
+            "protocol",
+            "command",
+            "teamdir",
+            "safe-open",
+        ],
         external: &["nix", "serde_json", "thiserror", "tokio"],
         dev_ours: &["test-support"],
     },
     Rule {
         package: "doctor",
-        ours: &["processes", "team", "protocol", "command", "teamdir"],
-        external: &["nix"],
+        ours: &[
+            "processes",
+            "team",
+            "protocol",
+            "command",
+            "teamdir",
+            "safe-open",
+        ],
+        external: &["nix", "thiserror"],
         dev_ours: &["test-support"],
     },
     Rule {
         package: "tui",
-        ours: &["rules", "processes", "team", "protocol", "teamdir"],
+        ours: &[
+            "rules",
+            "processes",
+            "team",
+            "protocol",
+            "teamdir",
+            "safe-open",
+            "terminal-text",
+        ],
         external: &["ratatui", "nix", "serde_json", "signal-hook", "thiserror"],
         dev_ours: &[],
     },
@@ -167,8 +217,12 @@ const RULES: &[Rule] = &[
             "config",
             "offline",
             "processes",
+            "sandbox",
+            "terminal-text",
+            "trust",
         ],
         external: &[
+            "nix",
             "serde",
             "serde_json",
             "thiserror",
@@ -211,6 +265,7 @@ const RULES: &[Rule] = &[
             "teamdir",
             "team-tools",
             "tools",
+            "terminal-text",
         ],
         external: &[
             "nix",
@@ -231,7 +286,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "chaos",
-        ours: &["protocol", "teamdir", "processes", "test-support"],
+        ours: &["protocol", "teamdir", "processes", "test-support", "trust"],
         external: &["anyhow", "nix", "serde", "serde_json", "tempfile"],
         dev_ours: &[],
     },
@@ -249,6 +304,7 @@ const RULES: &[Rule] = &[
             "team",
             "teamdir",
             "test-support",
+            "trust",
         ],
         external: &[
             "anstyle",
@@ -283,14 +339,19 @@ const RULES: &[Rule] = &[
             "teammate",
             "tui",
             "budget",
+            "proxy",
             "sandbox",
+            "safe-open",
+            "terminal-text",
             "tools",
+            "trust",
         ],
         external: &[
             "anyhow",
             "clap",
             "clap_complete",
             "clap_mangen",
+            "nix",
             "serde_json",
             "signal-hook",
             "tokio",
@@ -308,6 +369,7 @@ const DEV_EXTERNAL: &[&str] = &[
     "serde_json",
     "tempfile",
     "tokio",
+    "syn",
     "vt100",
 ];
 
@@ -502,6 +564,40 @@ fn only_teamdir_joins_paths_under_a_team_folder() {
     ];
     for source in everything_above_teamdir() {
         source.assert_free_of(&paths, "only `teamdir::Layout` knows where things are");
+    }
+}
+
+/// Whoever can write to a team folder can put a link or a FIFO in the place of a file or folder in it.
+#[test]
+fn files_of_a_team_are_opened_and_renamed_in_one_place() {
+    let direct = [
+        "File::open",
+        "File::create",
+        "File::options",
+        "OpenOptions",
+        "DirBuilder",
+        "fs::read",
+        "fs::read_to_string",
+        "fs::write",
+        "fs::rename",
+        "fs::remove_file",
+        "fs::remove_dir",
+        "fs::remove_dir_all",
+        "fs::create_dir",
+        "fs::create_dir_all",
+        "fs::copy",
+        "fs::hard_link",
+        "fs::read_dir",
+        "fs::metadata",
+        "read_dir",
+        ".exists()",
+    ];
+    // Facts of the system, not files of a team.
+    let about_the_system = ["crates/teamdir/src/locks/process.rs"];
+    for source in sources("crates/teamdir/src") {
+        if !about_the_system.contains(&source.path.as_str()) {
+            source.assert_free_of(&direct, "use `crate::files`, which refuses links and FIFOs");
+        }
     }
 }
 

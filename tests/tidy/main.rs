@@ -6,5 +6,6 @@ mod docs;
 mod layers;
 mod modules;
 mod names;
+mod settings;
 mod sizes;
 mod sources;

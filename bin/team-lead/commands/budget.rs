@@ -4,7 +4,8 @@ use crate::budget_args::BudgetArgs;
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::output::print;
+use crate::output::{print, print_json};
+use crate::sandboxed_caller::Needs;
 use budget::Sum;
 use protocol::{Budget as Stored, Caps, Recipient};
 use serde_json::{Value, json};
@@ -46,6 +47,15 @@ struct Raise {
     budget: BudgetArgs,
 }
 
+impl Budget {
+    pub(crate) const fn needs(&self) -> Needs {
+        match self.action {
+            None | Some(Action::Show) => Needs::Nothing,
+            Some(Action::Raise(_)) => Needs::Team(None),
+        }
+    }
+}
+
 pub(crate) fn run(team: &TeamDir, args: &Args, command: &Budget) -> Result<(), Failure> {
     match &command.action {
         None | Some(Action::Show) => show(team, args),
@@ -84,7 +94,7 @@ fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {
             .map(|member| (member.to_string(), object(&budget, Some(member))))
             .collect();
         let object = json!({"team": object(&budget, None), "members": members});
-        return print(&object.to_string());
+        return print_json(&object);
     }
     let mut lines = vec![line(&budget, None)];
     lines.extend(

@@ -2,7 +2,7 @@
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_json};
 use anyhow::Context;
 use serde_json::{Value, json};
 use teamdir::{StaleFile, StaleFileKind, TeamDir};
@@ -40,7 +40,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Clean) -> Result<(), Fa
     if args.json {
         let removed: Vec<Value> = removed.iter().map(as_json).collect();
         let object = json!({"dry_run": command.dry_run, "bytes": bytes, "removed": removed});
-        return print(&object.to_string());
+        return print_json(&object);
     }
     let mut lines: Vec<String> = removed.iter().map(as_text).collect();
     let what = match removed.len() {
@@ -74,6 +74,7 @@ fn as_text(leftover: &StaleFile) -> String {
         StaleFileKind::ReadMail(owner) => format!("read by '{owner}'"),
         StaleFileKind::LogOrOutput(name) => format!("'{name}' is no longer in the team"),
     };
-    let path = crate::output::sanitize(&leftover.path.display().to_string());
+    let path = leftover.path.display().to_string();
+    let path = terminal_text::one_line(&path);
     format!("{path} ({} bytes): {why}", leftover.bytes)
 }

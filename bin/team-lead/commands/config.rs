@@ -1,12 +1,13 @@
 //! `config`: shows the settings and their origins.
 
-use crate::cli::{Args, workspace};
+use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use crate::output::print;
-use config::{Config, ConfigError};
-use llm::{Variables, parse_dotenv};
+use crate::output::{print, print_json};
+use crate::trusted_workspace::UncheckedWorkspace;
+use config::{ConfigError, ShownTrust};
+use member::WorkspaceSettings;
 use serde_json::{Value, json};
-use std::path::Path;
+use terminal_text::one_line;
 
 /// Show the settings of the team and their origins.
 #[derive(clap::Args)]
@@ -17,12 +18,14 @@ Examples:
   team-lead config show
   TEAM_MAX_TOKENS=200000 team-lead config show
 
-In order of precedence, values come from flags, from variables (TEAM_MODEL, MODEL_ID, TEAM_MAX_TOKENS, TEAM_MAX_COST,
-TEAM_MAX_TURNS, TEAM_MAX_MINUTES), from team.toml in the workspace, from
-~/.config/team-lead/config.toml (or below XDG_CONFIG_HOME), and from the defaults. An unknown key is
-an error.
+In order of precedence, values come from flags, from variables (TEAM_MODEL, MODEL_ID, TEAM_MAX_TOKENS,
+TEAM_MAX_COST, TEAM_MAX_TURNS, TEAM_MAX_MINUTES, TEAM_SANDBOX, TEAM_NETWORK), from your file
+~/.config/team-lead/config.toml (or below XDG_CONFIG_HOME), from the workspace (the same variables in
+.env, then team.toml), and from the defaults. An unknown key is an error. Values of the workspace that
+need your trust are marked (trusted) or (untrusted): `team-lead trust --help`. Keys are not shown.
 
-With --json: {\"settings\": [{\"key\", \"value\", \"origin\"}]}."
+With --json: {\"workspace\", \"settings\": [{\"key\", \"value\", \"origin\", \"source\": \"environment\", \"user\",
+\"workspace\" or \"default\", \"trust\": \"not needed\", \"trusted\" or \"untrusted\"}]}."
 )]
 pub(crate) struct ConfigVerb {
     #[command(subcommand)]
@@ -37,14 +40,21 @@ enum Action {
 
 pub(crate) fn run(args: &Args, command: &ConfigVerb) -> Result<(), Failure> {
     let Action::Show = command.action;
-    let shown = load(&workspace(args)?)?.shown();
+    let unchecked = UncheckedWorkspace::find(args)?;
+    let check = unchecked.check()?;
+    let WorkspaceSettings { variables, config } = &unchecked.settings;
+    let shown = config.shown(variables, &check.verdict().added);
     if args.json {
         let settings = shown.iter().map(|shown| {
-            let origin = shown.origin.to_string();
-            json!({"key": shown.key, "value": shown.value, "origin": origin})
+            let (origin, source) = (shown.origin.to_string(), shown.origin.source().name());
+            json!({
+                "key": shown.key, "value": shown.value, "origin": origin, "source": source,
+                "trust": shown.trust.name(),
+            })
         });
         let settings: Vec<Value> = settings.collect();
-        return print(&json!({ "settings": settings }).to_string());
+        let workspace = unchecked.workspace();
+        return print_json(&json!({ "workspace": workspace, "settings": settings }));
     }
     let width = |get: fn(&config::ShownSetting) -> &str| {
         let widths = shown.iter().map(|shown| get(shown).chars().count());
@@ -53,32 +63,27 @@ pub(crate) fn run(args: &Args, command: &ConfigVerb) -> Result<(), Failure> {
     let (keys, values) = (width(|shown| &shown.key), width(|shown| &shown.value));
     let lines = shown.iter().map(|shown| {
         let (key, value, origin) = (&shown.key, &shown.value, &shown.origin);
-        format!("{key:<keys$}  {value:<values$}  {origin}")
+        let trust = match shown.trust {
+            ShownTrust::NotNeeded => String::new(),
+            trust => format!("  ({})", trust.name()),
+        };
+        one_line(&format!("{key:<keys$}  {value:<values$}  {origin}{trust}")).into_owned()
     });
     print(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Loads the configuration of a workspace, with the environment and the `.env` file.
-pub(crate) fn load(workspace: &Path) -> Result<Config, Failure> {
-    // Variables that are not valid UTF-8 are not used here.
-    let environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut variables: Variables = environment.collect();
-    if let Ok(text) = std::fs::read_to_string(workspace.join(".env")) {
-        variables.fill(parse_dotenv(&text));
-    }
-    Ok(config::load(workspace, |name| variables.get(name))?)
-}
-
-/// Loads the configuration and applies it to the team.
-pub(crate) fn load_and_apply(team: &teamdir::TeamDir) -> Result<Config, Failure> {
-    let config = load(team.workspace())?;
-    config::apply(team, &config)?;
-    Ok(config)
-}
-
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::new(Kind::Usage, error.to_string()).hint("team-lead config show")
+        let message = error.to_string();
+        match error {
+            ConfigError::ForeignOwner { .. } => {
+                Self::new(Kind::Refused, message).hint("team-lead -C DIR config show")
+            }
+            ConfigError::Unreadable { .. }
+            | ConfigError::Invalid { .. }
+            | ConfigError::Variable { .. } => {
+                Self::new(Kind::Usage, message).hint("team-lead config show")
+            }
+        }
     }
 }

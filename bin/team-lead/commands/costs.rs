@@ -2,7 +2,7 @@
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_json};
 use budget::{By, Line, Sum};
 use serde_json::{Value, json};
 use teamdir::TeamDir;
@@ -44,7 +44,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Costs) -> Result<(), Fa
     if args.json {
         let lines: Vec<Value> = costs.lines.iter().map(|line| object(key, line)).collect();
         let object = json!({"by": key, "costs": lines, "total": sum_object(&costs.total)});
-        return print(&object.to_string());
+        return print_json(&object);
     }
     if costs.lines.is_empty() {
         args.note("Nothing was spent yet.");

@@ -4,14 +4,17 @@ mod facts;
 
 use crate::cli::{Args, options, start};
 use crate::failure::Failure;
-use crate::output::{print, sanitize};
+use crate::output::{print, print_json};
+use crate::sandboxed_caller::Needs;
 use doctor::{
     Finding, FixReport, Fixed, examine, examine_unreadable_roster, fix_all, fix_unreadable_roster,
 };
 use facts::Facts;
+use member::FindError;
 use protocol::exit;
 use serde_json::{Value, json};
 use teamdir::{OpenError, TeamDir};
+use terminal_text::one_line;
 
 /// The number of permissions that can block access to the roster: a folder, and the file in it.
 const MAX_OBSTACLES: usize = 2;
@@ -27,27 +30,38 @@ Examples:
 It finds dead members that no process has reaped, tasks and requests that nobody can finish, locks
 without a known holder, processes of this team without a member, undeliverable mail, torn and damaged
 files, temporary files of killed processes, files of other users, times in the future, exhausted
-inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown.
+inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown. It
+also says which promises about the sandbox of commands do not hold on this machine.
 
 Without --fix nothing is changed. With --fix nothing is destroyed: what has to be moved away is kept in
 .team/trash, in a folder named by the time. The exit code is 0 if there is no problem or all are fixed,
 and 1 if any is left.
 
 With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"fixable\"}],
-\"fixed\": [the same with \"done\" and \"error\"], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\"}.")]
+\"fixed\": [the same with \"done\" and \"error\"], \"folder\", \"members\", \"teammate\", \"model\", \"keys\", \"inotify\",
+\"sandbox\": {\"level\", \"weakness\"}}.")]
 pub(crate) struct Doctor {
     /// Fix what can be fixed without a decision of a person.
     #[arg(long)]
     fix: bool,
 }
 
+impl Doctor {
+    pub(crate) const fn needs(&self) -> Needs {
+        match self.fix {
+            true => Needs::Team(None),
+            false => Needs::Nothing,
+        }
+    }
+}
+
 /// Returns the exit code.
 pub(crate) fn run(args: &Args, command: &Doctor) -> Result<u8, Failure> {
     let mut fixed = Vec::new();
     loop {
-        match TeamDir::find(&start(args)?, options()?) {
+        match member::find_team(&start(args)?, options()?) {
             Ok(team) => return check(&team, args, command, fixed),
-            Err(OpenError::Roster(error)) => {
+            Err(FindError::Open(OpenError::Roster(error))) => {
                 let Some(finding) = examine_unreadable_roster(&error) else {
                     return Err(OpenError::Roster(error).into());
                 };
@@ -69,7 +83,7 @@ fn report_unreadable(args: &Args, finding: &Finding) -> Result<u8, Failure> {
     let left = std::slice::from_ref(finding);
     if args.json {
         let found = json!({"findings": [finding_as_json(finding)], "fixed": []});
-        print(&found.to_string())?;
+        print_json(&found)?;
     } else {
         print(&lines_of(left).join("\n"))?;
     }
@@ -93,7 +107,7 @@ fn check(
     let left = report.left;
     fixed.extend(report.fixed);
     if args.json {
-        print(&as_json(&facts, &fixed, &left).to_string())?;
+        print_json(&as_json(&facts, &fixed, &left))?;
     } else {
         print(&as_text(&facts, &fixed, &left))?;
     }
@@ -110,7 +124,7 @@ fn as_json(facts: &Facts, fixed: &[Fixed], left: &[Finding]) -> Value {
         .map(|fixed| {
             let mut object = finding_as_json(&fixed.finding);
             object["done"] = json!(fixed.outcome.as_ref().ok());
-            object["error"] = json!(fixed.outcome.as_ref().err());
+            object["error"] = json!(fixed.outcome.as_ref().err().map(ToString::to_string));
             object
         })
         .collect();
@@ -134,10 +148,10 @@ fn finding_as_json(finding: &Finding) -> Value {
 fn as_text(facts: &Facts, fixed: &[Fixed], left: &[Finding]) -> String {
     let mut lines = facts.as_text();
     lines.extend(fixed.iter().map(|fixed| {
-        let problem = sanitize(&fixed.finding.problem);
+        let problem = one_line(&fixed.finding.problem);
         match &fixed.outcome {
-            Ok(done) => format!("Fixed: {problem}: {}", sanitize(done)),
-            Err(error) => format!("Not fixed: {problem}: {}", sanitize(error)),
+            Ok(done) => format!("Fixed: {problem}: {}", one_line(done)),
+            Err(error) => format!("Not fixed: {problem}: {}", one_line(&error.to_string())),
         }
     }));
     lines.extend(lines_of(left));
@@ -151,9 +165,9 @@ fn lines_of(left: &[Finding]) -> Vec<String> {
         count => format!("{count} problems:"),
     }];
     for (at, finding) in left.iter().enumerate() {
-        lines.push(format!("{:>3}. {}", at + 1, sanitize(&finding.problem)));
-        lines.push(format!("     {}", sanitize(&finding.meaning)));
-        lines.push(format!("     Fix: {}", sanitize(&finding.command)));
+        lines.push(format!("{:>3}. {}", at + 1, one_line(&finding.problem)));
+        lines.push(format!("     {}", one_line(&finding.meaning)));
+        lines.push(format!("     Fix: {}", one_line(&finding.command)));
     }
     lines
 }

@@ -6,19 +6,20 @@ use crate::cli::Args;
 use crate::duration::Since;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::print;
+use crate::output::{print, print_json_line};
 use filter::Filter;
 use teamdir::{EventReader, TeamDir, WatchChoice, Watcher};
 
-/// Print the event log, one JSON object per line.
+/// Print the event log: one JSON object per line, or in words.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   team-lead events -f
   team-lead events --since 10m --member alice
+  team-lead events --member bob --words      # why was bob restarted?
   team-lead events | jq -r 'select(.event == \"death\") | .member'
 
-The objects are printed as they are in the log.")]
+The objects are printed as they are in the log. In words, frequent events are left out.")]
 pub(crate) struct Events {
     /// Keep printing new events until Ctrl-C.
     #[arg(short, long)]
@@ -29,6 +30,9 @@ pub(crate) struct Events {
     /// Only events that name this member, or `lead`, `user` or `system`.
     #[arg(long, value_name = "NAME")]
     member: Option<String>,
+    /// One line of text for each event, as `watch` shows it.
+    #[arg(long)]
+    words: bool,
 }
 
 pub(crate) fn show(team: &TeamDir, args: &Args, command: &Events) -> Result<(), Failure> {
@@ -36,35 +40,52 @@ pub(crate) fn show(team: &TeamDir, args: &Args, command: &Events) -> Result<(), 
     let roster = team.roster()?;
     let member = command.member.as_deref();
     let member = member.map(|name| filter::party(&roster, name));
-    let mut filter = Filter::new(since, member.transpose()?);
-    let mut log = team.event_reader();
+    let filter = Filter::new(since, member.transpose()?);
+    let words = command.words && !args.json;
+    let log = team.event_reader();
+    let mut printer = Printer { log, filter, words };
     if command.follow {
         interrupt::exit_on_ctrl_c()?;
-        return follow(team, args, log, filter);
+        return follow(team, args, printer);
     }
-    print_new(&mut log, &mut filter)?;
-    report_broken(args, &mut filter);
+    printer.print_new()?;
+    printer.report_broken(args);
     Ok(())
 }
 
-/// Prints the matching events that were not read yet, from all segments of the log.
-fn print_new(log: &mut EventReader, filter: &mut Filter) -> Result<(), Failure> {
-    let mut printed = Ok(());
-    log.read(|line| {
-        // After a closed output nothing more is printed.
-        if printed.is_ok() && filter.matches(line) {
-            printed = print(&String::from_utf8_lossy(line));
-        }
-    })?;
-    printed
+/// Prints the events that match, in one of two forms.
+struct Printer {
+    log: EventReader,
+    filter: Filter,
+    words: bool,
 }
 
-fn follow(
-    team: &TeamDir,
-    args: &Args,
-    mut log: EventReader,
-    mut filter: Filter,
-) -> Result<(), Failure> {
+impl Printer {
+    /// Prints the matching events that were not read yet, from all segments of the log.
+    fn print_new(&mut self) -> Result<(), Failure> {
+        let Self { log, filter, words } = self;
+        let mut printed = Ok(());
+        log.read(|line| {
+            // After a closed output nothing more is printed.
+            if printed.is_ok() && filter.matches(line) {
+                printed = match words {
+                    true => tui::timed_event_text(line).map_or(Ok(()), |text| print(&text)),
+                    false => print_json_line(&String::from_utf8_lossy(line)),
+                };
+            }
+        })?;
+        printed
+    }
+
+    fn report_broken(&mut self, args: &Args) {
+        let broken = std::mem::take(&mut self.filter.broken);
+        if broken > 0 {
+            args.note(&format!("skipped {broken} damaged lines of the event log"));
+        }
+    }
+}
+
+fn follow(team: &TeamDir, args: &Args, mut printer: Printer) -> Result<(), Failure> {
     let folder = team.layout().root();
     let events = team.layout().events();
     let mut watcher = Watcher::new(folder, WatchChoice::Auto);
@@ -73,15 +94,8 @@ fn follow(
         // that is created, rotated or replaced.
         watcher.watch_folder(folder);
         watcher.watch_file(&events);
-        print_new(&mut log, &mut filter)?;
-        report_broken(args, &mut filter);
+        printer.print_new()?;
+        printer.report_broken(args);
         watcher.wait(None);
-    }
-}
-
-fn report_broken(args: &Args, filter: &mut Filter) {
-    let broken = std::mem::take(&mut filter.broken);
-    if broken > 0 {
-        args.note(&format!("skipped {broken} damaged lines of the event log"));
     }
 }

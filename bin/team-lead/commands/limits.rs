@@ -2,7 +2,8 @@
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_json};
+use crate::sandboxed_caller::Needs;
 use serde_json::json;
 use team::LimitedSendError;
 use teamdir::{TeamDir, now};
@@ -31,6 +32,15 @@ enum Action {
     Show,
     /// Lift all stops.
     Reset,
+}
+
+impl Limits {
+    pub(crate) const fn needs(&self) -> Needs {
+        match self.action {
+            None | Some(Action::Show) => Needs::Nothing,
+            Some(Action::Reset) => Needs::Team(None),
+        }
+    }
 }
 
 pub(crate) fn run(team: &TeamDir, args: &Args, command: &Limits) -> Result<(), Failure> {
@@ -70,7 +80,7 @@ fn show(team: &TeamDir, args: &Args) -> Result<(), Failure> {
             "message_bytes": limits.max_message_bytes(),
             "inbox_bytes": limits.max_inbox_bytes(), "stopped": names,
         });
-        return print(&object.to_string());
+        return print_json(&object);
     }
     let working = limits
         .working

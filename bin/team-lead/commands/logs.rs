@@ -2,12 +2,13 @@
 
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::output::{print, sanitize};
+use crate::output::{print, print_json};
 use crate::tail::Tail;
 use crate::{interrupt, names};
 use protocol::Recipient;
 use serde_json::json;
 use teamdir::{TeamDir, WatchChoice, Watcher};
+use terminal_text::clean;
 
 /// Show the end of the logs of members.
 #[derive(clap::Args)]
@@ -114,8 +115,8 @@ impl Source {
 fn print_line(owner: &Recipient, line: &[u8], form: Form) -> Result<(), Failure> {
     let line = String::from_utf8_lossy(line);
     match form {
-        Form::Json => print(&json!({"member": owner, "line": line}).to_string()),
-        Form::Named { width } => print(&format!("{owner:width$} | {}", sanitize(&line))),
-        Form::Bare => print(&sanitize(&line)),
+        Form::Json => print_json(&json!({"member": owner, "line": line})),
+        Form::Named { width } => print(&format!("{owner:width$} | {}", clean(&line))),
+        Form::Bare => print(&clean(&line)),
     }
 }

@@ -4,14 +4,15 @@ mod drain;
 
 use crate::cli::Args;
 use crate::failure::Failure;
+use crate::input::text_or_stdin;
 use crate::names;
-use crate::output::{print, sanitize};
-use anyhow::Context;
+use crate::output::{print, print_json};
+use crate::sandboxed_caller::Needs;
 use protocol::{Line, Recipient, Sender};
 use serde_json::{Value, json};
-use std::io::Read;
 use team::Actor;
 use teamdir::{Liveness, TeamDir};
+use terminal_text::clean;
 
 /// Send a message to a member or to the lead.
 #[derive(clap::Args)]
@@ -64,6 +65,15 @@ pub(crate) struct Inbox {
     drain: bool,
 }
 
+impl Inbox {
+    pub(crate) const fn needs(&self) -> Needs {
+        match self.drain {
+            true => Needs::Team(Some("read_inbox")),
+            false => Needs::Nothing,
+        }
+    }
+}
+
 /// An unread line, as an object for programs and as text for people.
 struct MailItem {
     object: Value,
@@ -107,13 +117,7 @@ pub(crate) fn broadcast(team: &TeamDir, args: &Args, command: &Broadcast) -> Res
 
 /// The text of a message. An empty text is an error.
 fn content(text: &str) -> Result<String, Failure> {
-    let mut content = text.to_owned();
-    if text == "-" {
-        content.clear();
-        std::io::stdin()
-            .read_to_string(&mut content)
-            .context("cannot read the text from standard input")?;
-    }
+    let content = text_or_stdin(text, "the text")?;
     if content.trim().is_empty() {
         return Err(Failure::usage("the text of the message is empty"));
     }
@@ -135,7 +139,7 @@ pub(crate) fn inbox(team: &TeamDir, args: &Args, inbox: &Inbox) -> Result<(), Fa
 fn show(args: &Args, owner: &Recipient, items: &[MailItem]) -> Result<(), Failure> {
     if args.json {
         let messages: Vec<&Value> = items.iter().map(|item| &item.object).collect();
-        return print(&json!({"messages": messages}).to_string());
+        return print_json(&json!({"messages": messages}));
     }
     if items.is_empty() {
         return print(&format!("No unread mail for {owner}."));
@@ -147,7 +151,7 @@ impl MailItem {
     /// A line of an inbox or of a journal.
     fn new(bytes: &[u8], line: &Line) -> Self {
         let raw = String::from_utf8_lossy(bytes).into_owned();
-        let text = sanitize(&describe(line, &raw));
+        let text = clean(&describe(line, &raw)).into_owned();
         let object = serde_json::from_slice(bytes).unwrap_or(Value::String(raw));
         Self { object, text }
     }

@@ -1,9 +1,10 @@
 //! `kill` and `restart`: commands for the process of a member.
 
-use crate::cli::Args;
+use crate::cli::{Args, open};
 use crate::failure::{Failure, Kind};
 use crate::names;
-use processes::{Cause, KillError, Programs, RestartError, Spawned};
+use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
+use processes::{KillError, Programs, RestartCause, RestartError, Spawned};
 use serde_json::json;
 use teamdir::TeamDir;
 
@@ -37,6 +38,8 @@ With --json: {\"name\", \"pid\", \"incarnation\"}.")]
 pub(crate) struct Restart {
     /// The member to restart.
     name: String,
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 pub(crate) fn kill(team: &TeamDir, args: &Args, command: &Kill) -> Result<(), Failure> {
@@ -51,15 +54,19 @@ pub(crate) fn kill(team: &TeamDir, args: &Args, command: &Kill) -> Result<(), Fa
     )
 }
 
-pub(crate) fn restart(team: &TeamDir, args: &Args, command: &Restart) -> Result<(), Failure> {
-    let name = names::member(&*team.roster()?, &command.name)?;
+pub(crate) fn restart(args: &Args, command: &Restart) -> Result<(), Failure> {
+    // Only a team that exists has members to restart.
+    let name = names::member(&*open(args)?.roster()?, &command.name)?;
     let programs = Programs::find()?;
-    let (pid, incarnation) = match processes::restart(team, &name, &programs, Cause::Person)? {
-        Spawned::Started {
-            pid, incarnation, ..
-        } => (Some(pid), Some(incarnation)),
-        Spawned::Woken { .. } => (None, None),
-    };
+    let trusted = UncheckedWorkspace::find(args)?.into_trusted(args, &command.trust)?;
+    let (team, programs) = (&trusted.team, trusted.with_clearance(programs));
+    let (pid, incarnation) =
+        match processes::restart(team, &name, &programs, RestartCause::Requested)? {
+            Spawned::Started {
+                pid, incarnation, ..
+            } => (Some(pid), Some(incarnation)),
+            Spawned::Woken { .. } => (None, None),
+        };
     args.confirm(
         &json!({"name": name, "pid": pid, "incarnation": incarnation}),
         &match pid {

@@ -5,7 +5,7 @@ mod describe;
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::output::print;
+use crate::output::{print, print_json};
 use protocol::{Party, Request, RequestFile, RequestId, RequestKind, RequestStatus};
 use serde_json::json;
 use team::Actor;
@@ -65,7 +65,7 @@ pub(crate) fn show(team: &TeamDir, args: &Args, command: &Requests) -> Result<()
     };
     if args.json {
         let files: Vec<RequestFile> = found.into_iter().map(RequestFile::from).collect();
-        return print(&json!({"requests": files}).to_string());
+        return print_json(&json!({"requests": files}));
     }
     if found.is_empty() {
         return print("No requests.");

@@ -1,15 +1,15 @@
 //! `run`: runs the lead agent.
 
 use crate::budget_args::BudgetArgs;
-use crate::cli::{Args, open_or_create, workspace};
-use crate::commands::config::{load, load_and_apply};
+use crate::cli::Args;
 use crate::duration;
 use crate::failure::{Failure, Kind};
-use crate::output::print;
-use anyhow::Context;
+use crate::input::text_or_stdin;
+use crate::output::print_json;
+use crate::sandbox_args::SandboxArgs;
+use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
 use lead::{ConsoleOptions, Ended, RunError, RunOptions, Verbosity};
 use serde_json::json;
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(crate) struct Run {
     /// offline or script:FILE.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
     /// End after this long, in seconds or as in 10m.
     #[arg(long, value_name = "S", value_parser = duration::parse)]
     timeout: Option<Duration>,
@@ -75,6 +77,8 @@ pub(crate) struct Run {
     leave_timeout: Duration,
     #[command(flatten)]
     budget: BudgetArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 /// Runs the lead. Returns its exit code.
@@ -84,11 +88,19 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         let message = "run with --json needs a prompt: it prints one object at its end";
         return Err(Failure::usage(message));
     }
+    let trusted = UncheckedWorkspace::find(args)?.into_trusted(args, &command.trust)?;
+    let team = trusted.team;
+    args.note(&format!("Team folder: {}", team.layout().root().display()));
+    budget::change(&team, None, &command.budget.limits())?;
     let options = RunOptions {
+        settings: trusted.settings,
+        clearance: trusted.clearance,
         return_answer: args.json,
         resume: command.resume,
         keep: command.keep,
         model: command.model.clone(),
+        sandbox: command.sandbox.sandbox.clone(),
+        network: command.sandbox.network.clone(),
         timeout: command.timeout,
         max_rounds: command.max_rounds,
         window: command.window,
@@ -97,15 +109,10 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         log: args.log.options(false),
         prompt,
     };
-    // Checked before the team folder is created: an error here must create nothing.
-    load(&workspace(args)?)?;
-    let team = open_or_create(args)?;
-    load_and_apply(&team)?;
-    budget::change(&team, None, &command.budget.limits())?;
     let ended = lead::run(&team, &options).map_err(failure)?;
     if args.json {
         let Ended { code, answer } = &ended;
-        print(&json!({"answer": answer, "exit_code": code}).to_string())?;
+        print_json(&json!({"answer": answer, "exit_code": code}))?;
     }
     Ok(ended.code)
 }
@@ -115,13 +122,7 @@ impl Run {
         let Some(prompt) = &self.prompt else {
             return Ok(None);
         };
-        let mut text = prompt.clone();
-        if prompt == "-" {
-            text.clear();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .context("cannot read the prompt from standard input")?;
-        }
+        let text = text_or_stdin(prompt, "the prompt")?;
         if text.trim().is_empty() {
             let message = "the prompt is empty; leave it out for an interactive session";
             return Err(Failure::usage(message));
@@ -145,13 +146,7 @@ fn console_options(args: &Args) -> ConsoleOptions {
 
 /// The history file of typed lines, in the user's state folder.
 fn history() -> Option<PathBuf> {
-    let folder = |name: &str| {
-        let path = PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
-    };
-    let state = folder("XDG_STATE_HOME")
-        .or_else(|| folder("HOME").map(|home| home.join(".local").join("state")))?;
-    Some(state.join("team-lead").join("history"))
+    Some(member::state_folder()?.join("history"))
 }
 
 fn failure(error: RunError) -> Failure {
@@ -160,10 +155,9 @@ fn failure(error: RunError) -> Failure {
         RunError::Held { .. } => {
             Failure::new(Kind::Held, message).hint("team-lead send lead 'what it should do'")
         }
-        RunError::Model(_) | RunError::Policy(_) => {
-            Failure::new(Kind::Usage, message).hint("team-lead run --help")
-        }
-        RunError::Config(error) => error.into(),
+        RunError::Confine(_) => Failure::failed(message).hint("team-lead sandbox check"),
+        RunError::Model(_) => Failure::new(Kind::Usage, message).hint("team-lead run --help"),
+        RunError::Trust(error) => error.into(),
         RunError::NoTeammate(_)
         | RunError::MemberRuntime(_)
         | RunError::Workspace(_)

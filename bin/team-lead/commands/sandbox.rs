@@ -2,16 +2,16 @@
 
 use crate::cli::{Args, workspace};
 use crate::failure::{Failure, Kind};
-use crate::output::{print, print_stderr};
+use crate::output::{print, print_json, print_stderr};
 use anyhow::Context;
-use sandbox::workspace::{Place, description};
-use sandbox::{Description, Layer, Layers, Level, Network, PrepareError, Session, StartError};
+use protocol::NetworkSetting;
+use proxy::{Policy, Proxy, Refusal};
+use sandbox::{Description, Layer, Layers, Level, PrepareError, Session, StartError};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,6 +23,7 @@ Examples:
   team-lead sandbox check
   team-lead sandbox run -- make test
   team-lead sandbox run --network on -- npm install
+  team-lead sandbox run --network 'example.org,*.example.net' -- git fetch
   team-lead sandbox run --read-only -- git log
 
 Inside, the system and the tools in the home folder are readable, and secrets are not. The workspace
@@ -31,7 +32,11 @@ of git, and the folders of editors and agents. The command gets only harmless va
 its own, and nothing of it survives. The exit code is that of the command, or 128 and the number of the
 signal that killed it; 126 and 127 say that it cannot be executed or does not exist.
 
-The commands of members do not run in this sandbox yet.
+With a list of hosts, the command finds a proxy by the usual variables (HTTPS_PROXY and the like), and
+nothing else. HOST is example.org, *.example.org for all names below it, or an address; HOST:PORT is that
+port alone, HOST ports 80 and 443. Addresses that are not public have to be listed with their port.
+
+The commands of members run in the same sandbox: see --sandbox and --network of run and spawn.
 
 With --json, check prints {\"level\", \"layers\": [{\"name\", \"gives\", \"present\", \"why\", \"how\"}]}.")]
 pub(crate) struct Sandbox {
@@ -49,21 +54,15 @@ enum What {
 
 #[derive(clap::Args)]
 struct Run {
-    /// Whether the command reaches the network.
-    #[arg(long, value_enum, default_value_t = Access::Off)]
-    network: Access,
+    /// What the command reaches: nothing, the machine's network, or the listed hosts.
+    #[arg(long, value_name = "off|on|HOST,...", default_value_t = NetworkSetting::Off)]
+    network: NetworkSetting,
     /// Make the whole workspace read-only.
     #[arg(long)]
     read_only: bool,
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Access {
-    Off,
-    On,
 }
 
 pub(crate) fn run(args: &Args, command: &Sandbox) -> Result<u8, Failure> {
@@ -77,14 +76,14 @@ fn check(args: &Args) -> Result<(), Failure> {
     let layers = Layers::probe();
     let (level, list) = (layers.level(), layers.list());
     if args.json {
-        return print(&json!({"level": level, "layers": list}).to_string());
+        return print_json(&json!({"level": level, "layers": list}));
     }
     let mut lines = vec![format!("level: {level} ({})", promise(level))];
-    lines.extend(list.iter().map(describe));
+    lines.extend(list.iter().map(layer_text));
     print(&lines.join("\n"))
 }
 
-fn describe(layer: &Layer) -> String {
+fn layer_text(layer: &Layer) -> String {
     let (name, gives) = (layer.name, layer.gives);
     match &layer.missing {
         None => format!("  yes  {name}: {gives}"),
@@ -121,52 +120,66 @@ fn run_inside(args: &Args, run: &Run) -> Result<u8, Failure> {
     command.args(arguments);
     let session = sandbox::prepare(&mut command, &wanted(args, run)?, layers)?;
     survive_ctrl_c()?;
-    let status = match command.status() {
-        Ok(status) => status,
+    let mut child = match command.spawn() {
+        Ok(child) => child,
         Err(error) => return cannot_start(program, session.explain(error)),
     };
+    let proxy = start_proxy(&session, &run.network)?;
+    let status = child.wait().context("cannot wait for the command")?;
     move_aside(args, &session);
+    if let Some(proxy) = proxy {
+        tell_refused(args, &proxy, &run.network);
+    }
     Ok(code(status))
 }
 
-/// The description for the workspace, from what is on the disk.
+/// Starts the proxy of a command that may reach certain hosts.
+fn start_proxy(session: &Session, network: &NetworkSetting) -> Result<Option<Proxy>, Failure> {
+    let NetworkSetting::Hosts(hosts) = network else {
+        return Ok(None);
+    };
+    let cannot = "cannot start the proxy of the command";
+    let Some(listener) = session.listener().context(cannot)? else {
+        return Ok(None);
+    };
+    let setting = network.clone();
+    let advice = move |refusal: &Refusal| advice(&setting, &[refusal]);
+    let policy = Policy::new(hosts.clone(), advice);
+    Ok(Some(proxy::start(listener, policy).context(cannot)?))
+}
+
+/// What to type so that refused connections are allowed.
+fn advice(network: &NetworkSetting, refused: &[&Refusal]) -> String {
+    let rules: Vec<String> = refused
+        .iter()
+        .filter_map(|refusal| refusal.rule())
+        .map(|rule| format!(",{rule}"))
+        .collect();
+    if rules.is_empty() {
+        return "no rule can allow it".to_owned();
+    }
+    let more = rules.concat();
+    format!("next: team-lead sandbox run --network '{network}{more}' -- COMMAND")
+}
+
+/// Most programs only say that a connection failed.
+fn tell_refused(args: &Args, proxy: &Proxy, network: &NetworkSetting) {
+    let refused = proxy.refused();
+    for refusal in &refused {
+        args.note(&format!("refused: {refusal}"));
+    }
+    if !refused.is_empty() {
+        args.note(&advice(network, &refused.iter().collect::<Vec<_>>()));
+    }
+}
+
+/// What the commands of members get in this workspace, with the network of this command.
 fn wanted(args: &Args, run: &Run) -> Result<Description, Failure> {
     let workspace = workspace(args)?;
     let cannot = || format!("cannot use the folder {}", workspace.display());
     let workspace = workspace.canonicalize().with_context(cannot)?;
-    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-    let place = Place {
-        workspace: &workspace,
-        home: home.as_deref(),
-        control: &[teamdir::FOLDER, config::PROJECT_FILE],
-        secrets: &own_folders(home.as_deref()),
-        writable: !run.read_only,
-        network: match run.network {
-            Access::Off => Network::Off,
-            Access::On => Network::On,
-        },
-    };
-    let exists = |path: &Path| path.symlink_metadata().is_ok();
-    let names = names_in(&workspace);
-    Ok(description(&place, &names, exists, std::env::vars_os()))
-}
-
-/// The names in a folder, and none if it cannot be listed.
-fn names_in(folder: &Path) -> Vec<OsString> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name()).collect()
-}
-
-/// Where this program keeps the user's settings and history.
-fn own_folders(home: Option<&Path>) -> Vec<PathBuf> {
-    let named = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"];
-    let named = named.into_iter().filter_map(std::env::var_os);
-    let usual = [".config", ".local/state"];
-    let usual = home
-        .into_iter()
-        .flat_map(|home| usual.map(|name| home.join(name)));
-    let all = named.map(PathBuf::from).chain(usual);
-    all.map(|folder| folder.join("team-lead")).collect()
+    let confinement = member::workspace_confinement(&workspace, run.network.clone());
+    Ok(confinement.description(!run.read_only, &run.network))
 }
 
 /// Ctrl-C is for the command, which gets it too and decides what it means.
@@ -204,18 +217,10 @@ fn code(status: ExitStatus) -> u8 {
 /// Files that would make other programs run code, and that the command has created, get another
 /// name. No mount can keep a name from being created that does not exist.
 fn move_aside(args: &Args, session: &Session) {
-    for path in session.created() {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".from-sandbox.{}", std::process::id()));
-        let (from, to) = (path.display(), Path::new(&name).display());
-        match std::fs::rename(&path, &name) {
-            Ok(()) => args.note(&format!(
-                "the command created {from}, which other programs trust: it is now {to}"
-            )),
-            Err(error) => print_stderr(&format!(
-                "error: the command created {from}, which other programs trust, and it cannot be \
-                 moved to {to}: {error}"
-            )),
+    for moved in session.move_aside() {
+        match moved.error {
+            None => args.note(&moved.to_string()),
+            Some(_) => print_stderr(&format!("error: {moved}")),
         }
     }
 }

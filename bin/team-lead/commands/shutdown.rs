@@ -4,7 +4,6 @@ mod outcome;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use crate::output::sanitize;
 use crate::{duration, interrupt, names};
 use outcome::{End, Ending, verdict};
 use processes::{FollowError, MemberView};
@@ -15,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use team::{Actor, ShutdownOptions};
 use teamdir::TeamDir;
+use terminal_text::one_line;
 
 /// Ask members to end: each finishes its work, saves and exits, or refuses with a reason.
 #[derive(clap::Args)]
@@ -242,6 +242,7 @@ fn report_ending(
         "outcome": outcome::name(outcome),
         "gone": outcome.is_gone(),
     });
-    let text = sanitize(&format!("'{name}' {outcome}"));
+    let text = format!("'{name}' {outcome}");
+    let text = one_line(&text);
     ignore_closed_output(args.confirm(&object, &text))
 }

@@ -1,15 +1,16 @@
 //! `spawn`: starts, wakes or restarts a teammate.
 
 use crate::budget_args::BudgetArgs;
-use crate::cli::{Args, open_or_create, workspace};
-use crate::commands::config::{load, load_and_apply};
+use crate::cli::Args;
 use crate::duration;
 use crate::failure::{Failure, Kind};
-use anyhow::Context;
+use crate::input::text_or_stdin;
+use crate::sandbox_args::SandboxArgs;
+use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
+use config::Config;
 use processes::{NoTeammate, Programs, SpawnError, Spawned};
-use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy};
+use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy, SandboxMode};
 use serde_json::json;
-use std::io::Read;
 use std::time::Duration;
 use team::Actor;
 use teamdir::TeamDir;
@@ -57,7 +58,11 @@ pub(crate) struct Spawn {
     #[arg(long, value_name = "S", value_parser = duration::parse)]
     idle_timeout: Option<Duration>,
     #[command(flatten)]
+    sandbox: SandboxArgs,
+    #[command(flatten)]
     budget: BudgetArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -70,13 +75,20 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
     let spec = command.spec()?;
     // Checked before the team folder is created: an error here must create nothing.
     let programs = Programs::find()?;
-    load(&workspace(args)?)?;
-    let team = open_or_create(args)?;
+    let mut trusted = UncheckedWorkspace::find(args)?.into_trusted(args, &command.trust)?;
+    trusted.clearance.allow(&trusted.team, &spec)?;
+    let programs = trusted.with_clearance(programs);
+    let TrustedWorkspace { team, settings, .. } = trusted;
     processes::repair(&team);
-    load_and_apply(&team)?;
+    // Beside the member, which does the same.
+    let probe = std::thread::spawn(|| sandbox::Layers::probe().level());
     let spawned = within_budget(&team, &spec.name, &command.budget.limits(), || {
         processes::spawn(&team, &Actor::user(), &spec, &programs)
     })?;
+    if let Ok(level) = probe.join() {
+        let shown = weakness(&team, &settings.config, &spec.name, level);
+        shown.iter().for_each(|text| args.note(text));
+    }
     let MemberSpec { name, role, .. } = &spec;
     match spawned {
         Spawned::Started {
@@ -106,6 +118,19 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
             args.confirm(&object, &text)
         }
     }
+}
+
+/// What the member's sandbox does not keep, if it has one.
+fn weakness(
+    team: &TeamDir,
+    config: &Config,
+    name: &AgentName,
+    level: sandbox::Level,
+) -> Option<String> {
+    let roster = team.roster().ok()?;
+    let settings = teammate::sandbox_settings(config, roster.member(name)?);
+    let weakness = member::weakness(level).filter(|_| settings.mode != SandboxMode::Off);
+    weakness.map(|weakness| format!("note: {weakness}"))
 }
 
 /// Sets the budget of a member before it starts. If it does not start, the old budget is restored.
@@ -148,19 +173,14 @@ impl Spawn {
             }),
             no_claim: self.no_claim.then_some(true),
             idle_timeout: self.idle_timeout.map(|limit| limit.as_secs().max(1)),
+            sandbox: self.sandbox.sandbox.clone(),
+            network: self.sandbox.network.clone(),
         })
     }
 }
 
 fn text(typed: &str) -> Result<String, Failure> {
-    if typed != "-" {
-        return Ok(typed.to_owned());
-    }
-    let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .context("cannot read the prompt from standard input")?;
-    Ok(text)
+    text_or_stdin(typed, "the prompt")
 }
 
 impl From<NoTeammate> for Failure {
@@ -180,6 +200,8 @@ impl From<SpawnError> for Failure {
             | SpawnError::Reap(_)
             | SpawnError::Roster(_)
             | SpawnError::File(_) => Self::failed(message),
+            SpawnError::Name(_) => Self::new(Kind::Refused, message).hint("team-lead status"),
+            SpawnError::LastIncarnation(error) => error.into(),
             SpawnError::StartGuard(_) => Self::new(Kind::Refused, message),
             SpawnError::Full { .. } => {
                 Self::new(Kind::Refused, message).hint("team-lead config show")

@@ -4,7 +4,7 @@ use crate::cli::Args;
 use crate::duration::format as duration;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::output::{print, sanitize};
+use crate::output::{print, print_json};
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
@@ -14,6 +14,7 @@ use protocol::{
 use rules::MemberState;
 use serde_json::{Value, json};
 use teamdir::{Liveness, TeamDir, now};
+use terminal_text::one_line;
 
 /// Show the team: who runs, in which state, with how much unread mail.
 #[derive(clap::Args)]
@@ -23,13 +24,14 @@ Examples:
   kill -9 $(team-lead status --pid alice)
   team-lead status --json | jq -r '.members[] | select(.state == \"dead\") | .name'
 
-States: starting, working, waiting (for a plan, a background command, a rate limit or a budget),
+States: starting, working, waiting (for a plan, a background command, its model's server or a budget),
 idle, hung (working without activity for ten minutes), failed, dead (its process is gone and did
 not end cleanly), shutdown. The command also repairs: the lead is notified of deaths that no process
 has handled yet, and the tasks of dead members return to the board.
 
-With --json: {\"team_name\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
-\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"tokens\", \"cost\", ...}]}.")]
+With --json: {\"team_name\", \"folder\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
+\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"sandbox\", \"tokens\", \"cost\", ...}]}.
+The sandbox is the level in force for the member's commands: full, landlock or none (docs/security.md).")]
 pub(crate) struct Status {
     /// Print only the process id of this member.
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
@@ -59,10 +61,12 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     if args.json {
         let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
         let lead = lead.as_ref().map(lead_as_json);
-        let status = json!({"team_name": team_name, "lead": lead, "members": members});
-        return print(&status.to_string());
+        let folder = team.layout().root().display().to_string();
+        let status =
+            json!({"team_name": team_name, "folder": folder, "lead": lead, "members": members});
+        return print_json(&status);
     }
-    let mut lines = vec![format!("Team: {}", sanitize(&team_name.0))];
+    let mut lines = vec![format!("Team: {}", one_line(&team_name.0))];
     if views.is_empty() {
         lines.push("  no teammates yet; start one with `team-lead spawn NAME ROLE`".to_owned());
     }
@@ -71,6 +75,8 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
         lead.as_ref()
             .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
     );
+    let folder = team.layout().root().display().to_string();
+    lines.push(format!("Folder: {}", one_line(&folder)));
     print(&lines.join("\n"))
 }
 
@@ -126,6 +132,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "waiting_for": present.and_then(|live| live.waiting_for),
         "activity": present.and_then(|live| live.activity.as_ref()),
         "usage": live.and_then(|live| live.usage.as_ref()),
+        "sandbox": present.and_then(|live| live.sandbox),
         "model": view.member.spec.model,
         "restart": view.member.spec.restart,
     })
@@ -139,6 +146,7 @@ fn lead_as_json(lead: &Lead) -> Value {
         "state": live.map_or(Phase::Starting, |live| live.phase),
         "since": live.map(|live| live.since),
         "unread": lead.unread,
+        "sandbox": live.and_then(|live| live.sandbox),
         "tokens": tokens(live),
     })
 }
@@ -184,10 +192,12 @@ fn as_text(view: &MemberView, budget: &Budget) -> String {
     if let Some(task) = view.task {
         parts.push(format!("task #{task}"));
     }
+    let present = view.live.as_ref().filter(|_| view.is_alive());
+    parts.extend(sandbox_text(present));
     parts.extend(token_text(tokens(view.live.as_ref())));
     let cost = cost(view, budget).filter(|cost| *cost > Money::default());
     parts.extend(cost.map(|cost| cost.to_string()));
-    format!("  {name} ({}): {}", sanitize(role), parts.join(", "))
+    format!("  {name} ({}): {}", one_line(role), parts.join(", "))
 }
 
 fn lead_as_text(lead: &Lead) -> String {
@@ -208,6 +218,7 @@ fn lead_as_text(lead: &Lead) -> String {
         parts.push(format!("process {}", holder.pid));
     }
     parts.push(format!("{} unread", lead.unread));
+    parts.extend(sandbox_text(lead.live.as_ref()));
     parts.extend(token_text(tokens(lead.live.as_ref())));
     format!("Lead: {}", parts.join(", "))
 }
@@ -225,10 +236,12 @@ fn state_text(view: &MemberView) -> String {
                 WaitingFor::Plan => " for a decision on its plan",
                 WaitingFor::Background => " for a background command",
                 WaitingFor::RateLimit => " for its model's rate limit",
+                WaitingFor::Server => " for its model's server",
+                WaitingFor::Disk => " for the disk",
                 WaitingFor::Budget => " for more budget",
                 WaitingFor::Turn => " for its turn",
             });
-            let reason = reason(view).map(|reason| format!(" ({})", sanitize(reason)));
+            let reason = reason(view).map(|reason| format!(" ({})", one_line(reason)));
             let reason = reason.unwrap_or_default();
             format!("{word}{what}{reason} for {}", duration(now().since(*since)))
         }
@@ -238,12 +251,12 @@ fn state_text(view: &MemberView) -> String {
         } => {
             let place = activity
                 .as_ref()
-                .map(|a| format!(" in {}", sanitize(&a.name)));
+                .map(|a| format!(" in {}", one_line(&a.name)));
             let place = place.unwrap_or_default();
             format!("{word}{place}, no activity for {}", duration(*silent_for))
         }
         MemberState::Failed { reason, .. } if !reason.is_empty() => {
-            format!("{word} ({})", sanitize(reason))
+            format!("{word} ({})", one_line(reason))
         }
         MemberState::Starting { .. }
         | MemberState::Idle { .. }
@@ -255,13 +268,19 @@ fn state_text(view: &MemberView) -> String {
 
 fn activity_text(activity: &Activity) -> String {
     let for_how_long = duration(now().since(activity.since));
-    format!("{} for {for_how_long}", sanitize(&activity.name))
+    format!("{} for {for_how_long}", one_line(&activity.name))
 }
 
 /// As in `restarted 2x`, if the member has been restarted.
 fn restarts(incarnation: Incarnation) -> Option<String> {
     let restarts = incarnation.0.saturating_sub(1);
     (restarts > 0).then(|| format!("restarted {restarts}x"))
+}
+
+/// The level of the sandbox, once it is known.
+fn sandbox_text(live: Option<&LiveState>) -> Option<String> {
+    let level = live?.sandbox?;
+    Some(format!("sandbox {}", level.as_str()))
 }
 
 /// A rounded number of tokens, if there are any.

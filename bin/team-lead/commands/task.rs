@@ -7,6 +7,7 @@ mod show;
 
 use crate::cli::{Args, open, open_or_create};
 use crate::failure::{Failure, Kind};
+use crate::sandboxed_caller::Needs;
 use protocol::TaskId;
 use team::BoardError;
 
@@ -44,6 +45,19 @@ enum Verb {
     Complete(args::Complete),
     Delete(args::Delete),
     Graph(args::Graph),
+}
+
+impl Task {
+    pub(crate) const fn needs(&self) -> Needs {
+        match self.verb {
+            Verb::List(_) | Verb::Show(_) | Verb::Graph(_) => Needs::Nothing,
+            Verb::Create(_) => Needs::Team(Some("task_create")),
+            Verb::Claim(_) => Needs::Team(Some("claim_task")),
+            Verb::Update(_) | Verb::Release(_) | Verb::Complete(_) | Verb::Delete(_) => {
+                Needs::Team(Some("task_update"))
+            }
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, task: &Task) -> Result<(), Failure> {

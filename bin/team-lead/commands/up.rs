@@ -1,8 +1,8 @@
 //! `up`: starts the members that the configuration lists.
 
-use crate::cli::{Args, open_or_create, workspace};
-use crate::commands::config::{load, load_and_apply};
+use crate::cli::Args;
 use crate::failure::{Failure, Kind};
+use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
 use config::MemberEntry;
 use processes::{Programs, SpawnError, Spawned};
 use protocol::{AgentName, Recipient};
@@ -30,7 +30,10 @@ A member that has ended or died is restarted with its conversation; its prompt i
 it has changed. Running the command again changes nothing.
 
 With --json: {\"members\": [{\"name\", \"role\", \"result\": \"started\", \"restarted\" or \"already running\"}]}.")]
-pub(crate) struct Up {}
+pub(crate) struct Up {
+    #[command(flatten)]
+    trust: TrustArgs,
+}
 
 /// The result for one member.
 struct Outcome {
@@ -39,16 +42,21 @@ struct Outcome {
     result: &'static str,
 }
 
-pub(crate) fn run(args: &Args, _: &Up) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, command: &Up) -> Result<(), Failure> {
     // Checked before the team folder is created: an error in a file must create nothing.
-    let config = load(&workspace(args)?)?;
-    if config.members().is_empty() {
+    let unchecked = UncheckedWorkspace::find(args)?;
+    if unchecked.settings.config.members().is_empty() {
         let message = "there are no members to start: team.toml lists no [[members]]";
         return Err(Failure::new(Kind::Usage, message).hint("team-lead up --help"));
     }
     let programs = Programs::find()?;
-    let team = open_or_create(args)?;
-    let config = load_and_apply(&team)?;
+    let mut trusted = unchecked.into_trusted(args, &command.trust)?;
+    for entry in trusted.settings.config.members() {
+        trusted.clearance.allow(&trusted.team, &entry.spec)?;
+    }
+    let programs = trusted.with_clearance(programs);
+    let TrustedWorkspace { team, settings, .. } = trusted;
+    let config = settings.config;
     processes::repair(&team);
     let mut outcomes = Vec::new();
     let mut failed = None;

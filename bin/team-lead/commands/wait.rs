@@ -2,7 +2,7 @@
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
-use crate::output::print;
+use crate::output::print_json;
 use crate::{duration, interrupt};
 use processes::IdleCheck;
 use protocol::{AgentName, TaskStatus};
@@ -65,7 +65,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Wait) -> Result<(), Fai
             Progress::Reached { object, text } => return args.confirm(&object, &text),
             Progress::Stuck { object, failure } => {
                 if args.json {
-                    print(&object.to_string())?;
+                    print_json(&object)?;
                 }
                 return Err(failure);
             }

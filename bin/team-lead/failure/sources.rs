@@ -1,6 +1,7 @@
 //! Conversions from the errors of the libraries.
 
 use super::{Failure, Kind};
+use member::{FindError, TrustError};
 use processes::{FollowError, ViewError};
 use protocol::NameError;
 use team::{AnswerError, AskError};
@@ -8,6 +9,7 @@ use teamdir::{
     JoinError, LockError, OpenError, PathError, ReceiveError, RequestError, RosterError, SendError,
     SessionError,
 };
+use trust::StoreError;
 
 /// The text of an error with all its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
@@ -37,6 +39,28 @@ impl From<OpenError> for Failure {
     }
 }
 
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Open(error) => error.into(),
+            FindError::ForeignOwner { .. } => {
+                Self::new(Kind::Refused, error.to_string()).hint("team-lead -C DIR status")
+            }
+        }
+    }
+}
+
+impl From<TrustError> for Failure {
+    fn from(error: TrustError) -> Self {
+        match error {
+            TrustError::Roster(error) => error.into(),
+            TrustError::Folder { .. } => {
+                Self::new(Kind::Failed, error.to_string()).hint("team-lead trust --show")
+            }
+        }
+    }
+}
+
 impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         let message = with_causes(&error);
@@ -61,6 +85,10 @@ impl From<JoinError> for Failure {
         let message = with_causes(&error);
         match error {
             JoinError::NotAMember(_) => Self::unknown_member(message),
+            JoinError::LastIncarnation { path, .. } => {
+                let hint = format!("${{EDITOR:-vi}} {}", path.display());
+                Self::new(Kind::Refused, message).hint(hint)
+            }
             JoinError::Held { .. } | JoinError::File(_) | JoinError::Roster(_) => {
                 Self::failed(message).hint("team-lead status")
             }
@@ -146,4 +174,11 @@ macro_rules! failed {
     )* };
 }
 
-failed!(PathError, RosterError, LockError, ReceiveError, FollowError);
+failed!(
+    PathError,
+    RosterError,
+    LockError,
+    ReceiveError,
+    FollowError,
+    StoreError
+);

@@ -14,12 +14,13 @@ use crate::record::Record;
 
 const CONTINUE: &str =
     "Your reply was cut off at its limit of tokens. Go on exactly where it stopped.";
+const NOTHING_SAID: &str = "You ended your turn without a word. If everything is done, say in a \
+     sentence or two what came of it; otherwise go on.";
 const CUT: &str = "[The reply was cut off at its limit of tokens.]";
 
-/// What can be chosen about an agent.
+/// The settings of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// How long the conversation may grow.
     pub limits: Limits,
     /// The most tokens that one reply may have.
     pub max_tokens: u32,
@@ -64,14 +65,16 @@ struct Progress {
     /// The start of a reply that was cut off.
     text: String,
     was_cut: bool,
+    /// Whether the model was asked for a word after a reply of nothing.
+    was_prompted: bool,
 }
 
-/// What follows a reply.
+/// What the turn does after a reply.
 enum Next {
     AskAgain,
     /// The model stops, unless there is something else for it.
     Stop(String),
-    /// The turn is over, whatever there is.
+    /// The turn ends, even if there is mail.
     End(String),
 }
 
@@ -122,7 +125,6 @@ impl Agent {
         self
     }
 
-    /// The conversation so far.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation
     }
@@ -220,11 +222,22 @@ impl Agent {
             }
             *progress = Progress {
                 rounds: progress.rounds,
+                was_prompted: progress.was_prompted,
                 ..Progress::default()
             };
             return Ok(Next::AskAgain);
         }
         progress.text.push_str(&text);
+        self.after_text(&stop, progress, host)
+    }
+
+    /// What follows a reply without tool uses.
+    fn after_text(
+        &mut self,
+        stop: &StopReason,
+        progress: &mut Progress,
+        host: &mut dyn Host,
+    ) -> Result<Next, Halt> {
         match stop {
             StopReason::Paused => Ok(Next::AskAgain),
             StopReason::MaxTokens if !progress.was_cut => {
@@ -235,6 +248,12 @@ impl Agent {
             StopReason::MaxTokens => {
                 let text = std::mem::take(&mut progress.text);
                 Ok(Next::Stop(format!("{text}\n{CUT}")))
+            }
+            // Models do this after tool results. Asked the same again, they would say nothing again.
+            StopReason::EndTurn if progress.text.trim().is_empty() && !progress.was_prompted => {
+                progress.was_prompted = true;
+                self.inject(vec![UserMessage::new(NOTHING_SAID)], host)?;
+                Ok(Next::AskAgain)
             }
             StopReason::EndTurn
             | StopReason::ToolUse
@@ -261,6 +280,7 @@ impl Agent {
             Some(source) => !self.conversation.was_given(source),
             None => !message.text.trim().is_empty(),
         });
+        self.keep_one_portion(&mut messages);
         if let Some(background) = &self.background {
             self.finished.extend(background.take_finished());
         }
@@ -275,6 +295,24 @@ impl Agent {
         self.commit(Record::User(UserRecord { messages }), host)?;
         self.finished.clear();
         Ok(())
+    }
+
+    /// Leaves out the mail that would make the request too large. Its source offers it again when the
+    /// model has answered what it has now.
+    fn keep_one_portion(&self, messages: &mut Vec<UserMessage>) {
+        let mut bytes = self.conversation.unanswered_bytes();
+        let mut is_full = false;
+        messages.retain(|message| {
+            if let Some(MessageSource::Mail(_)) = &message.source {
+                let with_it = bytes + message.text.len();
+                is_full |= bytes > 0 && with_it > self.limits.portion();
+                if is_full {
+                    return false;
+                }
+            }
+            bytes += message.text.len();
+            true
+        });
     }
 
     /// Ends the turn so that no later process takes it up again.

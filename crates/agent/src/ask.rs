@@ -1,6 +1,6 @@
 //! One call of the model, with a conversation that is short enough.
 
-use crate::context::{plan_clearing, plan_compaction};
+use crate::context::{ClearingRules, plan_clearing, plan_compaction};
 use llm::{Block, CancellationToken, ModelError, Reply, Request, Role, StopReason, Turn};
 use protocol::ClearedRecord;
 
@@ -15,7 +15,6 @@ use tracing::{Instrument, debug, debug_span};
 struct Lent<'a> {
     request: &'a mut Request,
     turns: &'a mut Vec<Turn>,
-    has_reminder: bool,
 }
 
 impl<'a> Lent<'a> {
@@ -25,24 +24,20 @@ impl<'a> Lent<'a> {
         let last = request.turns.last_mut();
         request.resume = last.as_ref().map(|turn| turn.role) == Some(Role::Assistant);
         let reminder = prompt.reminder.filter(|text| !text.trim().is_empty());
-        let has_reminder = match (last, reminder) {
+        request.has_reminder = match (last, reminder) {
             (Some(turn), Some(reminder)) if turn.role == Role::User => {
                 turn.blocks.push(Block::text(reminder));
                 true
             }
             (Some(_) | None, Some(_) | None) => false,
         };
-        Self {
-            request,
-            turns,
-            has_reminder,
-        }
+        Self { request, turns }
     }
 }
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        if self.has_reminder
+        if std::mem::take(&mut self.request.has_reminder)
             && let Some(turn) = self.request.turns.last_mut()
         {
             turn.blocks.pop();
@@ -85,11 +80,8 @@ impl Agent {
             // A paused reply goes on from exactly what it has seen.
             return Ok(prompt);
         }
-        let turns = self.conversation.turns();
-        if let Some(results) = plan_clearing(turns, &self.limits, &self.estimator) {
-            self.commit(Record::Cleared(ClearedRecord { results }), host)?;
-        }
         let fixed = self.fixed_bytes(&prompt);
+        self.clear_old_results(fixed, host)?;
         let bytes = self.conversation.bytes();
         let plan = plan_compaction(bytes, fixed, &self.limits, &self.estimator);
         let Some(plan) = plan else {
@@ -97,6 +89,23 @@ impl Agent {
         };
         self.compact_with(plan, None, host, cancel).await?;
         Ok(host.prompt())
+    }
+
+    /// Clears old tool results if the window fills. `fixed` is the size of the request besides the
+    /// conversation.
+    fn clear_old_results(&mut self, fixed: usize, host: &mut dyn Host) -> Result<(), Halt> {
+        let rules = ClearingRules {
+            limits: &self.limits,
+            estimator: &self.estimator,
+            is_kept: &|tool| self.registry.keeps_results(tool),
+            records: &host.records_path(),
+        };
+        let bytes = self.conversation.bytes() + fixed;
+        let results = plan_clearing(self.conversation.turns(), bytes, &rules);
+        if results.is_empty() {
+            return Ok(());
+        }
+        self.commit(Record::Cleared(ClearedRecord { results }), host)
     }
 
     fn fixed_bytes(&self, prompt: &Prompt) -> usize {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use llm::{CancellationToken, ToolResult, ToolUse};
 use protocol::ResultRecord;
 use tokio::task::JoinSet;
-use tools::{Control, Effect, ToolOutput};
+use tools::{Access, Control, Effect, ToolContext, ToolError, ToolOutput};
 
 use crate::agent::Agent;
 use crate::conversation::{INTERRUPTED, NOT_STARTED};
@@ -86,9 +86,16 @@ impl Agent {
     ) -> Result<Vec<Control>, Halt> {
         let mut running = JoinSet::new();
         for tool_use in group {
-            match self.refusal(tool_use, host, cancel) {
-                Some(text) => self.record_result(refused(tool_use, text), host)?,
-                None => self.start(tool_use, &mut running, host, cancel),
+            match self.permission(tool_use, host, cancel) {
+                Ok(access) => {
+                    let context = ToolContext {
+                        cancel: cancel.child_token(),
+                        access,
+                        ..self.context.clone()
+                    };
+                    self.start(tool_use, context, &mut running, host);
+                }
+                Err(error) => self.record_result(refused(tool_use, error.to_string()), host)?,
             }
         }
         let given_up = async {
@@ -125,29 +132,29 @@ impl Agent {
         Ok(controls)
     }
 
-    /// The reason for the model if a tool is not run.
-    fn refusal(
+    /// What a tool call may do, or the reason for the model why it is not run.
+    fn permission(
         &self,
         tool_use: &ToolUse,
         host: &mut dyn Host,
         cancel: &CancellationToken,
-    ) -> Option<String> {
+    ) -> Result<Access, ToolError> {
         if cancel.is_cancelled() {
-            return Some(NOT_STARTED.to_owned());
+            return Err(ToolError::new(NOT_STARTED));
         }
         if let Err(flaw) = tool_use.arguments() {
-            return Some(flaw.to_string());
+            return Err(ToolError::from_error(&flaw));
         }
         let effect = self.registry.effect(&tool_use.name);
-        host.may_run(tool_use, effect).err()
+        host.may_run(tool_use, effect)
     }
 
     fn start(
         &self,
         tool_use: &ToolUse,
+        context: ToolContext,
         running: &mut JoinSet<Done>,
         host: &mut dyn Host,
-        cancel: &CancellationToken,
     ) {
         host.event(Event::ToolStarted {
             id: tool_use.id.clone(),
@@ -155,8 +162,6 @@ impl Agent {
             arguments: tool_use.replayed_input().get().to_owned(),
         });
         let registry = Arc::clone(&self.registry);
-        let mut context = self.context.clone();
-        context.cancel = cancel.child_token();
         let tool_use = tool_use.clone();
         let span = debug_span!("tool_call", tool = tool_use.name, id = tool_use.id);
         let call = async move {

@@ -134,6 +134,7 @@ fn is_hopeless(error: &ModelError) -> bool {
         ModelError::Request(_)
         | ModelError::ContextTooLong { .. }
         | ModelError::RequestTooLarge { .. }
+        | ModelError::ReplyTooLarge(_)
         | ModelError::BadRequest { .. }
         | ModelError::GaveUp { .. }
         | ModelError::Script(_) => false,

@@ -9,8 +9,8 @@
 //! and follows what the model reports of its requests. [`Limits`] says how much is too much.
 //!
 //! - *Clearing* ([`plan_clearing`], [`clear_results`]) replaces old tool results by a short
-//!   placeholder. It waits until that saves enough and then does all at once, because each change
-//!   makes the provider's prompt cache miss for everything behind it.
+//!   placeholder. It waits until half of the window is full and then clears many at once, because each
+//!   change makes the provider's prompt cache miss for everything behind it.
 //! - *Compaction* ([`plan_compaction`], [`Plan`]) replaces the whole conversation by a summary that
 //!   the model writes, followed by what the model has not seen yet. If there is no summary to be had,
 //!   [`Plan::cut`] keeps the newest turns instead.
@@ -18,8 +18,8 @@
 //! **Invariant:** what these functions make of a valid conversation is a valid conversation: no tool
 //! use loses its result, and it starts with the user.
 //!
-//! **Invariant:** what the model has not answered yet is never dropped. It is at most shortened in
-//! its middle, with a note about what is missing.
+//! **Invariant:** no message that the model has not answered yet is dropped. A very long one may be
+//! shortened in its middle, with a note about what is missing.
 
 mod clear;
 mod compact;
@@ -27,8 +27,8 @@ mod estimate;
 mod limits;
 mod transcript;
 
-pub use clear::{Cleared, clear_results, plan_clearing};
-pub use compact::{Plan, plan_compaction};
+pub use clear::{Cleared, ClearingRules, clear_results, plan_clearing};
+pub use compact::{KEPT_WHOLE, Plan, plan_compaction};
 pub use estimate::{Estimator, block_bytes, turns_bytes};
 pub use limits::Limits;
 pub use transcript::{clip, transcript};

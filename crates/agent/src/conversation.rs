@@ -33,7 +33,6 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// An empty conversation.
     pub fn new() -> Self {
         Self::default()
     }
@@ -64,6 +63,17 @@ impl Conversation {
     /// Whether the model has something to answer.
     pub fn is_waiting(&self) -> bool {
         self.is_waiting
+    }
+
+    /// The size of the messages that the model has not answered yet, in bytes.
+    pub(crate) fn unanswered_bytes(&self) -> usize {
+        let last = self.turns.last().filter(|turn| turn.role == Role::User);
+        let blocks = last.filter(|_| self.is_waiting).map(|turn| &turn.blocks);
+        let blocks = blocks.into_iter().flatten();
+        blocks
+            .filter_map(Block::readable_text)
+            .map(|text| text.len())
+            .sum()
     }
 
     /// Whether the provider paused the last reply; the model continues it.

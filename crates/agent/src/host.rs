@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use llm::{ToolUse, Turn, Usage, Waiting};
 use protocol::UserMessage;
-use tools::Effect;
+use tools::{Access, Effect, ToolError};
 
 use crate::record::Record;
 
-/// Keeps the conversation.
+/// The storage of a conversation.
 pub trait Log: Send {
     /// Commits a record. When this returns `Ok`, a later process finds it.
     fn append(&mut self, record: &Record) -> Result<(), LogError>;
@@ -17,6 +17,9 @@ pub trait Log: Send {
     /// Keeps a whole conversation that is about to be made shorter, in a place of its own, and
     /// returns its path in a form that the model can use.
     fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError>;
+
+    /// The path of the file with the records, in a form that the model can use.
+    fn records_path(&self) -> String;
 }
 
 /// A record or an archive could not be kept.
@@ -25,7 +28,6 @@ pub trait Log: Send {
 pub struct LogError(#[source] Box<dyn Error + Send + Sync>);
 
 impl LogError {
-    /// For this reason.
     pub fn new(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(source.into())
     }
@@ -48,11 +50,11 @@ pub trait Host: Log + Sources {
     /// The prompt of the next request, made anew from what is true now.
     fn prompt(&mut self) -> Prompt;
 
-    /// Whether a tool may be run. The text of a refusal is given to the model. `effect` is absent
-    /// if there is no such tool.
-    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<(), String> {
+    /// Whether a tool may be run, and what the call may do. A refusal is given to the model. `effect`
+    /// is absent if there is no such tool.
+    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Access, ToolError> {
         let _ = (tool_use, effect);
-        Ok(())
+        Ok(Access::Full)
     }
 
     /// Is called with each event of a turn. It must return quickly.
@@ -74,44 +76,33 @@ pub struct Prompt {
 /// An event of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// More text of the model.
     Text(String),
-    /// More of a thought of the model.
+    /// More of the model's thinking.
     Thinking(String),
     /// A call of the model failed and is tried again. All text of the call is void.
     Waiting(Waiting),
-    /// A call of the model is over.
+    /// A call of the model has ended.
     Replied {
         /// The model that answered, as its server names it.
         model: String,
-        /// What it cost, if known.
+        /// The tokens, if the server reported them.
         usage: Option<Usage>,
     },
-    /// A tool begins.
     ToolStarted {
-        /// The use.
         id: String,
-        /// The tool's name.
         name: String,
-        /// Its arguments, as JSON.
         arguments: String,
     },
-    /// A tool is over, or was refused.
+    /// A tool has ended, or was refused.
     ToolFinished {
-        /// The use.
         id: String,
-        /// The tool's name.
         name: String,
-        /// Its output.
         text: String,
         /// Whether the output reports a failure.
         is_error: bool,
-        /// How long it took.
         took: Duration,
     },
-    /// The conversation is being made shorter.
     Compacting,
-    /// The conversation was made shorter.
     Compacted {
         /// Where the whole conversation can be read.
         archive: String,

@@ -42,8 +42,8 @@ mod record;
 
 pub use agent::{Agent, Settings};
 pub use context::{
-    Cleared, Estimator, Limits, Plan, block_bytes, clear_results, clip, plan_clearing,
-    plan_compaction, transcript, turns_bytes,
+    Cleared, ClearingRules, Estimator, KEPT_WHOLE, Limits, Plan, block_bytes, clear_results, clip,
+    plan_clearing, plan_compaction, transcript, turns_bytes,
 };
 pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED};
 pub use host::{Event, Host, Log, LogError, Prompt, Sources};

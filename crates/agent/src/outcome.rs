@@ -8,7 +8,7 @@ use crate::host::LogError;
 #[derive(Debug)]
 #[must_use]
 pub enum Outcome {
-    /// The model is done.
+    /// The model ended the turn.
     Finished {
         /// The final text, or why there is none. Empty if there was nothing to answer.
         text: String,
@@ -16,21 +16,18 @@ pub enum Outcome {
     /// It used tools as many times as it may, and did not come to an end.
     RoundLimit { text: String },
     /// It cannot go on. What was said stays in the conversation.
-    Failed {
-        /// The reason.
-        error: TurnError,
-    },
+    Failed { error: TurnError },
     /// It was cancelled. The next turn goes on where it was.
     Interrupted,
 }
 
-/// Why a turn cannot go on.
+/// Why a turn failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
-    /// The model gives no reply.
+    /// The call of the model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The conversation cannot be kept.
+    /// The conversation cannot be written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The model's window is full, also after the conversation was made shorter.

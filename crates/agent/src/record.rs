@@ -22,11 +22,22 @@ impl ModelTypes for LlmTypes {
 mod tests {
     use llm::{Provider, RawJson, ToolUse};
     use protocol::{
-        AssistantRecord, ClearedRecord, CompactionRecord, EndedRecord, JournalLine, JournalRecord,
-        JsonLine, MessageSource, ResultRecord, UserMessage, UserRecord,
+        AssistantRecord, ClearedRecord, ClearedResult, CompactionRecord, EndedRecord, JournalLine,
+        JournalRecord, JsonLine, MessageSource, ResultRecord, UserMessage, UserRecord,
     };
 
     use super::*;
+
+    fn cleared() -> ClearedRecord {
+        let result = ClearedResult {
+            turn: 2,
+            block: 0,
+            placeholder: "[Cleared]".into(),
+        };
+        ClearedRecord {
+            results: vec![result],
+        }
+    }
 
     fn records() -> Vec<Record> {
         // Spacing inside the arguments must survive.
@@ -71,7 +82,7 @@ mod tests {
                 mail: vec![1, 2],
                 ..ResultRecord::new(ToolResult::error("u1", "no"))
             }),
-            Record::Cleared(ClearedRecord { results: 7 }),
+            Record::Cleared(cleared()),
             Record::Compaction(CompactionRecord {
                 archive: "a/1".into(),
                 summarised: true,

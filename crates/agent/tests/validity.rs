@@ -1,6 +1,9 @@
 //! Whatever is done to a valid conversation, it stays one.
 
-use agent::{Estimator, Limits, Plan, clear_results, plan_clearing, plan_compaction, turns_bytes};
+use agent::{
+    ClearingRules, Estimator, Limits, Plan, clear_results, plan_clearing, plan_compaction,
+    turns_bytes,
+};
 use llm::{Block, Request, ToolResult, ToolUse, Turn};
 use proptest::prelude::*;
 
@@ -58,9 +61,15 @@ fn take(step: &Step, number: usize, turns: &mut Vec<Turn>, plan: &Plan, limits: 
             turns.push(Turn::user(format!("question {number}")));
         }
         Step::Clear => {
-            if let Some(count) = plan_clearing(turns, limits, &Estimator::default()) {
-                assert!(!clear_results(turns, count).is_empty());
-            }
+            let rules = ClearingRules {
+                limits,
+                estimator: &Estimator::default(),
+                is_kept: &|tool| tool == "read_file",
+                records: "records",
+            };
+            let planned = plan_clearing(turns, turns_bytes(turns), &rules);
+            let count = planned.len();
+            assert_eq!(clear_results(turns, planned).len(), count);
         }
         Step::Summarise => *turns = plan.after(turns, "a summary", "archive"),
         Step::Cut => *turns = plan.cut(turns, "archive"),

@@ -15,6 +15,7 @@ mod backlog;
 mod bare;
 mod board;
 pub(crate) mod clock;
+mod commands;
 mod deaths;
 pub(crate) mod end;
 mod history;
@@ -29,6 +30,7 @@ mod redis;
 mod report;
 mod request;
 mod restart;
+mod search;
 mod socket;
 mod spawn;
 mod stats;
@@ -73,6 +75,7 @@ enum Name {
     Idle,
     Board,
     Spawn,
+    Commands,
     Request,
     Teammates,
     Status,
@@ -80,9 +83,10 @@ enum Name {
     Deaths,
     Hosts,
     Tokens,
+    Search,
 }
 
-const ALL: [Name; 14] = [
+const ALL: [Name; 16] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -90,6 +94,7 @@ const ALL: [Name; 14] = [
     Name::Idle,
     Name::Board,
     Name::Spawn,
+    Name::Commands,
     Name::Request,
     Name::Teammates,
     Name::Status,
@@ -97,6 +102,7 @@ const ALL: [Name; 14] = [
     Name::Deaths,
     Name::Hosts,
     Name::Tokens,
+    Name::Search,
 ];
 
 /// The speed of the machine at the moment: a bare append, sync and wake-up between two processes.
@@ -188,6 +194,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Idle => idle::measure(plan),
         Name::Board => board::measure(plan),
         Name::Spawn => spawn::measure(plan),
+        Name::Commands => commands::measure(plan),
         Name::Request => request::measure(plan),
         Name::Teammates => teammates::measure(plan),
         Name::Status => status::measure(plan),
@@ -195,6 +202,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Deaths => deaths::measure(plan),
         Name::Hosts => hosts::measure(plan),
         Name::Tokens => tokens::measure(plan),
+        Name::Search => search::measure(plan),
     };
     section.with_context(|| format!("measure {name:?}"))
 }

@@ -146,7 +146,7 @@ pub(crate) fn book(budget: &mut Budget, row: &Booking) {
 
 /// Reserves a slot.
 pub(crate) fn reserve(budget: &mut Budget, mut call: Reservation) -> u64 {
-    budget.last_slot += 1;
+    budget.last_slot = budget.last_slot.wrapping_add(1);
     call.slot = budget.last_slot;
     budget.reserved.push(call);
     budget.last_slot

@@ -79,7 +79,7 @@ fn update(
         change(allowance);
         let has_changed = allowance.limits != before;
         if has_changed {
-            allowance.rev += 1;
+            allowance.rev = allowance.rev.saturating_add(1);
         }
         Ok::<_, TeamFileError>((allowance.limits.clone(), has_changed))
     })?;

@@ -20,6 +20,8 @@ pub struct Price {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prices {
     own: BTreeMap<String, Price>,
+    /// Those of somebody who may not be trusted: they add and raise prices, and lower none.
+    raised: BTreeMap<String, Price>,
 }
 
 /// List prices of well-known families in dollars per million tokens: input, output, cache read,
@@ -73,6 +75,16 @@ impl Price {
         cache_write: Money::from_nanos(0),
     };
 
+    /// The higher of two prices, for each kind of token.
+    fn highest(self, other: &Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+        }
+    }
+
     /// The cost of a call, rounded up to a billionth of a dollar.
     pub fn cost(&self, usage: &Usage) -> Money {
         let of = |tokens: u64, price: Money| u128::from(tokens) * u128::from(price.as_nanos());
@@ -89,15 +101,33 @@ impl Prices {
     /// Prices with those of the user. A key is the name of a model, with or without its provider; a
     /// trailing `*` matches any ending.
     pub const fn new(own: BTreeMap<String, Price>) -> Self {
-        Self { own }
+        Self {
+            own,
+            raised: BTreeMap::new(),
+        }
+    }
+
+    /// The same, with prices that are used where they are higher, or where there is no other: a
+    /// stranger's zero must not lift a limit of the user.
+    #[must_use]
+    pub fn raised_by(self, raised: BTreeMap<String, Price>) -> Self {
+        Self { raised, ..self }
     }
 
     /// The price of a model, by the name under which it was chosen.
     pub fn of(&self, model: &str) -> Option<Price> {
+        let raised = find(&self.raised, normal_name(model));
+        match (self.known(model), raised) {
+            (Some(known), Some(raised)) => Some(known.highest(raised)),
+            (known, raised) => known.or(raised.copied()),
+        }
+    }
+
+    /// The price by the user or the built-in list.
+    fn known(&self, model: &str) -> Option<Price> {
         let model = normal_name(model);
         let bare = bare_name(model);
-        let exact = self.own.get(model).or_else(|| self.own.get(bare));
-        if let Some(price) = exact.or_else(|| self.pattern(model, bare)) {
+        if let Some(price) = find(&self.own, model) {
             return Some(*price);
         }
         if matches!(model, "offline" | "script") {
@@ -114,17 +144,21 @@ impl Prices {
             cache_write,
         })
     }
+}
 
-    /// The longest matching pattern of the user.
-    fn pattern(&self, model: &str, bare: &str) -> Option<&Price> {
-        let matching = self.own.iter().filter_map(|(name, price)| {
+/// The price of a name, with or without its provider, or of the longest pattern that fits.
+fn find<'a>(prices: &'a BTreeMap<String, Price>, model: &str) -> Option<&'a Price> {
+    let bare = bare_name(model);
+    let exact = prices.get(model).or_else(|| prices.get(bare));
+    exact.or_else(|| {
+        let matching = prices.iter().filter_map(|(name, price)| {
             let start = name.strip_suffix('*')?;
             let fits = model.starts_with(start) || bare.starts_with(start);
             fits.then_some((start.len(), price))
         });
         let longest = matching.max_by_key(|(length, _)| *length);
         longest.map(|(_, price)| price)
-    }
+    })
 }
 
 /// The name of a model in bookings: without the path of a script.
@@ -159,6 +193,26 @@ fn is_of_family(name: &str, family: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stranger_raises_prices_and_lowers_none() {
+        let free = |name: &str| (name.to_owned(), Price::FREE);
+        let dear = ("mine".to_owned(), price(9.0));
+        let raised = [
+            free("gpt-4o"),
+            free("claude*"),
+            free("unknown"),
+            dear.clone(),
+        ];
+        let own = [("mine".to_owned(), price(3.0))];
+        let prices = Prices::new(own.into_iter().collect());
+        let prices = prices.raised_by(raised.into_iter().collect());
+        for model in ["gpt-4o", "anthropic:claude-opus-4-5"] {
+            assert_eq!(prices.of(model), Prices::default().of(model), "{model}");
+        }
+        assert_eq!(prices.of("openai:mine").unwrap().input, dollars(9.0));
+        assert_eq!(prices.of("unknown"), Some(Price::FREE));
+    }
 
     fn dollars(amount: f64) -> Money {
         Money::from_dollars(amount).unwrap()

@@ -55,6 +55,7 @@ use team_model::TeamModel;
 use teamdir::{Options, TeamDir};
 use test_support::llm_server::LlmServer;
 use test_support::try_wait_for;
+use trust::{FolderId, Store};
 use world::{World, name};
 
 /// How often due faults are injected and dead processes are looked for.
@@ -128,6 +129,9 @@ fn run_in(
     let limits = "[limits]\nmembers = 200\nmessages_per_minute = 1000000\n";
     std::fs::write(home.workspace().join("team.toml"), limits)?;
     let team = TeamDir::create(home.workspace(), "default", Options::default())?;
+    // As `team-lead` does when it creates a team.
+    let record = Store::new(Some(runner.state().join("team-lead"))).lock(home.workspace())?;
+    record.made(FolderId::of(team.layout().root())?)?;
     let world = World::new(runner, team, setup.members, model);
     let ended = run_team(setup, home, &world, say);
     let orphans = sweep(&world);

@@ -8,22 +8,23 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Variables of the machine that would change the run.
-const FOREIGN: [&str; 16] = [
+const FOREIGN: [&str; 17] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
+    "HTTP_PROXY",
+    "MODEL_ID",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
-    "TEAM_MODEL",
-    "MODEL_ID",
-    "TEAM_MEMBER",
-    "TEAM_INCARNATION",
     "TEAM_DIR",
+    "TEAM_INCARNATION",
     "TEAM_JOB",
-    "TEAM_POLICY",
-    "TEAM_MAX_TURNS",
     "TEAM_MAX_TOKENS",
-    "HTTP_PROXY",
+    "TEAM_MAX_TURNS",
+    "TEAM_MEMBER",
+    "TEAM_MODEL",
+    "TEAM_NETWORK",
+    "TEAM_SANDBOX",
     "http_proxy",
 ];
 
@@ -90,6 +91,11 @@ impl Runner {
         }
     }
 
+    /// The state folder of the user of this run.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.runtime.join("state")
+    }
+
     /// A `team-lead` with these arguments and without output.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.programs.lead);
@@ -101,10 +107,13 @@ impl Runner {
             .env(MARK, &self.workspace)
             .env("HOME", &self.runtime)
             .env("XDG_CONFIG_HOME", &self.runtime)
+            .env("XDG_STATE_HOME", self.state())
             .env("TEAMMATE_BIN", &self.programs.teammate)
             .env("TEAM_READY_TIMEOUT", "120")
             .env("TEAM_WINDOW", WINDOW)
             .env("NO_PROXY", "*")
+            // Processes of the run are recognized by their environment.
+            .env("TEAM_DUMPABLE", "on")
             .env("ANTHROPIC_API_KEY", "none")
             .env("ANTHROPIC_BASE_URL", &self.address)
             .stdin(Stdio::null())

@@ -170,8 +170,10 @@ impl Replay {
             EventKind::Death {
                 member,
                 incarnation,
+                ..
             } => self.die(member, incarnation),
-            EventKind::Tool { .. }
+            EventKind::GaveUp { .. }
+            | EventKind::Tool { .. }
             | EventKind::Model { .. }
             | EventKind::Compaction { .. }
             | EventKind::Budget { .. }

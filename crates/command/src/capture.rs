@@ -1,9 +1,9 @@
 //! Keeps both ends of an output of unknown length.
 
+use safe_open::{Links, Options};
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use crate::spec::{Save, SaveWhen};
@@ -119,11 +119,13 @@ impl Capture {
 
     /// Creates the file and writes the earlier output.
     fn open(&mut self) {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
+        let options = Options::write(Links::Refuse).create_new();
         self.file = match options.open(&self.save.path) {
-            Ok(file) => Sink::Open { file, written: 0 },
-            Err(error) => Sink::Failed(error),
+            Ok(opened) => Sink::Open {
+                file: opened.file,
+                written: 0,
+            },
+            Err(error) => Sink::Failed(error.into()),
         };
         let head = std::mem::take(&mut self.ends.head);
         let tail = std::mem::take(&mut self.ends.tail);

@@ -11,6 +11,8 @@ use std::time::Instant;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use proxy::{Proxy, Refusal};
+use sandbox::{Moved, PrepareError, Session};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +20,7 @@ use crate::capture::{Capture, Captured};
 use crate::lifecycle::{Action, End, Lifecycle};
 use crate::reaper::{Plan, put_under_reaper};
 use crate::record::{LENGTH, Record};
-use crate::spec::Spec;
+use crate::spec::{ProxySpec, Spec, Surroundings};
 use crate::survivors::{MARK, kill_survivors};
 
 /// A finished command. None of its processes is left, with the exceptions in the documentation of the
@@ -29,16 +31,29 @@ pub struct Finished {
     pub output: Captured,
     /// The number of processes that could not be killed in time.
     pub left_behind: usize,
+    /// Files that it created under names that other programs trust.
+    pub moved: Vec<Moved>,
+    /// What its proxy refused.
+    pub refused: Vec<Refusal>,
 }
 
 /// A command could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot start {} in {}", shell.display(), folder.display())]
-pub struct StartError {
-    shell: PathBuf,
-    folder: PathBuf,
-    #[source]
-    source: io::Error,
+pub enum StartError {
+    #[error("cannot start {} in {}", shell.display(), folder.display())]
+    Shell {
+        shell: PathBuf,
+        folder: PathBuf,
+        source: io::Error,
+    },
+    /// The sandbox could not be described to the kernel.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The kernel refused a part of the sandbox, or the shell in it.
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::StartError),
+    #[error("cannot start the proxy of the command")]
+    Proxy(#[source] io::Error),
 }
 
 /// A running command. Dropping it stops the command, without waiting for its end.
@@ -55,6 +70,8 @@ pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Finished, Sta
         end: End::Lost,
         output: Capture::new(0, spec.save.clone()).finish(),
         left_behind: 0,
+        moved: Vec::new(),
+        refused: Vec::new(),
     };
     let (sender, mut receiver) = oneshot::channel();
     // The receiver is gone if this future was dropped.
@@ -73,19 +90,30 @@ pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Finished, Sta
 /// Starts a command. `done` is called once, from a thread of its own, when the command has finished.
 pub fn start(spec: &Spec, done: impl FnOnce(Finished) + Send + 'static) -> Result<Job, StartError> {
     let shell = shell();
-    let started = spawn(spec, shell).and_then(|(attendant, job)| {
-        let thread = thread::Builder::new().name("job".to_owned());
-        thread.spawn(move || done(attendant.attend()))?;
-        Ok(job)
-    });
-    started.map_err(|source| StartError {
+    let failed = |source| StartError::Shell {
         shell: shell.to_owned(),
         folder: spec.folder.clone(),
         source,
-    })
+    };
+    let (prepared, pipes) = prepare(spec, shell).map_err(failed)?;
+    let (attendant, job) = spawn(spec, prepared, pipes, failed)?;
+    let thread = thread::Builder::new().name("job".to_owned());
+    let attend = move || done(attendant.attend());
+    thread.spawn(attend).map_err(failed)?;
+    Ok(job)
 }
 
-fn spawn(spec: &Spec, shell: &Path) -> io::Result<(Attendant, Job)> {
+/// The owner's ends of the pipes.
+struct Pipes {
+    output: PipeReader,
+    control: PipeWriter,
+    status: PipeReader,
+    stopped: PipeReader,
+    stop: PipeWriter,
+}
+
+/// The shell with its command, which starts below a reaper.
+fn prepare(spec: &Spec, shell: &Path) -> io::Result<(Command, Pipes)> {
     let (output, to_output) = pipe()?;
     let (control, to_control) = pipe()?;
     let (status, to_status) = pipe()?;
@@ -96,7 +124,7 @@ fn spawn(spec: &Spec, shell: &Path) -> io::Result<(Attendant, Job)> {
         OsStr::new("--"),
         OsStr::new(&spec.command),
     ]);
-    command.current_dir(&spec.folder).env(MARK, &spec.mark);
+    command.current_dir(&spec.folder);
     command.stdin(Stdio::null());
     command.stderr(to_output.try_clone()?).stdout(to_output);
     let plan = Plan {
@@ -106,23 +134,74 @@ fn spawn(spec: &Spec, shell: &Path) -> io::Result<(Attendant, Job)> {
         setting: format!("{MARK}={}", spec.mark).into_bytes(),
     };
     put_under_reaper(&mut command, plan);
-    let reaper = command.spawn()?;
-    // Close the copies of what only the reaper and the leader should hold.
-    drop(command);
     // The flags of a new pipe are no others than this one.
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    let pipes = Pipes {
+        output,
+        control: to_control,
+        status,
+        stopped,
+        stop,
+    };
+    Ok((command, pipes))
+}
+
+fn spawn(
+    spec: &Spec,
+    mut command: Command,
+    pipes: Pipes,
+    failed: impl Fn(io::Error) -> StartError,
+) -> Result<(Attendant, Job), StartError> {
+    let (session, proxy) = match &spec.surroundings {
+        Surroundings::Inherited => (None, None),
+        Surroundings::Environment(variables) => {
+            command.env_clear().envs(variables.iter().cloned());
+            (None, None)
+        }
+        // Behind the step that splits off the reaper, which thus stays outside.
+        Surroundings::Sandbox {
+            description,
+            layers,
+            proxy,
+        } => {
+            let session = sandbox::prepare(&mut command, description, layers)?;
+            (Some(session), proxy.as_ref())
+        }
+    };
+    command.env(MARK, &spec.mark);
+    let reaper = command.spawn().map_err(|error| match &session {
+        Some(session) => session.explain(error).into(),
+        None => failed(error),
+    })?;
+    // Close the copies of what only the reaper and the leader should hold.
+    drop(command);
+    let proxy = serve(session.as_ref(), proxy).map_err(StartError::Proxy)?;
     let attendant = Attendant {
         reaper,
         incarnation: Lifecycle::new(spec.limit, spec.grace, Instant::now()),
         capture: Capture::new(spec.memory, spec.save.clone()),
         mark: spec.mark.clone(),
-        control: Some(to_control.into()),
-        output: Some(output),
-        status: Some(status),
-        stopped: Some(stopped),
+        session,
+        proxy,
+        control: Some(pipes.control.into()),
+        output: Some(pipes.output),
+        status: Some(pipes.status),
+        stopped: Some(pipes.stopped),
         left_behind: None,
     };
-    Ok((attendant, Job { _stop: stop }))
+    Ok((attendant, Job { _stop: pipes.stop }))
+}
+
+/// Starts the proxy of a command that has one. If it cannot start, dropping the session and the
+/// control pipe ends the command.
+fn serve(session: Option<&Session>, spec: Option<&ProxySpec>) -> io::Result<Option<Proxy>> {
+    let (Some(session), Some(ProxySpec(policy))) = (session, spec) else {
+        return Ok(None);
+    };
+    let listener = session.listener()?;
+    listener
+        .map(|listener| proxy::start(listener, policy()))
+        .transpose()
 }
 
 /// Bash if it is installed, otherwise `sh`.
@@ -144,6 +223,9 @@ struct Attendant {
     incarnation: Lifecycle,
     capture: Capture,
     mark: String,
+    /// Dropping it kills what is left in the sandbox.
+    session: Option<Session>,
+    proxy: Option<Proxy>,
     /// Closing it makes the reaper stop the command.
     control: Option<OwnedFd>,
     output: Option<PipeReader>,
@@ -198,10 +280,14 @@ impl Attendant {
         while rest > 0 && self.read_output(buffer) {
             rest = rest.saturating_sub(buffer.len());
         }
+        let moved = self.session.as_ref().map(Session::move_aside);
+        let refused = self.proxy.as_ref().map(Proxy::refused);
         Finished {
             end: self.incarnation.end(),
             output: self.capture.finish(),
             left_behind,
+            moved: moved.unwrap_or_default(),
+            refused: refused.unwrap_or_default(),
         }
     }
 

@@ -21,6 +21,13 @@
 //! reads it, keeps both ends in memory and writes the whole to a file when it is long ([`Save`]).
 //! The thread and its state need no runtime; [`run`] is a thin asynchronous wrapper.
 //!
+//! # In a sandbox
+//!
+//! With [`Surroundings::Sandbox`] the leader is the outer process of a sandbox: the reaper stays outside,
+//! where the command can neither see nor signal it. Everything above holds unchanged. In addition, at level
+//! `full` the kernel kills every process of the command when the shell ends or any process above it
+//! is killed, so that the first four points below do not apply.
+//!
 //! # What can still escape
 //!
 //! * A program that removes [`MARK`] from the environment of a child **and** puts it in a session of
@@ -55,5 +62,5 @@ pub use job::{Finished, Job, StartError, run, start};
 pub use lifecycle::End;
 pub use pidfd::Pidfd;
 pub use session::session_of;
-pub use spec::{Save, SaveWhen, Spec};
+pub use spec::{ProxySpec, Save, SaveWhen, Spec, Surroundings};
 pub use survivors::{MARK, Survivor, kill_survivors, survivors};

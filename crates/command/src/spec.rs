@@ -1,7 +1,12 @@
 //! A command and its limits.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use sandbox::{Description, Layers};
 
 /// A shell command and its limits.
 #[derive(Clone, Debug)]
@@ -19,6 +24,33 @@ pub struct Spec {
     pub memory: usize,
     /// Where the complete output is written.
     pub save: Save,
+    pub surroundings: Surroundings,
+}
+
+/// What a command runs in. The variable [`MARK`](crate::MARK) is added to each environment.
+#[derive(Clone, Debug)]
+pub enum Surroundings {
+    /// The environment of this process, and all its rights.
+    Inherited,
+    /// These variables, and all rights of this process.
+    Environment(Vec<(OsString, OsString)>),
+    /// A sandbox, which also says what the environment and the working folder are.
+    Sandbox {
+        description: Box<Description>,
+        layers: &'static Layers,
+        /// What the proxy of the command does, with [`Network::Proxy`](sandbox::Network::Proxy).
+        proxy: Option<ProxySpec>,
+    },
+}
+
+/// The proxy of a command.
+#[derive(Clone)]
+pub struct ProxySpec(pub Arc<dyn Fn() -> proxy::Policy + Send + Sync>);
+
+impl fmt::Debug for ProxySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProxySpec")
+    }
 }
 
 impl Spec {
@@ -32,6 +64,7 @@ impl Spec {
             grace: Duration::from_millis(300),
             memory: 256 * 1024,
             save,
+            surroundings: Surroundings::Inherited,
         }
     }
 

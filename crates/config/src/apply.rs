@@ -34,8 +34,11 @@ pub fn apply(team: &TeamDir, config: &Config) -> Result<(), ApplyError> {
 mod tests {
     use super::*;
     use crate::load;
+    use llm::Variables;
+    use nix::unistd::geteuid;
     use teamdir::Options;
     use test_support::TempTeam;
+    use trust::Owners;
 
     #[test]
     fn limits_follow_the_configuration_and_those_written_by_hand_stay() {
@@ -43,7 +46,9 @@ mod tests {
         let (team, file) = (temp.team(), temp.workspace().join("team.toml"));
         let apply_text = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            apply(team, &load(temp.workspace(), |_| None).unwrap()).unwrap();
+            let owners = Owners::new(geteuid().as_raw(), None);
+            let config = load(temp.workspace(), &Variables::default(), &owners);
+            apply(team, &config.unwrap()).unwrap();
             team.limits().unwrap()
         };
         let by_hand = TeamLimits {

@@ -2,30 +2,48 @@
 
 use crate::error::ConfigError;
 use crate::file::{FileConfig, MemberEntry, Role};
+use crate::read::{DOTENV_FILE, read_user_file, read_workspace_file, user_file};
 use budget::{PriceSource, Prices};
-use protocol::{Caps, Extra, Money, RestartPolicy, TeamLimits};
-use std::collections::BTreeMap;
+use llm::Variables;
+use protocol::{Caps, Extra, Money, NetworkSetting, RestartPolicy, SandboxMode, TeamLimits};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use trust::Owners;
 
 /// The project's file, in the workspace.
 pub const PROJECT_FILE: &str = "team.toml";
-/// The user's file, below the user's configuration folder.
-const USER_FILE: &str = "team-lead/config.toml";
 /// The variables that name a model, in order of precedence.
-const MODEL: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
+pub(crate) const MODEL_VARIABLES: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
 const MAX_TOKENS: &str = "TEAM_MAX_TOKENS";
 const MAX_COST: &str = "TEAM_MAX_COST";
 const MAX_TURNS: &str = "TEAM_MAX_TURNS";
 const MAX_MINUTES: &str = "TEAM_MAX_MINUTES";
+pub(crate) const SANDBOX: &str = "TEAM_SANDBOX";
+pub(crate) const NETWORK: &str = "TEAM_NETWORK";
 
 /// Where a value comes from, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
+    /// This variable of the process.
     Variable(&'static str),
-    Project(PathBuf),
     User(PathBuf),
+    /// This variable in the workspace's `.env`.
+    Dotenv(&'static str, PathBuf),
+    Project(PathBuf),
+    Default,
+}
+
+/// Who has set a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The user, for this process.
+    Environment,
+    /// The user, in a file of their own.
+    User,
+    /// Whoever wrote the files of the workspace.
+    Workspace,
+    /// Nobody.
     Default,
 }
 
@@ -39,72 +57,73 @@ pub struct Setting<T> {
 /// Both files and the variables.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
-    variables: Variables,
-    project: Option<FileConfig>,
+    environment: VariableSettings,
     user: Option<FileConfig>,
+    dotenv: VariableSettings,
+    dotenv_path: PathBuf,
+    project: Option<FileConfig>,
 }
 
+/// The settings in the variables of one source.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Variables {
+struct VariableSettings {
     model: Option<(&'static str, String)>,
     budget: Caps,
+    sandbox: Option<SandboxMode>,
+    network: Option<NetworkSetting>,
 }
 
-/// Reads the configuration of a workspace. `variable` returns the value of an environment variable.
-pub fn load<'a>(
+/// Reads the configuration of a workspace.
+pub fn load(
     workspace: &Path,
-    variable: impl Fn(&str) -> Option<&'a str>,
+    variables: &Variables,
+    owners: &Owners,
 ) -> Result<Config, ConfigError> {
-    let user = user_file(&variable);
+    let user = user_file(variables).map(|path| read_user_file(&path));
+    let project = workspace.join(PROJECT_FILE);
+    let project = match read_workspace_file(&project, owners)? {
+        Some(text) => Some(FileConfig::parse(&project, &text)?),
+        None => None,
+    };
     Ok(Config {
-        variables: Variables::read(&variable)?,
-        project: FileConfig::read(&workspace.join(PROJECT_FILE))?,
-        user: user.map_or(Ok(None), |path| FileConfig::read(&path))?,
+        environment: VariableSettings::read(|name| variables.environment(name))?,
+        user: user.transpose()?.flatten(),
+        dotenv: VariableSettings::read(|name| variables.in_file(name))?,
+        dotenv_path: workspace.join(DOTENV_FILE),
+        project,
     })
 }
 
 /// The current prices of a workspace, read again on each call, because a person may add a price
-/// while an agent waits for it. While a file cannot be read, the last prices apply. `get` returns the
-/// value of an environment variable.
-pub fn price_source<V: Send + Sync + 'static>(
-    workspace: &Path,
-    variables: V,
-    get: for<'a> fn(&'a V, &str) -> Option<&'a str>,
-) -> PriceSource {
+/// while an agent waits for it. While a file cannot be read, the last prices apply.
+pub fn price_source(workspace: &Path, variables: Variables, owners: Owners) -> PriceSource {
     let workspace = workspace.to_path_buf();
     let last = Mutex::new(Prices::default());
     Arc::new(move || {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(config) = load(&workspace, |name| get(&variables, name)) {
+        if let Ok(config) = load(&workspace, &variables, &owners) {
             *last = config.prices();
         }
         last.clone()
     })
 }
 
-/// `~/.config/team-lead/config.toml`, or the same below `XDG_CONFIG_HOME`.
-fn user_file<'a>(variable: &impl Fn(&str) -> Option<&'a str>) -> Option<PathBuf> {
-    let folder = match variable("XDG_CONFIG_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(variable("HOME")?).join(".config"),
-    };
-    Some(folder.join(USER_FILE))
-}
-
-impl Variables {
-    fn read<'a>(variable: &impl Fn(&str) -> Option<&'a str>) -> Result<Self, ConfigError> {
-        let model = MODEL
+impl VariableSettings {
+    fn read<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Result<Self, ConfigError> {
+        let model = MODEL_VARIABLES
             .iter()
             .find_map(|name| Some((*name, variable(name)?.to_owned())));
         Ok(Self {
             model,
             budget: Caps {
-                max_tokens: parsed(variable, MAX_TOKENS)?,
-                max_cost: parsed::<Money>(variable, MAX_COST)?,
-                max_turns: parsed(variable, MAX_TURNS)?,
-                max_minutes: parsed(variable, MAX_MINUTES)?,
+                max_tokens: parsed(&variable, MAX_TOKENS)?,
+                max_cost: parsed::<Money>(&variable, MAX_COST)?,
+                max_turns: parsed(&variable, MAX_TURNS)?,
+                max_minutes: parsed(&variable, MAX_MINUTES)?,
                 extra: Extra::new(),
             },
+            sandbox: parsed(&variable, SANDBOX)?,
+            network: parsed(&variable, NETWORK)?,
         })
     }
 }
@@ -129,23 +148,31 @@ fn parsed<'a, T: std::str::FromStr<Err: fmt::Display>>(
 impl Config {
     /// The model of members for which no flag, member entry or role names one.
     pub fn model(&self) -> Setting<String> {
-        let variable = self.variables.model.clone();
-        self.pick(variable, |file| file.model.clone())
-    }
-
-    /// The model that a file names, unless a variable overrides it. For callers that evaluate the
-    /// variables themselves.
-    pub fn model_of_files(&self) -> Option<String> {
-        let model = self.model();
-        match model.origin {
-            Origin::Variable(_) => None,
-            Origin::Project(_) | Origin::User(_) | Origin::Default => model.value,
-        }
+        self.pick(
+            |variables| variables.model.clone(),
+            |file| file.model.clone(),
+        )
     }
 
     /// The restart policy of members for which no flag, member entry or role names one.
     pub fn restart(&self) -> Setting<RestartPolicy> {
-        self.pick(None, |file| file.restart.clone())
+        self.pick(|_| None, |file| file.restart.clone())
+    }
+
+    /// Whether the commands of members for which no flag, member entry or role says it run in a sandbox.
+    pub fn sandbox(&self) -> Setting<SandboxMode> {
+        self.pick(
+            |variables| Some((SANDBOX, variables.sandbox.clone()?)),
+            |file| file.sandbox.clone(),
+        )
+    }
+
+    /// What the commands of members for which no flag, member entry or role says it reach.
+    pub fn network(&self) -> Setting<NetworkSetting> {
+        self.pick(
+            |variables| Some((NETWORK, variables.network.clone()?)),
+            |file| file.network.clone(),
+        )
     }
 
     pub fn max_tokens(&self) -> Setting<u64> {
@@ -177,7 +204,7 @@ impl Config {
 
     /// One of the team's limits.
     pub fn limit(&self, get: impl Fn(&TeamLimits) -> Option<u64>) -> Setting<u64> {
-        self.pick(None, |file| get(&file.limits))
+        self.pick(|_| None, |file| get(&file.limits))
     }
 
     pub fn limits(&self) -> TeamLimits {
@@ -192,21 +219,20 @@ impl Config {
     }
 
     pub fn prices(&self) -> Prices {
-        let mut own = BTreeMap::new();
-        // The project's file last: its prices replace those of the user.
-        for file in [&self.user, &self.project].into_iter().flatten() {
-            own.extend(file.prices.clone());
-        }
-        Prices::new(own)
+        let of = |file: &Option<FileConfig>| {
+            let file = file.as_ref();
+            file.map(|file| file.prices.clone()).unwrap_or_default()
+        };
+        Prices::new(of(&self.user)).raised_by(of(&self.project))
     }
 
-    /// A role by its name. A role of the project replaces one of the user.
+    /// A role by its name. A role of the user replaces one of the project.
     pub fn role(&self, name: &str) -> Option<&Role> {
         let mut files = self.files();
         files.find_map(|(_, file)| file.roles.get(name))
     }
 
-    /// The members to start. The project's list replaces the user's.
+    /// The members to start. The user's list replaces the project's.
     pub fn members(&self) -> &[MemberEntry] {
         let mut files = self.files();
         let with_members = files.find(|(_, file)| !file.members.is_empty());
@@ -215,31 +241,43 @@ impl Config {
 
     /// The files that exist, in order of precedence.
     pub fn files(&self) -> impl Iterator<Item = (Origin, &FileConfig)> {
-        let project = self.project.iter();
-        let project = project.map(|file| (Origin::Project(file.path.clone()), file));
         let user = self.user.iter();
-        project.chain(user.map(|file| (Origin::User(file.path.clone()), file)))
+        let user = user.map(|file| (Origin::User(file.path.clone()), file));
+        let project = self.project.iter();
+        user.chain(project.map(|file| (Origin::Project(file.path.clone()), file)))
     }
 
-    fn cap<T>(&self, variable: &'static str, get: impl Fn(&Caps) -> Option<T>) -> Setting<T> {
-        let from_variable = get(&self.variables.budget).map(|value| (variable, value));
-        self.pick(from_variable, |file| get(&file.budget))
+    pub(crate) const fn project(&self) -> Option<&FileConfig> {
+        self.project.as_ref()
     }
 
+    fn cap<T>(&self, name: &'static str, get: impl Fn(&Caps) -> Option<T>) -> Setting<T> {
+        self.pick(
+            |variables| Some((name, get(&variables.budget)?)),
+            |file| get(&file.budget),
+        )
+    }
+
+    /// The value of the first source that has one.
     fn pick<T>(
         &self,
-        variable: Option<(&'static str, T)>,
+        variable: impl Fn(&VariableSettings) -> Option<(&'static str, T)>,
         get: impl Fn(&FileConfig) -> Option<T>,
     ) -> Setting<T> {
-        if let Some((name, value)) = variable {
-            return Setting {
-                value: Some(value),
-                origin: Origin::Variable(name),
-            };
-        }
-        let found = self
-            .files()
-            .find_map(|(origin, file)| Some((origin, get(file)?)));
+        let environment =
+            || variable(&self.environment).map(|(name, value)| (Origin::Variable(name), value));
+        let of_file = |file: &Option<FileConfig>, origin: fn(PathBuf) -> Origin| {
+            let file = file.as_ref()?;
+            Some((origin(file.path.clone()), get(file)?))
+        };
+        let dotenv = || {
+            let (name, value) = variable(&self.dotenv)?;
+            Some((Origin::Dotenv(name, self.dotenv_path.clone()), value))
+        };
+        let found = environment()
+            .or_else(|| of_file(&self.user, Origin::User))
+            .or_else(dotenv)
+            .or_else(|| of_file(&self.project, Origin::Project));
         match found {
             Some((origin, value)) => Setting {
                 value: Some(value),
@@ -253,10 +291,34 @@ impl Config {
     }
 }
 
+impl Origin {
+    pub const fn source(&self) -> Source {
+        match self {
+            Self::Variable(_) => Source::Environment,
+            Self::User(_) => Source::User,
+            Self::Dotenv(..) | Self::Project(_) => Source::Workspace,
+            Self::Default => Source::Default,
+        }
+    }
+}
+
+impl Source {
+    /// The word for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Environment => "environment",
+            Self::User => "user",
+            Self::Workspace => "workspace",
+            Self::Default => "default",
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => write!(f, "variable {name}"),
+            Self::Dotenv(name, path) => write!(f, "{name} in {}", path.display()),
             Self::Project(path) | Self::User(path) => write!(f, "{}", path.display()),
             Self::Default => f.write_str("default"),
         }

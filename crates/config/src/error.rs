@@ -1,6 +1,7 @@
 //! Errors that name the file, the line, the key, and what is expected there.
 
 use std::path::{Path, PathBuf};
+use trust::OWNERS_VARIABLE;
 
 /// Terms of serde, and what they mean to a person who writes a file.
 const PLAIN_TERMS: [(&str, &str); 4] = [
@@ -18,6 +19,12 @@ const PLAIN_TERMS: [(&str, &str); 4] = [
 pub enum ConfigError {
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable { path: PathBuf, cause: String },
+    #[error(
+        "{} belongs to the user with the number {owner}, and not to you: what it says is not obeyed; \
+         if it is yours, take it with `sudo chown \"$(id -u)\" FILE`, or export {OWNERS_VARIABLE}={owner}",
+        path.display()
+    )]
+    ForeignOwner { path: PathBuf, owner: u32 },
     #[error("{}:{line}: {message}", path.display())]
     Invalid {
         path: PathBuf,

@@ -2,17 +2,23 @@
 
 use crate::error::ConfigError;
 use budget::Price;
-use protocol::{AgentName, Caps, Extra, MemberSpec, Money, RestartPolicy, TeamLimits};
+use protocol::{
+    AgentName, Caps, Extra, MemberSpec, Money, NetworkSetting, RestartPolicy, SANDBOX_WORDS,
+    SandboxMode, TeamLimits,
+};
 use serde::de::{Deserialize, Deserializer, Error as _};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The tools that a role may exclude. All others are how a member takes part in its team.
-pub const OPTIONAL_TOOLS: [&str; 6] = [
+pub const OPTIONAL_TOOLS: [&str; 9] = [
     "bash",
     "read_file",
     "write_file",
     "edit_file",
+    "grep",
+    "glob",
+    "list_dir",
     "background_run",
     "check_background",
 ];
@@ -26,6 +32,9 @@ pub struct FileConfig {
     pub model: Option<String>,
     #[serde(deserialize_with = "restart_policy")]
     pub restart: Option<RestartPolicy>,
+    #[serde(deserialize_with = "sandbox_mode")]
+    pub sandbox: Option<SandboxMode>,
+    pub network: Option<NetworkSetting>,
     #[serde(with = "BudgetTable")]
     pub budget: Caps,
     #[serde(with = "LimitsTable")]
@@ -53,6 +62,9 @@ pub struct Role {
     pub require_plan: Option<bool>,
     #[serde(deserialize_with = "restart_policy")]
     pub restart: Option<RestartPolicy>,
+    #[serde(deserialize_with = "sandbox_mode")]
+    pub sandbox: Option<SandboxMode>,
+    pub network: Option<NetworkSetting>,
 }
 
 /// A member that `team-lead up` starts.
@@ -78,6 +90,9 @@ struct MemberTable {
     restart: Option<RestartPolicy>,
     no_claim: Option<bool>,
     idle_timeout: Option<u64>,
+    #[serde(default, deserialize_with = "sandbox_mode")]
+    sandbox: Option<SandboxMode>,
+    network: Option<NetworkSetting>,
     max_tokens: Option<u64>,
     max_cost: Option<Money>,
     max_turns: Option<u64>,
@@ -136,18 +151,6 @@ enum KnownPolicy {
 }
 
 impl FileConfig {
-    /// Reads a file. A file that does not exist sets nothing.
-    pub(crate) fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(path, &text).map(Some),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(ConfigError::Unreadable {
-                path: path.to_path_buf(),
-                cause: error.to_string(),
-            }),
-        }
-    }
-
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let parsed = toml::from_str(text);
         let file: Self = parsed.map_err(|error| ConfigError::from_toml(path, text, error))?;
@@ -171,6 +174,8 @@ impl From<MemberTable> for MemberEntry {
                 restart: table.restart,
                 no_claim: table.no_claim,
                 idle_timeout: table.idle_timeout,
+                sandbox: table.sandbox,
+                network: table.network,
             },
             budget: Caps {
                 max_tokens: table.max_tokens,
@@ -204,11 +209,18 @@ fn restart_policy<'de, D: Deserializer<'de>>(
     }))
 }
 
+fn sandbox_mode<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SandboxMode>, D::Error> {
+    match SandboxMode::deserialize(deserializer)? {
+        SandboxMode::Other(word) => Err(D::Error::unknown_variant(&word, &SANDBOX_WORDS)),
+        known => Ok(Some(known)),
+    }
+}
+
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     match u64::deserialize(deserializer)? {
-        0 => Err(D::Error::custom(
-            "at least 1 is needed, or no member could ever work",
-        )),
+        0 => Err(D::Error::custom("at least 1 is needed")),
         number => Ok(Some(number)),
     }
 }
@@ -236,9 +248,9 @@ fn distinct_members<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<MemberEntry>, D::Error> {
     let members = Vec::<MemberEntry>::deserialize(deserializer)?;
-    for (at, member) in members.iter().enumerate() {
-        let mut earlier = members.iter().take(at);
-        if earlier.any(|other| other.spec.name.same_as(&member.spec.name)) {
+    let mut names = BTreeSet::new();
+    for member in &members {
+        if !names.insert(member.spec.name.as_str().to_lowercase()) {
             let message = format!("two [[members]] are called {}", member.spec.name);
             return Err(D::Error::custom(message));
         }

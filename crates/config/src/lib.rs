@@ -1,10 +1,15 @@
-//! The settings of a team: `team.toml` in the workspace, the user's own file, and environment variables.
+//! The settings of a team: `team.toml` and `.env` in the workspace, the user's own file, and
+//! environment variables.
 //!
 //! [`load`] deserializes both files into [`FileConfig`]s. An unknown key is an error that names the
 //! file, the line, and the known key it resembles most ([`ConfigError`]). A [`Config`] combines both
 //! files with the variables, and returns each value as a [`Setting`] that knows its [`Origin`]: a
-//! variable, the project's file, the user's file, or the default. Command-line flags take precedence
-//! over all of these; the programs that have flags apply them first.
+//! variable of the process, the user's file, the workspace's `.env`, its `team.toml`, or the default.
+//! What the user says counts more than what a workspace says. Command-line flags take precedence over
+//! all of these; the programs that have flags apply them first.
+//!
+//! Files of the workspace may be a stranger's. Those of another owner are refused, and what in them
+//! needs the user's trust is collected by [`Config::risky_settings`].
 //!
 //! Budgets and limits also bind processes that do not read these files, so [`apply()`] copies them
 //! into the team folder.
@@ -15,10 +20,16 @@ mod apply;
 mod config;
 mod error;
 mod file;
+mod read;
+mod risky;
 mod show;
+mod user_folder;
 
 pub use apply::{ApplyError, apply};
-pub use config::{Config, Origin, PROJECT_FILE, Setting, load, price_source};
+pub use config::{Config, Origin, PROJECT_FILE, Setting, Source, load, price_source};
 pub use error::ConfigError;
 pub use file::{FileConfig, MemberEntry, OPTIONAL_TOOLS, Role};
-pub use show::ShownSetting;
+pub use read::{DOTENV_FILE, with_dotenv};
+pub use risky::{risky_member_settings, risky_model};
+pub use show::{ShownSetting, ShownTrust};
+pub use user_folder::UserFolder;

@@ -1,7 +1,11 @@
 //! The settings with their origins, for display.
 
 use crate::config::{Config, Origin, Setting};
+use llm::choice::{ADDRESS_VARIABLES, KEY_VARIABLES};
+use llm::{VariableOrigin, Variables};
 use protocol::TeamLimits;
+use std::collections::BTreeSet;
+use trust::{RiskySetting, RiskySettings};
 
 /// A setting as `config show` displays it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,11 +14,44 @@ pub struct ShownSetting {
     pub key: String,
     pub value: String,
     pub origin: Origin,
+    pub trust: ShownTrust,
+}
+
+/// Whether the user's trust is needed for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShownTrust {
+    NotNeeded,
+    Trusted,
+    Untrusted,
+}
+
+impl ShownTrust {
+    /// The name for people and programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotNeeded => "not needed",
+            Self::Trusted => "trusted",
+            Self::Untrusted => "untrusted",
+        }
+    }
 }
 
 impl Config {
-    /// All settings: those with one value first, then prices, roles and members.
-    pub fn shown(&self) -> Vec<ShownSetting> {
+    /// All settings: those with one value first, then prices, roles and members, then variables.
+    /// `untrusted` are the settings that the user has not trusted.
+    pub fn shown(&self, variables: &Variables, untrusted: &[RiskySetting]) -> Vec<ShownSetting> {
+        let risky = self.risky_settings(variables);
+        let mut all = self.shown_values();
+        all.extend(self.shown_tables());
+        all.extend(shown_variables(variables));
+        for setting in &mut all {
+            setting.trust = setting.trust_among(&risky, untrusted);
+        }
+        all.extend(self.other_risky_settings(&all, &risky, untrusted));
+        all
+    }
+
+    fn shown_values(&self) -> Vec<ShownSetting> {
         let default = TeamLimits::default();
         let none = || "no limit".to_owned();
         let number = |n: u64| n.to_string();
@@ -24,6 +61,16 @@ impl Config {
                 "restart",
                 self.restart().map(|policy| policy.as_str().to_owned()),
                 "never",
+            ),
+            shown(
+                "sandbox",
+                self.sandbox().map(|mode| mode.to_string()),
+                "auto",
+            ),
+            shown(
+                "network",
+                self.network().map(|access| access.to_string()),
+                "off",
             ),
             shown("budget.max_tokens", self.max_tokens().map(number), &none()),
             shown(
@@ -62,12 +109,40 @@ impl Config {
             let key = format!("limits.{key}");
             all.push(shown(&key, setting.map(number), &default.to_string()));
         }
-        all.extend(self.shown_tables());
         all
+    }
+
+    /// Settings of the project's file that need trust and that no other line shows, as in `members.carol.exec`.
+    fn other_risky_settings(
+        &self,
+        shown: &[ShownSetting],
+        risky: &RiskySettings,
+        untrusted: &[RiskySetting],
+    ) -> Vec<ShownSetting> {
+        let Some(project) = self.project() else {
+            return Vec::new();
+        };
+        let origin = Origin::Project(project.path.clone());
+        let is_shown = |key: &str| {
+            shown
+                .iter()
+                .any(|shown| shown.key_in_workspace() == Some(key))
+        };
+        let others = risky
+            .iter()
+            .filter(|risky| project.path.ends_with(&risky.origin) && !is_shown(&risky.key));
+        let others = others.map(|risky| ShownSetting {
+            key: risky.key.clone(),
+            value: risky.value.clone(),
+            origin: origin.clone(),
+            trust: trust_of(risky, untrusted),
+        });
+        others.collect()
     }
 
     fn shown_tables(&self) -> Vec<ShownSetting> {
         let mut all: Vec<ShownSetting> = Vec::new();
+        let mut known = BTreeSet::new();
         for (origin, file) in self.files() {
             let prices = file.prices.iter().map(|(model, price)| {
                 let value = format!("{} in, {} out", price.input, price.output);
@@ -82,18 +157,17 @@ impl Config {
             });
             for (key, value) in prices.chain(roles) {
                 // A file of higher precedence may have set it.
-                if all.iter().all(|known| known.key != key) {
+                if known.insert(key.clone()) {
                     let origin = origin.clone();
-                    all.push(ShownSetting { key, value, origin });
+                    all.push(ShownSetting::new(key, value, origin));
                 }
             }
         }
         let with_members = self.files().find(|(_, file)| !file.members.is_empty());
         if let Some((origin, file)) = with_members {
-            all.extend(file.members.iter().map(|member| ShownSetting {
-                key: format!("members.{}", member.spec.name),
-                value: member.spec.role.clone(),
-                origin: origin.clone(),
+            all.extend(file.members.iter().map(|member| {
+                let key = format!("members.{}", member.spec.name);
+                ShownSetting::new(key, member.spec.role.clone(), origin.clone())
             }));
         }
         all
@@ -109,10 +183,67 @@ impl<T> Setting<T> {
     }
 }
 
-fn shown(key: &str, setting: Setting<String>, default: &str) -> ShownSetting {
-    ShownSetting {
-        key: key.to_owned(),
-        value: setting.value.unwrap_or_else(|| default.to_owned()),
-        origin: setting.origin,
+impl ShownSetting {
+    const fn new(key: String, value: String, origin: Origin) -> Self {
+        Self {
+            key,
+            value,
+            origin,
+            trust: ShownTrust::NotNeeded,
+        }
     }
+
+    /// The key in the file of the workspace, if the value is the workspace's.
+    fn key_in_workspace(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Dotenv(name, _) => Some(name),
+            Origin::Project(_) => Some(&self.key),
+            Origin::Variable(_) | Origin::User(_) | Origin::Default => None,
+        }
+    }
+
+    fn trust_among(&self, risky: &RiskySettings, untrusted: &[RiskySetting]) -> ShownTrust {
+        let key = self.key_in_workspace();
+        let found = risky.iter().find(|risky| Some(risky.key.as_str()) == key);
+        found.map_or(ShownTrust::NotNeeded, |risky| trust_of(risky, untrusted))
+    }
+}
+
+fn trust_of(setting: &RiskySetting, untrusted: &[RiskySetting]) -> ShownTrust {
+    match untrusted.contains(setting) {
+        true => ShownTrust::Untrusted,
+        false => ShownTrust::Trusted,
+    }
+}
+
+/// Addresses and keys, where they are set. The keys themselves are not shown.
+fn shown_variables(variables: &Variables) -> Vec<ShownSetting> {
+    let origin = |name: &'static str, origin: VariableOrigin<'_>| match origin {
+        VariableOrigin::Environment => Origin::Variable(name),
+        VariableOrigin::File { path, .. } => Origin::Dotenv(name, path.to_path_buf()),
+    };
+    let open = ADDRESS_VARIABLES.into_iter().filter_map(|name| {
+        let found = variables.find(name)?;
+        let value = found.value.to_owned();
+        Some(ShownSetting::new(
+            name.to_owned(),
+            value,
+            origin(name, found.origin),
+        ))
+    });
+    let keys = KEY_VARIABLES.into_iter().filter_map(|name| {
+        let found = variables.find(name)?;
+        let value = "is set".to_owned();
+        Some(ShownSetting::new(
+            name.to_owned(),
+            value,
+            origin(name, found.origin),
+        ))
+    });
+    open.chain(keys).collect()
+}
+
+fn shown(key: &str, setting: Setting<String>, default: &str) -> ShownSetting {
+    let value = setting.value.unwrap_or_else(|| default.to_owned());
+    ShownSetting::new(key.to_owned(), value, setting.origin)
 }

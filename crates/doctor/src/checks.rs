@@ -6,7 +6,8 @@ mod members;
 
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
-use std::io;
+use safe_open::Refusal;
+use std::path::Path;
 use teamdir::{PathError, TeamDir};
 
 /// Checks a team and returns its problems. Changes nothing.
@@ -14,7 +15,22 @@ pub fn examine(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     let mut findings = environment::check(team, environment);
     findings.extend(members::check(team, environment));
     findings.extend(files::check(team, environment));
-    findings
+    without_repeats(findings)
+}
+
+/// Several checks meet the same file. Of their findings the one with a fix is kept.
+fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let same =
+            |known: &&mut Finding| known.kind == finding.kind && known.about == finding.about;
+        match kept.iter_mut().find(same) {
+            Some(known) if known.fix.is_none() => *known = finding,
+            Some(known) if known.fix == finding.fix || finding.fix.is_none() => {}
+            Some(_) | None => kept.push(finding),
+        }
+    }
+    kept
 }
 
 /// The result of a check, or the finding that it could not read its files.
@@ -24,21 +40,31 @@ fn or_no_access(result: Result<Vec<Finding>, PathError>) -> Vec<Finding> {
 
 fn no_access(error: &PathError) -> Finding {
     let path = error.path().display();
-    if error.kind() == io::ErrorKind::IsADirectory {
-        return Finding::automatic(
-            Kind::NoAccess,
-            path.to_string(),
-            format!("{path} is a folder where a file is expected"),
-            "The team cannot write to it.",
-            Fix::Folder(error.path().to_path_buf()),
-        );
-    }
+    let kind = match error.refusal() {
+        Some(Refusal::NotRegular(found)) => return misplaced(error.path(), *found),
+        Some(Refusal::Link(at)) => return misplaced(at, safe_open::Kind::Link),
+        Some(Refusal::SeveralNames(_)) => Kind::SeveralNames,
+        Some(Refusal::TooLarge { .. }) => Kind::DamagedFile,
+        None => Kind::NoAccess,
+    };
     Finding::manual(
-        Kind::NoAccess,
+        kind,
         path.to_string(),
         error.to_string(),
         "The team cannot work with a file that it cannot read. If the disk is failing, no program can \
          fix it.",
         format!("ls -ld {path}"),
+    )
+}
+
+fn misplaced(path: &Path, found: safe_open::Kind) -> Finding {
+    let shown = path.display().to_string();
+    Finding::automatic(
+        Kind::Misplaced,
+        &shown,
+        format!("{shown} is {found}"),
+        "The team opens regular files in real folders only, and follows no link: whoever put it there \
+         could lead its commands elsewhere, or make them wait.",
+        Fix::Misplaced(path.to_path_buf()),
     )
 }

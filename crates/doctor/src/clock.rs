@@ -1,6 +1,7 @@
 //! Finds and corrects times in the future: the clock was set back, or another machine's is ahead.
 
 use crate::finding::{Finding, Fix, Kind};
+use crate::fix_error::FixError;
 use protocol::{
     LiveState, Recipient, Request, RequestId, RequestState, Task, TaskHistory, TaskId, Timestamp,
 };
@@ -16,7 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A thing with a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Dated {
+pub enum Dated {
     State(Recipient),
     Request(RequestId),
     Task(TaskId),
@@ -94,7 +95,7 @@ fn times_of(live: &LiveState) -> [Option<Timestamp>; 3] {
 
 /// Sets all times in the future to now. The old files are kept in the trash, because this machine's
 /// clock may be the wrong one.
-pub(crate) fn redate(team: &TeamDir) -> Result<String, String> {
+pub(crate) fn redate(team: &TeamDir) -> Result<String, FixError> {
     let found = ahead(team, now());
     let count = found.len();
     let mut problems = Vec::new();
@@ -106,37 +107,36 @@ pub(crate) fn redate(team: &TeamDir) -> Result<String, String> {
             Dated::Request(id) => redate_request(team, id, behind),
             Dated::Task(id) => redate_task(team, *id, behind),
         };
-        problems.extend(done.err().map(|error| format!("{about}: {error}")));
+        problems.extend(done.err().map(|error| (about, error)));
     }
     match problems.is_empty() {
         true => Ok("set to now; the old files are kept in the trash".to_owned()),
-        false => Err(problems.join("; ")),
+        false => Err(FixError::StillAhead(problems)),
     }
 }
 
-fn redate_state(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
+fn redate_state(team: &TeamDir, owner: &Recipient) -> Result<(), FixError> {
     let guard = match team.lock_dead_member(owner) {
         Ok(guard) => guard,
         Err(JoinError::Held { .. }) => return wait_for_member(team, owner),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
-    let Some(mut live) = team.live_state(owner).map_err(text)? else {
+    let Some(mut live) = team.live_state(owner)? else {
         return Ok(());
     };
-    team.keep_copy(&team.layout().live_state(owner))
-        .map_err(text)?;
+    team.keep_copy(&team.layout().live_state(owner))?;
     let now = now();
     live.since = live.since.min(now);
     live.progress_at = live.progress_at.map(|at| at.min(now));
     if let Some(activity) = &mut live.activity {
         activity.since = activity.since.min(now);
     }
-    team.write_live_state(&guard, &live).map_err(text)
+    Ok(team.write_live_state(&guard, &live)?)
 }
 
 /// A running member corrects its own live state whenever it wakes up.
-fn wait_for_member(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
-    team.wake_member(owner).map_err(text)?;
+fn wait_for_member(team: &TeamDir, owner: &Recipient) -> Result<(), FixError> {
+    team.wake_member(owner)?;
     let deadline = Instant::now() + UPDATE_LIMIT;
     while Instant::now() < deadline {
         let state = Dated::State(owner.clone());
@@ -145,18 +145,16 @@ fn wait_for_member(team: &TeamDir, owner: &Recipient) -> Result<(), String> {
         }
         thread::sleep(POLL_INTERVAL);
     }
-    Err(format!(
-        "'{owner}' is busy; it corrects its state after its current work"
-    ))
+    Err(FixError::Busy(owner.clone()))
 }
 
-fn redate_request(team: &TeamDir, id: &RequestId, behind: Duration) -> Result<(), String> {
-    team.keep_copy(&team.layout().request(id)).map_err(text)?;
+fn redate_request(team: &TeamDir, id: &RequestId, behind: Duration) -> Result<(), FixError> {
+    team.keep_copy(&team.layout().request(id))?;
     let now = now();
     team.update_request(id, |request| {
         Ok::<_, RequestError>((earlier(request, now, behind), ()))
-    })
-    .map_err(text)
+    })?;
+    Ok(())
 }
 
 /// The request as if it had been created now, with the same time to answer.
@@ -177,10 +175,10 @@ fn earlier(mut request: Request, now: Timestamp, behind: Duration) -> Request {
     request
 }
 
-fn redate_task(team: &TeamDir, id: TaskId, behind: Duration) -> Result<(), String> {
-    let board = team.lock_board().map_err(text)?;
-    let task = board.get(id).map_err(text)?;
-    team.keep_copy(&team.layout().task(id)).map_err(text)?;
+fn redate_task(team: &TeamDir, id: TaskId, behind: Duration) -> Result<(), FixError> {
+    let board = team.lock_board()?;
+    let task = board.get(id)?;
+    team.keep_copy(&team.layout().task(id))?;
     let latest = before(now(), behind);
     let history = task.history.iter().map(|entry| TaskHistory {
         at: entry.at.min(latest),
@@ -192,14 +190,10 @@ fn redate_task(team: &TeamDir, id: TaskId, behind: Duration) -> Result<(), Strin
         history: history.collect(),
         ..Task::clone(&task)
     };
-    board.put(&changed, changed.history.len()).map_err(text)
+    Ok(board.put(&changed, changed.history.len())?)
 }
 
 fn before(time: Timestamp, by: Duration) -> Timestamp {
     let by = i64::try_from(by.as_micros()).unwrap_or(0);
     Timestamp::from_micros(time.as_micros().saturating_sub(by))
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }

@@ -3,7 +3,7 @@
 use processes::Programs;
 use protocol::Timestamp;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use teamdir::now;
 
@@ -87,15 +87,22 @@ pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
     })
 }
 
+/// The owner of the folder does not tell: it is root if the process hides its memory, as members do.
 fn belongs_to(process: &Path, uid: u32) -> bool {
-    process
-        .metadata()
-        .is_ok_and(|metadata| metadata.uid() == uid)
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let owner = lines.find_map(|line| line.strip_prefix("Uid:"));
+    let owner = owner.and_then(|numbers| numbers.split_whitespace().next());
+    owner.and_then(|owner| owner.parse().ok()) == Some(uid)
 }
 
 /// The inotify instances of a process. Two descriptors of the same instance count twice, which is rare.
+/// A process that hides its descriptors is mostly a member, which has one.
 fn instances(process: &Path) -> u64 {
-    let open = fs::read_dir(process.join("fd")).into_iter().flatten();
+    let open = match fs::read_dir(process.join("fd")) {
+        Ok(open) => open,
+        Err(error) => return u64::from(error.kind() == ErrorKind::PermissionDenied),
+    };
     let links = open
         .flatten()
         .filter_map(|entry| fs::read_link(entry.path()).ok());

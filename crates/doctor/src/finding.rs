@@ -45,6 +45,10 @@ pub enum Kind {
     TemporaryFile,
     /// A file cannot be read or written.
     NoAccess,
+    /// Something else stands in the place of a file or folder: a link, a FIFO, a device.
+    Misplaced,
+    /// A file has other names (hard links).
+    SeveralNames,
     /// A file belongs to another user.
     ForeignOwner,
     /// A process of this team belongs to no member.
@@ -81,14 +85,14 @@ pub enum Fix {
     Request(PathBuf),
     /// Remove lines that are not records from a journal.
     Journal(Recipient),
-    /// Move a folder to the trash that is where a file is expected.
-    Folder(PathBuf),
+    /// Move something to the trash that is where a file or folder is expected.
+    Misplaced(PathBuf),
     /// Give a file to the user who owns the team folder. Only root can.
     Chown {
         path: PathBuf,
         uid: u32,
     },
-    /// Replace a file of another user by a copy.
+    /// Replace a file of another user, or one with several names, by a copy.
     TakeOver(PathBuf),
     /// Raise the limit of inotify instances until the system restarts.
     RaiseInotifyLimit(PathBuf),
@@ -97,7 +101,7 @@ pub enum Fix {
 }
 
 impl Kind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
         Self::OverdueRequest,
@@ -109,6 +113,8 @@ impl Kind {
         Self::DamagedFile,
         Self::TemporaryFile,
         Self::NoAccess,
+        Self::Misplaced,
+        Self::SeveralNames,
         Self::ForeignOwner,
         Self::StrayProcess,
         Self::Inotify,
@@ -131,6 +137,8 @@ impl Kind {
             Self::DamagedFile => "damaged_file",
             Self::TemporaryFile => "temporary_file",
             Self::NoAccess => "no_access",
+            Self::Misplaced => "misplaced",
+            Self::SeveralNames => "several_names",
             Self::ForeignOwner => "foreign_owner",
             Self::StrayProcess => "stray_process",
             Self::Inotify => "inotify",

@@ -2,24 +2,25 @@
 
 use crate::clock::redate;
 use crate::finding::{Finding, Fix};
+use crate::fix_error::FixError;
 use crate::lock_holders::release_lock;
 use crate::stray_processes::end_stray;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use teamdir::{RepairError, Repaired, TeamDir};
+use teamdir::{Repaired, TeamDir};
 
 /// How long another process may take to reap a dead member.
 const REAP_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An attempted fix.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Fixed {
     pub finding: Finding,
     /// What was done, or why it failed.
-    pub outcome: Result<String, String>,
+    pub outcome: Result<String, FixError>,
 }
 
 /// Fixes what needs no decision of a person. Each fix checks again before it changes anything.
@@ -30,7 +31,10 @@ pub fn fix(team: &TeamDir, findings: &[Finding]) -> Vec<Fixed> {
         let outcome = match &finding.fix {
             None => continue,
             // Once for all findings: it repairs everything.
-            Some(Fix::Repair) => repaired.get_or_insert_with(|| repair(team)).clone(),
+            Some(Fix::Repair) => {
+                let problems = repaired.get_or_insert_with(|| repair(team)).clone();
+                repair_outcome(problems)
+            }
             Some(fix) => apply(team, fix),
         };
         attempts.push(Fixed {
@@ -41,37 +45,49 @@ pub fn fix(team: &TeamDir, findings: &[Finding]) -> Vec<Fixed> {
     attempts
 }
 
-fn apply(team: &TeamDir, fix: &Fix) -> Result<String, String> {
-    match fix {
-        Fix::Repair => repair(team),
-        Fix::RemoveFile(leftover) => team
-            .remove_stale_file(leftover)
-            .map(|_| "removed".to_owned())
-            .map_err(|error| error.to_string()),
-        Fix::CloseLine(line) => team
-            .finish_line(line)
-            .map(|_| "the line is closed".to_owned())
-            .map_err(|error| error.to_string()),
-        Fix::GrantAccess(path) => grant_access(path),
-        Fix::EndProcess(stray) => end_stray(team, stray).map(|ended| match ended {
+fn apply(team: &TeamDir, fix: &Fix) -> Result<String, FixError> {
+    Ok(match fix {
+        Fix::Repair => repair_outcome(repair(team))?,
+        Fix::RemoveFile(leftover) => {
+            team.remove_stale_file(leftover)?;
+            "removed".to_owned()
+        }
+        Fix::CloseLine(line) => {
+            team.finish_line(line)?;
+            "the line is closed".to_owned()
+        }
+        Fix::GrantAccess(path) => grant_access(path)?,
+        Fix::EndProcess(stray) => match end_stray(team, stray)? {
             true => "ended".to_owned(),
             false => "it has ended or belongs to a member by now".to_owned(),
-        }),
-        Fix::ReleaseLock(owner) => release_lock(team, owner),
-        Fix::DeadLetters => trash_outcome(team.trash_dead_letters()),
-        Fix::Task(path) => trash_outcome(team.repair_task(path)),
-        Fix::Request(path) => trash_outcome(team.trash_request(path)),
-        Fix::Journal(owner) => trash_outcome(team.repair_journal(owner)),
-        Fix::Folder(path) => trash_outcome(team.trash_folder(path)),
-        Fix::Chown { path, uid } => lchown(path, Some(*uid), None)
-            .map(|()| format!("it now belongs to user {uid}"))
-            .map_err(|error| format!("cannot change {}: {error}", path.display())),
-        Fix::TakeOver(path) => team
-            .take_ownership(path)
-            .map(|_| "replaced by a copy that belongs to you".to_owned())
-            .map_err(|error| format!("{error}; {}", chown_command(path))),
-        Fix::RaiseInotifyLimit(setting) => raise_inotify_limit(setting),
-        Fix::Redate => redate(team),
+        },
+        Fix::ReleaseLock(owner) => release_lock(team, owner)?,
+        Fix::DeadLetters => trashed(team.trash_dead_letters()?),
+        Fix::Task(path) => trashed(team.repair_task(path)?),
+        Fix::Request(path) => trashed(team.trash_request(path)?),
+        Fix::Journal(owner) => trashed(team.repair_journal(owner)?),
+        Fix::Misplaced(path) => trashed(team.trash_misplaced(path)?),
+        Fix::Chown { path, uid } => {
+            lchown(path, Some(*uid), None).map_err(|cause| unchanged(path, cause))?;
+            format!("it now belongs to user {uid}")
+        }
+        Fix::TakeOver(path) => {
+            let taken = team.take_ownership(path);
+            taken.map_err(|cause| FixError::TakeOver {
+                path: path.clone(),
+                cause,
+            })?;
+            "replaced by a copy that belongs to you".to_owned()
+        }
+        Fix::RaiseInotifyLimit(setting) => raise_inotify_limit(setting)?,
+        Fix::Redate => redate(team)?,
+    })
+}
+
+fn unchanged(path: &Path, cause: std::io::Error) -> FixError {
+    FixError::Change {
+        path: path.to_path_buf(),
+        cause,
     }
 }
 
@@ -91,7 +107,8 @@ fn has_unreaped(team: &TeamDir) -> bool {
         .is_ok_and(|views| views.iter().any(processes::MemberView::is_unreaped))
 }
 
-fn repair(team: &TeamDir) -> Result<String, String> {
+/// Repairs what dead members left. Returns what could not be repaired.
+fn repair(team: &TeamDir) -> Vec<String> {
     let began = Instant::now();
     let mut repairs = processes::repair(team);
     // Another process may be reaping a member right now.
@@ -99,30 +116,34 @@ fn repair(team: &TeamDir) -> Result<String, String> {
         std::thread::sleep(POLL_INTERVAL);
         repairs = processes::repair(team);
     }
-    match repairs.problems.is_empty() {
+    repairs.problems
+}
+
+fn repair_outcome(problems: Vec<String>) -> Result<String, FixError> {
+    match problems.is_empty() {
         true => Ok("what dead members left behind is repaired".to_owned()),
-        false => Err(repairs.problems.join("; ")),
+        false => Err(FixError::Unrepaired(problems)),
     }
 }
 
-fn trash_outcome(result: Result<Option<Repaired>, RepairError>) -> Result<String, String> {
-    match result.map_err(|error| error.to_string())? {
-        None => Ok("it was already fixed".to_owned()),
+fn trashed(repaired: Option<Repaired>) -> String {
+    match repaired {
+        None => "it was already fixed".to_owned(),
         Some(Repaired {
             kept_in,
             is_in_place,
         }) => {
             let kept = format!("kept in {}", kept_in.display());
-            Ok(match is_in_place {
+            match is_in_place {
                 true => format!("the readable part stays in place; the damaged text is {kept}"),
                 false => kept,
-            })
+            }
         }
     }
 }
 
 /// Grants the owner of a file or folder access to it, and nobody else.
-pub(crate) fn grant_access(path: &Path) -> Result<String, String> {
+pub(crate) fn grant_access(path: &Path) -> Result<String, FixError> {
     let granted = fs::symlink_metadata(path).and_then(|metadata| {
         let needed = match metadata.is_dir() {
             true => 0o700,
@@ -134,12 +155,12 @@ pub(crate) fn grant_access(path: &Path) -> Result<String, String> {
     });
     granted
         .map(|()| "its owner now has access".to_owned())
-        .map_err(|error| format!("cannot change {}: {error}", path.display()))
+        .map_err(|cause| unchanged(path, cause))
 }
 
 /// Raises the limit of inotify instances. It never lowers it, should it have been raised meanwhile.
-fn raise_inotify_limit(setting: &Path) -> Result<String, String> {
-    let fail = |error: std::io::Error| format!("cannot change {}: {error}", setting.display());
+fn raise_inotify_limit(setting: &Path) -> Result<String, FixError> {
+    let fail = |cause| unchanged(setting, cause);
     let text = fs::read_to_string(setting).map_err(fail)?;
     let now: u64 = text.trim().parse().unwrap_or(0);
     let wanted = sufficient_instances(now);

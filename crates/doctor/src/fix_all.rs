@@ -10,7 +10,7 @@ use teamdir::TeamDir;
 const ROUNDS: usize = 4;
 
 /// The result of [`fix_all`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct FixReport {
     /// The attempted fixes and their outcomes.
     pub fixed: Vec<Fixed>,

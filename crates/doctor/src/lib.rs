@@ -22,14 +22,17 @@ mod environment;
 mod finding;
 mod fix;
 mod fix_all;
+mod fix_error;
 mod lock_holders;
 mod stray_processes;
 mod unreadable_roster;
 
 pub use checks::examine;
+pub use clock::Dated;
 pub use environment::{Environment, Inotify, Problem};
 pub use finding::{Finding, Fix, Kind};
 pub use fix::{Fixed, fix};
 pub use fix_all::{FixReport, fix_all};
+pub use fix_error::FixError;
 pub use stray_processes::Stray;
 pub use unreadable_roster::{examine_unreadable_roster, fix_unreadable_roster};

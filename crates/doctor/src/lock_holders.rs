@@ -1,6 +1,7 @@
 //! Finds the processes that hold a lock.
 
 use crate::environment::processes;
+use crate::fix_error::FixError;
 use crate::stray_processes::{end_process, teammate_name, workspace};
 use command::survivors;
 use processes::mark_of;
@@ -66,7 +67,7 @@ pub(crate) fn describe(pid: i32) -> String {
 }
 
 /// Ends the processes that hold the lock of a member and belong to it.
-pub(crate) fn release_lock(team: &TeamDir, owner: &Recipient) -> Result<String, String> {
+pub(crate) fn release_lock(team: &TeamDir, owner: &Recipient) -> Result<String, FixError> {
     let path = team.layout().member_lock(owner);
     let mut ended = Vec::new();
     for pid in holders(&path) {

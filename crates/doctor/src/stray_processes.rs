@@ -1,6 +1,7 @@
 //! Finds and ends processes that belong to a team but to no member.
 
 use crate::environment::processes;
+use crate::fix_error::FixError;
 use command::{Pidfd, kill_survivors, survivors};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -117,14 +118,14 @@ fn value_of<'a>(args: &[&'a [u8]], option: &str) -> Option<&'a [u8]> {
 }
 
 /// Ends a stray process, if it still is one. Returns whether it was ended.
-pub(crate) fn end_stray(team: &TeamDir, stray: &Stray) -> Result<bool, String> {
+pub(crate) fn end_stray(team: &TeamDir, stray: &Stray) -> Result<bool, FixError> {
     match stray {
         Stray::Command { mark, owner, .. } => end_commands(team, mark, owner.as_ref()),
         Stray::Teammate { pid, name } => end_teammate(team, *pid, name),
     }
 }
 
-fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result<bool, String> {
+fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result<bool, FixError> {
     // The owner must not be started meanwhile: its new commands would have the same mark.
     let in_roster = |name: &AgentName| team.roster().is_ok_and(|r| r.member(name).is_some());
     let _start_lock = match owner {
@@ -132,7 +133,7 @@ fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result
             match team.lock_start(name, Duration::ZERO) {
                 Ok(lock) => Some(lock),
                 Err(LockError::Busy { .. }) => return Ok(false),
-                Err(error @ LockError::File(_)) => return Err(error.to_string()),
+                Err(error @ LockError::File(_)) => return Err(error.into()),
             }
         }
         Some(Recipient::Member(_) | Recipient::Lead) | None => None,
@@ -141,7 +142,7 @@ fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result
         Some(Recipient::Lead) => match team.lock_dead_member(&Recipient::Lead) {
             Ok(guard) => Some(guard),
             Err(JoinError::Held { .. }) => return Ok(false),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         },
         Some(Recipient::Member(_)) | None => None,
     };
@@ -149,7 +150,7 @@ fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result
     Ok(!held && kill_survivors(|found| found == mark) > 0)
 }
 
-fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, String> {
+fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, FixError> {
     end_process(pid, || {
         let process = PathBuf::from(format!("/proc/{pid}"));
         let same = teammate_name(&process, &workspace(team)).as_ref() == Some(name);
@@ -159,8 +160,8 @@ fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, Stri
 }
 
 /// Ends a process if `is_expected` confirms it. Returns whether it was ended.
-pub(crate) fn end_process(pid: i32, is_expected: impl Fn() -> bool) -> Result<bool, String> {
-    let fail = |error: Errno| format!("cannot end process {pid}: {error}");
+pub(crate) fn end_process(pid: i32, is_expected: impl Fn() -> bool) -> Result<bool, FixError> {
+    let fail = |cause| FixError::EndProcess { pid, cause };
     // The handle always refers to the same process, so the check comes after opening it.
     let handle = match Pidfd::open(Pid::from_raw(pid)) {
         Ok(handle) => handle,
@@ -179,7 +180,7 @@ pub(crate) fn end_process(pid: i32, is_expected: impl Fn() -> bool) -> Result<bo
             return Ok(true);
         }
     }
-    Err(format!("process {pid} does not end"))
+    Err(FixError::StillRuns(pid))
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ use teamdir::RosterError;
 pub fn examine_unreadable_roster(error: &RosterError) -> Option<Finding> {
     match error {
         RosterError::Invalid { path, .. } => Some(not_a_roster(path, error.to_string())),
+        RosterError::File(cause) if cause.refusal().is_some() => {
+            Some(refused(cause.path(), error.to_string()))
+        }
         RosterError::File(cause) => match cause.kind() {
             io::ErrorKind::PermissionDenied => Some(no_permission(cause.path(), error.to_string())),
             io::ErrorKind::NotFound => Some(missing(cause.path())),
@@ -41,6 +44,18 @@ fn not_a_roster(path: &Path, problem: String) -> Finding {
         "It was edited by hand, or the disk failed. Running members continue, but no member can be \
          started or shown. Only a person knows what belongs in the roster.",
         format!("${{EDITOR:-vi}} {shown}"),
+    )
+}
+
+fn refused(path: &Path, problem: String) -> Finding {
+    let shown = path.display().to_string();
+    Finding::manual(
+        Kind::Misplaced,
+        &shown,
+        problem,
+        "Somebody put something else in the place of the roster. Running members continue, but no \
+         member can be started or shown.",
+        format!("mv {shown} {shown}.moved"),
     )
 }
 

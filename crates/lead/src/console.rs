@@ -12,9 +12,9 @@
 
 mod colour;
 mod editor;
+mod one_line;
 mod printer;
 mod render;
-mod sanitize;
 mod stdin;
 
 pub use render::Verbosity;

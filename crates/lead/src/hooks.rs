@@ -9,7 +9,7 @@ use member::{Hooks, MemberRuntime};
 use team_tools::AgentHandle;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::UnboundedSender;
-use tools::ToolOutput;
+use tools::{ToolError, ToolOutput};
 
 pub(crate) struct LeadHooks {
     team: TeamDir,
@@ -23,11 +23,12 @@ pub(crate) struct LeadHooks {
 impl LeadHooks {
     pub(crate) fn new(
         team: TeamDir,
+        facts: String,
         writer: ConsoleWriter,
         results: UnboundedSender<JobResult>,
     ) -> Self {
         Self {
-            system: prompt::system(&team),
+            system: format!("{}\n\n{facts}", prompt::system(&team)),
             team,
             writer,
             results,
@@ -84,7 +85,8 @@ impl Hooks for LeadHooks {
 pub(crate) struct LeadHandle(pub(crate) MemberRuntime);
 
 impl AgentHandle for LeadHandle {
-    fn read_inbox(&self) -> Result<ToolOutput, String> {
-        self.0.read_inbox().map_err(|error| error.to_string())
+    fn read_inbox(&self) -> Result<ToolOutput, ToolError> {
+        let read = self.0.read_inbox();
+        read.map_err(|error| ToolError::from_error(&error))
     }
 }

@@ -1,7 +1,7 @@
 //! Inspects the whole team and repairs what can be repaired. It waits for files and locks, so it runs
 //! on a thread of its own.
 
-use crate::restarts::Dead;
+use crate::restart_queue::Dead;
 use processes::{
     IdleCheck, MemberView, ProcessHandle, Repairs, decide_restart, member_views, repair,
 };
@@ -97,7 +97,7 @@ impl Inspection {
                 self.dead.push(Dead {
                     name: name.clone(),
                     incarnation: *incarnation,
-                    decision: decide_restart(member, "its process died", now()),
+                    decision: decide_restart(team, member, now()),
                 });
             }
             MemberState::Failed { .. } => self.failed.push((name.clone(), current)),

@@ -3,7 +3,8 @@
 use crate::inspect::{Inspection, Observation, inspect, observe};
 use crate::machine::ShutdownMode;
 use crate::shut_down;
-use processes::{Cause, ProcessHandle, Programs, follow_shutdown, give_up, restart};
+use crate::starter::TrustedStarter;
+use processes::{ProcessHandle, RestartCause, follow_shutdown, give_up, restart};
 use protocol::{AgentName, Incarnation, Request, RequestId};
 use rules::ShutdownLimits;
 use std::collections::BTreeMap;
@@ -23,8 +24,8 @@ const LIMITS: ShutdownLimits = ShutdownLimits {
 
 /// The result of a job.
 pub(crate) enum JobResult {
-    /// A watched process has ended.
-    ProcessEnded,
+    /// A watched process has ended, or a record about a member was written: the team is inspected again.
+    TeamChanged,
     Inspected(Box<Inspection>),
     TeamObserved(Observation),
     /// An attempt to restart a member has ended.
@@ -48,7 +49,7 @@ pub(crate) enum JobResult {
 pub(crate) struct Jobs {
     team: TeamDir,
     me: Actor,
-    programs: Programs,
+    starter: Arc<TrustedStarter>,
     results: UnboundedSender<JobResult>,
     /// Set when jobs that follow something are to end.
     stop: Arc<AtomicBool>,
@@ -58,13 +59,13 @@ impl Jobs {
     pub(crate) fn new(
         team: TeamDir,
         me: Actor,
-        programs: Programs,
+        starter: Arc<TrustedStarter>,
     ) -> (Self, UnboundedReceiver<JobResult>) {
         let (results, received) = unbounded_channel();
         let jobs = Self {
             team,
             me,
-            programs,
+            starter,
             results,
             stop: Arc::default(),
         };
@@ -84,12 +85,13 @@ impl Jobs {
         });
     }
 
-    /// Waits for the end of a process.
+    /// Waits for the end of a process, and records how it ended.
     pub(crate) fn watch(&self, process: ProcessHandle) {
-        let results = self.results.clone();
+        let (team, results) = (self.team.clone(), self.results.clone());
         tokio::spawn(async move {
             process.ended().await;
-            let _ = results.send(JobResult::ProcessEnded);
+            let _ = spawn_blocking(move || process.record_exit(&team)).await;
+            let _ = results.send(JobResult::TeamChanged);
         });
     }
 
@@ -111,9 +113,9 @@ impl Jobs {
 
     /// Restarts a member, as its policy says.
     pub(crate) fn restart(&self, name: AgentName) {
-        let programs = self.programs.clone();
+        let programs = self.starter.programs();
         self.start(move |team| {
-            let problem = restart(team, &name, &programs, Cause::Policy).err();
+            let problem = restart(team, &name, &programs, RestartCause::Policy).err();
             JobResult::Restarted {
                 problem: problem.map(|error| format!("{name} was not restarted: {error}")),
                 name,
@@ -122,7 +124,7 @@ impl Jobs {
     }
 
     /// Records that a member's restart policy gives up.
-    pub(crate) fn give_up(&self, lost: crate::restarts::GivenUp) {
+    pub(crate) fn give_up(&self, lost: crate::restart_queue::GivenUp) {
         self.start(move |team| {
             let noted = give_up(
                 team,
@@ -132,7 +134,7 @@ impl Jobs {
                 &lost.command,
             );
             match noted {
-                Ok(()) => JobResult::ProcessEnded,
+                Ok(()) => JobResult::TeamChanged,
                 Err(error) => JobResult::Problem(error.to_string()),
             }
         });

@@ -30,11 +30,12 @@ mod mail_handler;
 mod main_loop;
 mod model;
 mod prompt;
-mod restarts;
+mod restart_queue;
 mod run;
 mod show;
 mod shut_down;
 mod signals;
+mod starter;
 mod typed;
 
 pub use console::{ConsoleOptions, Verbosity};

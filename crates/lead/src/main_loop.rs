@@ -8,7 +8,7 @@ use crate::inspect::{count_tasks, old_failures};
 use crate::jobs::{JobResult, Jobs};
 use crate::machine::{Action, Event, LeadMachine, ShutdownMode};
 use crate::mail_handler::wakes;
-use crate::restarts::Restarts;
+use crate::restart_queue::RestartQueue;
 use crate::show::show;
 use crate::signals::{Request, Signals};
 use crate::typed::Typed;
@@ -48,7 +48,7 @@ pub(crate) struct Lead {
 /// What the loop remembers.
 #[derive(Default)]
 pub(crate) struct State {
-    restarts: Restarts,
+    restarts: RestartQueue,
     watched: BTreeMap<AgentName, Incarnation>,
     followed: BTreeSet<RequestId>,
     /// The pending requests as they were printed last.
@@ -324,7 +324,7 @@ impl Lead {
 
     fn job_ended(&mut self, result: JobResult) {
         match result {
-            JobResult::ProcessEnded => self.inspect(),
+            JobResult::TeamChanged => self.inspect(),
             JobResult::Inspected(found) => self.inspected(*found),
             JobResult::TeamObserved(observation) => self.team_observed(observation),
             JobResult::Restarted { name, problem } => {

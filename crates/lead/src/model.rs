@@ -1,9 +1,7 @@
 //! The lead's model, and the choice that its teammates are started with.
 
-use config::Config;
-use llm::choice::ChosenBy;
-use llm::{Model, Variables};
-use member::{ModelError, choose_model};
+use llm::Model;
+use member::{ModelError, WorkspaceSettings, choose_model};
 use std::sync::Arc;
 
 /// The notice when nobody chose a model.
@@ -23,18 +21,12 @@ pub(crate) struct LeadModel {
 /// Chooses and builds the lead's model.
 pub(crate) fn choose(
     value: Option<&str>,
-    config: &Config,
-    variables: &Variables,
+    settings: &WorkspaceSettings,
 ) -> Result<LeadModel, ModelError> {
-    let chosen = choose_model(value, "lead", config, variables)?;
-    let (for_teammates, remark) = match chosen.by {
-        ChosenBy::Caller if value.is_some() => (Some(chosen.choice.to_string()), None),
-        ChosenBy::Caller | ChosenBy::Variable(_) => (None, None),
-        ChosenBy::Default => (None, Some(NONE_CHOSEN)),
-    };
+    let chosen = choose_model(value, "lead", settings)?;
     Ok(LeadModel {
         model: chosen.model,
-        for_teammates,
-        remark,
+        for_teammates: value.map(|_| chosen.choice.to_string()),
+        remark: chosen.is_default.then_some(NONE_CHOSEN),
     })
 }

@@ -5,8 +5,8 @@ use protocol::{Request, Subject, TaskStatus};
 use team_tools::member_line;
 use teamdir::TeamDir;
 
-/// How many tasks and requests a reminder names.
-const MOST: usize = 30;
+/// The most tasks, and the most requests, that a reminder lists.
+const MAX_LISTED: usize = 30;
 
 const RULES: &str = "\
 - Do what the user asks. Work yourself, or spawn teammates with a role and a prompt. A teammate \
@@ -71,7 +71,7 @@ fn requests(team: &TeamDir) -> Vec<String> {
         return Vec::new();
     }
     let title = "Pending requests:".to_owned();
-    let lines = pending.iter().take(MOST);
+    let lines = pending.iter().take(MAX_LISTED);
     let lines = lines.map(|request| format!("  {}", request_line(request)));
     std::iter::once(title).chain(lines).collect()
 }
@@ -99,9 +99,9 @@ fn tasks(team: &TeamDir) -> Vec<String> {
     let mut lines = vec![format!("Tasks ({} of {all} done):", all - open)];
     let shown = board.to_string();
     let shown = shown.lines().filter(|line| !line.starts_with("[x]"));
-    lines.extend(shown.take(MOST).map(|line| format!("  {line}")));
-    if open > MOST {
-        lines.push(format!("  and {} more", open - MOST));
+    lines.extend(shown.take(MAX_LISTED).map(|line| format!("  {line}")));
+    if open > MAX_LISTED {
+        lines.push(format!("  and {} more", open - MAX_LISTED));
     }
     lines
 }

@@ -8,22 +8,23 @@ use crate::mail_handler::LeadMailHandler;
 use crate::main_loop::{Finish, Lead, State};
 use crate::model::{self, LeadModel};
 use crate::signals::Signals;
+use crate::starter::TrustedStarter;
 use agent::Limits;
 use agent::{Agent, Settings};
-use config::ConfigError;
+use config::Config;
 use member::{
-    AgentRunner, AgentTools, LogOptions, MemberRuntime, ModelError, Recovered, RuntimeError,
-    RuntimeHost,
+    AgentRunner, AgentTools, Clearance, ConfineError, LogOptions, MemberRuntime, ModelError,
+    Recovered, RuntimeError, RuntimeHost, SandboxSettings, TrustError, WorkspaceSettings,
 };
 use processes::{NoTeammate, Programs};
-use protocol::Recipient;
+use protocol::{NetworkSetting, Recipient, SandboxMode};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use team_tools::{TeamContext, lead_tools};
+use team_tools::{Starter, TeamContext, TeammateDefaults, lead_tools};
 use teamdir::{JoinError, PathError, SessionError, TeamDir};
 use tokio::sync::mpsc::Receiver;
-use tools::{Background, DuplicateTool, OpenWorkspaceError, Policy, PolicyError, Registry};
+use tools::{Background, Confinement, DuplicateTool, OpenWorkspaceError, Registry};
 use tracing::{Instrument, info_span};
 
 /// How long jobs may take to end with the process. All of them may be killed at any time.
@@ -39,6 +40,13 @@ pub struct RunOptions {
     /// Whether the team goes on when the lead leaves.
     pub keep: bool,
     pub model: Option<String>,
+    pub settings: WorkspaceSettings,
+    /// For the members that are started.
+    pub clearance: Clearance,
+    /// Whether commands of the lead and of the teammates it starts run in a sandbox.
+    pub sandbox: Option<SandboxMode>,
+    /// What those commands reach over the network.
+    pub network: Option<NetworkSetting>,
     /// How long the whole run may take.
     pub timeout: Option<Duration>,
     /// How many times the model may be asked in a turn; 0 is without limit.
@@ -73,12 +81,12 @@ pub enum RunError {
     /// There is no model.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A file of the configuration has a mistake in it.
+    /// It cannot be said whether the workspace is trusted.
     #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The policy of shell commands is none.
-    #[error("TEAM_POLICY: {0}")]
-    Policy(#[from] PolicyError),
+    Trust(#[from] TrustError),
+    /// Commands cannot be confined as chosen.
+    #[error("the lead does not start: {0}")]
+    Confine(#[from] ConfineError),
     /// There is no program for teammates.
     #[error(transparent)]
     NoTeammate(#[from] NoTeammate),
@@ -96,14 +104,23 @@ pub enum RunError {
     System(#[from] io::Error),
 }
 
+/// What a person types to allow the commands of the lead more.
+const SANDBOX_REMEDY: &str =
+    "team-lead run --network on (or --sandbox off), after this run has ended";
+
 /// Runs the lead until it leaves.
 pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
-    let variables = member::variables(team.workspace());
-    let config = config::load(team.workspace(), |name| variables.get(name))?;
-    let model = model::choose(options.model.as_deref(), &config, &variables)?;
-    let policy = Policy::with_changes(variables.get("TEAM_POLICY").unwrap_or_default())?;
-    let programs = Programs::find()?;
+    let settings = &options.settings;
+    let model = model::choose(options.model.as_deref(), settings)?;
+    let variables = settings.variables.clone();
+    let mut clearance = options.clearance.clone();
+    if let Some(model) = &model.for_teammates {
+        clearance.allow_model(team, model)?;
+    }
+    let starter = Arc::new(TrustedStarter::new(Programs::find()?, clearance));
     let (runtime, recovered) = open(team, &options.log)?;
+    let sandbox = sandbox_settings(options, &settings.config);
+    let confinement = runtime.confine(&sandbox, SANDBOX_REMEDY.to_owned())?;
     let model = LeadModel {
         model: runtime.within_budget(model.model, variables),
         ..model
@@ -119,12 +136,12 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         mode,
         runtime: &runtime,
         console: &console,
-        policy: &policy,
+        confinement: &confinement,
     };
     let span = info_span!("incarnation", member = "lead", n = runtime.incarnation().0);
     let finish = executor.block_on(
         builder
-            .run(model, programs, recovered, input)
+            .run(model, starter, recovered, input)
             .instrument(span),
     );
     executor.shutdown_timeout(LAST_JOBS);
@@ -134,6 +151,16 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         let _ = runtime.close();
     }
     ended
+}
+
+fn sandbox_settings(options: &RunOptions, config: &Config) -> SandboxSettings {
+    let (mode, network) = (options.sandbox.clone(), options.network.clone());
+    let mode = mode.or_else(|| config.sandbox().value);
+    let network = network.or_else(|| config.network().value);
+    SandboxSettings {
+        mode: mode.unwrap_or_default(),
+        network: network.unwrap_or_default(),
+    }
 }
 
 fn open(team: &TeamDir, log: &LogOptions) -> Result<(MemberRuntime, Recovered), RunError> {
@@ -168,14 +195,14 @@ struct LeadBuilder<'a> {
     mode: Mode,
     runtime: &'a MemberRuntime,
     console: &'a Console,
-    policy: &'a Policy,
+    confinement: &'a Arc<Confinement>,
 }
 
 impl LeadBuilder<'_> {
     async fn run(
         &self,
         model: LeadModel,
-        programs: Programs,
+        starter: Arc<TrustedStarter>,
         mut recovered: Recovered,
         input: Receiver<Input>,
     ) -> Result<Finish, RunError> {
@@ -183,6 +210,11 @@ impl LeadBuilder<'_> {
         let writer = self.console.writer();
         if let Some(remark) = model.remark {
             writer.notice(remark);
+        }
+        if self.confinement.has_sandbox
+            && let Some(remark) = member::weakness(self.confinement.level())
+        {
+            writer.notice(&remark);
         }
         if !self.options.resume {
             self.runtime
@@ -199,9 +231,15 @@ impl LeadBuilder<'_> {
         self.runtime.announce();
         let machine = self.machine(&recovered);
         let background = Background::new();
-        let (jobs, job_results) = Jobs::new(self.team.clone(), self.runtime.me(), programs.clone());
-        let registry = self.registry(&model, &programs, &background)?;
-        let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
+        let jobs = Jobs::new(self.team.clone(), self.runtime.me(), Arc::clone(&starter));
+        let (jobs, job_results) = jobs;
+        let registry = self.registry(&model, starter, &background)?;
+        let hooks = LeadHooks::new(
+            self.team.clone(),
+            self.confinement.facts(),
+            writer.clone(),
+            jobs.results(),
+        );
         let agent = self.agent(model, registry, &background, recovered)?;
         let host = RuntimeHost::new(self.runtime.clone(), hooks);
         let timeout = self.options.timeout;
@@ -245,7 +283,6 @@ impl LeadBuilder<'_> {
         let tools = AgentTools {
             registry,
             background: background.clone(),
-            policy: self.policy.clone(),
         };
         let conversation = recovered.conversation;
         let agent = self
@@ -260,7 +297,7 @@ impl LeadBuilder<'_> {
     fn registry(
         &self,
         model: &LeadModel,
-        programs: &Programs,
+        starter: Arc<TrustedStarter>,
         background: &Background,
     ) -> Result<Registry, DuplicateTool> {
         let context = TeamContext {
@@ -269,7 +306,12 @@ impl LeadBuilder<'_> {
             role: "lead".to_owned(),
         };
         let handle: Arc<dyn team_tools::AgentHandle> = Arc::new(LeadHandle(self.runtime.clone()));
-        let model = model.for_teammates.clone();
-        lead_tools(&context, &handle, background, programs, model)
+        let defaults = TeammateDefaults {
+            model: model.for_teammates.clone(),
+            sandbox: self.options.sandbox.clone(),
+            network: self.options.network.clone(),
+        };
+        let starter: Arc<dyn Starter> = starter;
+        lead_tools(&context, &handle, background, &starter, defaults)
     }
 }

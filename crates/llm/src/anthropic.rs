@@ -18,7 +18,7 @@ mod encode;
 
 pub(crate) use decode::MessageAssembler;
 
-/// Where the provider itself is.
+/// The provider's own address.
 pub const ANTHROPIC_ADDRESS: &str = "https://api.anthropic.com";
 /// The version of the wire format that all servers understand. What is sent is
 /// valid under the later ones as well.
@@ -68,9 +68,7 @@ impl AnthropicAuth {
 /// What a client of the Messages API needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnthropicConfig {
-    /// The name of the model.
     pub model: String,
-    /// The key.
     pub auth: AnthropicAuth,
     /// The address, without `/v1/messages`.
     pub base_url: String,
@@ -78,7 +76,6 @@ pub struct AnthropicConfig {
     pub version: String,
     /// The beta features to switch on.
     pub betas: Vec<String>,
-    /// Times and retries.
     pub options: ClientOptions,
 }
 

@@ -17,11 +17,14 @@ mod dotenv;
 mod variables;
 
 pub use dotenv::{Dotenv, parse_dotenv};
-pub use variables::Variables;
+pub use variables::{Variable, VariableOrigin, Variables};
 
-/// The variables that name a model, the stronger one first.
-pub const MODEL_VARIABLES: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
+/// The variables with the addresses of model servers.
+pub const ADDRESS_VARIABLES: [&str; 2] = [ANTHROPIC_ADDRESS, OPENAI_ADDRESS];
+/// The variables with keys.
+pub const KEY_VARIABLES: [&str; 3] = [ANTHROPIC_KEYS[0], ANTHROPIC_KEYS[1], OPENAI_KEY];
 
+const SCRIPT: &str = "script";
 const ANTHROPIC_KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"];
 const ANTHROPIC_ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
@@ -46,27 +49,9 @@ impl fmt::Display for ModelChoice {
             Self::Anthropic(name) => write!(f, "anthropic:{name}"),
             Self::OpenAi(name) => write!(f, "openai:{name}"),
             Self::Offline => f.write_str("offline"),
-            Self::Script(path) => write!(f, "script:{}", path.display()),
+            Self::Script(path) => write!(f, "{SCRIPT}:{}", path.display()),
         }
     }
-}
-
-/// A choice, and where it came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen {
-    pub choice: ModelChoice,
-    pub by: ChosenBy,
-}
-
-/// Where a choice came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChosenBy {
-    /// The caller's own value, as from a command line.
-    Caller,
-    /// This variable.
-    Variable(&'static str),
-    /// Nothing was set.
-    Default,
 }
 
 /// Why a value chooses no model. The text says which values there are.
@@ -74,7 +59,27 @@ pub enum ChosenBy {
 #[error("{value:?} is not a model: {reason}; {VALUES}")]
 pub struct ChoiceError {
     pub value: String,
-    pub reason: String,
+    pub reason: NoModel,
+}
+
+/// What is wrong with a value that chooses no model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoModel {
+    #[error("it is empty")]
+    Empty,
+    #[error("something has to follow after a colon")]
+    NoColon,
+    #[error("nothing follows the colon")]
+    NothingAfterColon,
+    #[error(
+        "there is no provider {provider:?} (a name with a colon needs its provider, as in \
+         openai:{value})"
+    )]
+    NoProvider { provider: String, value: String },
+    #[error("both providers are set up, and the name does not tell which")]
+    TwoProviders,
+    #[error("it could be a name, but no key is set")]
+    NoKey,
 }
 
 /// The valid values, for the text of errors.
@@ -84,65 +89,63 @@ const VALUES: &str = "choose anthropic:NAME, openai:NAME (any OpenAI-compatible 
 /// Why a chosen model cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// There is no key.
     #[error("{choice} needs a key: set {variables}")]
     NoKey {
         choice: ModelChoice,
         /// The variables that may have it.
         variables: &'static str,
     },
-    /// The client cannot be made.
+    /// The user's key would go to a server that the user has not chosen.
+    #[error(
+        "{key} comes from {key_origin}, and {address} from {address_origin}, which is not trusted: \
+         a key is not sent to an address of lesser origin. If {value} is where it shall go, trust \
+         the workspace, or export {address} too"
+    )]
+    AddressOfLesserOrigin {
+        key: &'static str,
+        key_origin: String,
+        address: &'static str,
+        address_origin: String,
+        /// The address.
+        value: String,
+    },
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The script cannot be used.
     #[error(transparent)]
     Script(#[from] ScriptError),
 }
 
-/// Chooses a model: by the caller's value, else by the variables, else
-/// [`ModelChoice::Offline`].
-pub fn choose(value: Option<&str>, variables: &Variables) -> Result<Chosen, ChoiceError> {
-    let named = MODEL_VARIABLES
-        .iter()
-        .find_map(|name| Some((ChosenBy::Variable(name), variables.get(name)?)));
-    let (by, value) = match (value, named) {
-        (Some(value), _) => (ChosenBy::Caller, value),
-        (None, Some(named)) => named,
-        (None, None) => {
-            return Ok(Chosen {
-                choice: ModelChoice::Offline,
-                by: ChosenBy::Default,
-            });
-        }
-    };
-    let choice = ModelChoice::parse(value, variables)?;
-    Ok(Chosen { choice, by })
+/// Whether a value chooses recorded turns.
+pub fn is_script(value: &str) -> bool {
+    let provider = value.trim().split_once(':');
+    provider.is_some_and(|(provider, _)| provider == SCRIPT)
 }
 
 impl ModelChoice {
     /// Reads a value. The variables decide whose model a bare name is.
     pub fn parse(value: &str, variables: &Variables) -> Result<Self, ChoiceError> {
         let value = value.trim();
-        let wrong = |reason: &str| ChoiceError {
+        let wrong = |reason| ChoiceError {
             value: value.to_owned(),
-            reason: reason.to_owned(),
+            reason,
         };
         match value.split_once(':') {
-            None if value.is_empty() => Err(wrong("it is empty")),
+            None if value.is_empty() => Err(wrong(NoModel::Empty)),
             None if value == "offline" => Ok(Self::Offline),
-            None if matches!(value, "anthropic" | "openai" | "script") => {
-                Err(wrong("something has to follow after a colon"))
+            None if matches!(value, "anthropic" | "openai" | SCRIPT) => {
+                Err(wrong(NoModel::NoColon))
             }
-            None => of_bare_name(value, variables).map_err(|reason| wrong(&reason)),
-            Some(("anthropic" | "openai" | "script", rest)) if rest.trim().is_empty() => {
-                Err(wrong("nothing follows the colon"))
+            None => of_bare_name(value, variables).map_err(wrong),
+            Some(("anthropic" | "openai" | SCRIPT, rest)) if rest.trim().is_empty() => {
+                Err(wrong(NoModel::NothingAfterColon))
             }
             Some(("anthropic", name)) => Ok(Self::Anthropic(name.trim().to_owned())),
             Some(("openai", name)) => Ok(Self::OpenAi(name.trim().to_owned())),
-            Some(("script", file)) => Ok(Self::Script(PathBuf::from(file))),
-            Some((other, _)) => Err(wrong(&format!(
-                "there is no provider {other:?} (a name with a colon needs its provider, as in openai:{value})"
-            ))),
+            Some((SCRIPT, file)) => Ok(Self::Script(PathBuf::from(file))),
+            Some((other, _)) => Err(wrong(NoModel::NoProvider {
+                provider: other.to_owned(),
+                value: value.to_owned(),
+            })),
         }
     }
 
@@ -175,7 +178,17 @@ impl ModelChoice {
         options: ClientOptions,
     ) -> Result<AnthropicConfig, BuildError> {
         let address = variables.get(ANTHROPIC_ADDRESS);
-        let [key, token] = ANTHROPIC_KEYS.map(|name| variables.get(name).map(Secret::new));
+        // A key of the workspace must not take the place of a token of the user.
+        let is_own = |name: &str| variables.environment(name).is_some();
+        let has_own = ANTHROPIC_KEYS.iter().any(|name| is_own(name));
+        let [key, token] = ANTHROPIC_KEYS.map(|name| match has_own && !is_own(name) {
+            true => Ok(None),
+            false => key_for(variables, name, ANTHROPIC_ADDRESS),
+        });
+        let (key, token) = match key? {
+            Some(key) => (Some(key), None),
+            None => (None, token?),
+        };
         let auth = match (key, token) {
             (Some(key), _) => AnthropicAuth::ApiKey(key),
             (None, Some(token)) => AnthropicAuth::Bearer(token),
@@ -203,7 +216,7 @@ impl ModelChoice {
         options: ClientOptions,
     ) -> Result<OpenAiConfig, BuildError> {
         let address = variables.get(OPENAI_ADDRESS);
-        let key = variables.get(OPENAI_KEY).map(Secret::new);
+        let key = key_for(variables, OPENAI_KEY, OPENAI_ADDRESS)?;
         if key.is_none() && address.is_none() {
             return Err(BuildError::NoKey {
                 choice: self.clone(),
@@ -219,9 +232,32 @@ impl ModelChoice {
     }
 }
 
+/// A key, if it may be sent to the address that is set.
+fn key_for(
+    variables: &Variables,
+    key: &'static str,
+    address: &'static str,
+) -> Result<Option<Secret>, BuildError> {
+    let Some(found) = variables.find(key) else {
+        return Ok(None);
+    };
+    match variables.find(address) {
+        Some(server) if !found.origin.may_send_to(server.origin) => {
+            Err(BuildError::AddressOfLesserOrigin {
+                key,
+                key_origin: found.origin.to_string(),
+                address,
+                address_origin: server.origin.to_string(),
+                value: server.value.to_owned(),
+            })
+        }
+        Some(_) | None => Ok(Some(Secret::new(found.value))),
+    }
+}
+
 /// Whose model a bare name is: of the provider whose key is set, or, without any
 /// key, of the one whose address is.
-fn of_bare_name(name: &str, variables: &Variables) -> Result<ModelChoice, String> {
+fn of_bare_name(name: &str, variables: &Variables) -> Result<ModelChoice, NoModel> {
     let is_set = |name: &str| variables.get(name).is_some();
     let keys = (
         ANTHROPIC_KEYS.iter().any(|key| is_set(key)),
@@ -239,8 +275,8 @@ fn of_bare_name(name: &str, variables: &Variables) -> Result<ModelChoice, String
         (false, true) => Ok(openai()),
         (true, true) if name.starts_with("claude") => Ok(anthropic()),
         (true, true) if name.starts_with("gpt") => Ok(openai()),
-        (true, true) => Err("both providers are set up, and the name does not tell which".into()),
-        (false, false) => Err("it could be a name, but no key is set".into()),
+        (true, true) => Err(NoModel::TwoProviders),
+        (false, false) => Err(NoModel::NoKey),
     }
 }
 

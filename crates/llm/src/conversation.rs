@@ -16,7 +16,6 @@ mod stored;
 pub enum Role {
     /// The program and its users, tool results included.
     User,
-    /// The model.
     Assistant,
 }
 
@@ -25,7 +24,6 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
-    /// The Messages API.
     Anthropic,
     /// Chat Completions, as OpenAI and many others serve it.
     OpenAi,
@@ -46,9 +44,8 @@ impl fmt::Display for Provider {
 /// reason that [`RawJson`] gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Who speaks.
     pub role: Role,
-    /// What is said, in order.
+    /// The content, in order.
     pub blocks: Vec<Block>,
 }
 
@@ -86,12 +83,10 @@ impl Turn {
     try_from = "stored::StoredBlock"
 )]
 pub enum Block {
-    /// Plain text.
     Text {
-        /// The text.
         text: String,
     },
-    /// What the model thought before it spoke.
+    /// The model's thinking before its reply.
     Thinking {
         /// The thought; a provider may hide it and send only the signature.
         text: String,
@@ -102,19 +97,18 @@ pub enum Block {
     },
     /// A thought that only the provider can read.
     RedactedThinking {
-        /// The sealed thought, kept as it came.
+        /// The encrypted thinking, unchanged.
         data: String,
     },
     /// The model wants a tool to be run.
     ToolUse(ToolUse),
-    /// What a tool gave.
+    /// The result of a tool.
     ToolResult(ToolResult),
     /// A block of a kind unknown here. It goes back to the provider that sent
     /// it, and to no other.
     Opaque {
-        /// Who sent it.
         provider: Provider,
-        /// The block as it came.
+        /// The block, unchanged.
         json: RawJson,
     },
 }
@@ -149,14 +143,17 @@ impl Block {
 /// A tool call that the model requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
-    /// Ties the result to the use.
+    /// The id that the result names.
     pub id: String,
-    /// The name of the tool.
     pub name: String,
     /// A JSON object, always; what the model wrote if there is no flaw.
     input: RawJson,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flaw: Option<InputFlaw>,
+    /// What the server attached to the call and wants back with it, such as the sealed thoughts of
+    /// Gemini. Only the wire format that it came by understands it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    extra_content: Option<RawJson>,
 }
 
 impl ToolUse {
@@ -176,7 +173,19 @@ impl ToolUse {
             name: name.into(),
             input,
             flaw,
+            extra_content: None,
         }
+    }
+
+    /// The same use, with what the server wants back with it.
+    #[must_use]
+    pub(crate) fn with_extra_content(mut self, extra: Option<RawJson>) -> Self {
+        self.extra_content = extra;
+        self
+    }
+
+    pub(crate) fn extra_content(&self) -> Option<&RawJson> {
+        self.extra_content.as_ref()
     }
 
     /// The same use, marked as cut off by a limit.
@@ -227,14 +236,12 @@ pub enum InputFlaw {
     Cut,
 }
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The use that this answers.
     pub tool_use_id: String,
-    /// The output.
     pub content: String,
-    /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
 }

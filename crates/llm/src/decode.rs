@@ -5,6 +5,7 @@ use std::fmt;
 use crate::anthropic::MessageAssembler;
 use crate::conversation::{Block, Provider};
 use crate::failure::ErrorInfo;
+use crate::limits::{ReplyLimit, clamp_usage};
 use crate::model::{Event, Reply, StopReason, Usage};
 use crate::openai::ChatAssembler;
 use crate::sse::{MAX_EVENT_BYTES, SseError, SseParser};
@@ -20,9 +21,9 @@ pub enum DecodeError {
     /// The reply is a page for people.
     #[error("the reply is an HTML page, not a model's answer; the address may be wrong")]
     NotAStream,
-    /// A payload is larger than any sensible one.
-    #[error("a piece of the reply is too large")]
-    TooLarge,
+    /// It is larger than any sensible one.
+    #[error("the reply is too large: {0}")]
+    TooLarge(ReplyLimit),
     /// The reply ended before its end marker.
     #[error("the reply ended before its end marker")]
     Cut,
@@ -154,6 +155,9 @@ impl Decoder {
         match &mut self.body {
             Body::Start(head) => {
                 head.extend_from_slice(bytes);
+                if head.len() > MAX_EVENT_BYTES {
+                    return Err(DecodeError::TooLarge(ReplyLimit::Bytes));
+                }
                 let head = std::mem::take(head);
                 self.body = match first_character(&head) {
                     None => {
@@ -169,7 +173,7 @@ impl Decoder {
             Body::Plain(body) => {
                 body.extend_from_slice(bytes);
                 if body.len() > MAX_EVENT_BYTES {
-                    return Err(DecodeError::TooLarge);
+                    return Err(DecodeError::TooLarge(ReplyLimit::Bytes));
                 }
                 Ok(())
             }
@@ -190,7 +194,7 @@ impl Decoder {
 impl From<SseError<Self>> for DecodeError {
     fn from(error: SseError<Self>) -> Self {
         match error {
-            SseError::TooLarge => Self::TooLarge,
+            SseError::TooLarge => Self::TooLarge(ReplyLimit::Bytes),
             SseError::Receiver(error) => error,
         }
     }
@@ -210,7 +214,8 @@ pub(crate) fn trim_body(body: &[u8]) -> &[u8] {
     body.strip_prefix(BOM).unwrap_or(body).trim_ascii()
 }
 
-/// Completes a reply: sets the stop reason if tool uses await their results, marks a tool use at a cut end, and refuses a reply of nothing.
+/// Completes a reply: sets the stop reason if tool uses await their results, marks a tool use at a
+/// cut end, and refuses a reply of nothing, unless the model has ended its turn with it.
 pub(crate) fn complete_reply(
     mut blocks: Vec<Block>,
     stop: StopReason,
@@ -224,6 +229,9 @@ pub(crate) fn complete_reply(
         .iter()
         .any(|block| matches!(block, Block::ToolUse(_)));
     let stop = match stop {
+        StopReason::ToolUse | StopReason::Other(_) if says_nothing(&blocks) => {
+            return Err(DecodeError::Empty);
+        }
         StopReason::EndTurn | StopReason::Other(_) if uses_tools => StopReason::ToolUse,
         StopReason::ToolUse if !uses_tools => StopReason::EndTurn,
         other => other,
@@ -234,15 +242,12 @@ pub(crate) fn complete_reply(
                 *tool_use = tool_use.clone().cut();
             }
         }
-        StopReason::EndTurn | StopReason::Other(_) if says_nothing(&blocks) => {
-            return Err(DecodeError::Empty);
-        }
         _ => {}
     }
     Ok(Reply {
         blocks,
         stop,
-        usage,
+        usage: usage.map(clamp_usage),
         model,
     })
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::conversation::Provider;
+use crate::limits::ReplyLimit;
 use crate::model::WaitReason;
 use crate::request::RequestError;
 use crate::script::ScriptError;
@@ -37,7 +38,6 @@ impl fmt::Display for Detail {
 pub enum ModelError {
     /// The request breaks a rule of the conversation.
     Request(RequestError),
-    /// The call was cancelled.
     Cancelled,
     /// The key is wrong or missing (401).
     KeyRefused {
@@ -70,14 +70,19 @@ pub enum ModelError {
         detail: Detail,
     },
     /// The body of the request is larger than the server takes (413).
-    RequestTooLarge { bytes: usize, detail: Detail },
+    RequestTooLarge {
+        bytes: usize,
+        detail: Detail,
+    },
+    /// The reply was larger than any sensible one, and was not read to its end.
+    ReplyTooLarge(ReplyLimit),
     /// The server does not accept the request, whatever is tried.
     BadRequest {
         /// The status of the answer; 200 if the error came inside a reply.
         status: u16,
         detail: Detail,
     },
-    /// Every attempt failed, or the server demands a longer wait than allowed.
+    /// Every try failed, or the server demands a longer wait than allowed.
     GaveUp {
         provider: Provider,
         address: String,
@@ -107,6 +112,7 @@ impl ModelError {
             Self::Billing(_) => "billing",
             Self::ContextTooLong { .. } => "context_too_long",
             Self::RequestTooLarge { .. } => "request_too_large",
+            Self::ReplyTooLarge(_) => "reply_too_large",
             Self::BadRequest { .. } => "bad_request",
             Self::GaveUp { .. } => "gave_up",
             Self::Script(_) => "script",
@@ -133,6 +139,7 @@ impl ModelError {
             Self::RequestTooLarge { .. } => {
                 "make the conversation shorter, or give tools less output".into()
             }
+            Self::ReplyTooLarge(_) => "ask for less at once, or use another model".into(),
             Self::BadRequest { .. } => "check that the model supports what was asked".into(),
             Self::GaveUp { reason, .. } => give_up_hint(*reason).into(),
             Self::Script(_) => "add the missing turns to the script".into(),
@@ -194,6 +201,7 @@ impl fmt::Display for ModelError {
             Self::RequestTooLarge { bytes, detail } => {
                 write!(f, "the request of {bytes} bytes is too large: {detail}")?;
             }
+            Self::ReplyTooLarge(limit) => write!(f, "the reply was not read to its end: {limit}")?,
             Self::BadRequest { status, detail } => {
                 write!(f, "the request was refused (status {status}): {detail}")?;
             }
@@ -216,7 +224,7 @@ impl ModelError {
         else {
             return Ok(());
         };
-        let times = if *tries == 1 { "attempt" } else { "attempts" };
+        let times = if *tries == 1 { "try" } else { "tries" };
         write!(
             f,
             "gave up on {address} after {tries} {times}: {reason}: {detail}"

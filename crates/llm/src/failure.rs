@@ -12,16 +12,16 @@ mod body;
 
 pub use body::ErrorInfo;
 
-/// How a try failed.
+/// How one try of a call failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It will fail again, whatever is done.
+    /// Another try would fail in the same way.
     Final(ModelError),
-    /// Another try may work.
+    /// Another try may succeed.
     Passing(Passing),
 }
 
-/// A failure that may pass.
+/// A temporary failure.
 #[derive(Debug)]
 pub(crate) struct Passing {
     pub(crate) reason: WaitReason,
@@ -114,9 +114,10 @@ impl Site {
             DecodeError::Server(info) => return self.error_in_reply(info, bytes),
             DecodeError::Cut => WaitReason::StreamCut,
             DecodeError::Empty => WaitReason::Empty,
-            DecodeError::Malformed { .. } | DecodeError::NotAStream | DecodeError::TooLarge => {
-                WaitReason::Unreadable
+            DecodeError::TooLarge(limit) => {
+                return Failure::Final(ModelError::ReplyTooLarge(*limit));
             }
+            DecodeError::Malformed { .. } | DecodeError::NotAStream => WaitReason::Unreadable,
         };
         self.passing(reason, &error.to_string())
     }

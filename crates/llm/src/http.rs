@@ -13,7 +13,7 @@ use crate::decode::{DecodeError, Decoder};
 use crate::error::ModelError;
 use crate::failure::{ErrorInfo, Failure, Passing, RetryHints, Site};
 use crate::model::{Event, EventSink, Reply, WaitReason, Waiting};
-use crate::retry::{FailedAttempt, RetryPolicy, retry_after};
+use crate::retry::{FailedTry, RetryPolicy, retry_after};
 
 mod address;
 
@@ -110,34 +110,34 @@ impl Endpoint {
         new_decoder: impl Fn() -> Decoder,
         events: &mut EventSink<'_>,
     ) -> Result<Reply, ModelError> {
-        let mut tries = 0;
+        let mut failed_tries = 0;
         let mut first_failure = None;
         loop {
-            let passing = match self.attempt(body, new_decoder(), events).await {
+            let passing = match self.try_once(body, new_decoder(), events).await {
                 Ok(reply) => return Ok(reply),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Passing(passing)) => passing,
             };
-            tries += 1;
-            let failed = FailedAttempt {
-                tries,
+            failed_tries += 1;
+            let failed = FailedTry {
+                failed_tries,
                 since_first: first_failure.get_or_insert_with(Instant::now).elapsed(),
                 reason: passing.reason,
                 retry_after: passing.retry_after,
             };
             let Some(delay) = self.options.retry.delay(failed, fastrand::f64()) else {
-                return Err(self.give_up(tries, passing));
+                return Err(self.give_up(failed_tries, passing));
             };
             events(Event::Waiting(Waiting {
                 reason: passing.reason,
                 delay,
-                failed_tries: tries,
+                failed_tries,
             }));
             tokio::time::sleep(delay).await;
         }
     }
 
-    async fn attempt(
+    async fn try_once(
         &self,
         body: &[u8],
         decoder: Decoder,

@@ -28,7 +28,6 @@ impl RawJson {
         RawValue::from_string(text.into()).map(Self::from)
     }
 
-    /// The text.
     pub fn get(&self) -> &str {
         self.0.get()
     }

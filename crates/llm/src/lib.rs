@@ -19,7 +19,7 @@
 //!   that retries do not cure is a [`ModelError`] that says what to do.
 //!
 //! [`Anthropic`] and [`OpenAi`] are such models; [`ScriptModel`] plays recorded
-//! turns from a file, see [`script`]. [`choose`] parses which one is meant.
+//! turns from a file, see [`script`]. [`ModelChoice`] says which one is meant.
 //!
 //! **Invariant:** a reply is returned only if its end marker came. The caller never
 //! sees a tool use of a reply that was cut off.
@@ -38,6 +38,7 @@ mod error;
 mod failure;
 mod http;
 mod json;
+pub mod limits;
 mod model;
 mod openai;
 mod request;
@@ -49,13 +50,14 @@ pub mod sse;
 pub use anthropic::{
     ANTHROPIC_ADDRESS, ANTHROPIC_VERSION, Anthropic, AnthropicAuth, AnthropicConfig,
 };
-pub use choice::{ModelChoice, Variables, choose, parse_dotenv};
+pub use choice::{ModelChoice, VariableOrigin, Variables, is_script, parse_dotenv};
 pub use conversation::{Block, InputFlaw, Provider, Role, ToolResult, ToolUse, Turn};
 pub use decode::{DecodeError, Decoder};
 pub use error::{Detail, ModelError};
 pub use failure::ErrorInfo;
 pub use http::{ClientError, ClientOptions};
 pub use json::RawJson;
+pub use limits::ReplyLimit;
 pub use model::{
     BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage, WaitReason, Waiting,
 };

@@ -41,27 +41,24 @@ pub trait Model: Send + Sync {
 /// A part of a reply, or a wait for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// More text.
     TextDelta(String),
-    /// More of a thought.
+    /// More of the model's thinking.
     ThinkingDelta(String),
     /// A tool use has begun; its arguments are still to come.
     ToolUseStarted {
-        /// Its id.
         id: String,
-        /// The name of the tool.
         name: String,
     },
-    /// The attempt failed, and another follows after a wait. All events of the
+    /// The try failed, and another follows after a wait. All events of the
     /// call so far are void.
     Waiting(Waiting),
 }
 
-/// A wait before the next attempt. It prints as `waiting: rate limit, 12 s`, and as `waiting: budget`
+/// A wait before the next try. It prints as `waiting: rate limit, 12 s`, and as `waiting: budget`
 /// where nobody knows how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Why the last attempt failed.
+    /// Why the last try failed.
     pub reason: WaitReason,
     /// How long the wait is; if its end is unknown, the time until the next check.
     pub delay: Duration,
@@ -83,7 +80,7 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Why an attempt failed for now.
+/// Why a try failed for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitReason {
     /// Too many requests or tokens in a span of time.
@@ -92,13 +89,11 @@ pub enum WaitReason {
     /// The provider has too much to do, or its model is still being loaded.
     #[error("overloaded")]
     Overloaded,
-    /// The server failed with this status.
     #[error("server error {0}")]
     ServerError(u16),
     /// The server reported a failure of its own inside its reply.
     #[error("server error")]
     ErrorInReply,
-    /// The connection failed.
     #[error("cannot connect")]
     CannotConnect,
     /// The reply ended before its end marker.
@@ -107,7 +102,6 @@ pub enum WaitReason {
     /// Nothing came for a long time.
     #[error("no answer")]
     Silence,
-    /// The reply could not be read.
     #[error("unreadable answer")]
     Unreadable,
     /// The reply said nothing and used no tool.
@@ -133,7 +127,6 @@ impl WaitReason {
 pub struct Reply {
     /// What it says, in order, as it came.
     pub blocks: Vec<Block>,
-    /// Why it stopped.
     pub stop: StopReason,
     /// What it cost, if the server says so.
     pub usage: Option<Usage>,
@@ -171,7 +164,6 @@ pub enum StopReason {
     ToolUse,
     /// It reached the limit of the reply. A tool use at the end is marked as cut.
     MaxTokens,
-    /// It reached a stop sequence.
     StopSequence,
     /// The provider made a pause. Append the turn and ask again with
     /// [`Request::resume`] set.
@@ -183,16 +175,16 @@ pub enum StopReason {
     },
     /// The conversation fills the model's window: make it shorter.
     ContextWindowExceeded,
-    /// A reason unknown here: it stopped.
+    /// Another reason, in the provider's words. The reply counts as complete.
     Other(String),
 }
 
-/// Tokens that a reply cost.
+/// The tokens of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Input that was neither read from the cache nor written to it.
     pub input: u64,
-    /// Output, thoughts included.
+    /// Output, including thinking.
     pub output: u64,
     /// Input that was read from the cache.
     pub cache_read: u64,

@@ -24,7 +24,7 @@ mod encode;
 pub(crate) use decode::ChatAssembler;
 pub use dialect::{Dialect, TokenField};
 
-/// Where the provider itself is.
+/// The provider's own address.
 pub const OPENAI_ADDRESS: &str = "https://api.openai.com/v1";
 
 const ADDRESS_VARIABLE: &str = "OPENAI_BASE_URL";
@@ -33,7 +33,6 @@ const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// What a client of Chat Completions needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenAiConfig {
-    /// The name of the model.
     pub model: String,
     /// The key; a server of one's own may need none.
     pub key: Option<Secret>,
@@ -41,7 +40,6 @@ pub struct OpenAiConfig {
     pub base_url: String,
     /// How the server differs; if unset, its address decides.
     pub dialect: Option<Dialect>,
-    /// Times and retries.
     pub options: ClientOptions,
 }
 

@@ -18,7 +18,6 @@ pub struct Request {
     pub system: String,
     /// The tools it may use.
     pub tools: Vec<ToolSpec>,
-    /// The conversation so far.
     pub turns: Vec<Turn>,
     /// The most tokens that the reply may have.
     pub max_tokens: u32,
@@ -26,6 +25,9 @@ pub struct Request {
     pub tool_choice: ToolChoice,
     /// What is sent only if it is set.
     pub tuning: Tuning,
+    /// Whether the last block is a reminder that the next request will not have. Then a provider
+    /// should keep only what is before it in its prompt cache.
+    pub has_reminder: bool,
     /// Whether the conversation may end with the model's turn. It may only to go
     /// on with a reply that stopped with
     /// [`StopReason::Paused`](crate::StopReason::Paused).

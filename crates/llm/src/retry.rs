@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 use crate::model::WaitReason;
 
 /// How many tries there are for a reply that is complete but empty. The same
-/// question often brings the same nothing.
-const TRIES_FOR_EMPTY: u32 = 3;
+/// request often gets an empty reply again.
+const MAX_TRIES_FOR_EMPTY: u32 = 3;
 
 /// How often and how long a call is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The most tries, the first included.
-    pub tries: u32,
+    pub max_tries: u32,
     /// The wait after the first failure; it doubles with every further one.
     pub first_delay: Duration,
     /// The longest wait, unless the server asks for a longer one.
@@ -26,7 +26,7 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            tries: 8,
+            max_tries: 8,
             first_delay: Duration::from_secs(1),
             longest_delay: Duration::from_secs(60),
             total: Duration::from_secs(15 * 60),
@@ -36,12 +36,11 @@ impl Default for RetryPolicy {
 
 /// The state of a call after a failed try.
 #[derive(Clone, Copy, Debug)]
-pub struct FailedAttempt {
-    /// How many attempts have failed, this one included.
-    pub tries: u32,
+pub struct FailedTry {
+    /// How many tries have failed, this one included.
+    pub failed_tries: u32,
     /// The time since the first one failed.
     pub since_first: Duration,
-    /// Why this one failed.
     pub reason: WaitReason,
     /// How long the server asks to wait.
     pub retry_after: Option<Duration>,
@@ -54,13 +53,13 @@ impl RetryPolicy {
     /// If the server names no delay, the wait is between a half and the whole of
     /// the doubled delay. A delay named by the server is kept in full, plus up to a quarter,
     /// so that callers who were refused together do not come back together.
-    pub fn delay(&self, failed: FailedAttempt, random: f64) -> Option<Duration> {
+    pub fn delay(&self, failed: FailedTry, random: f64) -> Option<Duration> {
         let random = random.clamp(0.0, 1.0);
-        let tries = match failed.reason {
-            WaitReason::Empty => self.tries.min(TRIES_FOR_EMPTY),
-            _ => self.tries,
+        let max_tries = match failed.reason {
+            WaitReason::Empty => self.max_tries.min(MAX_TRIES_FOR_EMPTY),
+            _ => self.max_tries,
         };
-        if failed.tries >= tries {
+        if failed.failed_tries >= max_tries {
             return None;
         }
         let delay = match failed.retry_after {
@@ -68,15 +67,17 @@ impl RetryPolicy {
                 let spread = named.max(self.first_delay).div_f64(4.0);
                 named.saturating_add(spread.mul_f64(random))
             }
-            None => self.doubled(failed.tries).mul_f64(0.5 + random / 2.0),
+            None => self
+                .doubled(failed.failed_tries)
+                .mul_f64(0.5 + random / 2.0),
         };
         let end = failed.since_first.saturating_add(delay);
         (end <= self.total).then_some(delay)
     }
 
-    fn doubled(&self, tries: u32) -> Duration {
+    fn doubled(&self, failed_tries: u32) -> Duration {
         let factor = 1_u32
-            .checked_shl(tries.saturating_sub(1))
+            .checked_shl(failed_tries.saturating_sub(1))
             .unwrap_or(u32::MAX);
         self.first_delay
             .saturating_mul(factor)
@@ -120,9 +121,9 @@ mod tests {
 
     use super::*;
 
-    fn failed(tries: u32) -> FailedAttempt {
-        FailedAttempt {
-            tries,
+    fn failed(failed_tries: u32) -> FailedTry {
+        FailedTry {
+            failed_tries,
             since_first: Duration::ZERO,
             reason: WaitReason::RateLimit,
             retry_after: None,
@@ -151,7 +152,7 @@ mod tests {
     fn a_wish_of_the_server_is_granted_in_full() {
         let policy = RetryPolicy::default();
         let with = |seconds, random| {
-            let failed = FailedAttempt {
+            let failed = FailedTry {
                 retry_after: Some(SECOND * seconds),
                 ..failed(1)
             };
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn time_runs_out() {
         let policy = RetryPolicy::default();
-        let late = FailedAttempt {
+        let late = FailedTry {
             since_first: policy.total - SECOND / 2,
             ..failed(1)
         };
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn an_empty_reply_has_fewer_tries() {
         let policy = RetryPolicy::default();
-        let empty = |tries| FailedAttempt {
+        let empty = |tries| FailedTry {
             reason: WaitReason::Empty,
             ..failed(tries)
         };
@@ -214,14 +215,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_delay_is_never_shorter_than_asked_nor_past_the_end(
-            tries in 0_u32..100,
+            failed_tries in 0_u32..100,
             since in 0_u64..2_000,
             named in prop::option::of(0_u64..u64::MAX),
             random in any::<f64>(),
         ) {
             let policy = RetryPolicy::default();
-            let failed = FailedAttempt {
-                tries,
+            let failed = FailedTry {
+                failed_tries,
                 since_first: Duration::from_secs(since),
                 reason: WaitReason::Overloaded,
                 retry_after: named.map(Duration::from_secs),
@@ -230,7 +231,7 @@ mod tests {
             if let Some(delay) = policy.delay(failed, random) {
                 prop_assert!(delay >= failed.retry_after.unwrap_or(Duration::ZERO));
                 prop_assert!(failed.since_first + delay <= policy.total);
-                prop_assert!(tries < policy.tries);
+                prop_assert!(failed_tries < policy.max_tries);
             }
         }
     }

@@ -40,6 +40,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -52,21 +53,13 @@ use crate::json::RawJson;
 use crate::model::{BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage};
 use crate::request::Request;
 
-/// Why a script does not go on.
+/// Why a script cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// The file cannot be read.
     #[error("cannot read the script {}: {reason}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
-    /// The file is not a script.
+    Read { path: PathBuf, reason: String },
     #[error("the script {} is wrong in line {line}: {reason}", path.display())]
     Parse {
-        /// The file.
         path: PathBuf,
         /// The line, from 1 on.
         line: usize,
@@ -78,9 +71,7 @@ pub enum ScriptError {
         path.display(), asked + 1, agents.join(", ")
     )]
     Exhausted {
-        /// The file.
         path: PathBuf,
-        /// Whose turns.
         agent: String,
         /// How many turns it has for the agent.
         turns: usize,
@@ -95,9 +86,7 @@ pub enum ScriptError {
         path.display()
     )]
     Unexpected {
-        /// The file.
         path: PathBuf,
-        /// Whose turn.
         agent: String,
         /// Which of its turns, from 1 on.
         turn: usize,
@@ -135,6 +124,9 @@ struct ScriptTurn {
     usage: Option<Usage>,
 }
 
+/// The largest script.
+const MAX_BYTES: u64 = 16 << 20;
+
 /// One text or several. There is no raw JSON in here that the choice could lose.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -151,11 +143,23 @@ struct Call {
     id: Option<String>,
 }
 
+/// Reads a regular file of a sensible size. A pipe is not opened, because that would wait.
+fn read(path: &Path) -> io::Result<String> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
+        return Err(io::Error::other("it is not a file of at most 16 MiB"));
+    }
+    let mut text = String::new();
+    let file = fs::File::open(path)?;
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 impl ScriptModel {
     /// Reads the turns of an agent from a file.
     pub fn load(path: impl Into<PathBuf>, agent: &str) -> Result<Self, ScriptError> {
         let path = path.into();
-        match fs::read_to_string(&path) {
+        match read(&path) {
             Ok(text) => Self::parse(path, &text, agent),
             Err(error) => Err(ScriptError::Read {
                 reason: error.to_string(),

@@ -5,10 +5,11 @@
 //! has no empty line after it. Decoding here is to be synchronous and lenient in
 //! both cases, hence a parser of our own.
 
+use crate::limits::MAX_REPLY_BYTES;
 use memchr::memchr2;
 
-/// The most bytes that one event may have.
-pub(crate) const MAX_EVENT_BYTES: usize = 64 << 20;
+/// The most bytes that one event may have: those of a whole reply, with some that JSON adds.
+pub(crate) const MAX_EVENT_BYTES: usize = 2 * MAX_REPLY_BYTES;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 

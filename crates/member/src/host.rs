@@ -9,9 +9,9 @@ use crate::runtime::MemberRuntime;
 use agent::{Event, Host, Log, LogError, Prompt, Record, Sources};
 use llm::{ToolUse, Turn, Usage, WaitReason};
 use protocol::{EventKind, JsonLine, Phase, Recipient, UserMessage, WaitingFor};
-use rules::ToolEffect;
+use rules::{Permission, ToolEffect};
 use std::time::{Duration, Instant};
-use tools::Effect;
+use tools::{Access, Effect, ToolError};
 use tracing::{info, warn};
 
 /// How often a long reply updates the live state.
@@ -101,6 +101,13 @@ impl<H: Hooks> Log for RuntimeHost<H> {
         let shown = path.strip_prefix(inner.team.workspace()).unwrap_or(&path);
         Ok(shown.display().to_string())
     }
+
+    fn records_path(&self) -> String {
+        let inner = self.runtime.lock();
+        let path = inner.team.layout().transcript(self.runtime.owner());
+        let shown = path.strip_prefix(inner.team.workspace()).unwrap_or(&path);
+        shown.display().to_string()
+    }
 }
 
 impl<H: Hooks> Sources for RuntimeHost<H> {
@@ -135,19 +142,23 @@ impl<H: Hooks> Host for RuntimeHost<H> {
         prompt
     }
 
-    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<(), String> {
+    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Access, ToolError> {
         let Recipient::Member(name) = self.runtime.owner() else {
-            return Ok(());
+            return Ok(Access::Full);
         };
         let effect = match effect {
-            Some(Effect::Mutate) => ToolEffect::Mutating,
+            Some(Effect::Execute) if self.runtime.can_confine() => ToolEffect::Confinable,
+            Some(Effect::Execute | Effect::Mutate) => ToolEffect::Mutating,
             // Without an effect there is no such tool, and the registry says so.
             Some(Effect::Read | Effect::State) | None => ToolEffect::Harmless,
         };
         let plan = self.runtime.plan();
         let gate = gate(self.runtime.team(), name, plan.as_ref());
-        let allowed = gate.may_run(&tool_use.name, effect);
-        allowed.map_err(|refusal| refusal.to_string())
+        match gate.may_run(&tool_use.name, effect) {
+            Ok(Permission::Unrestricted) => Ok(Access::Full),
+            Ok(Permission::ReadOnly) => Ok(Access::ReadOnly),
+            Err(refusal) => Err(ToolError::from_error(&refusal)),
+        }
     }
 
     fn event(&mut self, event: Event) {
@@ -171,7 +182,14 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 let what = match waiting.reason {
                     WaitReason::Budget => WaitingFor::Budget,
                     WaitReason::Turn => WaitingFor::Turn,
-                    _ => WaitingFor::RateLimit,
+                    WaitReason::RateLimit | WaitReason::Overloaded => WaitingFor::RateLimit,
+                    WaitReason::ServerError(_)
+                    | WaitReason::ErrorInReply
+                    | WaitReason::CannotConnect
+                    | WaitReason::StreamCut
+                    | WaitReason::Silence
+                    | WaitReason::Unreadable
+                    | WaitReason::Empty => WaitingFor::Server,
                 };
                 inner.set_phase(Phase::Waiting, Some(what), reason);
             }

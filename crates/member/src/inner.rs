@@ -11,8 +11,10 @@ use protocol::{
 };
 use rules::{Conversation, Delivery, judge};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, ReceiveError, TeamDir, now};
+use tools::Confinement;
 use tracing::{info, warn};
 
 /// How long to wait after mail could not be read: the disk may be full for a while.
@@ -63,6 +65,8 @@ pub(crate) struct Inner {
     pub(crate) price: Option<Price>,
     /// When mail that could not be read is tried again.
     pub(crate) mail_retry_at: Option<Instant>,
+    /// What commands run in, once it was chosen.
+    pub(crate) confinement: Option<Arc<Confinement>>,
 }
 
 impl Inner {

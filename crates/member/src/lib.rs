@@ -24,11 +24,16 @@
 //! **Reports.** The report at the end of a turn has a number that is kept in the journal. If the
 //! process dies between the end of the turn and the report, the next incarnation sends it, once.
 //!
+//! **Trust.** `workspace.rs` finds the workspace and reads what is set for it, and refuses what belongs to
+//! another user. A [`TrustCheck`] collects what the workspace and the roster say that needs the user's
+//! trust. A process that starts members does so with the [`Clearance`] of such a check.
+//!
 //! **Turns.** An [`AgentRunner`] runs the turns of an agent beside the loop of its process, and says
 //! how each ended.
 
 mod backoff;
 mod build;
+mod confine;
 mod gate;
 mod host;
 mod inner;
@@ -38,15 +43,25 @@ mod mail;
 mod recovered;
 mod runtime;
 mod status;
+mod trust_check;
 mod turn;
+mod workspace;
 
 pub use backoff::Backoff;
-pub use build::{AgentTools, ChosenModel, ModelError, choose_model, variables};
+pub use build::{AgentTools, ChosenModel, ModelError, choose_model};
+pub use confine::{
+    ConfineError, SandboxSettings, hide_own_memory, weakness, workspace_confinement,
+};
 pub use gate::gate;
 pub use host::{Hooks, RuntimeHost};
 pub use inner::{MailHandler, Price, Treatment};
-pub use logging::{LogFilter, LogFormat, LogOptions, log_to_stderr};
+pub use logging::{LogFilter, LogFormat, LogOptions, LogSettingError, log_to_stderr};
 pub use mail::MailItem;
 pub use recovered::Recovered;
 pub use runtime::{MemberRuntime, RuntimeError};
+pub use trust_check::{Clearance, TrustCheck, TrustError, Untrusted};
 pub use turn::{AgentRunner, FailureCause, TurnFailure, TurnOutcome};
+pub use workspace::{
+    CreatedTeam, FindError, WorkspaceSettings, create_team, find_team, load_settings, open_team,
+    owners, state_folder, trust_store,
+};

@@ -1,7 +1,8 @@
 //! The live state: what the member is doing now.
 
 use protocol::{
-    Activity, Extra, Incarnation, LiveState, Phase, Tally, TaskId, Timestamp, WaitingFor,
+    Activity, Extra, Incarnation, LiveState, Phase, SandboxLevel, Tally, TaskId, Timestamp,
+    WaitingFor,
 };
 use std::time::Duration;
 use teamdir::now;
@@ -95,6 +96,10 @@ impl Live {
 
     pub(crate) fn set_task(&mut self, task: Option<TaskId>) {
         self.state.task = task;
+    }
+
+    pub(crate) fn set_sandbox(&mut self, level: SandboxLevel) {
+        self.state.sandbox = Some(level);
     }
 
     pub(crate) fn tally(&mut self) -> &mut Tally {

@@ -63,16 +63,26 @@ pub enum LogFormat {
     Json,
 }
 
-impl FromStr for LogFormat {
-    type Err = String;
+/// Why a text is no setting of the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LogSettingError {
+    #[error("{0:?} is no format of the log: use human or json")]
+    Format(String),
+    #[error(
+        "{text:?} is no filter of the log ({reason}): use a level (error, warn, info, debug, trace, \
+         off) or levels per crate, as in team=debug,llm=trace"
+    )]
+    Filter { text: String, reason: String },
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for LogFormat {
+    type Err = LogSettingError;
+
+    fn from_str(text: &str) -> Result<Self, LogSettingError> {
         match text {
             "" | "human" => Ok(Self::Human),
             "json" => Ok(Self::Json),
-            other => Err(format!(
-                "{other:?} is no format of the log: use human or json"
-            )),
+            other => Err(LogSettingError::Format(other.to_owned())),
         }
     }
 }
@@ -100,14 +110,12 @@ impl Default for LogFilter {
 }
 
 impl FromStr for LogFilter {
-    type Err = String;
+    type Err = LogSettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let explain = |reason: &dyn fmt::Display| {
-            format!(
-                "{text:?} is no filter of the log ({reason}): use a level (error, warn, info, debug, \
-                 trace, off) or levels per crate, as in team=debug,llm=trace"
-            )
+    fn from_str(text: &str) -> Result<Self, LogSettingError> {
+        let explain = |reason: &dyn fmt::Display| LogSettingError::Filter {
+            text: text.to_owned(),
+            reason: reason.to_string(),
         };
         let targets = Targets::from_str(text).map_err(|error| explain(&error))?;
         for (target, _) in &targets {

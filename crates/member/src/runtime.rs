@@ -22,9 +22,9 @@ use teamdir::{
 use tools::ToolOutput;
 use tracing::{info, warn};
 
-/// How much mail a tool's result may hold: a longer one would be cut, and nobody could tell which
-/// messages the model was given.
-const MAX_LISTED_BYTES: usize = 40_000;
+/// How much mail a tool's result may hold, in bytes: a compaction before the next request could shorten
+/// a longer one, and nobody could tell which messages the model was given.
+const MAX_LISTED_BYTES: usize = agent::KEPT_WHOLE - 500;
 /// How long to wait after something could not be written: the disk may be full for a while.
 const WRITE_RETRY: Duration = Duration::from_secs(1);
 
@@ -92,6 +92,7 @@ impl MemberRuntime {
             is_state_unwritten: false,
             price: None,
             mail_retry_at: None,
+            confinement: None,
             session,
         };
         inner.write_state();

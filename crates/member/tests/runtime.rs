@@ -203,6 +203,32 @@ async fn mail_that_a_tool_has_listed_is_not_given_again() {
     );
 }
 
+#[tokio::test]
+async fn mail_that_does_not_fit_in_a_result_follows_it() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let script = r#"{"alice":[{"calls":[{"name":"read_inbox"}]},{"say":"read"}]}"#;
+    let mut session = Session::begin(&temp, script);
+    for number in 0..100 {
+        tell(temp.team(), &format!("[note {number}] {}", "x".repeat(120)));
+    }
+    let list = session.runtime.read_inbox().unwrap();
+    // A compaction leaves a result of this size as it is.
+    assert!(list.text.len() < agent::KEPT_WHOLE, "{}", list.text.len());
+    assert!((10..100).contains(&list.mail.len()), "{:?}", list.mail);
+    let input = vec![protocol::UserMessage::new("look at your mail")];
+    let cancel = CancellationToken::new();
+    let outcome = session
+        .agent
+        .run_turn(input, &mut session.host, &cancel)
+        .await;
+    assert!(matches!(outcome, Outcome::Finished { text } if text == "read"));
+    let last = session.asked().pop().unwrap();
+    for number in 0..100 {
+        let tag = format!("[note {number}]");
+        assert_eq!(last.matches(&tag).count(), 1, "{tag}");
+    }
+}
+
 struct Secretary(Arc<Mutex<Vec<String>>>);
 
 impl MailHandler for Secretary {

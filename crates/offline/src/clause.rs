@@ -3,26 +3,21 @@
 use crate::names::Known;
 use crate::pattern::captures;
 use crate::table::{ROWS, Verb};
-use crate::words::{Kind, Token, clauses, covered, tokens};
+use crate::words::{Kind, MOST_TOKENS, Token, clauses, covered, tokens};
 
 /// A verb with what the clause says about it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Clause {
     pub(crate) verb: Verb,
     pub(crate) names: Vec<String>,
     /// The roles of new teammates, in the order of their names.
     pub(crate) roles: Vec<String>,
-    /// Free texts in their order.
-    pub(crate) texts: Vec<String>,
-    pub(crate) path: Option<String>,
-    pub(crate) number: i64,
-    /// The id of a request.
-    pub(crate) id: Option<String>,
-    pub(crate) approve: bool,
+    /// What the other slots of the pattern took. All free texts are in slots `TEXT`.
+    slots: Vec<(&'static str, String)>,
 }
 
 /// What was understood of an instruction, and what was not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Parsed {
     pub(crate) clauses: Vec<Clause>,
     pub(crate) unclear: Vec<String>,
@@ -31,9 +26,14 @@ pub(crate) struct Parsed {
 /// Reads an instruction. `known` has who was named before, and learns who is named now.
 pub(crate) fn parse(text: &str, known: &mut Known) -> Parsed {
     let mut parsed = Parsed::default();
-    for clause in clauses(&tokens(text)) {
-        let clause = without_courtesy(&clause);
-        if clause.is_empty() || after_phrase(clause, SMALL_TALK).is_some() {
+    let tokens = tokens(text);
+    if tokens.len() > MOST_TOKENS {
+        parsed.unclear.push(text.to_owned());
+        return parsed;
+    }
+    for clause in clauses(&tokens) {
+        let clause = without_courtesy(&clause, known);
+        if clause.is_empty() || slot_of(SMALL_TALK, clause, known).is_some() {
             continue;
         }
         let read = |row: &(Verb, &'static str)| Clause::read(row, text, clause, known);
@@ -57,8 +57,9 @@ impl Clause {
     ) -> Option<Self> {
         let mut clause = Self {
             verb: *verb,
-            approve: tokens.first()?.is_any("approve"),
-            ..Self::default()
+            names: Vec::new(),
+            roles: Vec::new(),
+            slots: Vec::new(),
         };
         for (slot, taken) in captures(pattern, tokens, known)? {
             let first = taken.first()?;
@@ -67,77 +68,62 @@ impl Clause {
                 "NAMES" => clause.names = known.list(taken)?,
                 "WHOSE" => clause.names = known.owner(first)?,
                 "LIST" if *verb == Verb::Spawn => clause.members(text, taken)?,
-                "LIST" => clause.texts = subjects(text, taken),
-                "NUM" => clause.number = first.number()?,
-                "ID" => clause.id = Some(plain),
-                "FILE" | "DIR" => clause.path = Some(plain),
-                _ => clause.texts.push(plain),
+                "LIST" => {
+                    let subjects = subjects(text, taken).into_iter();
+                    clause.slots.extend(subjects.map(|text| ("TEXT", text)));
+                }
+                "NUM" => clause.slots.push((slot, first.number()?.to_string())),
+                "REST" | "WORK" => clause.slots.push(("TEXT", plain)),
+                _ => clause.slots.push((slot, plain)),
             }
         }
-        clause.complete()
+        let is_empty = clause.texts().any(|text| text.trim().is_empty());
+        (!is_empty).then_some(clause)
     }
 
-    /// Fills in what the verb implies. A clause without what its verb needs is none.
-    fn complete(mut self) -> Option<Self> {
-        let text = self.text();
-        match (self.verb, text.as_str()) {
-            (Verb::Create, "server config") => self.path = Some("server_config.json".to_owned()),
-            (Verb::Create, "web page") => self.path = Some("index.html".to_owned()),
-            (Verb::Create, _) if self.path.is_none() => return None,
-            (Verb::ReadEvery, kind) if !kind.is_empty() => self.texts = vec![ending(kind)?],
-            (Verb::Spawn, work) => {
-                let work = work.strip_suffix(" task").unwrap_or(work);
-                self.texts = Some(work.to_owned())
-                    .into_iter()
-                    .filter(|t| !t.is_empty())
-                    .collect();
-            }
-            _ => {}
-        }
-        let is_empty = |text: &String| text.trim().is_empty();
-        (!self.texts.iter().any(is_empty)).then_some(self)
+    pub(crate) fn get(&self, slot: &str) -> Option<&str> {
+        let mut slots = self.slots.iter().filter(|(name, _)| *name == slot);
+        slots.next().map(|(_, text)| text.as_str())
     }
 
-    /// The first free text.
-    pub(crate) fn text(&self) -> String {
-        self.texts.first().cloned().unwrap_or_default()
+    /// The free texts in their order.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let texts = self.slots.iter().filter(|(name, _)| *name == "TEXT");
+        texts.map(|(_, text)| text.as_str())
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.get("TEXT")
     }
 
     pub(crate) fn path(&self) -> &str {
-        self.path.as_deref().unwrap_or(".")
+        self.get("FILE").or(self.get("DIR")).unwrap_or(".")
     }
 
     /// Reads a list of new teammates: `alice (coder)`, `bob as a tester`, `a writer named eve`, `a
-    /// backend teammate`. Fails if two have the same name.
+    /// backend teammate`.
     fn members(&mut self, text: &str, list: &[Token<'_>]) -> Option<()> {
-        const ITEMS: [&str; 8] = [
-            "[a|teammate] named|called NAMES ( [role|:] LIST )",
-            "[a|teammate] named|called NAMES as [a|an|the] REST",
+        const ITEMS: [&str; 6] = [
+            "[a|teammate|named|called] NAMES ( [role|:] LIST )",
+            "[a|teammate|named|called] NAMES as [a|an|the] REST",
             "[a|teammate] named|called NAMES",
             "[a|an|the] TEXT named|called NAMES",
-            "NAMES ( [role|:] LIST )",
-            "NAMES as [a|an|the] REST",
             "a|an|the TEXT [teammate|agent]",
             "NAMES",
         ];
         for item in list.split(Token::separates).filter(|item| !item.is_empty()) {
-            let known = Known::default();
-            let mut patterns = ITEMS.iter();
-            let slots = patterns.find_map(|pattern| captures(pattern, item, &known))?;
-            let slot = |is_name: bool| {
-                let mut slots = slots.iter();
-                let found = slots.find(|(slot, _)| (*slot == "NAMES") == is_name);
-                found.map(|(_, taken)| covered(text, taken).to_owned())
-            };
-            let role = slot(false).unwrap_or_else(|| "generalist".to_owned());
-            let name = slot(true).unwrap_or_else(|| role.to_lowercase().replace(' ', "-"));
-            if self
-                .names
-                .iter()
-                .any(|other| other.to_lowercase() == name.to_lowercase())
-            {
-                return None;
+            let fits = |pattern: &&'static str| captures(pattern, item, &Known::default());
+            let (mut name, mut role) = (None, None);
+            for (slot, taken) in ITEMS.iter().find_map(fits)? {
+                let part = if slot == "NAMES" {
+                    &mut name
+                } else {
+                    &mut role
+                };
+                *part = Some(covered(text, taken).to_owned());
             }
+            let role = role.unwrap_or_else(|| "generalist".to_owned());
+            let name = name.unwrap_or_else(|| role.to_lowercase().replace(' ', "-"));
             self.names.push(name);
             self.roles.push(role);
         }
@@ -156,67 +142,41 @@ fn subjects(text: &str, list: &[Token<'_>]) -> Vec<String> {
     parts.map(|part| covered(text, part).to_owned()).collect()
 }
 
-/// The ending of the names of files of a kind: `rs` for `Rust`, and `toml` for `toml`.
-fn ending(kind: &str) -> Option<String> {
-    let kind = kind.to_lowercase();
-    let ending = match kind.as_str() {
-        "rust" => "rs",
-        "python" => "py",
-        "markdown" => "md",
-        "text" => "txt",
-        other => other.trim_start_matches(['*', '.']),
-    };
-    ending
-        .chars()
-        .all(char::is_alphanumeric)
-        .then(|| ending.to_owned())
-}
-
 /// Sentences that ask for nothing.
-const SMALL_TALK: &[&str] = &["thanks", "thank you", "hello", "hi", "you are"];
+const SMALL_TALK: &[&str] = &["thanks|hello|hi [REST]", "thank|you you|are [REST]"];
 
-/// Phrases before the verb that change nothing.
+/// Words before the verb that change nothing.
 const COURTESY: &[&str] = &[
-    "please",
-    "now",
-    "first",
-    "next",
-    "finally",
-    "also",
-    "and",
-    "just",
-    "could you",
-    "can you",
-    "would you",
-    "you should",
-    "you must",
-    "your task is to",
-    "review and",
+    "please|now|first|next|finally|also|and|just REST",
+    "could|can|would you REST",
+    "you should|must REST",
+    "your task is to REST",
+    "review and REST",
 ];
 
-fn without_courtesy<'c, 'a>(clause: &'c [Token<'a>]) -> &'c [Token<'a>] {
+fn without_courtesy<'c, 'a>(clause: &'c [Token<'a>], known: &Known) -> &'c [Token<'a>] {
     let mut rest = clause;
     loop {
-        rest = match (after_phrase(rest, COURTESY), rest) {
-            (Some(later), _) => later,
-            (None, [mark, later @ ..]) if mark.kind == Kind::Mark => later,
-            (None, [before @ .., mark]) if mark.is_mark(',') || mark.is_mark(':') => before,
-            (None, _) => return rest,
+        rest = match rest {
+            [mark, rest @ ..] if mark.kind == Kind::Mark => rest,
+            [rest @ .., last] if last.is_mark(",:") || last.is_any("and") => rest,
+            _ => match slot_of(COURTESY, rest, known) {
+                Some(rest) => rest,
+                None => return rest,
+            },
         }
     }
 }
 
-/// What follows the first of the phrases that the tokens begin with.
-fn after_phrase<'c, 'a>(tokens: &'c [Token<'a>], phrases: &[&str]) -> Option<&'c [Token<'a>]> {
-    phrases.iter().find_map(|phrase| {
-        let words = phrase.split(' ');
-        let (start, later) = tokens.split_at_checked(words.clone().count())?;
-        let same = start
-            .iter()
-            .zip(words)
-            .all(|(token, word)| token.is_any(word));
-        same.then_some(later)
-    })
+/// What the last slot of the first pattern takes that the tokens match.
+fn slot_of<'c, 'a>(
+    patterns: &[&'static str],
+    tokens: &'c [Token<'a>],
+    known: &Known,
+) -> Option<&'c [Token<'a>]> {
+    let mut patterns = patterns.iter();
+    let slots = patterns.find_map(|pattern| captures(pattern, tokens, known))?;
+    Some(slots.last().map_or(&[], |(_, taken)| *taken))
 }
 
 #[cfg(test)]

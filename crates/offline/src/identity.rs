@@ -3,10 +3,10 @@
 use llm::{Request, ToolSpec};
 
 /// The agent that a request speaks for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Identity<'a> {
     name: &'a str,
-    role: Option<&'a str>,
+    role: &'a str,
     tools: &'a [ToolSpec],
 }
 
@@ -14,16 +14,12 @@ impl<'a> Identity<'a> {
     /// Reads `You are 'alice', role: coder` from the system text.
     pub(crate) fn of(request: &'a Request) -> Self {
         let after = request.system.split_once("You are '");
-        let (name, rest) = after
-            .and_then(|(_, after)| after.split_once('\''))
-            .unwrap_or(("the agent", ""));
-        let role = rest.strip_prefix(", role: ");
-        let role = role.and_then(|rest| rest.split(['\n', '.', ',', ';']).next());
-        Self {
-            name,
-            role: role.map(str::trim).filter(|role| !role.is_empty()),
-            tools: &request.tools,
-        }
+        let words = after.and_then(|(_, after)| after.split_once('\''));
+        let (name, rest) = words.unwrap_or(("the agent", ""));
+        let role = rest.strip_prefix(", role: ").unwrap_or_default();
+        let role = role.split(['\n', '.', ',', ';']).next().unwrap_or_default();
+        let tools = &request.tools;
+        Self { name, role, tools }
     }
 
     pub(crate) fn is_lead(&self) -> bool {
@@ -32,9 +28,9 @@ impl<'a> Identity<'a> {
 
     /// The name, with the role if there is one.
     pub(crate) fn introduction(&self) -> String {
-        match self.role {
-            Some(role) => format!("{} ({role})", self.name),
-            None => self.name.to_owned(),
+        match self.role.trim() {
+            "" => self.name.to_owned(),
+            role => format!("{} ({role})", self.name),
         }
     }
 
@@ -44,8 +40,7 @@ impl<'a> Identity<'a> {
 
     /// Whether a tool has an argument of this name.
     pub(crate) fn takes(&self, tool: &str, argument: &str) -> bool {
-        let pointer = format!("/properties/{argument}");
         let mut tools = self.tools.iter().filter(|spec| spec.name == tool);
-        tools.any(|spec| spec.input_schema.pointer(&pointer).is_some())
+        tools.any(|spec| spec.input_schema["properties"].get(argument).is_some())
     }
 }

@@ -5,15 +5,14 @@
 //!
 //! # Theory of operation
 //!
-//! An instruction is cut into clauses at `.`, `;`, `then`, and at `and` or a comma before a verb.
-//! `table` has the patterns of clauses. Each clause becomes some steps (`plan`): calls, waits
-//! for mail, lines of the report.
+//! An instruction is cut into clauses at `.`, `;`, `then`, and at `and` or a comma before a verb
+//! (`words`). `table` has the patterns of clauses, `plan` what each verb does.
 //!
 //! The model keeps nothing between requests. Each time it replays the events (`event`) of the
-//! conversation (`follower`): an instruction adds a job, a tool result completes the step that
-//! asked for it, mail completes a wait. The step that is then the first is the reply, one call a
-//! turn; if all jobs wait or are finished, the report is. When the conversation is compacted, the
-//! summary is the part of it that is not finished, and the next request replays that.
+//! conversation (`follower`): an instruction starts a job, a tool result answers the call of one,
+//! mail ends a wait. The call that is then next is the reply, one a turn; if all jobs wait or are
+//! finished, the report is. When the conversation is compacted, the summary is the list of the
+//! events that are not finished, and the next request replays those.
 //!
 //! A teammate reports to the sender of each message it follows, once. Such an answer begins with
 //! `Re:` and is never answered itself; broadcasts and notices are not answered either.
@@ -27,11 +26,12 @@ mod clause;
 mod event;
 mod follower;
 mod identity;
+mod job;
+mod mail;
 mod names;
 mod pattern;
 mod plan;
 mod report;
-mod step;
 mod table;
 mod words;
 
@@ -42,7 +42,7 @@ use llm::{
 
 use follower::Follower;
 use identity::Identity;
-use step::Call;
+use job::Call;
 
 const NAME: &str = "offline";
 const CALL_ID: &str = "offline_";
@@ -52,15 +52,9 @@ const CALL_ID: &str = "offline_";
 pub struct OfflineModel;
 
 impl OfflineModel {
-    /// The next turn.
+    /// The next turn: one call, or a text.
     pub fn reply(&self, request: &Request) -> Reply {
-        let (block, stop) = match answer(request) {
-            Ok(Call(tool, input)) => {
-                let tool_use = ToolUse::new(free_id(request), tool, &input.to_string());
-                (Block::ToolUse(tool_use), StopReason::ToolUse)
-            }
-            Err(text) => (Block::text(text), StopReason::EndTurn),
-        };
+        let (block, stop) = next(request);
         Reply {
             usage: Some(estimate(request, &block)),
             blocks: vec![block],
@@ -87,33 +81,35 @@ impl Model for OfflineModel {
             }
             request.validate()?;
             let reply = self.reply(request);
-            for block in &reply.blocks {
-                match block {
-                    Block::Text { text } => events(Event::TextDelta(text.clone())),
-                    Block::ToolUse(tool_use) => events(Event::ToolUseStarted {
-                        id: tool_use.id.clone(),
-                        name: tool_use.name.clone(),
-                    }),
-                    _ => {}
-                }
+            match reply.tool_uses().next() {
+                Some(ToolUse { id, name, .. }) => events(Event::ToolUseStarted {
+                    id: id.clone(),
+                    name: name.clone(),
+                }),
+                None => events(Event::TextDelta(reply.text())),
             }
             Ok(reply)
         })
     }
 }
 
-/// The next call, or the text that ends the turn.
-fn answer(request: &Request) -> Result<Call, String> {
+/// The call that comes next, or the text that ends the turn.
+fn next(request: &Request) -> (Block, StopReason) {
     if let Some(transcript) = transcript_to_summarise(request) {
-        return Err(event::summary(transcript));
+        let summary = event::summary(transcript);
+        return (Block::text(summary), StopReason::EndTurn);
     }
-    let mut follower = Follower::new(Identity::of(request));
+    let mut follower = Follower::default();
+    follower.me = Identity::of(request);
     for event in event::of_turns(&request.turns) {
         follower.replay(event);
     }
     match follower.next_call() {
-        Some(call) if request.tool_choice != ToolChoice::None => Ok(call),
-        _ => Err(follower.report()),
+        Some((_, Call(tool, input))) if request.tool_choice != ToolChoice::None => {
+            let tool_use = ToolUse::new(free_id(request), tool, &input.to_string());
+            (Block::ToolUse(tool_use), StopReason::ToolUse)
+        }
+        _ => (Block::text(follower.report()), StopReason::EndTurn),
     }
 }
 
@@ -125,8 +121,7 @@ fn transcript_to_summarise(request: &Request) -> Option<&str> {
         _ => None,
     })?;
     let (_, conversation) = text.split_once("<conversation>")?;
-    let (conversation, _) = conversation.rsplit_once("</conversation>")?;
-    Some(conversation)
+    Some(conversation.rsplit_once("</conversation>")?.0)
 }
 
 /// An id that no tool use of the conversation has.

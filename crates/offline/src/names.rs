@@ -63,12 +63,10 @@ impl Known {
     /// Whose, as in `her`, `their`, `bob's` or `it`.
     pub(crate) fn owner(&self, token: &Token<'_>) -> Option<Vec<String>> {
         if token.is_any("them they their both") {
-            let several = if self.last.len() > 1 {
-                &self.last
-            } else {
-                &self.all
-            };
-            return (!several.is_empty()).then(|| several.clone());
+            let several = [&self.last, &self.all]
+                .into_iter()
+                .find(|names| names.len() > 1);
+            return Some(several.unwrap_or(&self.all).clone()).filter(|names| !names.is_empty());
         }
         if token.is_any("her him she he his hers its the this it") {
             return Some(vec![self.last.last()?.clone()]);

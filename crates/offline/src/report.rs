@@ -1,10 +1,10 @@
-//! What the model says.
+//! What the model says, and what it reads in the results of tools.
 
 use serde_json::Value;
 
-use crate::event::{Mail, Outcome};
+use crate::event::Outcome;
 use crate::identity::Identity;
-use crate::step::{Awaited, Call, Job, Step};
+use crate::mail::Mail;
 
 /// For a user who was not understood.
 pub(crate) const EXAMPLES: &str = "I understand, for example: \
@@ -24,10 +24,10 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 pub(crate) fn not_understood(text: &str) -> String {
-    let text = text.trim();
     format!(
-        "I did not understand \"{text}\" and did nothing about it: I am the offline model, which \
-         follows plain instructions and is no LLM."
+        "I did not understand \"{}\" and did nothing about it: I am the offline model, which \
+         follows plain instructions and is no LLM.",
+        short(text)
     )
 }
 
@@ -38,10 +38,6 @@ pub(crate) fn reply(report: &[String]) -> String {
         [] => "Re: Done.".to_owned(),
         report => format!("Re: {}", short(&report.join(" "))),
     }
-}
-
-pub(crate) fn is_reply(text: &str) -> bool {
-    text.starts_with("Re:")
 }
 
 /// The answer to a question: what the agent was asked to do so far, or who it is.
@@ -64,44 +60,13 @@ pub(crate) fn opens_with(text: &str, words: &str) -> bool {
     words.split(' ').any(|word| word == first)
 }
 
-pub(crate) fn awaited(awaited: &Awaited) -> String {
-    match awaited {
-        Awaited::Idle(name) => format!("{name} to be done"),
-        Awaited::Plan(name) => format!("{name}'s plan"),
-        Awaited::Shutdown(name) => format!("{name}'s answer to the shutdown request"),
-        Awaited::Decision => "the lead's decision about my plan".to_owned(),
-        Awaited::Background => "the background command to end".to_owned(),
-    }
-}
-
-/// Whether the program reports that a teammate is gone.
-pub(crate) fn reports_end(mail: &Mail, name: &str) -> bool {
-    let is_end = matches!(mail.cause.as_deref(), Some("death" | "gave_up" | "failed"));
-    let content = mail.content.to_lowercase();
-    mail.kind == "notice" && is_end && content.contains(&name.to_lowercase())
-}
-
-pub(crate) fn shutdown_answer(name: &str, mail: &Mail) -> String {
-    let reason = mail.feedback.as_ref().unwrap_or(&mail.content);
-    let verb = match mail.approve {
-        Some(true) => "approved the shutdown",
-        Some(false) => "rejected the shutdown",
-        None => "answered",
-    };
-    match reason.trim() {
-        "" => format!("{name} {verb}."),
-        reason => format!("{name} {verb} ({}).", short(reason)),
-    }
-}
-
 /// The report about the result of a tool call.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
-    let tool = outcome.tool.as_str();
-    let text = |key: &str| outcome.text(key);
-    let mut content = short(&outcome.content);
-    if content.is_empty() {
-        content = format!("{tool}: (no output)");
-    }
+    let (tool, text) = (outcome.tool.as_str(), |key: &str| outcome.text(key));
+    let content = match short(&outcome.content) {
+        empty if empty.is_empty() => format!("{tool}: (no output)"),
+        content => content,
+    };
     match tool {
         _ if outcome.failed => {
             format!("{} did not work: {content}", describe(tool, &outcome.input))
@@ -109,95 +74,71 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         "send_message" => format!("{content}: \"{}\"", text("content")),
         "bash" => format!("$ {}\n{content}", text("command")),
         "read_file" => format!("{}:\n{content}", text("path")),
-        "task_create" => match task_id(&content) {
-            Some(id) => format!("Created task #{id}: {}", text("subject")),
-            None => format!("Created a task: {}", text("subject")),
-        },
+        "read_inbox" => inbox(&outcome.content),
+        "task_create" => {
+            let id = task_id(&content).map_or_else(String::new, |id| format!(" #{id}"));
+            format!("Created task{id}: {}", text("subject"))
+        }
         "task_update" => {
-            let id = outcome.input.get("task_id").and_then(Value::as_i64);
-            let id = id.unwrap_or_default();
-            match text("status") {
-                "" => format!("Updated task #{id}."),
-                status => format!("Task #{id} is {status}."),
-            }
+            let status = [text("status"), "updated"];
+            let status = status.into_iter().find(|status| !status.is_empty());
+            let status = status.unwrap_or_default();
+            format!("Task #{} is {status}.", outcome.input["task_id"])
         }
         _ => content,
     }
 }
 
 /// A call in short: the tool, and the argument that matters most.
-fn describe(tool: &str, input: &Value) -> String {
+pub(crate) fn describe(tool: &str, input: &Value) -> String {
     let keys = "path command to name teammate subject request_id";
-    let mut texts = keys.split(' ').filter_map(|key| input.get(key)?.as_str());
-    match texts.next() {
-        Some(main) => format!("{tool} {main}"),
-        None => tool.to_owned(),
-    }
+    let mut texts = keys.split(' ').filter_map(|key| input[key].as_str());
+    format!("{tool} {}", texts.next().unwrap_or_default())
 }
 
-/// The report about a folder whose files were read.
-pub(crate) fn read(dir: &str, job: &Job) -> String {
-    let report = format!("I read {} files in {dir}, one by one.", job.read.len());
-    match job.unreadable.as_slice() {
-        [] => report,
-        paths => format!("{report} Not readable: {}.", paths.join(", ")),
+fn inbox(content: &str) -> String {
+    let mails = Mail::read_all(content).unwrap_or_default();
+    match mails.iter().map(mail).collect::<Vec<_>>().as_slice() {
+        [] => "Inbox: no messages.".to_owned(),
+        lines => format!("Inbox:\n{}", lines.join("\n")),
     }
 }
 
 /// One message, with what the user may say about it.
 pub(crate) fn mail(mail: &Mail) -> String {
-    let from = match mail.from.as_str() {
-        "" => "the program",
-        from => from,
+    let mut line = match mail.from.as_str() {
+        "" => "From the program".to_owned(),
+        from => format!("From {from}"),
     };
-    let kind = match mail.kind.as_str() {
-        "message" => String::new(),
-        kind => format!(" ({kind})"),
-    };
-    let plan = mail.plan.as_ref().filter(|_| mail.content.is_empty());
-    let content = short(plan.unwrap_or(&mail.content));
-    match &mail.request_id {
-        None => format!("From {from}{kind}: {content}"),
-        Some(id) if mail.submits_plan() => format!(
-            "From {from}{kind} [request {id}]: {content}\n\
-             To decide about it say: Approve plan {id}. Or: Reject plan {id} because ..."
-        ),
-        Some(id) => format!("From {from}{kind} [request {id}]: {content}"),
+    if mail.kind != "message" {
+        line += &format!(" ({})", mail.kind);
     }
+    line += &format!(": {}", mail.text());
+    if let Some(id) = mail.request_id.as_ref().filter(|_| mail.submits_plan()) {
+        line += &format!(
+            "\nTo decide about it say: Approve plan {id}. Or: Reject plan {id} because ..."
+        );
+    }
+    line
 }
 
 /// A plan for the lead to decide about.
-pub(crate) fn plan<'s>(
-    me: &Identity<'_>,
-    about: Option<&str>,
-    steps: impl IntoIterator<Item = &'s Step>,
-) -> String {
-    let about = about.map(|about| format!(" for: {about}"));
-    let mut plan = format!("Plan of {}{}", me.introduction(), about.unwrap_or_default());
-    let steps = steps.into_iter().filter_map(|step| match step {
-        Step::Call(Call("plan_approval", _)) => None,
-        Step::Call(Call(tool, input)) => Some(describe(tool, input)),
-        Step::ListFiles { dir, .. } => Some(format!("read the files in {dir}")),
-        _ => None,
-    });
-    let mut steps: Vec<String> = steps.take(20).collect();
-    if steps.is_empty() {
-        steps.push("Make the change in small steps, and test after each.".to_owned());
-    }
-    for (number, step) in (1..).zip(steps) {
-        plan += &format!("\n{number}. {step}");
-    }
-    plan
+pub(crate) fn plan(me: &Identity<'_>, about: Option<&str>, step: &str) -> String {
+    let about = about.map_or_else(String::new, |about| format!(" for: {about}"));
+    format!("Plan of {}{about}\n1. {step}", me.introduction())
+}
+
+/// The id under which the agent's own plan was submitted, or nothing.
+pub(crate) fn request_id(content: &str) -> &str {
+    let is_end = |char: char| !char.is_alphanumeric() && !matches!(char, '_' | '-');
+    let after = content.split_once("request_id=");
+    let id = after.and_then(|(_, rest)| rest.split(is_end).next());
+    id.unwrap_or_default()
 }
 
 /// The id in the result of `task_create`, if the result is still there.
 pub(crate) fn task_id(content: &str) -> Option<i64> {
-    if let Ok(task) = serde_json::from_str::<Value>(content) {
-        return task.get("id")?.as_i64();
-    }
-    let (_, rest) = content.split_once('#')?;
-    let digits = rest.split(|char: char| !char.is_ascii_digit()).next()?;
-    digits.parse().ok()
+    serde_json::from_str::<Value>(content).ok()?["id"].as_i64()
 }
 
 /// The names in the result of `list_teammates`, without those that have ended.
@@ -210,6 +151,11 @@ pub(crate) fn listed(content: &str) -> Vec<String> {
         (!ended).then(|| name.to_owned())
     });
     running.collect()
+}
+
+/// Whether a command lists files to read.
+pub(crate) fn is_list(command: &str) -> bool {
+    command.starts_with("find ")
 }
 
 /// Whether a result was cleared or clipped.
@@ -227,12 +173,9 @@ pub(crate) fn shell_word(text: &str) -> String {
 
 /// A first content for a file that is asked for without any, by its name.
 pub(crate) fn first_content(path: &str) -> String {
-    const PAGE: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<h1>Hello</h1>\n</html>\n";
-    const CONFIG: &str = "{\n  \"host\": \"127.0.0.1\",\n  \"port\": 8080\n}\n";
-    let name = path.rsplit('/').next().unwrap_or(path);
-    match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
-        "html" => PAGE.to_owned(),
-        "json" => CONFIG.to_owned(),
-        _ => format!("{name}\n"),
+    match path.rsplit('.').next() {
+        Some("html") => "<!DOCTYPE html>\n<html lang=\"en\">\n<h1>Hello</h1>\n</html>\n".to_owned(),
+        Some("json") => "{\n  \"host\": \"127.0.0.1\",\n  \"port\": 8080\n}\n".to_owned(),
+        _ => format!("{path}\n"),
     }
 }

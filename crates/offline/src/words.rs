@@ -11,29 +11,29 @@ pub(crate) enum Kind {
 }
 
 /// A word, a quoted text without its quotes, or one punctuation mark.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
     pub(crate) text: &'a str,
-    /// The text in lower case, for comparison.
-    pub(crate) lower: String,
+    /// The place of the token with its quotes.
     start: usize,
     end: usize,
 }
 
 impl Token<'_> {
-    pub(crate) fn is_mark(&self, mark: char) -> bool {
-        self.kind == Kind::Mark && self.text.starts_with(mark)
+    pub(crate) fn is_mark(&self, marks: &str) -> bool {
+        self.kind == Kind::Mark && marks.contains(self.text)
     }
 
     /// Whether the token is one of these words, which are separated by spaces.
     pub(crate) fn is_any(&self, words: &str) -> bool {
-        self.kind == Kind::Word && words.split(' ').any(|word| word == self.lower)
+        let mut words = words.split(' ');
+        self.kind == Kind::Word && words.any(|word| word.eq_ignore_ascii_case(self.text))
     }
 
     /// Whether the token stands between the items of a list.
     pub(crate) fn separates(&self) -> bool {
-        self.is_mark(',') || self.is_any("and")
+        self.is_mark(",") || self.is_any("and")
     }
 
     pub(crate) fn is_path(&self) -> bool {
@@ -46,49 +46,58 @@ impl Token<'_> {
 
     /// The number in digits or as a small word.
     pub(crate) fn number(&self) -> Option<i64> {
-        const WORDS: &str = "one two three four five six seven eight nine ten";
-        let place = WORDS
-            .split(' ')
-            .zip(1..)
-            .find(|(word, _)| *word == self.lower);
+        let words = ["one", "two", "three", "four", "five", "six", "seven"];
+        let place = (1..).zip(words).find(|(_, word)| self.is_any(word));
         let digits = || self.text.trim_start_matches('#').parse().ok();
-        place.map(|(_, number)| number).or_else(digits)
+        place.map(|(number, _)| number).or_else(digits)
     }
 }
 
-/// Marks that end a word when a space follows them.
-const MARKS: &[char] = &['.', ',', ';', ':', '!', '?', '(', ')', '\u{2026}'];
+/// An instruction of more tokens is not read.
+pub(crate) const MOST_TOKENS: usize = 500;
 
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut start = 0;
-    while let Some(rest) = text.get(start..)
+    while found.len() <= MOST_TOKENS
+        && let Some(rest) = text.get(start..)
         && let Some(first) = rest.chars().next()
     {
-        let one = first.len_utf8();
         let (kind, inner, length) = if let Some((inner, length)) = quoted(rest) {
-            (Kind::Quoted, Some(inner), length)
-        } else if first == '\n' || MARKS.contains(&first) && !begins_word(rest) {
-            (Kind::Mark, rest.get(..one), one)
+            (Kind::Quoted, inner, length)
+        } else if is_mark(rest) {
+            let length = first.len_utf8();
+            (Kind::Mark, rest.get(..length).unwrap_or_default(), length)
         } else if first.is_whitespace() {
-            start += one;
+            start += first.len_utf8();
             continue;
         } else {
-            let length = word_length(rest);
-            (Kind::Word, rest.get(..length), length)
+            let ends = |at: &usize| {
+                let rest = rest.get(*at..).unwrap_or_default();
+                is_mark(rest) || rest.starts_with(char::is_whitespace)
+            };
+            let mut places = rest.char_indices().skip(1).map(|(at, _)| at);
+            let length = places.find(ends).unwrap_or(rest.len());
+            (Kind::Word, rest.get(..length).unwrap_or_default(), length)
         };
-        let text = inner.unwrap_or_default();
-        let (lower, end) = (text.to_lowercase(), start + length);
+        let (text, end) = (inner, start + length);
         found.push(Token {
             kind,
             text,
-            lower,
             start,
             end,
         });
         start = end;
     }
     found
+}
+
+/// Whether a mark begins here that is no part of a word, as it is in `a.txt` or `./run.sh`.
+fn is_mark(rest: &str) -> bool {
+    let marks = ['.', ',', ';', ':', '!', '?', '(', ')', '\u{2026}'];
+    let mut next = rest.chars().take(8).skip_while(|char| marks.contains(char));
+    let is_last = next.next().is_none_or(char::is_whitespace);
+    rest.starts_with(['(', ')', ',', ';', '\n']) || rest.starts_with(marks) && is_last
 }
 
 /// The quoted text that begins here, and its length with the quotes.
@@ -112,25 +121,6 @@ fn quoted(rest: &str) -> Option<(&str, usize)> {
     Some((inside.get(..end)?, open.len_utf8() + end + close.len_utf8()))
 }
 
-/// Whether a mark belongs to the word after it, as in `./run.sh` or `.env`.
-fn begins_word(rest: &str) -> bool {
-    let next = rest.strip_prefix('.').and_then(|rest| rest.chars().next());
-    next.is_some_and(|next| next.is_alphanumeric() || matches!(next, '.' | '/'))
-}
-
-/// The length of the word that begins here: up to a space, or up to marks before a space.
-fn word_length(rest: &str) -> usize {
-    let ends = |(at, char): &(usize, char)| {
-        let after = rest.get(*at..).unwrap_or_default();
-        let after = after.trim_start_matches(MARKS);
-        let is_last = after.is_empty() || after.starts_with(char::is_whitespace);
-        let cuts = char.is_whitespace() || matches!(char, '(' | ')' | ',' | ';');
-        cuts || MARKS.contains(char) && is_last
-    };
-    let end = rest.char_indices().skip(1).find(ends);
-    end.map_or(rest.len(), |(at, _)| at)
-}
-
 /// The part of the text that neighbouring tokens cover. A single quoted text comes without quotes.
 pub(crate) fn covered<'a>(text: &'a str, tokens: &[Token<'a>]) -> &'a str {
     match tokens {
@@ -145,26 +135,22 @@ pub(crate) fn clauses<'a>(tokens: &[Token<'a>]) -> Vec<Vec<Token<'a>>> {
     let mut all = Vec::new();
     let mut open: Vec<Token<'a>> = Vec::new();
     let mut rest = tokens;
-    while let Some((token, later)) = rest.split_first() {
+    while let [token, later @ ..] = rest {
         rest = later;
-        let next = match later.split_first() {
-            Some((and, later)) if token.is_mark(',') && and.is_any("and") => later,
+        let next = match later {
+            [and, later @ ..] if token.is_mark(",") && and.is_any("and") => later,
             _ => later,
         };
-        let ends = [".", ";", "!", "?", "\n", "\u{2026}"].contains(&token.text);
         if token.separates()
             && let Some(verb) = cut(&open, next)
         {
             all.push(std::mem::take(&mut open));
             open.extend(verb);
             rest = next;
-        } else if ends && token.kind == Kind::Mark || token.is_any("then") {
-            while open.last().is_some_and(Token::separates) {
-                open.pop();
-            }
+        } else if token.is_mark(".;!?\n\u{2026}") || token.is_any("then") {
             all.push(std::mem::take(&mut open));
         } else {
-            open.push(token.clone());
+            open.push(*token);
         }
     }
     all.push(open);
@@ -190,10 +176,10 @@ fn cut<'a>(open: &[Token<'a>], rest: &[Token<'a>]) -> Option<Option<Token<'a>>> 
         let to = rest.get(1).is_some_and(|second| second.is_any("to"));
         let works = if to { is_verb_at(2) } else { is_verb_at(1) };
         let same = to != verb.is_any("have let");
-        return (given && is_name(next) && works && same).then(|| Some(verb.clone()));
+        return (given && is_name(next) && works && same).then_some(Some(*verb));
     }
     if verb.is_any("read") && next.is_path() {
-        return Some(Some(verb.clone()));
+        return Some(Some(*verb));
     }
     // The subjects of tasks may begin with any verb, and so may the work of a new teammate.
     let has = |words: &str| open.iter().any(|token| token.is_any(words));

@@ -19,6 +19,7 @@
 //! **Invariants:** a process is signalled only if its pid, start time and boot id are those in the lock; an
 //! action meant for one incarnation never reaches a later one; every wait has a limit.
 
+mod exit_status;
 mod mark;
 mod process_handle;
 mod reap;
@@ -34,7 +35,7 @@ pub use reap::recover_events::recover_events;
 pub use reap::{ReapError, Reaped, reap};
 pub use repair::{OrphanClaim, Repairs, orphan_claims, repair};
 pub use restart::policy::{GiveUpError, decide_restart, give_up};
-pub use restart::{Cause, RestartError, restart};
+pub use restart::{RestartCause, RestartError, restart};
 pub use shutdown::kill::{KillError, Killed, kill};
 pub use shutdown::{
     EndError, Ended, FollowError, ShutdownAllOptions, follow_shutdown, shut_down_all,

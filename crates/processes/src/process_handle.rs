@@ -5,6 +5,7 @@
 //! text before and after that: if pid, start time and boot id match both times, the handle refers to that
 //! process.
 
+use crate::exit_status::record_watched_exit;
 use command::Pidfd;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -113,6 +114,11 @@ impl ProcessHandle {
                 }
             }
         }
+    }
+
+    /// Records how the process ended, for whoever reaps it. It must have ended.
+    pub fn record_exit(&self, team: &TeamDir) {
+        record_watched_exit(team, &self.owner, &self.holder, &self.process);
     }
 
     fn readable(&self) -> io::Result<AsyncFd<Pidfd>> {

@@ -10,13 +10,14 @@ pub(crate) mod claims;
 pub(crate) mod recover_events;
 
 use self::recover_events::recover_events;
+use crate::exit_status::exit_cause;
 use crate::mark::sweep;
 use crate::repair::end_overdue;
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::state_of;
 use protocol::{
     AgentName, EventKind, Incarnation, LiveState, Member, MemberSpec, NoticeCause, Phase,
-    Recipient, TaskId,
+    Recipient, RestartPolicy, TaskId,
 };
 use rules::MemberState;
 use std::time::Duration;
@@ -133,9 +134,11 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     // If the event log cannot be written, the next process repeats the rest.
     let dead = Recipient::Member(name.clone());
     recover_events(team, &dead)?;
+    let cause = exit_cause(team, &dead, incarnation);
     team.log_event(EventKind::Death {
         member: dead,
         incarnation,
+        cause,
     })?;
     record_reaped(team, name, incarnation)?;
     Ok(Reaped::Done {
@@ -178,8 +181,13 @@ fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> 
         [one] => format!("; its task {one} is back on the board"),
         many => format!("; its tasks {} are back on the board", many.join(", ")),
     };
-    format!(
-        "{name} ({role}) died in incarnation {incarnation} while {doing}{tasks}. \
-         Restart it: team-lead restart {name}"
-    )
+    let next = match &member.spec.restart {
+        Some(RestartPolicy::OnFailure) => {
+            format!("A running lead restarts it; otherwise: team-lead restart {name}")
+        }
+        Some(RestartPolicy::Never | RestartPolicy::Other(_)) | None => {
+            format!("Restart it: team-lead restart {name}")
+        }
+    };
+    format!("{name} ({role}) died in incarnation {incarnation} while {doing}{tasks}. {next}")
 }

@@ -11,16 +11,16 @@ use crate::start::roster_entry::{PreviousEntry, begin_incarnation};
 use crate::start::spawn::{SpawnError, Spawned, start, start_lock_timeout};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{ViewError, find, state_of};
-use protocol::{AgentName, EventKind, Member, Recipient};
-use rules::{MemberState, RestartLimits};
+use protocol::{AgentName, Member, Recipient, RestartReason};
+use rules::MemberState;
 use team::BoardError;
 use teamdir::{PathError, RosterError, TeamDir, now};
 
 /// What caused a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum RestartCause {
     /// A person or the lead's model. A running process is ended first, and the policy's count is reset.
-    Person,
+    Requested,
     /// The restart policy. A running process is left alone, and the restart is counted.
     Policy,
 }
@@ -68,14 +68,14 @@ pub fn restart(
     team: &TeamDir,
     name: &AgentName,
     programs: &Programs,
-    cause: Cause,
+    cause: RestartCause,
 ) -> Result<Spawned, RestartError> {
     find(team, name)?;
     let guard = StartGuard::hold(team, name, start_lock_timeout(programs))?;
     let member = find(team, &guard.name)?;
     match cause {
-        Cause::Person => end_running(team, &guard)?,
-        Cause::Policy => {
+        RestartCause::Requested => end_running(team, &guard)?,
+        RestartCause::Policy => {
             let (state, ..) = state_of(team, &member)?;
             if !matches!(state, MemberState::Dead { .. }) {
                 let name = guard.name;
@@ -85,16 +85,11 @@ pub fn restart(
     }
     reap_held(team, &guard)?;
     let before = prepare(team, &guard.name, cause)?;
-    let started = start(team, &guard, &before, programs)?;
     let reason = match cause {
-        Cause::Person => "requested by a person",
-        Cause::Policy => "its restart policy",
+        RestartCause::Requested => RestartReason::Requested,
+        RestartCause::Policy => RestartReason::Policy,
     };
-    let _ = team.log_event(EventKind::Restart {
-        member: Recipient::Member(guard.name.clone()),
-        incarnation: started.incarnation,
-        reason: reason.to_owned(),
-    });
+    let started = start(team, &guard, &before, reason, programs)?;
     Ok(Spawned::Started {
         pid: started.pid,
         incarnation: started.incarnation,
@@ -124,7 +119,11 @@ fn end_running(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
 
 /// Prepares the roster entry for the next incarnation. Returns the entry to restore if the start fails. It
 /// includes the policy's count, or the policy would retry without limit.
-fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<PreviousEntry, RestartError> {
+fn prepare(
+    team: &TeamDir,
+    name: &AgentName,
+    cause: RestartCause,
+) -> Result<PreviousEntry, RestartError> {
     let at = now();
     let entry = team.update_roster(|roster| {
         let known = roster.members.iter().map(|m| m.spec.name.clone()).collect();
@@ -132,12 +131,12 @@ fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<PreviousEnt
             let name = name.clone();
             return Err(RestartError::from(ViewError::NoSuchMember { name, known }));
         };
-        if cause == Cause::Policy {
+        if cause == RestartCause::Policy {
             count(member, at);
         }
         let before = member.clone();
         begin_incarnation(member);
-        if cause == Cause::Person {
+        if cause == RestartCause::Requested {
             (member.restarts, member.gave_up) = (None, None);
         }
         Ok(before)
@@ -147,7 +146,7 @@ fn prepare(team: &TeamDir, name: &AgentName, cause: Cause) -> Result<PreviousEnt
 
 /// Counts a restart by policy, and drops those outside the window.
 fn count(member: &mut Member, at: protocol::Timestamp) {
-    let window = RestartLimits::default().window;
+    let window = policy::limits().window;
     let mut restarts = member.restarts.take().unwrap_or_default();
     restarts.retain(|restart| at.since(*restart) < window);
     restarts.push(at);

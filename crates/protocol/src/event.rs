@@ -1,8 +1,8 @@
 //! Events: `events.jsonl`, what happened in the team, one object per line.
 
 use crate::{
-    Incarnation, MessageId, Money, Party, Phase, Recipient, RequestId, RequestKind, RequestStatus,
-    Sender, TaskId, TaskStatus, Timestamp,
+    DeathCause, Incarnation, MessageId, Money, Party, Phase, Recipient, RequestId, RequestKind,
+    RequestStatus, RestartReason, Sender, TaskId, TaskStatus, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -124,15 +124,23 @@ pub enum EventKind {
         member: Recipient,
         /// Which incarnation ended.
         incarnation: Incarnation,
+        #[serde(default, skip_serializing_if = "DeathCause::is_unknown")]
+        cause: DeathCause,
     },
-    /// A dead member was started again.
+    /// The restart policy of a dead member brings it back no more, until somebody restarts it.
+    GaveUp {
+        member: Recipient,
+        /// Which incarnation was the last.
+        incarnation: Incarnation,
+        reason: String,
+    },
+    /// A member that had ended was started again.
     Restart {
         /// Who.
         member: Recipient,
         /// Which incarnation began.
         incarnation: Incarnation,
-        /// Who asked for it, or why.
-        reason: String,
+        reason: RestartReason,
     },
     /// A member is in the team no more.
     Leave {

@@ -98,9 +98,14 @@ pub struct TaskId(pub u64);
 pub struct Incarnation(pub u64);
 
 impl Incarnation {
-    /// The incarnation after this one.
+    /// The incarnation after this one. There is none after the last number, see [`Self::is_last`].
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
+    }
+
+    /// Whether there is no number after this one. Nobody restarts so often: somebody wrote it.
+    pub const fn is_last(self) -> bool {
+        self.0 == u64::MAX
     }
 }
 

@@ -21,7 +21,9 @@
 mod record;
 mod actor;
 mod budget;
+mod confinement;
 mod dead_letter;
+mod death;
 mod event;
 pub mod exit;
 mod id;
@@ -33,6 +35,7 @@ mod live;
 mod message;
 mod money;
 mod name;
+mod network;
 mod request;
 mod roster;
 mod task;
@@ -41,14 +44,17 @@ mod version;
 
 pub use actor::Actor;
 pub use budget::{Allowance, Booking, Budget, Caps, Reservation};
+pub use confinement::{SANDBOX_WORDS, SandboxLevel, SandboxMode, UnknownSandboxMode};
 pub use dead_letter::DeadLetter;
+pub use death::{DeathCause, ExitRecord, RestartReason};
 pub use event::{Event, EventKind, EventLine};
 pub use id::{IdError, Incarnation, MessageId, RequestId, TaskId};
 pub use journal::{
-    AssistantRecord, Block, Checkpoint, ClearedRecord, CompactionRecord, ConversationRecord,
-    EndedRecord, JournalLine, JournalRecord, MailEntry, MailRecord, MessageSource, ModelTypes,
-    OpenRecord, Plain, PlanRecord, Quarantined, ReportRecord, ResultRecord, Role, SealRecord,
-    SegmentPosition, SenderWindow, Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
+    AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult, CompactionRecord,
+    ConversationRecord, EndedRecord, JournalLine, JournalRecord, MailEntry, MailRecord,
+    MessageSource, ModelTypes, OpenRecord, Plain, PlanRecord, Quarantined, ReportRecord,
+    ResultRecord, Role, SealRecord, SegmentPosition, SenderWindow, Stored, ToolResult, Turn, Usage,
+    UserMessage, UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};
@@ -57,6 +63,9 @@ pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};
 pub use message::{Body, MAX_LINE_BYTES, Message, NoticeCause};
 pub use money::{Money, NotMoney};
 pub use name::{AgentName, NameError, Party, Recipient, Sender};
+pub use network::{
+    Endpoint, Host, HostError, HostList, HostName, HostRule, NetworkSetting, Reason, Special,
+};
 pub use record::Extra;
 pub use request::{
     Answer, IgnoredAnswer, InvalidRequest, Request, RequestFile, RequestKind, RequestState,

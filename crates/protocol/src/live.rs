@@ -1,6 +1,6 @@
 //! What a member's own folder says of it: who holds its lock, and what it is doing now.
 
-use crate::{Incarnation, TaskId, Timestamp};
+use crate::{Incarnation, SandboxLevel, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 record! {
@@ -45,6 +45,8 @@ record! {
         opt task: TaskId => "task",
         /// What all its incarnations have used of their models.
         opt usage: Tally => "usage",
+        /// What the sandbox of its commands promises, once that is known.
+        opt sandbox: SandboxLevel => "sandbox",
     }
 }
 
@@ -102,6 +104,10 @@ pub enum WaitingFor {
     Background,
     /// The model's server to take requests again.
     RateLimit,
+    /// The model's server to answer.
+    Server,
+    /// The disk to take its journal again.
+    Disk,
     /// More budget.
     Budget,
     /// Its turn: as many members as may ask their models at a time do.
@@ -121,6 +127,7 @@ impl LiveState {
             progress_at: None,
             task: None,
             usage: None,
+            sandbox: None,
             extra: crate::Extra::new(),
         }
     }

@@ -182,7 +182,7 @@ envelope! {
             from_incarnation: Incarnation,
             /// The incarnation of the recipient it is meant for.
             to_incarnation: Incarnation,
-            /// The message this one answers.
+            /// The message this one answers. Our own senders do not set it.
             in_reply_to: MessageId,
         }
     }

@@ -8,6 +8,7 @@ use std::str::FromStr;
 const NANOS: u64 = 1_000_000_000;
 /// More than anybody spends, and little enough to be exact as a float.
 const MOST_DOLLARS: f64 = 1e6;
+const MOST_NANOS: u64 = 1_000_000 * NANOS;
 
 /// An amount of US dollars, never negative, exact to a billionth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -21,9 +22,12 @@ pub struct Money {
 pub struct NotMoney(String);
 
 impl Money {
-    /// So many billionths of a dollar.
+    /// So many billionths of a dollar, and a million dollars at most: what is written must be read again.
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self { nanos }
+        match nanos > MOST_NANOS {
+            true => Self { nanos: MOST_NANOS },
+            false => Self { nanos },
+        }
     }
 
     /// So many dollars.
@@ -46,12 +50,10 @@ impl Money {
         self.nanos as f64 / NANOS as f64
     }
 
-    /// The sum of two amounts.
+    /// The sum of two amounts, a million dollars at most.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
-        Self {
-            nanos: self.nanos.saturating_add(other.nanos),
-        }
+        Self::from_nanos(self.nanos.saturating_add(other.nanos))
     }
 }
 
@@ -88,6 +90,13 @@ impl Serialize for Money {
 impl<'de> Deserialize<'de> for Money {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
+        // An amount that an earlier program wrote beyond the most counts as the most: nobody can read it
+        // otherwise, and no model would be called any more.
+        let dollars = if dollars > MOST_DOLLARS {
+            MOST_DOLLARS
+        } else {
+            dollars
+        };
         Self::from_dollars(dollars).map_err(serde::de::Error::custom)
     }
 }
@@ -106,6 +115,17 @@ mod tests {
         for wrong in ["", "-1", "much", "NaN", "1e9"] {
             assert!(shown(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_amount_beyond_the_most_counts_as_the_most() {
+        let most = Money::from_dollars(MOST_DOLLARS).unwrap();
+        assert_eq!(Money::from_nanos(u64::MAX), most);
+        assert_eq!(most.plus(most), most);
+        let text = serde_json::to_string(&Money::from_nanos(u64::MAX)).unwrap();
+        assert_eq!(serde_json::from_str::<Money>(&text).unwrap(), most);
+        assert_eq!(serde_json::from_str::<Money>("3000000000.5").unwrap(), most);
+        assert!(serde_json::from_str::<Money>("-1").is_err());
     }
 
     #[test]

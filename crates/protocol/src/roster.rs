@@ -1,7 +1,11 @@
 //! The roster: `config.json`.
 
-use crate::{AgentName, FormatVersion, Incarnation, MessageId, NameError, Recipient, Timestamp};
+use crate::{
+    AgentName, FormatVersion, Incarnation, MessageId, NameError, NetworkSetting, Recipient,
+    SandboxMode, Timestamp,
+};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 record! {
     /// The team and its members, as stored in `config.json`.
@@ -44,6 +48,10 @@ record! {
             opt no_claim: bool => "no_claim",
             /// After how many seconds of idleness it ends by itself.
             opt idle_timeout: u64 => "idle_timeout",
+            /// Whether its commands run in a sandbox.
+            opt sandbox: SandboxMode => "sandbox",
+            /// What its commands reach over the network.
+            opt network: NetworkSetting => "network",
         }]
         /// What the member last reported about itself. Only the member lock proves that it runs.
         def status: MemberStatus => "status",
@@ -216,19 +224,9 @@ impl Roster {
 
     /// Whether two members bear the same name, and which.
     pub fn namesakes(&self) -> Option<&AgentName> {
-        let mut names = self
-            .members
-            .iter()
-            .map(|member| &member.spec.name)
-            .enumerate();
-        names
-            .find(|(at, name)| {
-                self.members
-                    .iter()
-                    .take(*at)
-                    .any(|m| m.spec.name.same_as(name))
-            })
-            .map(|(_, name)| name)
+        let mut names = self.members.iter().map(|member| &member.spec.name);
+        let mut seen = HashSet::new();
+        names.find(|name| !seen.insert(name.as_str().to_lowercase()))
     }
 }
 

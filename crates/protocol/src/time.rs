@@ -35,6 +35,13 @@ impl Timestamp {
         self.micros as f64 / 1e6
     }
 
+    /// The time of day in UTC, as in `06:21:11`.
+    pub fn time_of_day(self) -> String {
+        let seconds = self.micros.div_euclid(1_000_000).rem_euclid(86_400);
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+        format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)
+    }
+
     /// The point `duration` later.
     pub fn plus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);

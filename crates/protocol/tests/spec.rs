@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use protocol::{
-    Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, Holder, JournalLine,
-    JournalRecord, Line, LiveState, MemberStatus, Request, RequestFile, RequestKind, RequestStatus,
-    Roster, Task, TaskStatus, TeamLimits, Traffic, decode_line, exit,
+    Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord, Holder,
+    JournalLine, JournalRecord, Line, LiveState, MemberStatus, Request, RequestFile, RequestKind,
+    RequestStatus, Roster, Task, TaskStatus, TeamLimits, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -120,6 +120,7 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Resolve { .. } => "resolve",
     EventKind::Task { .. } => "task",
     EventKind::Death { .. } => "death",
+    EventKind::GaveUp { .. } => "gave_up",
     EventKind::Restart { .. } => "restart",
     EventKind::Leave { .. } => "leave",
     EventKind::Tool { .. } => "tool",
@@ -176,6 +177,7 @@ fn every_fence_says_what_it_holds() {
         "json message",
         "json unknown",
         "json holder",
+        "json exit",
         "json request",
         "json task",
         "json journal",
@@ -346,6 +348,7 @@ fn every_event_is_shown_and_reads_as_written() {
 #[test]
 fn holder_live_state_and_dead_letters_read_as_written() {
     documents::<Holder>("json holder");
+    documents::<ExitRecord>("json exit");
     documents::<LiveState>("json live_state");
     for text in lines_of("json dead_letter") {
         let dead: DeadLetter = serde_json::from_str(&text).unwrap();

@@ -16,7 +16,7 @@
 //!   its dependencies.
 //! * [`MemberState`]: the state of a member. The operating system's lock decides whether it is alive.
 //! * [`judge`]: whether mail for an earlier incarnation is delivered to a later one.
-//! * [`Restarts`]: whether and when a dead member is restarted by its policy.
+//! * [`RestartHistory`]: whether and when a dead member is restarted by its policy.
 //!
 //! Refusals are values whose text names the object, the cause and, where there is one, the next step.
 //! Callers show them unchanged to people and models.
@@ -26,6 +26,7 @@
 pub mod board;
 mod delivery;
 mod member;
+mod names;
 mod plan;
 pub mod request;
 mod restart;
@@ -39,13 +40,16 @@ pub use board::{
 };
 pub use delivery::{Conversation, Delivery, judge};
 pub use member::{Facts, MemberState, member_state};
-pub use plan::{GateRefusal, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash};
+pub use names::{NameRefusal, check_new_name};
+pub use plan::{
+    GateRefusal, Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash,
+};
 pub use request::{
     Addressee, AnswerSource, Author, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal,
     OpenShutdownRefusal, Opening, Response, Verdict, WhyIgnored, abandoned, answer, due, expire,
     open_plan, open_shutdown,
 };
-pub use restart::{Death, RestartDecision, RestartLimits, Restarts};
+pub use restart::{RestartDecision, RestartHistory, RestartLimits};
 pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,

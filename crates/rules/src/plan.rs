@@ -58,10 +58,19 @@ pub enum PlanFile<'a> {
 /// What a tool does, as far as the gate is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolEffect {
-    /// It changes neither the workspace nor the rest of the machine.
+    /// It changes nothing outside of the member and the team.
     Harmless,
-    /// It changes files or starts programs.
     Mutating,
+    /// It starts programs that the caller can keep from changing anything.
+    Confinable,
+}
+
+/// How a tool may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    Unrestricted,
+    /// What it starts must not change anything.
+    ReadOnly,
 }
 
 /// Why a tool may not run. The text is for the model.
@@ -138,22 +147,23 @@ impl PlanGate {
         }
     }
 
-    /// Whether a tool with this effect may run now.
-    pub fn may_run(&self, tool: &str, effect: ToolEffect) -> Result<(), GateRefusal> {
-        match effect {
-            ToolEffect::Harmless => return Ok(()),
-            ToolEffect::Mutating => {}
-        }
-        let tool = tool.to_owned();
-        match self {
-            Self::NotRequired | Self::Approved { .. } => Ok(()),
-            Self::Required => Err(GateRefusal::NoPlan { tool }),
-            Self::Pending { request_id } => {
-                let request_id = request_id.clone();
+    /// Whether and how a tool with this effect may run now.
+    pub fn may_run(&self, tool: &str, effect: ToolEffect) -> Result<Permission, GateRefusal> {
+        match (effect, self) {
+            (ToolEffect::Harmless, _) | (_, Self::NotRequired | Self::Approved { .. }) => {
+                Ok(Permission::Unrestricted)
+            }
+            (ToolEffect::Confinable, _) => Ok(Permission::ReadOnly),
+            (ToolEffect::Mutating, Self::Required) => {
+                let tool = tool.to_owned();
+                Err(GateRefusal::NoPlan { tool })
+            }
+            (ToolEffect::Mutating, Self::Pending { request_id }) => {
+                let (tool, request_id) = (tool.to_owned(), request_id.clone());
                 Err(GateRefusal::Undecided { tool, request_id })
             }
-            Self::Rejected { feedback } => {
-                let feedback = feedback.clone();
+            (ToolEffect::Mutating, Self::Rejected { feedback }) => {
+                let (tool, feedback) = (tool.to_owned(), feedback.clone());
                 Err(GateRefusal::Rejected { tool, feedback })
             }
         }

@@ -1,16 +1,7 @@
 //! Whether and when a dead member is restarted by its policy.
 
-use protocol::{AgentName, RestartPolicy, Timestamp};
+use protocol::{AgentName, DeathCause, RestartPolicy, Timestamp};
 use std::time::Duration;
-
-/// How a member's process ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Death {
-    /// It was asked to end, or reported its shutdown.
-    Clean,
-    /// Any other end, with the cause, such as `killed by signal 9`.
-    Failed(String),
-}
 
 /// How often and how fast a member is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +18,7 @@ pub struct RestartLimits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum RestartDecision {
-    /// Do nothing: the policy is `never`, or the end was clean.
+    /// Do nothing: the policy is not `on-failure`, or it has given up.
     Leave,
     /// Restart the member at this time.
     RestartAt(Timestamp),
@@ -39,17 +30,15 @@ pub enum RestartDecision {
     },
 }
 
-/// The restarts of one member.
+/// The policy of a member, and when it was restarted by it.
 ///
 /// Restart times never decrease, and no window holds more of them than the limit, in whatever order deaths
-/// are reported. Giving up is final until [`Restarts::clear`].
+/// are reported.
 #[derive(Debug, Clone)]
-pub struct Restarts {
-    name: AgentName,
-    policy: RestartPolicy,
-    limits: RestartLimits,
-    recent: Vec<Timestamp>,
-    given_up: Option<String>,
+pub struct RestartHistory {
+    pub name: AgentName,
+    pub policy: RestartPolicy,
+    pub restarts: Vec<Timestamp>,
 }
 
 impl Default for RestartLimits {
@@ -63,70 +52,44 @@ impl Default for RestartLimits {
     }
 }
 
-impl Restarts {
-    /// A member that has not been restarted yet.
-    pub const fn new(name: AgentName, policy: RestartPolicy, limits: RestartLimits) -> Self {
-        Self {
-            name,
-            policy,
-            limits,
-            recent: Vec::new(),
-            given_up: None,
-        }
-    }
-
-    /// Adds a restart that an earlier lead made.
-    pub fn remember(&mut self, at: Timestamp) {
-        self.recent.push(at);
-        self.recent.sort_unstable();
-    }
-
-    /// Drops all restarts: a person restarted the member.
-    pub fn clear(&mut self) {
-        self.recent.clear();
-        self.given_up = None;
-    }
-
+impl RestartHistory {
     /// Decides about a death that was noticed at `now`.
-    pub fn handle(&mut self, death: &Death, now: Timestamp) -> RestartDecision {
-        let cause = match (&self.policy, death) {
-            (RestartPolicy::Never | RestartPolicy::Other(_), _)
-            | (RestartPolicy::OnFailure, Death::Clean) => {
-                return RestartDecision::Leave;
-            }
-            (RestartPolicy::OnFailure, Death::Failed(cause)) => cause,
-        };
-        if let Some(reason) = &self.given_up {
-            return self.give_up(reason.clone());
+    pub fn decide(
+        &self,
+        cause: DeathCause,
+        limits: &RestartLimits,
+        now: Timestamp,
+    ) -> RestartDecision {
+        match self.policy {
+            RestartPolicy::Never | RestartPolicy::Other(_) => return RestartDecision::Leave,
+            RestartPolicy::OnFailure => {}
         }
-        let last = self.recent.last().copied().unwrap_or(now);
-        let window = self.limits.window;
-        self.recent.retain(|at| now.max(last).since(*at) < window);
-        let made = self.recent.len();
-        let at = now.plus(self.delay(made)).max(last);
-        let in_window = self.recent.iter().filter(|r| at.since(**r) < window);
-        if in_window.count() >= self.limits.restarts {
-            let seconds = window.as_secs();
-            let name = &self.name;
-            let reason =
-                format!("'{name}' was restarted {made} times within {seconds} s; last: {cause}");
-            self.given_up = Some(reason.clone());
-            return self.give_up(reason);
+        let last = self.restarts.iter().copied().max().unwrap_or(now);
+        let is_recent = |at: &&Timestamp| now.max(last).since(**at) < limits.window;
+        let made = self.restarts.iter().filter(is_recent).count();
+        let at = now.plus(limits.delay(made)).max(last);
+        let in_window = |restart: &&Timestamp| at.since(**restart) < limits.window;
+        if self.restarts.iter().filter(in_window).count() < limits.restarts {
+            return RestartDecision::RestartAt(at);
         }
-        self.recent.push(at);
-        RestartDecision::RestartAt(at)
+        let (name, seconds) = (&self.name, limits.window.as_secs());
+        RestartDecision::GiveUp {
+            reason: format!(
+                "'{name}' was restarted {made} times within {seconds} s; last: {cause}"
+            ),
+            command: format!("team-lead restart {name}"),
+        }
     }
+}
 
+impl RestartLimits {
+    /// The delay after so many restarts within the window.
     fn delay(&self, made: usize) -> Duration {
         let doublings = u32::try_from(made).unwrap_or(u32::MAX);
         let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
-        let delay = self.limits.first_delay.saturating_mul(factor);
-        delay.min(self.limits.longest_delay)
-    }
-
-    fn give_up(&self, reason: String) -> RestartDecision {
-        let command = format!("team-lead restart {}", self.name);
-        RestartDecision::GiveUp { reason, command }
+        self.first_delay
+            .saturating_mul(factor)
+            .min(self.longest_delay)
     }
 }
 
@@ -134,13 +97,18 @@ impl Restarts {
 mod tests {
     use super::*;
 
-    fn restarts(policy: RestartPolicy) -> Restarts {
-        let name = AgentName::new("alice").unwrap();
-        Restarts::new(name, policy, RestartLimits::default())
+    const CRASH: DeathCause = DeathCause::Signal(9);
+
+    fn history(policy: RestartPolicy) -> RestartHistory {
+        RestartHistory {
+            name: AgentName::new("alice").unwrap(),
+            policy,
+            restarts: Vec::new(),
+        }
     }
 
-    fn crash() -> Death {
-        Death::Failed("killed by signal 9".to_owned())
+    fn decide(history: &RestartHistory, now: Timestamp) -> RestartDecision {
+        history.decide(CRASH, &RestartLimits::default(), now)
     }
 
     fn at(seconds: i64) -> Timestamp {
@@ -148,64 +116,56 @@ mod tests {
     }
 
     #[test]
-    fn clean_ends_and_the_policy_never_are_left_alone() {
-        let mut on_failure = restarts(RestartPolicy::OnFailure);
-        assert_eq!(
-            on_failure.handle(&Death::Clean, at(0)),
-            RestartDecision::Leave
-        );
-        let mut never = restarts(RestartPolicy::Never);
-        assert_eq!(never.handle(&crash(), at(0)), RestartDecision::Leave);
+    fn the_policy_never_and_unknown_ones_leave_the_member_dead() {
+        let never = history(RestartPolicy::Never);
+        assert_eq!(decide(&never, at(0)), RestartDecision::Leave);
+        let other = history(RestartPolicy::Other("always".to_owned()));
+        assert_eq!(decide(&other, at(0)), RestartDecision::Leave);
     }
 
     #[test]
     fn waits_double_and_the_sixth_death_in_the_window_is_the_last() {
-        let mut restarts = restarts(RestartPolicy::OnFailure);
+        let mut alice = history(RestartPolicy::OnFailure);
         let mut now = at(0);
         for wait in [1, 2, 4, 8, 16] {
             let expected = now.plus(Duration::from_secs(wait));
-            let decision = restarts.handle(&crash(), now);
-            assert_eq!(decision, RestartDecision::RestartAt(expected));
+            assert_eq!(decide(&alice, now), RestartDecision::RestartAt(expected));
+            alice.restarts.push(expected);
             now = expected;
         }
-        for now in [now, at(9999)] {
-            match restarts.handle(&crash(), now) {
-                RestartDecision::GiveUp { reason, command } => {
-                    assert!(reason.contains("5 times"), "{reason}");
-                    assert!(reason.contains("signal 9"), "{reason}");
-                    assert_eq!(command, "team-lead restart alice");
-                }
-                other => panic!("{other:?}"),
+        match decide(&alice, now) {
+            RestartDecision::GiveUp { reason, command } => {
+                assert!(reason.contains("5 times"), "{reason}");
+                assert!(reason.contains("signal 9"), "{reason}");
+                assert_eq!(command, "team-lead restart alice");
             }
+            other => panic!("{other:?}"),
         }
-        restarts.clear();
-        let decision = restarts.handle(&crash(), at(9999));
-        assert_eq!(decision, RestartDecision::RestartAt(at(10_000)));
     }
 
     #[test]
-    fn restarts_of_an_earlier_lead_count() {
-        let mut restarts = restarts(RestartPolicy::OnFailure);
-        for second in [90, 1, 4] {
-            restarts.remember(at(second));
-        }
-        // Restart times never decrease, even if the clock was set back.
-        let decision = restarts.handle(&crash(), at(6));
-        assert_eq!(decision, RestartDecision::RestartAt(at(90)));
-        restarts.remember(at(5));
-        let decision = restarts.handle(&crash(), at(6));
+    fn restart_times_never_decrease_even_if_the_clock_was_set_back() {
+        let mut alice = history(RestartPolicy::OnFailure);
+        alice.restarts = [90, 1, 4].map(at).to_vec();
+        assert_eq!(decide(&alice, at(6)), RestartDecision::RestartAt(at(90)));
+        alice.restarts.extend([at(90), at(5)]);
+        let decision = decide(&alice, at(6));
         assert!(matches!(decision, RestartDecision::GiveUp { .. }));
     }
 
     #[test]
     fn delays_have_an_upper_limit_and_old_restarts_are_dropped() {
-        let mut restarts = restarts(RestartPolicy::OnFailure);
-        restarts.limits.restarts = 100;
+        let limits = RestartLimits {
+            restarts: 100,
+            ..RestartLimits::default()
+        };
+        let mut alice = history(RestartPolicy::OnFailure);
         let mut now = at(0);
         for _ in 0..20 {
-            match restarts.handle(&crash(), now) {
+            match alice.decide(CRASH, &limits, now) {
                 RestartDecision::RestartAt(next) => {
                     assert!(next.since(now) <= Duration::from_secs(60));
+                    alice.restarts.push(next);
                     now = next;
                 }
                 other => panic!("{other:?}"),
@@ -213,7 +173,7 @@ mod tests {
         }
         let later = now.plus(Duration::from_secs(300));
         let expected = later.plus(Duration::from_secs(1));
-        let decision = restarts.handle(&crash(), later);
+        let decision = alice.decide(CRASH, &limits, later);
         assert_eq!(decision, RestartDecision::RestartAt(expected));
     }
 }

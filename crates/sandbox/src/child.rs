@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -17,9 +18,10 @@ use nix::sys::stat::Mode;
 use nix::unistd::{ForkResult, fork, pipe2, setsid};
 use seccompiler::BpfProgram;
 
+use crate::descriptors::{PROXY, listen, send_descriptor};
 use crate::error::{Step, encode};
+use crate::landlock_rules::Rules;
 use crate::mounts::{Mount, build};
-use crate::rules::Rules;
 use crate::syscalls::{
     close_from, drop_capabilities, landlock_allow, landlock_restrict, loopback_up, reference,
 };
@@ -36,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) lifeline: OwnedFd,
     /// Takes the step that failed.
     pub(crate) report: OwnedFd,
+    /// Takes the listening socket of the proxy, if there is one.
+    pub(crate) listener: Option<UnixDatagram>,
 }
 
 #[derive(Debug)]
@@ -50,7 +54,7 @@ pub(crate) struct Namespaces {
 /// Enters the sandbox. Returns only in the process that goes on to execute the command.
 pub(crate) fn enter(plan: &Plan) -> io::Result<()> {
     match &plan.namespaces {
-        Some(namespaces) => leave_outer(plan, namespaces),
+        Some(namespaces) => create_namespaces(plan, namespaces),
         None => {
             harden(plan, false)?;
             limit_command(plan)
@@ -71,7 +75,7 @@ impl Plan {
 }
 
 /// Creates the namespaces. This process stays outside as the one that the caller knows.
-fn leave_outer(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
+fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
     plan.check(Step::Namespaces, unshare(namespaces.flags))?;
     plan.check(Step::Identity, map_user(namespaces))?;
     let (status, to_status) = plan.check(Step::Processes, pipe2(OFlag::O_CLOEXEC))?;
@@ -90,10 +94,15 @@ fn leave_outer(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
 }
 
 /// The user keeps its own number. Nobody else exists inside.
+///
+/// The files belong to root while a process cannot be traced, as the caller may have chosen for
+/// itself. From here on this process cannot be traced either way: it has the caller's memory.
 fn map_user(namespaces: &Namespaces) -> nix::Result<()> {
+    prctl::set_dumpable(true)?;
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", &namespaces.user_map)?;
-    write_file(c"/proc/self/gid_map", &namespaces.group_map)
+    write_file(c"/proc/self/gid_map", &namespaces.group_map)?;
+    prctl::set_dumpable(false)
 }
 
 fn write_file(path: &std::ffi::CStr, content: &[u8]) -> nix::Result<()> {
@@ -122,9 +131,13 @@ fn become_init(
     if namespaces.flags.contains(CloneFlags::CLONE_NEWNET) {
         plan.check(Step::Loopback, loopback_up())?;
     }
+    if let Some(to) = &plan.listener {
+        // The socket belongs to this network wherever its descriptor is, and this process keeps none.
+        let passed = listen(PROXY).and_then(|socket| send_descriptor(to.as_fd(), socket.as_fd()));
+        plan.check(Step::Listener, passed)?;
+    }
     build(&namespaces.mounts, &namespaces.folder)
         .map_err(|(step, mount, errno)| plan.failed(step, mount, errno))?;
-    plan.check(Step::Processes, prctl::set_dumpable(false))?;
     harden(plan, true)?;
     // SAFETY: as above.
     match plan.check(Step::Processes, unsafe { fork() })? {

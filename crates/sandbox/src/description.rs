@@ -26,6 +26,13 @@ pub struct Description {
     /// Names that do not exist and that the command must not leave behind. No layer can refuse
     /// them; [`Session::created`](crate::Session::created) finds them afterwards.
     pub unwanted: Vec<PathBuf>,
+    /// A folder in which the command must not leave new files with variables, such as
+    /// `.env.production`. There are too many names for them to be listed as unwanted.
+    pub variables_unwanted_in: Option<PathBuf>,
+    /// Repositories of git (`.git`) in writable paths. What makes git outside run code in their
+    /// submodules and linked work trees, and in files that their settings name, is protected; the
+    /// settings and hooks of the repositories themselves should be listed in `read_only`.
+    pub repositories: Vec<PathBuf>,
     pub network: Network,
     /// The whole environment of the command.
     pub environment: Vec<(OsString, OsString)>,
@@ -51,6 +58,10 @@ pub enum Network {
     Off,
     /// The network of the machine, its loopback interface included.
     On,
+    /// No network but a loopback interface of its own, on which somebody outside serves
+    /// [`PROXY`](crate::PROXY): [`Session::listener`](crate::Session::listener) is the socket, and
+    /// whoever accepts its connections decides what is reached. Only with namespaces.
+    Proxy,
 }
 
 /// Resource limits. `None` leaves the caller's limit as it is. Core dumps are always off.

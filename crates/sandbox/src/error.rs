@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::probe::Level;
+
 /// A sandbox could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
@@ -19,6 +21,11 @@ pub enum PrepareError {
         path.display()
     )]
     ForeignOwner { path: PathBuf, owner: u32 },
+    #[error(
+        "only certain hosts can be allowed at sandbox level full alone; this machine has level {0}. \
+         Use the network \"off\" or \"on\""
+    )]
+    ProxyNeedsNamespaces(Level),
     #[error("cannot build the Landlock rules")]
     Landlock(#[from] landlock::RulesetError),
     #[error("cannot build the system call filter")]
@@ -58,6 +65,7 @@ pub enum Step {
     Identity,
     Processes,
     Loopback,
+    Listener,
     Root,
     Path,
     Proc,
@@ -69,11 +77,12 @@ pub enum Step {
     Seccomp,
 }
 
-const STEPS: [(Step, &str); 13] = [
+const STEPS: [(Step, &str); 14] = [
     (Step::Namespaces, "create namespaces"),
     (Step::Identity, "map the user into its namespace"),
     (Step::Processes, "start the first process"),
     (Step::Loopback, "bring the loopback interface up"),
+    (Step::Listener, "pass the socket of the proxy out"),
     (Step::Root, "mount a root of its own"),
     (Step::Path, "mount a path"),
     (Step::Proc, "mount its own /proc"),

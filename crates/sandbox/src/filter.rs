@@ -28,6 +28,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_io_uring_register,
     libc::SYS_io_uring_setup,
     libc::SYS_kcmp,
+    libc::SYS_kexec_file_load,
     libc::SYS_kexec_load,
     libc::SYS_keyctl,
     libc::SYS_lookup_dcookie,
@@ -37,6 +38,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_perf_event_open,
     libc::SYS_pidfd_getfd,
     libc::SYS_pivot_root,
@@ -44,6 +46,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
     libc::SYS_quotactl,
+    QUOTACTL_FD,
     libc::SYS_reboot,
     libc::SYS_request_key,
     libc::SYS_setns,
@@ -55,9 +58,31 @@ const REFUSED: &[i64] = &[
     libc::SYS_vhangup,
 ];
 
+/// Numbers that are the same on every architecture, of calls that are newer than the declarations.
+const QUOTACTL_FD: i64 = 443;
+const OPEN_TREE_ATTR: i64 = 467;
+
 /// Calls whose arguments lie in memory, where a filter cannot see them. Programs fall back to older
 /// calls when these do not exist.
 const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_openat2];
+
+/// Calls that reach queues, semaphores and memory of the user's other programs by their numbers and
+/// names. With namespaces a command has its own.
+const SHARED: &[i64] = &[
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+];
 
 /// Flags of `clone` and `unshare` that create namespaces.
 const NAMESPACES: [i32; 8] = [
@@ -76,19 +101,22 @@ const NEWTIME: i32 = 0x80;
 /// The set-user-id and set-group-id bits of a mode.
 const SET_ID: [u32; 2] = [0o4000, 0o2000];
 
-/// Which sockets may be created.
+/// What may be used of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sockets {
+pub(crate) struct Allowed {
     /// IPv4 and IPv6.
     pub(crate) internet: bool,
     /// Local sockets that have a name. Pairs without a name are always allowed.
     pub(crate) local: bool,
+    /// Other processes by their numbers, and what programs share. It is harmless where the command
+    /// sees only its own.
+    pub(crate) others: bool,
 }
 
 /// The programs to install, all of them.
-pub(crate) fn programs(sockets: Sockets) -> Result<Vec<BpfProgram>, BackendError> {
+pub(crate) fn programs(allowed: Allowed) -> Result<Vec<BpfProgram>, BackendError> {
     let mut programs = vec![
-        compile(refused(sockets)?, libc::EPERM)?,
+        compile(refused(allowed)?, libc::EPERM)?,
         compile(calls(UNKNOWN), libc::ENOSYS)?,
     ];
     if cfg!(target_arch = "x86_64") {
@@ -107,8 +135,12 @@ fn calls(numbers: &[i64]) -> Rules {
     numbers.iter().map(|number| (*number, Vec::new())).collect()
 }
 
-fn refused(sockets: Sockets) -> Result<Rules, BackendError> {
+fn refused(allowed: Allowed) -> Result<Rules, BackendError> {
     let mut rules = calls(REFUSED);
+    if !allowed.others {
+        rules.extend(calls(SHARED));
+        limits_of_others(&mut rules)?;
+    }
     rules.insert(
         libc::SYS_clone,
         any_flag(0, NAMESPACES.into_iter().filter(|flag| *flag != NEWTIME))?,
@@ -121,13 +153,13 @@ fn refused(sockets: Sockets) -> Result<Rules, BackendError> {
         libc::SYS_ioctl,
         typing.into_iter().collect::<Result<_, _>>()?,
     );
-    rules.insert(libc::SYS_socket, refused_sockets(sockets)?);
+    rules.insert(libc::SYS_socket, refused_sockets(allowed)?);
     modes(&mut rules)?;
     Ok(rules)
 }
 
 /// Everything but the allowed families; of netlink only the protocol that lists interfaces.
-fn refused_sockets(sockets: Sockets) -> Result<Vec<SeccompRule>, BackendError> {
+fn refused_sockets(sockets: Allowed) -> Result<Vec<SeccompRule>, BackendError> {
     let mut allowed = vec![libc::AF_NETLINK];
     if sockets.internet {
         allowed.extend([libc::AF_INET, libc::AF_INET6]);
@@ -146,6 +178,19 @@ fn refused_sockets(sockets: Sockets) -> Result<Vec<SeccompRule>, BackendError> {
         SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, route)?,
     ])?;
     Ok(vec![others, other_netlink])
+}
+
+/// A limit of processor time ends a process, and one of file sizes keeps it from writing. Zero is the
+/// process itself, except that a priority can be set for all processes of the user.
+fn limits_of_others(rules: &mut Rules) -> Result<(), BackendError> {
+    let other = |argument| {
+        let other = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
+        SeccompRule::new(vec![other])
+    };
+    rules.insert(libc::SYS_prlimit64, vec![other(0)?]);
+    let whole_user = SeccompRule::new(vec![equal(0, u64::from(libc::PRIO_USER))?])?;
+    rules.insert(libc::SYS_setpriority, vec![other(1)?, whole_user]);
+    Ok(())
 }
 
 /// No call may leave a set-id file behind: outside of the sandbox it would be the user's.
@@ -241,14 +286,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_programs_compile_for_every_choice_of_sockets() {
-        for internet in [false, true] {
-            for local in [false, true] {
-                let programs = programs(Sockets { internet, local }).unwrap();
-                assert!(programs.iter().all(|program| !program.is_empty()));
-                // The kernel takes no longer ones.
-                assert!(programs.iter().all(|program| program.len() < 4096));
-            }
+    fn all_programs_compile_for_every_choice() {
+        for bits in 0..8_u8 {
+            let [internet, local, others] = [1, 2, 4].map(|bit| bits & bit != 0);
+            let allowed = Allowed {
+                internet,
+                local,
+                others,
+            };
+            let programs = programs(allowed).unwrap();
+            assert!(programs.iter().all(|program| !program.is_empty()));
+            // The kernel takes no longer ones.
+            assert!(programs.iter().all(|program| program.len() < 4096));
         }
     }
 }

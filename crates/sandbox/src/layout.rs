@@ -85,14 +85,31 @@ pub(crate) fn mounts(wanted: &Description) -> Result<Vec<Mount>, PrepareError> {
     for path in &wanted.writable {
         tree.add_writable(path)?;
     }
-    for path in with_targets(&wanted.hidden) {
-        tree.add_hidden(&path)?;
+    // What is hidden in a protected folder comes after it, or it would count as a reason to show that
+    // folder writable.
+    let protected = with_targets(&wanted.read_only);
+    let is_inside = |path: &PathBuf| {
+        let mut above = path.ancestors().skip(1);
+        above.any(|above| protected.iter().any(|path| path == above))
+    };
+    let hidden = with_targets(&wanted.hidden).into_iter();
+    let (inside, hidden): (Vec<_>, Vec<_>) = hidden.partition(is_inside);
+    for path in &hidden {
+        tree.add_hidden(path)?;
     }
-    for path in with_targets(&wanted.read_only) {
-        tree.add_protected(&path)?;
+    for path in &protected {
+        tree.add_protected(path)?;
+    }
+    for path in &inside {
+        tree.add_hidden(path)?;
     }
     tree.remove_needless();
-    tree.emit()
+    let mounts = tree.emit()?;
+    // The number of one that fails has to fit into its report.
+    if mounts.len() > usize::from(u16::MAX) {
+        return Err(io::Error::from_raw_os_error(libc::E2BIG).into());
+    }
+    Ok(mounts)
 }
 
 impl Tree {
@@ -163,7 +180,10 @@ impl Tree {
             return Ok(());
         }
         let is_shown = match self.ground(path) {
-            Some((_, Entry::Readable { .. } | Entry::Writable { .. } | Entry::Pinned)) => true,
+            Some((
+                _,
+                Entry::Readable { .. } | Entry::Writable { .. } | Entry::Pinned | Entry::Protected,
+            )) => true,
             Some(_) | None => false,
         };
         if is_shown || self.entries.contains_key(path) {

@@ -29,6 +29,11 @@
 //! *outer* kills *init*. If *outer* is killed with SIGKILL, *init* gets SIGKILL from the kernel. No
 //! part relies on the thread that spawned the command.
 //!
+//! With [`Network::Proxy`] *init* listens on a loopback address of the command's network and sends the
+//! listening socket to the caller. A socket belongs to the network it was made in, so that a proxy in
+//! the caller's process accepts connections there and makes its own in the machine's network. No
+//! process and no path inside the sandbox takes part.
+//!
 //! Where the kernel refuses namespaces, the step only applies limits, Landlock rules and the system
 //! call filter, and the command is the caller's own child. [`Layers::probe`] finds out which it is by
 //! running a command, once; [`Level`] says what is promised.
@@ -48,28 +53,37 @@
 //! * Names that do not exist cannot be protected: [`Session::created`] finds them afterwards.
 //! * A program outside that replaces a protected file by renaming another over it removes the
 //!   protection from that name while the command runs.
+//! * With [`Network::Proxy`] whatever the proxy outside lets through.
 //! * With [`Network::On`] the command reaches every server on the machine's loopback interface.
 //! * Programs that the command changed in a writable folder and that are run outside later, such as
-//!   a build script. A repository that the command makes in a subfolder and adds as a submodule has a
-//!   configuration of its own, which makes `git status` outside run a program.
+//!   a build script, or git in a repository that the command made in a subfolder.
+//! * A file or folder that is the standard input, where the kernel has no Landlock: it can be opened
+//!   again through `/proc`.
 //! * There is no bound on memory or processor time of all processes together.
 //! * At [`Level::Landlock`]: everything inside a writable folder, names and command lines of other
 //!   processes, and processes that are left behind.
 
+mod aliases;
+mod aside;
 mod child;
 mod description;
+mod descriptors;
 mod error;
+mod extend;
 mod filter;
+mod git;
+mod landlock_rules;
 mod layout;
 mod mounts;
 mod probe;
-mod rules;
 mod session;
 mod syscalls;
 mod watch;
 pub mod workspace;
 
+pub use aside::Moved;
 pub use description::{Content, Description, Limits, Network, Placeholder};
+pub use descriptors::PROXY;
 pub use error::{PrepareError, StartError, Step};
 pub use probe::{Layer, Layers, Level, Missing};
 pub use session::{Session, prepare};

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::description::{Description, Limits, Network};
 use crate::error::{StartError, Step};
-use crate::rules::{FIRST_SCOPED, FIRST_USEFUL};
+use crate::landlock_rules::{FIRST_SCOPED, FIRST_USEFUL};
 use crate::session::prepare;
 use crate::syscalls::landlock_version;
 
@@ -119,6 +119,7 @@ impl Layers {
                 | Step::Identity
                 | Step::Processes
                 | Step::Loopback
+                | Step::Listener
                 | Step::Root
                 | Step::Path
                 | Step::Proc
@@ -221,6 +222,8 @@ fn smallest() -> Description {
         hidden: Vec::new(),
         placeholders: Vec::new(),
         unwanted: Vec::new(),
+        variables_unwanted_in: None,
+        repositories: Vec::new(),
         network: Network::Off,
         environment: Vec::new(),
         limits: Limits::default(),

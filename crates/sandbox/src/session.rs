@@ -1,10 +1,12 @@
 //! Preparing a command, and the caller's side of one that runs.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,13 +16,18 @@ use nix::sched::CloneFlags;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{getegid, geteuid, mkdtemp, pipe2};
 
+use crate::aside::{Moved, create, is_aside, move_aside};
 use crate::child::{Namespaces, Plan, enter};
-use crate::description::{Content, Description, Limits, Network, Placeholder};
+use crate::description::{Description, Limits, Network};
+use crate::descriptors::receive_descriptor;
 use crate::error::{PrepareError, REPORT, StartError, decode};
-use crate::filter::{Sockets, programs};
+use crate::extend::{extend, new_submodules};
+use crate::filter::{Allowed, programs};
+use crate::git::has_no_link;
+use crate::landlock_rules::{FIRST_SCOPED, for_own_tree, for_shared_tree};
 use crate::layout::{mounts, text};
 use crate::probe::{Layers, Level};
-use crate::rules::{FIRST_SCOPED, for_own_tree, for_shared_tree};
+use crate::workspace::secret_names;
 
 /// The variable that names the folder for temporary files.
 const TMPDIR: &str = "TMPDIR";
@@ -32,9 +39,16 @@ pub struct Session {
     /// Nothing is written to it. Its end tells the sandbox that the caller is gone.
     _lifeline: OwnedFd,
     report: OwnedFd,
+    /// Where the listening socket of the proxy arrives.
+    listener: Option<UnixDatagram>,
     /// The paths of the mounts, to name the one that failed.
     paths: Vec<PathBuf>,
     unwanted: Vec<PathBuf>,
+    /// The folder that must not get files with variables, and the names of those it had.
+    variables: Option<(PathBuf, BTreeSet<OsString>)>,
+    repositories: Vec<PathBuf>,
+    /// The `.git` of each submodule before the command ran.
+    submodules: BTreeSet<PathBuf>,
     /// The private folder for temporary files where there is no private `/tmp`.
     tmp: Option<PathBuf>,
 }
@@ -48,6 +62,13 @@ pub fn prepare(
     layers: &Layers,
 ) -> Result<Session, PrepareError> {
     let is_full = layers.level() == Level::Full;
+    if wanted.network == Network::Proxy && !is_full {
+        // Landlock knows ports but no addresses: it cannot tell the proxy from a server elsewhere
+        // that listens on the same port.
+        return Err(PrepareError::ProxyNeedsNamespaces(layers.level()));
+    }
+    let extended = extend(wanted, is_full);
+    let wanted = &extended.description;
     if is_full {
         wanted.placeholders.iter().try_for_each(create)?;
     }
@@ -59,6 +80,8 @@ pub fn prepare(
     let (lifeline, kept_lifeline) = pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from)?;
     let flags = OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
     let (report, to_report) = pipe2(flags).map_err(io::Error::from)?;
+    let sockets_pair = (wanted.network == Network::Proxy).then(UnixDatagram::pair);
+    let (listener, to_listener) = sockets_pair.transpose()?.unzip();
     let namespaces = is_full.then(|| namespaces(wanted)).transpose()?;
     let targets = namespaces.iter().flat_map(|spaces| &spaces.mounts);
     let paths = targets.map(|mount| absolute(mount.target())).collect();
@@ -71,19 +94,18 @@ pub fn prepare(
             (Some(version), Some(tmp)) => for_shared_tree(version, wanted, tmp)?,
         },
         filters: match layers.has_seccomp() {
-            true => programs(sockets(wanted.network, layers))?,
+            true => programs(allowed(wanted.network, layers))?,
             false => Vec::new(),
         },
         lifeline,
         report: to_report,
+        listener: to_listener,
     };
-    let mut environment = wanted.environment.clone();
-    if let Some(tmp) = &tmp {
-        environment.retain(|(name, _)| name != TMPDIR);
-        environment.push((OsString::from(TMPDIR), tmp.into()));
+    let environment = environment(wanted, tmp.as_deref());
+    command.env_clear().envs(environment);
+    if !is_full {
         command.current_dir(&wanted.folder);
     }
-    command.env_clear().envs(environment);
     // SAFETY: `enter` restricts itself to system calls on memory that the plan owns.
     unsafe {
         command.pre_exec(move || enter(&plan));
@@ -91,8 +113,15 @@ pub fn prepare(
     Ok(Session {
         _lifeline: kept_lifeline,
         report,
+        listener,
         paths,
         unwanted: wanted.unwanted.clone(),
+        variables: wanted.variables_unwanted_in.clone().map(|folder| {
+            let names = secret_names(&folder);
+            (folder, names)
+        }),
+        repositories: wanted.repositories.clone(),
+        submodules: extended.submodules,
         tmp,
     })
 }
@@ -115,11 +144,48 @@ impl Session {
         StartError { step, source }
     }
 
-    /// The unwanted names that exist now. Ask when the command has ended.
+    /// The socket on which the command finds its proxy, with [`Network::Proxy`]. Ask when `spawn`
+    /// has returned, once. Connections that the command makes before wait.
+    pub fn listener(&self) -> io::Result<Option<TcpListener>> {
+        let Some(from) = &self.listener else {
+            return Ok(None);
+        };
+        let received = receive_descriptor(from.as_fd())?;
+        Ok(Some(TcpListener::from(received)))
+    }
+
+    /// The unwanted names that exist now, new files with variables, and `.git` in new submodules: `git status` outside would
+    /// follow the settings there. Ask when the command has ended.
     #[must_use]
     pub fn created(&self) -> Vec<PathBuf> {
         let exists = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
-        self.unwanted.iter().filter(exists).cloned().collect()
+        let unwanted = self.unwanted.iter().filter(exists).cloned();
+        let submodules = new_submodules(&self.repositories, &self.submodules);
+        let variables = self.new_variables();
+        let created = unwanted.chain(submodules).chain(variables);
+        let mut created: Vec<PathBuf> = created.collect();
+        created.sort();
+        created.dedup();
+        // Whoever moves one must not be led elsewhere by a link that the command made.
+        created.retain(|path| path.parent().is_some_and(has_no_link));
+        created
+    }
+
+    /// The new files with variables. Those that have been moved aside are read by no program.
+    fn new_variables(&self) -> Vec<PathBuf> {
+        let Some((folder, before)) = &self.variables else {
+            return Vec::new();
+        };
+        let now = secret_names(folder);
+        let new = now.difference(before).filter(|name| !is_aside(name));
+        new.map(|name| folder.join(name)).collect()
+    }
+
+    /// Gives all that was [created](Self::created) other names, beside the old ones. Call it when the
+    /// command has ended.
+    #[must_use]
+    pub fn move_aside(&self) -> Vec<Moved> {
+        self.created().into_iter().map(move_aside).collect()
     }
 }
 
@@ -133,6 +199,16 @@ impl Drop for Session {
     }
 }
 
+/// The variables of the command. Without a private `/tmp` another folder is named.
+fn environment(wanted: &Description, tmp: Option<&Path>) -> Vec<(OsString, OsString)> {
+    let mut variables = wanted.environment.clone();
+    if let Some(tmp) = tmp {
+        variables.retain(|(name, _)| name != TMPDIR);
+        variables.push((TMPDIR.into(), tmp.into()));
+    }
+    variables
+}
+
 fn absolute(target: &std::ffi::CStr) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     Path::new("/").join(std::ffi::OsStr::from_bytes(target.to_bytes()))
@@ -143,28 +219,13 @@ fn temporary_folder() -> Result<PathBuf, PrepareError> {
     mkdtemp(&template).map_err(|errno| PrepareError::path(&template, errno.into()))
 }
 
-fn create(placeholder: &Placeholder) -> Result<(), PrepareError> {
-    let path = &placeholder.path;
-    let created = match placeholder.content {
-        Content::Folder => fs::DirBuilder::new().mode(0o755).create(path),
-        Content::File(text) => fs::File::create_new(path)
-            .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes())),
-    };
-    match created {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(PrepareError::path(path, error))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
 fn namespaces(wanted: &Description) -> Result<Namespaces, PrepareError> {
     let mut flags = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS;
-    if wanted.network == Network::Off {
+    if wanted.network != Network::On {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     let (user, group) = (geteuid(), getegid());
@@ -177,21 +238,23 @@ fn namespaces(wanted: &Description) -> Result<Namespaces, PrepareError> {
     })
 }
 
-/// Which sockets a command may create. Sockets of the machine that have a path are only out of
+/// What a command may use of the machine. Sockets of the machine that have a path are only out of
 /// reach in a tree of its own, and those without one only in a network of its own or by Landlock.
-fn sockets(network: Network, layers: &Layers) -> Sockets {
+fn allowed(network: Network, layers: &Layers) -> Allowed {
     let is_full = layers.level() == Level::Full;
     let is_scoped = layers
         .landlock()
         .is_some_and(|version| version >= FIRST_SCOPED);
     match network {
-        Network::Off => Sockets {
+        Network::Off | Network::Proxy => Allowed {
             internet: is_full,
             local: is_full,
+            others: is_full,
         },
-        Network::On => Sockets {
+        Network::On => Allowed {
             internet: true,
             local: is_full && is_scoped,
+            others: is_full,
         },
     }
 }

@@ -37,7 +37,6 @@ pub(crate) fn is_abandoned(pipe: BorrowedFd<'_>) -> bool {
 /// when the caller is gone, and ends itself exactly as the command did.
 pub(crate) fn outer(init: pid_t, lifeline: BorrowedFd<'_>, status: BorrowedFd<'_>) -> ! {
     keep_two(lifeline.as_raw_fd(), status.as_raw_fd());
-    hide();
     // SAFETY: a constant path.
     unsafe {
         libc::chdir(c"/".as_ptr());
@@ -132,11 +131,6 @@ fn keep_two(first: RawFd, second: RawFd) {
     }
     // Before Linux 5.9 there are neither `close_range` nor the mounts that got us here.
     let _ = crate::syscalls::close_from(SECOND + 1, false);
-}
-
-/// Keeps other processes of the same user from reading or tracing this one.
-fn hide() {
-    let _ = nix::sys::prctl::set_dumpable(false);
 }
 
 fn signals() -> Option<OwnedFd> {

@@ -3,18 +3,20 @@
 
 mod lists;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::description::{Description, Limits, Network, Placeholder};
+use crate::extend::extend;
+use crate::git;
 use lists::{
-    CONTROL, EXAMPLES, GIT_CONTROL, GIT_PLACEHOLDERS, HOME_SECRETS, HOME_TOOLS, SYSTEM,
-    SYSTEM_SECRETS, VARIABLES,
+    CONTROL, ENVIRONMENT, EXAMPLES, HOME_SECRETS, HOME_TOOLS, SYSTEM, SYSTEM_SECRETS, VARIABLES,
 };
 
-/// What the description depends on.
+/// What commands that work in a folder need, and what they must not change or read there.
 #[derive(Clone, Debug)]
-pub struct Place<'a> {
+pub struct WorkspaceNeeds<'a> {
     /// The folder to work in, without links in its path.
     pub workspace: &'a Path,
     /// The user's home folder, without links in its path.
@@ -23,27 +25,99 @@ pub struct Place<'a> {
     pub control: &'a [&'a str],
     /// More paths that a command must not read, such as the caller's own settings.
     pub secrets: &'a [PathBuf],
+    /// More programs that a command may run, wherever they are.
+    pub programs: &'a [PathBuf],
     /// Whether the workspace may be changed at all.
     pub writable: bool,
     pub network: Network,
 }
 
-/// The description for a place. `names` are those in the workspace, `exists` says whether there is
+/// The description for these needs as the disk and the environment of this process are now.
+#[must_use]
+pub fn describe(needs: &WorkspaceNeeds<'_>) -> Description {
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    let entries = std::fs::read_dir(needs.workspace);
+    let entries = entries.into_iter().flatten().flatten();
+    let names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    // Naming a secret, or a link to one, does not make it a program.
+    let secrets = secrets(needs);
+    let is_secret = |path: &Path| secrets.iter().any(|secret| path.starts_with(secret));
+    let programs = needs.programs.iter().filter(|path| {
+        let real = path.canonicalize();
+        real.is_ok_and(|real| !is_secret(&real) && !is_secret(path))
+    });
+    let programs: Vec<PathBuf> = programs.cloned().collect();
+    let needs = WorkspaceNeeds {
+        programs: &programs,
+        ..needs.clone()
+    };
+    description(&needs, &names, exists, std::env::vars_os())
+}
+
+/// What commands must leave alone, each path with everything below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuardedPaths {
+    /// What must not be changed, nor created where it does not exist.
+    pub unwritable: Vec<PathBuf>,
+    /// What must not be read. It must not be changed either, and is in the other list too.
+    pub unreadable: Vec<PathBuf>,
+}
+
+/// The paths that a sandbox for these needs guards as the disk is now, for tools that work outside of
+/// one. Submodules and the files that the settings of git name are among them.
+#[must_use]
+pub fn guarded_paths(needs: &WorkspaceNeeds<'_>) -> GuardedPaths {
+    let Description {
+        read_only,
+        hidden,
+        unwanted,
+        ..
+    } = extend(&describe(needs), true).description;
+    let mut unwritable = [read_only, unwanted, hidden.clone()].concat();
+    let mut unreadable = hidden;
+    for list in [&mut unwritable, &mut unreadable] {
+        list.sort();
+        list.dedup();
+    }
+    GuardedPaths {
+        unwritable,
+        unreadable,
+    }
+}
+
+/// The names in a workspace that no tool may change, and that are protected with everything below
+/// them. The names for which [`is_environment`] is true are protected too.
+pub fn protected_names() -> impl Iterator<Item = &'static str> {
+    CONTROL.into_iter().chain([".git"]).chain(ENVIRONMENT)
+}
+
+/// Whether a name in a workspace is that of a file with variables, such as `.env.local`.
+#[must_use]
+pub fn is_environment(name: &OsStr) -> bool {
+    is_env(name)
+}
+
+/// Whether a name in a workspace is that of a file with secrets, which no tool may read.
+#[must_use]
+pub fn is_secret(name: &OsStr) -> bool {
+    is_env(name) && !is_example(name)
+}
+
+/// The description for these needs. `names` are those in the workspace, `exists` says whether there is
 /// anything at a path, and `variables` is the environment to choose from.
 pub fn description(
-    place: &Place<'_>,
+    needs: &WorkspaceNeeds<'_>,
     names: &[OsString],
     exists: impl Fn(&Path) -> bool,
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Description {
-    let workspace = place.workspace;
-    let is_secret = |name: &&OsString| is_env(name) && !is_example(name);
-    let secrets = names.iter().filter(is_secret);
+    let workspace = needs.workspace;
+    let secrets = names.iter().filter(|name| is_secret(name));
     let secrets = secrets.map(|name| workspace.join(name)).collect();
-    let inside = inside(place, names, &exists);
-    let mut readable = readable(place, &exists);
+    let inside = inside(needs, names, &exists);
+    let mut readable = readable(needs, &exists);
     let mut writable = Vec::new();
-    match place.writable {
+    match needs.writable {
         true => writable.push(workspace.to_owned()),
         false => readable.push(workspace.to_owned()),
     }
@@ -52,11 +126,13 @@ pub fn description(
         readable,
         writable,
         read_only: inside.read_only,
-        hidden: [hidden(place, &exists), secrets].concat(),
+        hidden: [hidden(needs, &exists), secrets].concat(),
         placeholders: inside.placeholders,
         unwanted: inside.unwanted,
-        network: place.network,
-        environment: environment(place.home, variables),
+        variables_unwanted_in: needs.writable.then(|| workspace.to_owned()),
+        repositories: inside.repositories,
+        network: needs.network,
+        environment: environment(needs.home, variables),
         limits: Limits {
             processes: Some(4096),
             ..Limits::default()
@@ -64,26 +140,35 @@ pub fn description(
     }
 }
 
-fn readable(place: &Place<'_>, exists: &impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+fn readable(needs: &WorkspaceNeeds<'_>, exists: &impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let system = SYSTEM.iter().map(PathBuf::from);
-    let tools = place
+    let tools = needs
         .home
         .iter()
         .flat_map(|home| HOME_TOOLS.iter().map(|name| home.join(name)));
     // Often a link to a file that is not part of the system otherwise.
-    let resolver = (place.network == Network::On).then(|| "/etc/resolv.conf".into());
-    let all = system.chain(tools).chain(resolver);
+    let resolver = (needs.network == Network::On).then(|| "/etc/resolv.conf".into());
+    let programs = needs.programs.iter().cloned();
+    let all = system.chain(tools).chain(resolver).chain(programs);
     all.filter(|path| exists(path)).collect()
 }
 
-fn hidden(place: &Place<'_>, exists: &impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+fn hidden(needs: &WorkspaceNeeds<'_>, exists: &impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    secrets(needs)
+        .into_iter()
+        .filter(|path| exists(path))
+        .collect()
+}
+
+/// The paths with secrets, whether they exist or not.
+fn secrets(needs: &WorkspaceNeeds<'_>) -> Vec<PathBuf> {
     let system = SYSTEM_SECRETS.iter().map(PathBuf::from);
-    let own = place
+    let own = needs
         .home
         .iter()
         .flat_map(|home| HOME_SECRETS.iter().map(|name| home.join(name)));
-    let all = system.chain(own).chain(place.secrets.iter().cloned());
-    all.filter(|path| exists(path)).collect()
+    let all = system.chain(own).chain(needs.secrets.iter().cloned());
+    all.collect()
 }
 
 /// What is special in a writable workspace.
@@ -92,37 +177,53 @@ struct Inside {
     read_only: Vec<PathBuf>,
     unwanted: Vec<PathBuf>,
     placeholders: Vec<Placeholder>,
+    repositories: Vec<PathBuf>,
 }
 
-fn inside(place: &Place<'_>, names: &[OsString], exists: &impl Fn(&Path) -> bool) -> Inside {
-    if !place.writable {
+fn inside(
+    needs: &WorkspaceNeeds<'_>,
+    names: &[OsString],
+    exists: &impl Fn(&Path) -> bool,
+) -> Inside {
+    if !needs.writable {
         return Inside::default();
     }
-    let at = |name: &OsStr| place.workspace.join(name);
-    let control = CONTROL.iter().chain(place.control).map(OsStr::new);
+    let at = |name: &OsStr| needs.workspace.join(name);
+    let control = CONTROL.iter().chain(needs.control).map(OsStr::new);
     let examples = names.iter().filter(|name| is_example(name));
     let control = control.chain(examples.map(OsString::as_os_str));
-    let control = control.chain([OsStr::new(".env"), OsStr::new(".env.local")]);
+    let control = control.chain(ENVIRONMENT.iter().map(OsStr::new));
     let (mut read_only, mut unwanted): (Vec<_>, Vec<_>) =
         control.map(at).partition(|path| exists(path));
     let git = at(OsStr::new(".git"));
     let mut placeholders = Vec::new();
+    let mut repositories = Vec::new();
     if exists(&git.join("HEAD")) {
-        read_only.extend(GIT_CONTROL.map(|name| git.join(name)));
-        placeholders.extend(GIT_PLACEHOLDERS.map(|(name, content)| Placeholder {
-            path: git.join(name),
-            content,
-        }));
+        read_only.extend(git::CONTROL.map(|name| git.join(name)));
+        placeholders.extend(git::placeholders(&git));
+        repositories.push(git);
     } else if exists(&git) {
         // The link of a repository that lies elsewhere.
         read_only.push(git);
     } else {
         unwanted.push(git);
     }
+    // A folder with this file and two folders is a repository itself, as soon as `.git` in it is not
+    // one any more. A file of the user's stays as it is, and so do the settings that would count.
+    let head = at(OsStr::new("HEAD"));
+    if exists(&head) {
+        let settings = git::CONTROL.map(|name| at(OsStr::new(name)));
+        let (present, absent): (Vec<_>, Vec<_>) = settings.into_iter().partition(|p| exists(p));
+        read_only.extend(present.into_iter().chain([head]));
+        unwanted.extend(absent);
+    } else {
+        unwanted.push(head);
+    }
     Inside {
         read_only,
         unwanted,
         placeholders,
+        repositories,
     }
 }
 
@@ -139,6 +240,13 @@ fn environment(
     let home = home.map(|home| (OsString::from("HOME"), home.into()));
     let all = allowed.chain(home);
     all.chain([("TMPDIR".into(), "/tmp".into())]).collect()
+}
+
+/// The names of files with secrets in a folder.
+pub(crate) fn secret_names(folder: &Path) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names.filter(|name| is_secret(name)).collect()
 }
 
 fn is_env(name: &OsStr) -> bool {

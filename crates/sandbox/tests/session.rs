@@ -22,6 +22,8 @@ fn description(folder: &Path) -> Description {
         hidden: Vec::new(),
         placeholders: Vec::new(),
         unwanted: Vec::new(),
+        variables_unwanted_in: None,
+        repositories: Vec::new(),
         network: Network::Off,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         limits: Limits::default(),
@@ -196,6 +198,67 @@ fn a_folder_that_was_exchanged_after_planning_is_refused() {
     }
 }
 
+/// The same folder, but behind a link, or another one of its name.
+#[test]
+fn a_folder_above_that_was_exchanged_after_planning_is_refused() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let (above, away) = (root.join("above"), root.join("away"));
+    let work = above.join("work");
+    fs::create_dir_all(&work).unwrap();
+    for exchange in ["other", "link"] {
+        let mut command = shell("echo x > made");
+        let wanted = description(&work);
+        let session = sandbox::prepare(&mut command, &wanted, Layers::probe()).unwrap();
+        fs::rename(&above, &away).unwrap();
+        match exchange {
+            "link" => std::os::unix::fs::symlink("away", &above).unwrap(),
+            _ => fs::create_dir_all(&work).unwrap(),
+        }
+        let error = session.explain(command.spawn().unwrap_err());
+        assert_eq!(error.step, Some((Step::Path, Some(work.clone()))));
+        match exchange {
+            "link" => fs::remove_file(&above).unwrap(),
+            _ => fs::remove_dir_all(&above).unwrap(),
+        }
+        fs::rename(&away, &above).unwrap();
+        assert!(!work.join("made").exists());
+    }
+}
+
+/// A link as a writable folder stands for what it leads to, wherever it leads later.
+#[test]
+fn a_link_that_leads_elsewhere_after_planning_changes_nothing() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["work", "real", "other"] {
+        fs::create_dir(root.join(name)).unwrap();
+    }
+    let link = root.join("link");
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    let mut wanted = description(&root.join("work"));
+    wanted.writable.push(link.clone());
+    let mut command = shell(&format!(
+        "echo x > {}/made; echo x > {}/other/made",
+        link.display(),
+        root.display()
+    ));
+    command.stderr(Stdio::null());
+    let session = sandbox::prepare(&mut command, &wanted, Layers::probe()).unwrap();
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("other", &link).unwrap();
+    let status = command.status().map_err(|error| session.explain(error));
+    assert!(!status.unwrap().success(), "the second file cannot be made");
+    assert!(root.join("real/made").exists());
+    assert!(!root.join("other/made").exists());
+}
+
 #[test]
 fn a_signal_for_the_child_reaches_the_command_once() {
     if !can_run() {
@@ -314,6 +377,52 @@ fn a_caller_may_fork_before_the_sandbox_is_entered() {
     }
     let mut running = start_command(command);
     assert_eq!(running.child.wait().unwrap().code(), Some(10));
+}
+
+/// The socket is the caller's; the command finds it and has no descriptor of it.
+#[test]
+fn the_socket_of_a_proxy_is_passed_out() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut wanted = description(&folder.path().canonicalize().unwrap());
+    wanted.network = Network::Proxy;
+    let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = outside.local_addr().unwrap().port();
+    let script = format!(
+        "exec 2>/dev/null; (exec 3<>/dev/tcp/127.0.0.1/{port}) && exit 3; \
+         exec 3<>/dev/tcp/{}/{}; read line <&3; echo \"got $line\"; exec 3<&-; ls /proc/self/fd",
+        sandbox::PROXY.ip(),
+        sandbox::PROXY.port()
+    );
+    let mut command = Command::new("/bin/bash");
+    command.args(["-c", &script]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let session = sandbox::prepare(&mut command, &wanted, Layers::probe()).unwrap();
+    let early = session.listener().unwrap_err();
+    assert_eq!(early.kind(), std::io::ErrorKind::WouldBlock);
+    let child = command.spawn().map_err(|error| session.explain(error));
+    let listener = session.listener().unwrap().expect("there is one");
+    assert_eq!(listener.local_addr().unwrap(), sandbox::PROXY.into());
+    let (mut connection, _) = listener.accept().unwrap();
+    connection.write_all(b"hello\n").unwrap();
+    let output = child.unwrap().wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    // The list of its own descriptors has the three standard ones and that of the listing itself.
+    let expected = ["got hello", "0", "1", "2", "3"];
+    assert_eq!(lines, expected, "{text}");
+}
+
+#[test]
+fn without_a_proxy_there_is_no_socket() {
+    if !can_run() {
+        return;
+    }
+    let mut running = start("exit 0");
+    assert!(running.session.listener().unwrap().is_none());
+    running.child.wait().unwrap();
 }
 
 #[test]

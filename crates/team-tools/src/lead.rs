@@ -1,15 +1,21 @@
 //! Tools that only the lead has: `spawn_teammate`, `list_teammates`, `shutdown_request`,
 //! `shutdown_response`, `plan_approval`.
 
-use crate::TeamContext;
 use crate::mail::NoArgs;
 use crate::teammate::request_id;
-use processes::{MemberView, Programs, Spawned};
-use protocol::{AgentName, Incarnation, MemberSpec, Party, RequestFile, RequestStatus};
+use crate::{Starter, TeamContext};
+use processes::{MemberView, Spawned};
+use protocol::{
+    AgentName, Incarnation, MemberSpec, NetworkSetting, Party, RequestFile, RequestStatus,
+    SandboxMode,
+};
 use rules::SHUTDOWN_TIMEOUT;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
 use team::{AnswerError, ShutdownOptions, decide_plan};
 use teamdir::{RequestError, TeamDir};
 use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
@@ -18,17 +24,28 @@ use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 #[derive(Clone, Debug)]
 pub struct SpawnTeammate {
     context: TeamContext,
-    programs: Programs,
-    /// The default model of new teammates.
-    model: Option<String>,
+    starter: Arc<dyn Starter>,
+    defaults: TeammateDefaults,
+}
+
+/// What new teammates get unless the model or the configuration chooses something else.
+#[derive(Clone, Debug, Default)]
+pub struct TeammateDefaults {
+    pub model: Option<String>,
+    pub sandbox: Option<SandboxMode>,
+    pub network: Option<NetworkSetting>,
 }
 
 impl SpawnTeammate {
-    pub const fn new(context: TeamContext, programs: Programs, model: Option<String>) -> Self {
+    pub const fn new(
+        context: TeamContext,
+        starter: Arc<dyn Starter>,
+        defaults: TeammateDefaults,
+    ) -> Self {
         Self {
             context,
-            programs,
-            model,
+            starter,
+            defaults,
         }
     }
 }
@@ -75,10 +92,24 @@ impl Tool for SpawnTeammate {
         _: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let mut spec = args.spec()?;
-        spec.model = spec.model.or_else(|| self.model.clone());
-        let programs = self.programs.clone();
+        let defaults = self.defaults.clone();
+        if is_foreign_script(spec.model.as_deref(), self.context.team.workspace()) {
+            // Reading it would tell the model about a file that its tools cannot read.
+            return Err(ToolError::new(
+                "a script: model has to be a file of the workspace; leave model out, or name another",
+            ));
+        }
+        spec.model = spec.model.or(defaults.model);
+        let starter = Arc::clone(&self.starter);
         self.context
             .blocking(move |context| {
+                let roster = context.team.roster();
+                let is_known = roster.is_ok_and(|roster| roster.member(&spec.name).is_some());
+                // A known member keeps what a person chose for it.
+                if !is_known {
+                    (spec.sandbox, spec.network) = (defaults.sandbox, defaults.network);
+                }
+                let programs = starter.programs_for(&context.team, &spec);
                 let spawned = processes::spawn(&context.team, &context.me, &spec, &programs);
                 let spawned = spawned.map_err(|error| ToolError::from_error(&error))?;
                 let (name, role) = (&spec.name, &spec.role);
@@ -91,6 +122,22 @@ impl Tool for SpawnTeammate {
             })
             .await
     }
+}
+
+/// Whether a model is a file of recorded turns that lies outside of the workspace, or may hold keys.
+fn is_foreign_script(model: Option<&str>, workspace: &Path) -> bool {
+    let Some(file) = model.and_then(|model| model.trim_start().strip_prefix("script:")) else {
+        return false;
+    };
+    let real = (
+        workspace.canonicalize(),
+        workspace.join(file).canonicalize(),
+    );
+    let (Ok(workspace), Ok(file)) = real else {
+        return true;
+    };
+    let is_secret = |name: &OsStr| name.to_string_lossy().to_lowercase().starts_with(".env");
+    !file.starts_with(workspace) || file.iter().any(is_secret)
 }
 
 /// Shows the team.
@@ -314,4 +361,38 @@ impl Tool for PlanDecision {
 
 fn member_name(text: &str) -> Result<AgentName, ToolError> {
     AgentName::new(text.trim()).map_err(|error| ToolError::from_error(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_outside_of_the_workspace_or_with_keys_is_foreign() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("ws");
+        std::fs::create_dir(&workspace).unwrap();
+        for file in [
+            workspace.join("a.jsonl"),
+            workspace.join(".env"),
+            folder.path().join("b"),
+        ] {
+            std::fs::write(file, "x").unwrap();
+        }
+        std::os::unix::fs::symlink("../b", workspace.join("link")).unwrap();
+        let is_foreign = |model: &str| is_foreign_script(Some(model), &workspace);
+        assert!(!is_foreign("script:a.jsonl") && !is_foreign("openai:x"));
+        assert!(!is_foreign_script(None, &workspace));
+        let inside = format!("script:{}", workspace.join("a.jsonl").display());
+        assert!(!is_foreign(&inside));
+        for foreign in [
+            "script:.env",
+            "script:link",
+            "script:../b",
+            "script:/etc/passwd",
+            "script:gone",
+        ] {
+            assert!(is_foreign(foreign), "{foreign}");
+        }
+    }
 }

@@ -19,17 +19,20 @@ mod teammate;
 pub use agent_handle::{AgentHandle, TeammateHandle};
 pub use context::TeamContext;
 pub use lead::{
-    ListTeammates, PlanDecision, ShutdownLookup, ShutdownRequest, SpawnTeammate, member_line,
+    ListTeammates, PlanDecision, ShutdownLookup, ShutdownRequest, SpawnTeammate, TeammateDefaults,
+    member_line,
 };
 pub use mail::{Broadcast, ReadInbox, SendMessage};
 pub use tasks::{ClaimTask, TaskCreate, TaskGet, TaskList, TaskUpdate, add_task_tools};
 pub use teammate::{Idle, PlanSubmission, ShutdownAnswer};
 
 use processes::Programs;
+use protocol::MemberSpec;
 use std::sync::Arc;
+use teamdir::TeamDir;
 use tools::{
-    Background, BackgroundRun, Bash, CheckBackground, Compact, DuplicateTool, EditFile, ReadFile,
-    Registry, WriteFile,
+    Background, BackgroundRun, Bash, CheckBackground, Compact, DuplicateTool, EditFile, Glob, Grep,
+    ListDir, ReadFile, Registry, WriteFile,
 };
 
 /// Adds the tools that do not involve the team.
@@ -38,6 +41,9 @@ fn add_basic_tools(registry: &mut Registry, background: &Background) -> Result<(
     registry.add(ReadFile)?;
     registry.add(WriteFile)?;
     registry.add(EditFile)?;
+    registry.add(Grep)?;
+    registry.add(Glob)?;
+    registry.add(ListDir)?;
     registry.add(BackgroundRun::new(background.clone()))?;
     registry.add(CheckBackground::new(background.clone()))?;
     registry.add(Compact)
@@ -61,17 +67,23 @@ pub fn teammate_tools(
     Ok(registry)
 }
 
-/// All tools of the lead. `model` is the default model of new teammates.
+/// How a lead starts teammates.
+pub trait Starter: std::fmt::Debug + Send + Sync {
+    /// The program for a member that the lead's model wants to be like this.
+    fn programs_for(&self, team: &TeamDir, spec: &MemberSpec) -> Programs;
+}
+
+/// All tools of the lead.
 pub fn lead_tools(
     context: &TeamContext,
     handle: &Arc<dyn AgentHandle>,
     background: &Background,
-    programs: &Programs,
-    model: Option<String>,
+    starter: &Arc<dyn Starter>,
+    defaults: TeammateDefaults,
 ) -> Result<Registry, DuplicateTool> {
     let mut registry = Registry::default();
     add_basic_tools(&mut registry, background)?;
-    let spawn = SpawnTeammate::new(context.clone(), programs.clone(), model);
+    let spawn = SpawnTeammate::new(context.clone(), Arc::clone(starter), defaults);
     registry.add(spawn)?;
     registry.add(ListTeammates::new(context.clone()))?;
     registry.add(SendMessage::new(context.clone()))?;

@@ -26,6 +26,8 @@ pub struct SendMessageArgs {
     to: String,
     /// The text of the message.
     content: String,
+    // Models that know other agent programs pass it. Known and refused, it gets an answer that names the
+    // right tools; unknown, it would get one about an unknown field.
     /// Leave this out. Only plain messages can be sent.
     msg_type: Option<String>,
 }
@@ -99,13 +101,14 @@ impl Tool for ReadInbox {
     const DESCRIPTION: &'static str = "Read your unread mail. You need \
          not: mail is delivered to you automatically.";
     const EFFECT: Effect = Effect::State;
+    const KEEPS_RESULTS: bool = true;
     type Args = NoArgs;
 
     async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let handle = Arc::clone(&self.0);
         let read = tokio::task::spawn_blocking(move || handle.read_inbox()).await;
         match read {
-            Ok(read) => read.map_err(ToolError::new),
+            Ok(read) => read,
             Err(_) => Err(ToolError::cancelled()),
         }
     }

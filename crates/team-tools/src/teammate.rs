@@ -120,10 +120,10 @@ pub(crate) fn request_id(text: &str) -> Result<RequestId, ToolError> {
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(ToolError::new),
+        Ok(done) => done,
         Err(_) => Err(ToolError::cancelled()),
     }
 }

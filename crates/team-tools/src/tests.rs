@@ -4,22 +4,29 @@ use super::*;
 use protocol::{Actor, AgentName, Incarnation, RequestId};
 use teamdir::Options;
 use test_support::TempTeam;
-use tools::{Effect, ToolOutput};
+use tools::{Effect, ToolError, ToolOutput};
 
+#[derive(Debug)]
 struct NoProcess;
 
+impl Starter for NoProcess {
+    fn programs_for(&self, _: &TeamDir, _: &MemberSpec) -> Programs {
+        Programs::new("teammate".into())
+    }
+}
+
 impl AgentHandle for NoProcess {
-    fn read_inbox(&self) -> Result<ToolOutput, String> {
+    fn read_inbox(&self) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::ok("[]"))
     }
 }
 
 impl TeammateHandle for NoProcess {
-    fn answer_shutdown(&self, _: &RequestId, _: bool, _: &str) -> Result<(), String> {
+    fn answer_shutdown(&self, _: &RequestId, _: bool, _: &str) -> Result<(), ToolError> {
         Ok(())
     }
 
-    fn submit_plan(&self, _: &str) -> Result<RequestId, String> {
+    fn submit_plan(&self, _: &str) -> Result<RequestId, ToolError> {
         Ok(RequestId::new("1a2b3c4d").unwrap())
     }
 }
@@ -43,10 +50,13 @@ fn every_tool_declares_its_effect() {
     };
     let handle: Arc<dyn TeammateHandle> = Arc::new(NoProcess);
     let own = [
-        ("bash", Effect::Mutate),
+        ("bash", Effect::Execute),
         ("read_file", Effect::Read),
         ("write_file", Effect::Mutate),
         ("edit_file", Effect::Mutate),
+        ("grep", Effect::Read),
+        ("glob", Effect::Read),
+        ("list_dir", Effect::Read),
         ("background_run", Effect::Mutate),
         ("check_background", Effect::Read),
         ("compact", Effect::State),
@@ -78,7 +88,8 @@ fn every_tool_declares_its_effect() {
         ("plan_approval", Effect::State),
     ];
     let handle: Arc<dyn AgentHandle> = Arc::new(NoProcess);
-    let programs = Programs::new("teammate".into());
-    let registry = lead_tools(&context, &handle, &background, &programs, None).unwrap();
+    let starter: Arc<dyn Starter> = Arc::new(NoProcess);
+    let defaults = TeammateDefaults::default();
+    let registry = lead_tools(&context, &handle, &background, &starter, defaults).unwrap();
     assert_eq!(effects(&registry), [&own[..], &lead, &tasks].concat());
 }

@@ -6,7 +6,7 @@ pub(crate) use cache::TaskCache;
 
 use crate::error::PathError;
 use crate::events::pending::{PendingEvents, task_events};
-use crate::files::atomic;
+use crate::files::{self, atomic};
 use crate::layout::Layout;
 use crate::locks::LockError;
 use crate::team_dir::TeamDir;
@@ -126,7 +126,7 @@ impl LockedBoard<'_> {
         let event = gone(id, "deleted", by.clone());
         self.prepare(std::slice::from_ref(&event))?;
         let path = self.team.layout.task(id);
-        std::fs::remove_file(&path).map_err(|error| match error.kind() {
+        files::remove_file(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TaskError::Unknown(id),
             _ => PathError::new("delete", &path, error).into(),
         })?;
@@ -181,8 +181,8 @@ impl LockedBoard<'_> {
     /// a readable note the files are counted.
     fn last_id(&self) -> Result<TaskId, TaskError> {
         let path = self.team.layout.last_task();
-        let noted = match std::fs::read_to_string(&path) {
-            Ok(text) => text.trim().parse().ok(),
+        let noted = match files::read_whole(&path) {
+            Ok(noted) => String::from_utf8_lossy(&noted).trim().parse().ok(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(PathError::new("read", &path, error).into()),
         };
@@ -224,7 +224,7 @@ fn ids(layout: &Layout) -> Result<Vec<TaskId>, PathError> {
     let dir = layout.tasks_dir();
     let fail = |error| PathError::new("list", &dir, error);
     let mut ids = Vec::new();
-    for entry in std::fs::read_dir(&dir).map_err(fail)? {
+    for entry in files::list(&dir).map_err(fail)? {
         let name = entry.map_err(fail)?.file_name();
         ids.extend(name.to_str().and_then(Layout::task_id));
     }

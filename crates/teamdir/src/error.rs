@@ -1,5 +1,6 @@
 //! The error of a file operation: the operation, the path and the cause.
 
+use safe_open::Refusal;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,11 @@ impl PathError {
             self.cause.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
         )
+    }
+
+    /// What was found in the place of the file, if that is why.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        Refusal::of(&self.cause)
     }
 
     pub(crate) fn new(action: &'static str, path: &Path, cause: io::Error) -> Self {

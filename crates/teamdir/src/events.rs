@@ -16,11 +16,14 @@ use crate::layout::Layout;
 use crate::locks::FileLock;
 use crate::team_dir::TeamDir;
 use protocol::{Event, EventKind, JsonLine};
+use safe_open::Opened;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+/// No event is longer.
+const LONGEST_LINE: usize = 2 << 20;
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 
@@ -70,7 +73,7 @@ impl TeamDir {
         let last = parts(&self.layout)?.pop().unwrap_or(0);
         let part = self.layout.events_part(last + 1);
         // Under the lock no other number is given out, so nothing is replaced.
-        Ok(std::fs::rename(&path, part).context("set aside", &path)?)
+        Ok(files::rename(&path, &part).context("set aside", &path)?)
     }
 
     /// Calls `visit` with each line of the event log, oldest first, in all its parts.
@@ -107,6 +110,8 @@ struct Part {
     at: u64,
     /// The beginning of a line that has no end yet.
     rest: Vec<u8>,
+    /// Whether the line is longer than any event.
+    is_too_long: bool,
 }
 
 impl EventReader {
@@ -224,18 +229,19 @@ impl EventReader {
 
 impl Part {
     fn open(path: &Path, number: Option<u64>) -> Result<Option<Self>, PathError> {
-        let file = match files::options().read(true).open(path) {
-            Ok(file) => file,
+        let Opened { file, metadata } = match files::open_to_read(path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(PathError::new("read", path, error)),
         };
-        let id = FileId::of(&file.metadata().context("look at", path)?);
+        let id = FileId::of(&metadata);
         Ok(Some(Self {
             file,
             id,
             number,
             at: 0,
             rest: Vec::new(),
+            is_too_long: false,
         }))
     }
 
@@ -253,8 +259,14 @@ impl Part {
             self.at += read as u64;
             let bytes = chunk.get(..read).unwrap_or_default();
             for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-                self.rest.extend_from_slice(piece);
-                if self.rest.pop_if(|byte| *byte == b'\n').is_some() {
+                let ends = piece.ends_with(b"\n");
+                // What follows the beginning of a line that is no event is passed over.
+                if !self.is_too_long {
+                    self.rest.extend_from_slice(piece);
+                    self.rest.pop_if(|byte| *byte == b'\n');
+                }
+                self.is_too_long = !ends && self.rest.len() > LONGEST_LINE;
+                if ends {
                     visit(&self.rest);
                     self.rest.clear();
                 }
@@ -267,7 +279,7 @@ impl Part {
 fn parts(layout: &Layout) -> Result<Vec<u64>, PathError> {
     let folder = layout.root();
     let mut numbers = Vec::new();
-    for entry in std::fs::read_dir(folder).context("list", folder)? {
+    for entry in files::list(folder).context("list", folder)? {
         let name = entry.context("list", folder)?.file_name();
         numbers.extend(name.to_str().and_then(Layout::events_part_number));
     }

@@ -1,5 +1,6 @@
 //! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
+use crate::files::list;
 use protocol::{AgentName, Recipient, RequestId, TaskId};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,16 @@ impl Layout {
     /// The team folder itself.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The folders that every team has.
+    pub fn folders(&self) -> [PathBuf; 4] {
+        [
+            self.inbox_dir(),
+            self.requests_dir(),
+            self.tasks_dir(),
+            self.members_dir(),
+        ]
     }
 
     /// Keeps the folder out of a repository around it.
@@ -108,7 +119,7 @@ impl Layout {
         self.root.join("members")
     }
 
-    /// The folder that `owner` alone writes.
+    /// The folder that `owner` alone writes, but for its exit record.
     pub fn member_dir(&self, owner: &Recipient) -> PathBuf {
         self.members_dir().join(owner.as_str())
     }
@@ -126,6 +137,11 @@ impl Layout {
     /// What `owner` is doing now.
     pub fn live_state(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("state.json")
+    }
+
+    /// How the last process of `owner` ended.
+    pub fn exit_record(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("exit.json")
     }
 
     /// The log of `owner`'s process.
@@ -199,6 +215,22 @@ impl Layout {
     /// The folder of damaged files that were moved out of the way.
     pub fn trash(&self) -> PathBuf {
         self.root.join("trash")
+    }
+
+    /// The files that short changes are made under, as many as there are now, but for those by which
+    /// members show that they run. At most `most`.
+    pub fn change_locks(&self, most: usize) -> Vec<PathBuf> {
+        let folders = [self.root.clone()].into_iter().chain(self.folders());
+        let paths = folders.flat_map(|folder| {
+            let entries = list(&folder).into_iter().flatten().flatten();
+            let paths = entries.map(|entry| folder.join(entry.file_name()));
+            paths.collect::<Vec<_>>()
+        });
+        let is_lock = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with('.') && name.ends_with("lock"))
+        };
+        paths.filter(is_lock).take(most).collect()
     }
 
     pub(crate) fn dead_letters_lock(&self) -> PathBuf {

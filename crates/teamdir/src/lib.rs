@@ -36,11 +36,11 @@ mod watch;
 
 // The folder.
 pub use layout::{FOLDER, Layout};
-pub use team_dir::{Durability, OpenError, Options, TeamDir};
+pub use team_dir::{Durability, OpenError, Options, TeamDir, locate};
 
 // Its parts, as a process meets them.
 pub use members::{
-    JoinError, Journal, Liveness, MemberGuard, MemberSession, SessionError, StartLock,
+    InboxLock, JoinError, Journal, Liveness, MemberGuard, MemberSession, SessionError, StartLock,
 };
 pub use roster::RosterError;
 

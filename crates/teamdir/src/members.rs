@@ -3,16 +3,21 @@
 //! * `lock`: the member lock, which makes one process the member and shows others that it runs.
 //! * `journal`: the member's journal, whose append is the commit point of its mail.
 //! * `live_file`: the file with the member's current state.
+//! * `exit_file`: the file that says how the member's last process ended.
 //! * `log`: the log file and the archived conversations.
+//! * `removal`: removing all of them.
 //! * `session`: all of these together, opened in the one safe order.
 
+mod exit_file;
 pub(crate) mod journal;
 pub(crate) mod journal_lines;
 pub(crate) mod live_file;
 pub(crate) mod lock;
 mod log;
+mod removal;
 pub(crate) mod session;
 
 pub use journal::Journal;
 pub use lock::{JoinError, Liveness, MemberGuard, StartLock};
+pub use removal::InboxLock;
 pub use session::{MemberSession, SessionError};

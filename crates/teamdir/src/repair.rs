@@ -24,7 +24,6 @@ use std::fs::{File, FileTimes};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use tempfile::NamedTempFile;
 
 /// Fields that a repaired task must have kept: without one of them it could be done twice, too early
 /// or by the wrong member.
@@ -95,9 +94,8 @@ impl TeamDir {
             Err(error @ (TaskError::Lock(_) | TaskError::File(_))) => return Err(error.into()),
         }
         board.use_up(id)?;
-        let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-        let bytes = is_file.then(|| std::fs::read(path)).and_then(Result::ok);
-        let Some(task) = bytes.as_deref().and_then(|bytes| readable(id, bytes)) else {
+        let bytes = files::read_whole(path).ok();
+        let Some(task) = bytes.and_then(|bytes| readable(id, &bytes)) else {
             return Ok(board.set_aside(id)?.map(moved_to_trash));
         };
         let Some(kept_in) = self.keep_copy(path)? else {
@@ -131,44 +129,51 @@ impl TeamDir {
             error => RepairError::Join(error),
         })?;
         let path = self.layout.transcript(owner);
-        let file = match files::options().read(true).open(&path) {
+        let file = match files::open_to_read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.context("read the journal", &path)?,
+            opened => opened.context("read the journal", &path)?.file,
         };
         let mut repaired = atomic::write_beside(&path, b"", Durability::ProcessDeath)?;
-        let bad = split_records(file, &mut repaired).context("read the journal", &path)?;
+        let bad = split_records(file, repaired.file()).context("read the journal", &path)?;
         if bad.is_empty() {
             return Ok(None);
         }
         if self.options.durability == Durability::PowerCut {
-            repaired.as_file().sync_all().context("sync", &path)?;
+            repaired.file().sync_all().context("sync", &path)?;
         }
         // First kept, then removed: a process that is killed in between leaves both copies.
         let kept_in = self.keep(&path, |copy| copy.write_all(&bad))?;
-        let persisted = repaired.persist(&path).map_err(|error| error.error);
-        persisted.context("replace", &path)?;
-        atomic::sync_parent(&path, self.options.durability)?;
+        repaired.persist().context("replace", &path)?;
+        repaired.sync_name(&path, self.options.durability)?;
         Ok(Some(Repaired {
             kept_in,
             is_in_place: true,
         }))
     }
 
-    /// Moves a folder to the trash that stands in the place of a file.
-    pub fn trash_folder(&self, path: &Path) -> Result<Option<Repaired>, RepairError> {
-        let is_folder = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        match is_folder && path.starts_with(self.layout.root()) && path != self.layout.root() {
-            true => Ok(self.to_trash(path)?.map(moved_to_trash)),
-            false => Ok(None),
+    /// Moves something to the trash that stands in the place of a file, such as a folder or a FIFO, or a
+    /// link in the place of a folder. A link is moved itself. A folder that every team has is made anew.
+    pub fn trash_misplaced(&self, path: &Path) -> Result<Option<Repaired>, RepairError> {
+        let is_file = std::fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+        if is_file || !path.starts_with(self.layout.root()) || path == self.layout.root() {
+            return Ok(None);
         }
+        // Without these everything would be allowed.
+        if [self.layout.budget(), self.layout.limits()].contains(&path.to_path_buf()) {
+            return Ok(None);
+        }
+        let kept = self.to_trash(path)?;
+        if self.layout.folders().iter().any(|folder| folder == path) {
+            files::create_dir(path)?;
+        }
+        Ok(kept.map(moved_to_trash))
     }
 
     /// Wakes the process of a member without sending mail: it checks its files and timers again.
     pub fn wake_member(&self, owner: &Recipient) -> Result<(), PathError> {
         let path = self.layout.inbox(owner);
-        let mut options = files::options();
-        options.append(true).create(true);
-        let inbox = options.open(&path).context("open", &path)?;
+        let opened = files::open_or_create_to_append(&path);
+        let inbox = opened.context("open", &path)?.file;
         let times = FileTimes::new().set_modified(SystemTime::now());
         inbox.set_times(times).context("touch", &path)
     }
@@ -210,7 +215,7 @@ fn readable(id: TaskId, bytes: &[u8]) -> Option<Task> {
 /// Copies the records of a journal, each on one line, and returns the lines that were no records or
 /// only parts of one. What stands behind the last newline is copied too: the next process of the member
 /// cuts it off, as always.
-fn split_records(journal: File, records: &mut NamedTempFile) -> io::Result<Vec<u8>> {
+fn split_records(journal: File, records: &mut File) -> io::Result<Vec<u8>> {
     let mut lines = JournalLines::new(BufReader::with_capacity(1 << 16, journal));
     let mut writer = BufWriter::new(records);
     let mut bad = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::error::PathError;
 use crate::events::pending;
-use crate::files::atomic;
+use crate::files::{self, atomic};
 use crate::locks::LockError;
 use crate::team_dir::TeamDir;
 use protocol::{Request, RequestFile, RequestId, RequestStatus};
@@ -67,14 +67,12 @@ impl TeamDir {
         let dir = self.layout.requests_dir();
         let fail = |error| PathError::new("list", &dir, error);
         let mut requests = Vec::new();
-        for entry in std::fs::read_dir(&dir).map_err(fail)? {
-            let path = entry.map_err(fail)?.path();
-            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let Some(stem) = name.strip_suffix(".json") else {
-                continue;
-            };
-            if RequestId::new(stem).is_ok() {
-                requests.extend(read(&path).transpose());
+        for entry in files::list(&dir).map_err(fail)? {
+            let name = entry.map_err(fail)?.file_name();
+            let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            let id = stem.and_then(|stem| RequestId::new(stem).ok());
+            if let Some(id) = id {
+                requests.extend(read(&self.layout.request(&id)).transpose());
             }
         }
         requests.sort_by_key(|request| match request {
@@ -131,7 +129,7 @@ fn encode(request: &Request) -> Vec<u8> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Option<Request>, RequestError> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match files::read_whole(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(PathError::new("read", path, error).into()),

@@ -1,12 +1,11 @@
 //! The roster on disk: read without a lock, changed under one, replaced whole.
 
 use crate::error::{Context, PathError};
-use crate::files::atomic;
 use crate::files::version::FileVersion;
+use crate::files::{self, atomic};
 use crate::locks::{FileLock, LockError};
 use crate::team_dir::TeamDir;
 use protocol::Roster;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +16,9 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often a change is retried because another program changed the file without its lock.
 const CONTESTED: u32 = 100;
+/// The most members of a team. Many commands look at the files of each.
+const MOST_MEMBERS: usize = 10_000;
+
 /// Why the roster could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RosterError {
@@ -49,7 +51,7 @@ impl TeamDir {
     /// The roster as it is now. Takes no lock and never sees a half-written file.
     pub fn roster(&self) -> Result<Arc<Roster>, RosterError> {
         let path = self.layout.roster();
-        let metadata = std::fs::metadata(&path).context("read the roster", &path)?;
+        let metadata = std::fs::symlink_metadata(&path).context("read the roster", &path)?;
         let stamp = FileVersion::of(&metadata);
         let mut last = self
             .cache
@@ -83,20 +85,20 @@ impl TeamDir {
         for _ in 0..CONTESTED {
             let (mut roster, before) = read_patiently(&path)?;
             let outcome = change(&mut roster)?;
-            roster.rev += 1;
+            roster.rev = roster.rev.saturating_add(1);
             let bytes = encode(&roster);
-            let temporary = atomic::write_beside(&path, &bytes, self.options.durability)
+            let mut temporary = atomic::write_beside(&path, &bytes, self.options.durability)
                 .map_err(RosterError::File)?;
             // A person's editor takes no lock: what it saved since we read must not be lost.
-            let now = std::fs::metadata(&path).context("read the roster", &path);
+            let now = std::fs::symlink_metadata(&path).context("read the roster", &path);
             if FileVersion::of(&now.map_err(RosterError::File)?) != before {
                 continue;
             }
-            let persisted = temporary.persist(&path).map_err(|error| error.error);
-            persisted
-                .context("replace", &path)
+            let persisted = temporary.persist().context("replace", &path);
+            persisted.map_err(RosterError::File)?;
+            temporary
+                .sync_name(&path, self.options.durability)
                 .map_err(RosterError::File)?;
-            atomic::sync_parent(&path, self.options.durability).map_err(RosterError::File)?;
             return Ok(outcome);
         }
         Err(RosterError::Contested(path).into())
@@ -129,13 +131,17 @@ fn read(path: &Path) -> Result<(Roster, FileVersion), RosterError> {
         reason,
     };
     // The stamp comes from the same open file as the text: by name they could be two files.
-    let mut file = std::fs::File::open(path).context("read the roster", path)?;
-    let metadata = file.metadata().context("read the roster", path)?;
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut file, &mut bytes).context("read the roster", path)?;
+    let opened = files::open_whole(path).context("read the roster", path)?;
+    let bytes = files::read_opened(&opened).context("read the roster", path)?;
     let roster = Roster::decode(&bytes).map_err(|error| invalid(error.to_string()))?;
+    if roster.members.len() > MOST_MEMBERS {
+        let members = roster.members.len();
+        return Err(invalid(format!(
+            "it has {members} members, and at most {MOST_MEMBERS} are possible"
+        )));
+    }
     if let Some(name) = roster.namesakes() {
         return Err(invalid(format!("two members are called {name}")));
     }
-    Ok((roster, FileVersion::of(&metadata)))
+    Ok((roster, FileVersion::of(&opened.metadata)))
 }

@@ -1,9 +1,9 @@
 //! Creates, finds and opens a team folder.
 
 use crate::board::TaskCache;
-use crate::error::PathError;
+use crate::error::{Context, PathError};
 use crate::files::atomic;
-use crate::files::{FileId, create_dir};
+use crate::files::{self, FileId, create_dir};
 use crate::layout::{FOLDER, Layout};
 use crate::roster::{RosterCache, RosterError};
 use protocol::{Roster, TeamName};
@@ -79,7 +79,7 @@ struct FolderId {
 
 impl FolderId {
     fn of(path: &Path) -> io::Result<Self> {
-        let metadata = std::fs::metadata(path)?;
+        let metadata = std::fs::symlink_metadata(path)?;
         Ok(Self {
             device: metadata.dev(),
             id: FileId::of(&metadata),
@@ -101,20 +101,31 @@ pub enum OpenError {
     Roster(#[from] RosterError),
 }
 
+/// The paths of a workspace's team folder. The workspace may be reached through links; in what is
+/// found there, from here on, none is followed below the team folder.
+fn layout_of(workspace: &Path) -> Result<Layout, OpenError> {
+    match workspace.canonicalize() {
+        Ok(real) => Ok(Layout::new(real.join(FOLDER))),
+        Err(error) if is_missing(&error) => Err(OpenError::NotFound(workspace.to_path_buf())),
+        Err(error) => Err(PathError::new("open", workspace, error).into()),
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 impl TeamDir {
     /// Creates the team folder of a workspace, or opens the one it has.
     ///
     /// Several processes may do so at the same time; one of them decides the name.
     pub fn create(workspace: &Path, name: &str, options: Options) -> Result<Self, OpenError> {
-        let layout = Layout::new(workspace.join(FOLDER));
+        let layout = layout_of(workspace)?;
         create_dir(layout.root())?;
-        let folders = [
-            layout.inbox_dir(),
-            layout.requests_dir(),
-            layout.tasks_dir(),
-            layout.members_dir(),
-        ];
-        for folder in folders {
+        for folder in layout.folders() {
             create_dir(&folder)?;
         }
         atomic::create(&layout.gitignore(), b"*\n", options.durability)?;
@@ -130,9 +141,12 @@ impl TeamDir {
 
     /// Opens the team folder of a workspace.
     pub fn open(workspace: &Path, options: Options) -> Result<Self, OpenError> {
-        let layout = Layout::new(workspace.join(FOLDER));
-        if !layout.root().is_dir() {
-            return Err(OpenError::NotFound(workspace.to_path_buf()));
+        let layout = layout_of(workspace)?;
+        match files::open_folder(layout.root()) {
+            Err(error) if is_missing(&error) => {
+                return Err(OpenError::NotFound(workspace.to_path_buf()));
+            }
+            opened => drop(opened.context("open the team folder", layout.root())?),
         }
         let team = Self {
             identity: FolderId::of(layout.root()).ok(),
@@ -160,10 +174,9 @@ impl TeamDir {
         }
     }
 
-    /// Opens the team folder of `start` or of the nearest folder above it that has one.
+    /// Opens the team folder that a command in `start` means: see [`locate`].
     pub fn find(start: &Path, options: Options) -> Result<Self, OpenError> {
-        let workspace = start.ancestors().find(|path| path.join(FOLDER).is_dir());
-        match workspace {
+        match locate(start) {
             Some(workspace) => Self::open(workspace, options),
             None => Err(OpenError::NotFound(start.to_path_buf())),
         }
@@ -190,5 +203,61 @@ impl TeamDir {
     /// How this folder is used.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+}
+
+/// The workspace that a command in `start` means: `start` or the nearest folder above it that has a
+/// team folder. The search ends at the root of a git repository, and where the folder above belongs to
+/// another owner: beyond that, the team would be somebody else's.
+pub fn locate(start: &Path) -> Option<&Path> {
+    let owner = |folder: &Path| folder.metadata().ok().map(|metadata| metadata.uid());
+    let mut folder = start;
+    loop {
+        // A link in its place ends the search too, and is refused when it is opened.
+        let found = folder.join(FOLDER).symlink_metadata();
+        if found.is_ok_and(|found| found.is_dir() || found.is_symlink()) {
+            return Some(folder);
+        }
+        // In a linked worktree or a submodule it is a file.
+        if folder.join(".git").symlink_metadata().is_ok() {
+            return None;
+        }
+        let above = folder.parent()?;
+        if owner(above) != owner(folder) {
+            return None;
+        }
+        folder = above;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::lchown;
+
+    #[test]
+    fn the_search_ends_at_a_repository_and_at_another_owner() {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path();
+        let deep = top.join("a/b/c");
+        fs::create_dir_all(&deep).unwrap();
+        fs::create_dir(top.join(FOLDER)).unwrap();
+        assert_eq!(locate(&deep), Some(top));
+        for git in ["a/.git", "a/b/c/.git"] {
+            fs::write(top.join(git), "gitdir: elsewhere").unwrap();
+            assert_eq!(locate(&deep), None, "{git}");
+            fs::remove_file(top.join(git)).unwrap();
+        }
+        // The team of the repository itself is found.
+        fs::create_dir(top.join(".git")).unwrap();
+        assert_eq!(locate(&deep), Some(top));
+        if !nix::unistd::geteuid().is_root() {
+            eprintln!("skipped: only root can give a folder away");
+            return;
+        }
+        lchown(top.join("a/b/c"), Some(4711), None).unwrap();
+        assert_eq!(locate(&deep), None);
+        assert_eq!(locate(&top.join("a/b")), Some(top));
     }
 }

@@ -1,7 +1,7 @@
 //! Files of the whole team: the budget, the limits, and the count of mail between agents.
 
 use crate::error::{Context, PathError};
-use crate::files::atomic;
+use crate::files::{self, atomic};
 use crate::locks::{FileLock, LockError};
 use crate::team_dir::{Durability, TeamDir};
 use protocol::{Budget, Caps, TeamLimits, Traffic};
@@ -126,7 +126,7 @@ fn caps(budget: &Budget) -> Vec<&Caps> {
 /// What a file holds, if there is one. An empty one is what a power cut may leave of a file that was
 /// never synced, and counts as none.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TeamFileError> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match files::read_whole(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.context("read", path)?,
     };
@@ -143,9 +143,8 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TeamFileError> {
 fn put(path: &Path, value: &impl Serialize, durability: Durability) -> Result<(), TeamFileError> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("text keys and finite numbers encode");
     bytes.push(b'\n');
-    let temporary = atomic::write_beside(path, &bytes, durability)?;
-    let persisted = temporary.persist(path).map_err(|error| error.error);
-    persisted.context("replace", path)?;
+    let mut temporary = atomic::write_beside(path, &bytes, durability)?;
+    temporary.persist().context("replace", path)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use protocol::{PlanRecord, Recipient, RequestId, Subject};
 use std::sync::Arc;
 use team::SubmitError;
 use team_tools::{AgentHandle, TeammateHandle};
-use tools::ToolOutput;
+use tools::{ToolError, ToolOutput};
 
 pub(crate) struct ToolHandle {
     pub(crate) runtime: MemberRuntime,
@@ -14,19 +14,26 @@ pub(crate) struct ToolHandle {
 }
 
 impl AgentHandle for ToolHandle {
-    fn read_inbox(&self) -> Result<ToolOutput, String> {
-        self.runtime.read_inbox().map_err(|error| error.to_string())
+    fn read_inbox(&self) -> Result<ToolOutput, ToolError> {
+        let read = self.runtime.read_inbox();
+        read.map_err(|error| ToolError::from_error(&error))
     }
 }
 
 impl TeammateHandle for ToolHandle {
-    fn answer_shutdown(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
-        self.shutdown_requests.answer(id, approve, reason)
+    fn answer_shutdown(
+        &self,
+        id: &RequestId,
+        approve: bool,
+        reason: &str,
+    ) -> Result<(), ToolError> {
+        let answered = self.shutdown_requests.answer(id, approve, reason);
+        answered.map_err(|error| ToolError::from_error(&error))
     }
 
-    fn submit_plan(&self, plan: &str) -> Result<RequestId, String> {
+    fn submit_plan(&self, plan: &str) -> Result<RequestId, ToolError> {
         let Recipient::Member(name) = self.runtime.owner() else {
-            return Err("only a teammate submits plans".to_owned());
+            return Err(ToolError::new("only a teammate submits plans"));
         };
         let submitted =
             team::submit_plan(self.runtime.team(), name, self.runtime.incarnation(), plan);
@@ -39,12 +46,12 @@ impl TeammateHandle for ToolHandle {
                     plan_hash,
                 };
                 let kept = self.runtime.record_plan(own);
-                kept.map_err(|error| error.to_string())?;
-                return Err(format!(
+                kept.map_err(|error| ToolError::from_error(&error))?;
+                return Err(ToolError::new(format!(
                     "plan {id} is stored, but the lead was not notified: {source}"
-                ));
+                )));
             }
-            submitted => submitted.map_err(|error| error.to_string())?,
+            submitted => submitted.map_err(|error| ToolError::from_error(&error))?,
         };
         if let Subject::Plan { plan_hash, .. } = request.subject {
             let own = PlanRecord {
@@ -52,7 +59,7 @@ impl TeammateHandle for ToolHandle {
                 plan_hash,
             };
             let kept = self.runtime.record_plan(own);
-            kept.map_err(|error| error.to_string())?;
+            kept.map_err(|error| ToolError::from_error(&error))?;
         }
         Ok(request.id)
     }

@@ -31,19 +31,17 @@ pub(crate) fn build_agent(
         role: member.spec.role.clone(),
     };
     let mut registry = teammate_tools(&team, &handle, background)?;
-    settings::restrict(&mut registry, &options.config, member);
+    settings::restrict(&mut registry, &options.workspace.config, member);
     let model = choose_model(
-        settings::model_name(&options.config, member).as_deref(),
+        settings::model_name(&options.workspace.config, member).as_deref(),
         member.spec.name.as_str(),
-        &options.config,
-        &options.variables,
+        &options.workspace,
     )?;
-    let model = runtime.within_budget(model.model, options.variables.clone());
+    let model = runtime.within_budget(model.model, options.workspace.variables.clone());
     let input = first_input(member, &recovered);
     let tools = AgentTools {
         registry,
         background: background.clone(),
-        policy: options.policy.clone(),
     };
     let settings = options.settings.clone();
     let agent = runtime.build_agent(model, tools, settings, recovered.conversation)?;

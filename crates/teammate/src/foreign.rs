@@ -4,12 +4,14 @@
 //! files alone, and finds folder, member and incarnation in its environment.
 
 use crate::start_options::{Ended, TeammateError};
-use command::{End, Save, SaveWhen, Spec};
+use command::{End, Save, SaveWhen, Spec, Surroundings};
 use member::MemberRuntime;
+use processes::mark_of;
 use protocol::{AgentName, Phase, Recipient};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use tools::{Access, Confinement};
 use tracing::warn;
 
 /// A program that ends before this counts as not started, and the spawn fails with the reason.
@@ -20,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(crate) async fn run(
     runtime: &MemberRuntime,
     program: &str,
-    mark: &str,
+    confinement: &Confinement,
     termination: &CancellationToken,
 ) -> Result<Ended, TeammateError> {
     let layout = runtime.team().layout();
@@ -34,8 +36,9 @@ pub(crate) async fn run(
         runtime.owner(),
         runtime.incarnation(),
     );
-    let mark = format!("{mark}.program");
+    let mark = format!("{}.program", mark_of(runtime.team(), runtime.owner()));
     let mut spec = Spec::new(&command, runtime.team().workspace(), &mark, save);
+    spec.surroundings = surroundings(confinement, program);
     spec.limit = Duration::MAX;
     spec.grace = GRACE;
     let running = command::run(spec, termination);
@@ -71,6 +74,25 @@ pub(crate) async fn run(
         name: AgentName::clone(&name),
         how,
     })
+}
+
+/// The program takes part in the team, so that it may change the team folder. What its command line
+/// names by an absolute path may be read. Without a sandbox it is a program of the user's like any
+/// other, with the whole environment.
+fn surroundings(confinement: &Confinement, program: &str) -> Surroundings {
+    if !confinement.has_sandbox {
+        return Surroundings::Inherited;
+    }
+    let mut confinement = confinement.clone();
+    confinement.control.retain(|name| *name != teamdir::FOLDER);
+    confinement.locks = |_| Vec::new();
+    let words = program.split_whitespace();
+    let words = words.map(|word| word.trim_matches(['\'', '"']));
+    let named = words.map(PathBuf::from).filter(|path| path.is_absolute());
+    confinement
+        .programs
+        .extend(named.filter(|path| path.is_file()));
+    confinement.surroundings(Access::Full)
 }
 
 /// A path as one word for a shell.

@@ -8,11 +8,13 @@ use member::{Hooks, MemberRuntime};
 use protocol::{AgentName, UserMessage};
 use std::sync::Arc;
 use tokio::sync::Notify;
+use tools::Confinement;
 
 pub(crate) struct TeammateHooks {
     pub(crate) runtime: MemberRuntime,
     pub(crate) name: AgentName,
     pub(crate) system: String,
+    pub(crate) confinement: Arc<Confinement>,
     pub(crate) shutdown_requests: Arc<ShutdownRequests>,
     pub(crate) claims: Claims,
     /// Notified when the model has to be waited for.
@@ -27,11 +29,12 @@ impl Hooks for TeammateHooks {
         let task = self.claims.current();
         self.runtime.set_task(task.as_ref().map(|task| task.id));
         let shutdowns = self.shutdown_requests.still_open();
-        let system = &self.system;
+        // Here and not earlier, because trying out the sandbox must not delay the start.
+        let system = format!("{}\n{}", self.system, self.confinement.facts());
         prompt(
             &self.runtime,
             &self.name,
-            system,
+            &system,
             (task.as_ref(), &shutdowns),
         )
     }

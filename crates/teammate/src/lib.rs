@@ -37,4 +37,5 @@ mod start_options;
 mod wait;
 
 pub use run::run;
+pub use settings::sandbox as sandbox_settings;
 pub use start_options::{Ended, StartOptions, TeammateError};

@@ -61,16 +61,27 @@ pub(crate) fn prompt(
             format!("Shutdown request {id} waits for your answer: use shutdown_response.")
         }),
     );
-    lines.extend(plan_line(&gate(
-        runtime.team(),
-        name,
-        runtime.plan().as_ref(),
-    )));
+    let gate = gate(runtime.team(), name, runtime.plan().as_ref());
+    lines.extend(plan_line(&gate));
+    lines.extend(read_only_line(runtime, &gate));
     let reminder = format!("<team-state>\n{}\n</team-state>", lines.join("\n"));
     Prompt {
         system: system.to_owned(),
         reminder: Some(reminder),
     }
+}
+
+/// What a member may do with commands before its plan is approved.
+fn read_only_line(runtime: &MemberRuntime, gate: &PlanGate) -> Option<String> {
+    let is_closed = match gate {
+        PlanGate::NotRequired | PlanGate::Approved { .. } => false,
+        PlanGate::Required | PlanGate::Pending { .. } | PlanGate::Rejected { .. } => true,
+    };
+    (is_closed && runtime.can_confine()).then(|| {
+        "Until a plan is approved your commands run with the workspace read-only and without network; \
+         /tmp is writable. Use them to look, search and try."
+            .to_owned()
+    })
 }
 
 fn plan_line(gate: &PlanGate) -> Option<String> {

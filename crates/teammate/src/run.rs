@@ -21,8 +21,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tools::Background;
+use tools::{Background, Confinement};
 use tracing::{Instrument, error, info_span, warn};
+
+/// What a person types to allow the commands of this teammate more.
+fn sandbox_remedy(name: &AgentName) -> String {
+    format!(
+        "team-lead shutdown {name} --wait, then team-lead spawn {name} ROLE --network on (or --sandbox off)"
+    )
+}
 
 /// Runs this process as a teammate until it ends.
 pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
@@ -30,7 +37,10 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     let owner = Recipient::Member(options.name.clone());
     let (runtime, recovered) = MemberRuntime::start(&options.team, &owner, &options.log)?;
     let member = entry(&runtime, &options.name)?;
-    let member = settings::adopt(&options.team, member, &options.config)?;
+    let config = &options.workspace.config;
+    let member = settings::adopt(&options.team, member, config)?;
+    let sandbox = settings::sandbox(config, &member);
+    let confinement = runtime.confine(&sandbox, sandbox_remedy(&options.name))?;
     // Commands that a killed incarnation left running would go on unseen.
     let mark = mark_of(&options.team, runtime.owner());
     if runtime.incarnation().0 > 1 {
@@ -38,12 +48,13 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     }
     if let Some(program) = member.spec.exec.clone() {
         return tokio::select! {
-            ended = foreign::run(&runtime, &program, &mark, &termination) => ended,
+            ended = foreign::run(&runtime, &program, &confinement, &termination) => ended,
             () = runtime.team_gone() => Err(folder_removed(&runtime)),
         };
     }
     let span = info_span!("incarnation", member = %member.spec.name, n = runtime.incarnation().0);
-    let mut teammate = Teammate::new(options, &member, runtime, recovered, termination)?;
+    let start = (runtime, recovered, confinement);
+    let mut teammate = Teammate::new(options, &member, start, termination)?;
     teammate.run().instrument(span).await
 }
 
@@ -85,10 +96,10 @@ impl Teammate {
     fn new(
         options: StartOptions,
         member: &Member,
-        runtime: MemberRuntime,
-        recovered: Recovered,
+        start: (MemberRuntime, Recovered, Arc<Confinement>),
         termination: CancellationToken,
     ) -> Result<Self, TeammateError> {
+        let (runtime, recovered, confinement) = start;
         let name = member.spec.name.clone();
         let shutdown_requests = Arc::new(ShutdownRequests::new(runtime.team(), runtime.me()));
         runtime.set_mail_handler(Box::new(TeammateMailHandler {
@@ -112,8 +123,9 @@ impl Teammate {
         let hooks = TeammateHooks {
             runtime: runtime.clone(),
             system: prompt::system(&runtime, &name, &member.spec.role)
-                + &settings::role_prompt(&options.config, member),
+                + &settings::role_prompt(&options.workspace.config, member),
             name: name.clone(),
+            confinement,
             shutdown_requests: Arc::clone(&shutdown_requests),
             claims: claims.clone(),
             model_waits: Arc::clone(&model_waits),

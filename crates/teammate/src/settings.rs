@@ -1,6 +1,7 @@
 //! What the configuration says about this member.
 
 use config::{Config, OPTIONAL_TOOLS, Role};
+use member::SandboxSettings;
 use protocol::Member;
 use teamdir::{RosterError, TeamDir};
 use tools::Registry;
@@ -34,6 +35,21 @@ pub(crate) fn adopt(
 pub(crate) fn model_name(config: &Config, member: &Member) -> Option<String> {
     let own = member.spec.model.clone();
     own.or_else(|| role(config, member)?.model.clone())
+}
+
+/// How the member's commands are confined: as its entry says, else its role, else the configuration.
+pub fn sandbox(config: &Config, member: &Member) -> SandboxSettings {
+    let (spec, role) = (&member.spec, role(config, member));
+    let mode = spec.sandbox.clone();
+    let mode = mode.or_else(|| role?.sandbox.clone());
+    let network = spec.network.clone();
+    let network = network.or_else(|| role?.network.clone());
+    SandboxSettings {
+        mode: mode.or_else(|| config.sandbox().value).unwrap_or_default(),
+        network: network
+            .or_else(|| config.network().value)
+            .unwrap_or_default(),
+    }
 }
 
 /// Removes the tools that the member's role does not have.

@@ -5,7 +5,7 @@ use rules::WhyIgnored;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use team::{Actor, AnswerError, answer_shutdown, mail_unrecorded_answer};
-use teamdir::{RequestError, TeamDir};
+use teamdir::{RequestError, SendError, TeamDir};
 
 /// The shutdown requests of this incarnation, shared by the mail handler and the tools.
 #[derive(Debug)]
@@ -27,6 +27,28 @@ struct Pending {
     received_at: Instant,
     is_answered: bool,
     is_reminded: bool,
+}
+
+/// Why an answer was not given. The texts are for the model.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerRefusal {
+    #[error("request {id} is not for you; {open} waits for your answer")]
+    Other { id: RequestId, open: RequestId },
+    #[error("request {0} is not for you: no shutdown request waits for your answer")]
+    NotAsked(RequestId),
+    #[error("request {0} has your answer already, and that is final")]
+    Answered(RequestId),
+    #[error("request {id} is already {}: it needs no answer, go on", status.as_str())]
+    Decided {
+        id: RequestId,
+        status: RequestStatus,
+    },
+    #[error("request {id} was not answered: {why}")]
+    Ignored { id: RequestId, why: WhyIgnored },
+    #[error("the answer was not sent: {0}")]
+    NotSent(#[from] SendError),
+    #[error(transparent)]
+    NotRecorded(#[from] AnswerError),
 }
 
 impl ShutdownRequests {
@@ -52,24 +74,23 @@ impl ShutdownRequests {
     }
 
     /// Answers a request once, while it is pending: records the answer in the request file, and mails it.
-    /// The text of an error is for the model.
-    pub(crate) fn answer(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
+    pub(crate) fn answer(
+        &self,
+        id: &RequestId,
+        approve: bool,
+        reason: &str,
+    ) -> Result<(), AnswerRefusal> {
         let mut state = self.lock();
-        let open = state.open();
+        let open = state.open().first().cloned();
         let Some(asked) = state.asked.iter_mut().find(|asked| asked.id == *id) else {
-            return Err(match open.first() {
-                Some(open) => {
-                    format!("request {id} is not for you; {open} waits for your answer")
-                }
-                None => format!(
-                    "request {id} is not for you: no shutdown request waits for your answer"
-                ),
+            let id = id.clone();
+            return Err(match open {
+                Some(open) => AnswerRefusal::Other { id, open },
+                None => AnswerRefusal::NotAsked(id),
             });
         };
         if asked.is_answered {
-            return Err(format!(
-                "request {id} has your answer already, and that is final"
-            ));
+            return Err(AnswerRefusal::Answered(id.clone()));
         }
         self.record(id, approve, reason)?;
         asked.is_answered = true;
@@ -79,7 +100,7 @@ impl ShutdownRequests {
         Ok(())
     }
 
-    fn record(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), String> {
+    fn record(&self, id: &RequestId, approve: bool, reason: &str) -> Result<(), AnswerRefusal> {
         match answer_shutdown(&self.team, &self.me, id, approve, reason) {
             Ok(_) => Ok(()),
             // The file says that this process ends, so it does: the asker reads the file too.
@@ -87,19 +108,20 @@ impl ShutdownRequests {
             // A line written by hand has no file.
             Err(AnswerError::Request(RequestError::Unknown(_))) => {
                 let sent = mail_unrecorded_answer(&self.team, &self.me, id, approve, reason);
-                sent.map_err(|error| format!("the answer was not sent: {error}"))
+                Ok(sent?)
             }
-            Err(AnswerError::Refused { why, .. }) => Err(match why {
-                WhyIgnored::AlreadyDecided(status) => {
-                    let status = status.as_str();
-                    format!("request {id} is already {status}: it needs no answer, go on")
-                }
-                WhyIgnored::Late => {
-                    format!("request {id} is already expired: it needs no answer, go on")
-                }
-                why => format!("request {id} was not answered: {why}"),
-            }),
-            Err(error) => Err(error.to_string()),
+            Err(AnswerError::Refused { why, .. }) => {
+                let id = id.clone();
+                Err(match why {
+                    WhyIgnored::AlreadyDecided(status) => AnswerRefusal::Decided { id, status },
+                    WhyIgnored::Late => AnswerRefusal::Decided {
+                        id,
+                        status: RequestStatus::Expired,
+                    },
+                    why => AnswerRefusal::Ignored { id, why },
+                })
+            }
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -1,26 +1,21 @@
 //! What a teammate process is started with, and how it ends.
 
 use agent::Settings;
-use config::Config;
-use llm::Variables;
-use member::{LogOptions, ModelError, RuntimeError};
+use member::{ConfineError, LogOptions, ModelError, RuntimeError, WorkspaceSettings};
 use protocol::{AgentName, RequestId};
 use std::io;
 use std::path::PathBuf;
 use teamdir::{RosterError, TeamDir};
-use tools::{DuplicateTool, OpenWorkspaceError, Policy};
+use tools::{DuplicateTool, OpenWorkspaceError};
 
 /// What a teammate process is started with.
 #[derive(Debug, Clone)]
 pub struct StartOptions {
     pub team: TeamDir,
     pub name: AgentName,
-    /// The environment, completed by a `.env` file.
-    pub variables: Variables,
+    /// What is set for the workspace.
+    pub workspace: WorkspaceSettings,
     pub settings: Settings,
-    /// Which commands the shell tools refuse.
-    pub policy: Policy,
-    pub config: Config,
     pub log: LogOptions,
 }
 
@@ -51,6 +46,8 @@ pub enum TeammateError {
     Workspace(#[from] OpenWorkspaceError),
     #[error(transparent)]
     Tools(#[from] DuplicateTool),
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
     #[error("the system refuses signals or timers: {0}")]
     System(#[from] io::Error),
     #[error("'{0}' is no longer in the roster")]

@@ -96,7 +96,7 @@ impl Drop for SmallDisk {
 ///
 /// A cut loses what the file system had not yet brought to its disk. The disk
 /// itself loses nothing that it was given, so a drive that lies about its own
-/// cache is not played.
+/// cache is not simulated.
 #[derive(Debug)]
 pub struct LoopDisk {
     dir: TempDir,
@@ -141,7 +141,7 @@ impl LoopDisk {
         }
     }
 
-    /// Brings the disk back after a cut, as it was on the platter: unmounts it
+    /// Brings the disk back after a cut, with what was stored: unmounts it
     /// and mounts it again, which replays the journal. It is an error if some
     /// process still uses the disk after several seconds.
     pub fn remount(&mut self) -> io::Result<()> {

@@ -162,14 +162,29 @@ pub fn inject_traced(
     run(cmd, Some(Plan { index, fault }), LIMIT)
 }
 
+/// Why crash points cannot be had here, in a sentence.
+#[derive(Clone, Debug)]
+pub struct Unavailable(String);
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Says in a sentence why crash points cannot be had here, if so.
-pub fn available() -> Result<(), String> {
-    static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
+pub fn available() -> Result<(), Unavailable> {
+    static ANSWER: OnceLock<Result<(), Unavailable>> = OnceLock::new();
     ANSWER
         .get_or_init(|| match record(&mut Command::new("true")) {
             Ok(trace) if trace.status.success() => Ok(()),
-            Ok(trace) => Err(format!("A traced `true` failed with {}.", trace.status)),
-            Err(error) => Err(format!("A command cannot be traced here: {error}.")),
+            Ok(trace) => {
+                let why = format!("A traced `true` failed with {}.", trace.status);
+                Err(Unavailable(why))
+            }
+            Err(error) => Err(Unavailable(format!(
+                "A command cannot be traced here: {error}."
+            ))),
         })
         .clone()
 }

@@ -11,6 +11,7 @@
 //!   region, kills it, tears a write or makes the call fail.
 //! - [`llm_server`] is a loopback server that plays a provider of models, with
 //!   faults and gates.
+//! - [`forbid_namespaces`] makes a machine without user namespaces of this one, for one command.
 //! - [`SmallDisk`] is a disk that is soon full, [`LoopDisk`] a disk whose power
 //!   can be cut. Where they cannot be had they return a [`Skip`], which
 //!   [`report_skip`] puts on standard error.
@@ -18,6 +19,7 @@
 mod disk;
 pub mod faults;
 pub mod llm_server;
+mod namespaces;
 mod process;
 mod rng;
 mod team;
@@ -25,6 +27,7 @@ mod terminal;
 mod wait;
 
 pub use disk::{LoopDisk, Skip, SmallDisk, report_skip};
+pub use namespaces::forbid_namespaces;
 pub use process::Worker;
 pub use rng::Rng;
 pub use team::TempTeam;

@@ -65,7 +65,7 @@ struct Agent {
     decide: Option<Decide>,
 }
 
-/// What an agent is answered, by what it asks.
+/// Makes the reply to a request.
 #[derive(Clone)]
 struct Decide(Arc<dyn Fn(CapturedRequest) -> ServerReply + Send + Sync>);
 
@@ -119,8 +119,8 @@ impl LlmServer {
     }
 
     /// Lets a function answer an agent from now on, instead of queued replies. It runs on the thread
-    /// of the connection, beside those of other connections. The requests are its to keep or to
-    /// forget: the server keeps none of them, so that it can run for as long as it likes.
+    /// of the connection, beside those of other connections. The server keeps none
+    /// of the requests, so that it can run for any time.
     pub fn decide(
         &self,
         agent: &str,

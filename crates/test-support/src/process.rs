@@ -28,7 +28,7 @@ pub struct Worker {
     lines: Vec<String>,
     /// How many of `lines` have been handed out.
     taken: usize,
-    /// All that was read, before it was cut into lines.
+    /// Everything that was read, before it was split into lines.
     output: Arc<Mutex<Vec<u8>>>,
 }
 

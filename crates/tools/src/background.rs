@@ -146,12 +146,15 @@ impl Background {
     ) -> Result<String, ToolError> {
         let (id, output) = self.add(command, context)?;
         let save = Save::new(&output, SaveWhen::Always);
-        let spec = shell::spec(command, &id, save, context).with_limit(shell::limit(seconds));
+        let spec = shell::spec(command, &id, save, context);
+        let spec = spec.map(|spec| spec.with_limit(shell::limit(seconds)));
         let done = {
             let (inner, id, context) = (Arc::downgrade(&self.inner), id.clone(), context.clone());
             move |finished: Finished| finish(&inner, &id, &finished, seconds, &context)
         };
-        let job = command::start(&spec, done);
+        let job = spec.and_then(|spec| {
+            command::start(&spec, done).map_err(|error| shell::cannot_start(&error, context))
+        });
         let mut state = self.lock();
         match job {
             Ok(job) => {
@@ -167,7 +170,7 @@ impl Background {
             }
             Err(error) => {
                 state.tasks.retain(|task| task.id != id);
-                Err(ToolError::from_error(&error))
+                Err(error)
             }
         }
     }

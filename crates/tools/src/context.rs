@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use command::Surroundings;
+use safe_open::{Links, Options};
+use sandbox::Level;
 use tokio_util::sync::CancellationToken;
 
-use crate::policy::Policy;
+use crate::confinement::{Access, Confinement};
 use crate::tool::ToolError;
 use crate::truncate::{LIMIT, Pieces, truncate};
 use crate::workspace::Workspace;
@@ -21,22 +24,41 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// The folder for long outputs.
     pub output: OutputFolder,
-    pub policy: Arc<Policy>,
+    /// How commands are confined. Without it they run as this process does.
+    pub confinement: Option<Arc<Confinement>>,
+    /// What this call may do.
+    pub access: Access,
     /// The prefix of the mark in the environment of commands, by which a later process can find the
     /// remaining processes of this one. It should be unique on the machine.
     pub owner: String,
 }
 
 impl ToolContext {
-    /// A context with the default policy.
+    /// A context whose commands run as this process does.
     pub fn new(workspace: Workspace, output: OutputFolder, owner: &str) -> Self {
         Self {
             workspace: Arc::new(workspace),
             cancel: CancellationToken::new(),
             output,
-            policy: Arc::new(Policy::default()),
+            confinement: None,
+            access: Access::Full,
             owner: owner.to_owned(),
         }
+    }
+
+    /// What a command of this call runs in.
+    pub(crate) fn surroundings(&self) -> Result<Surroundings, ToolError> {
+        let confinement = self.confinement.as_ref();
+        let can_be_read_only = confinement.is_some_and(|all| all.level() == Level::Full);
+        if self.access == Access::ReadOnly && !can_be_read_only {
+            return Err(ToolError::new(
+                "the command was not run: it cannot be kept from changing the workspace here",
+            ));
+        }
+        Ok(match confinement {
+            Some(confinement) => confinement.surroundings(self.access),
+            None => Surroundings::Inherited,
+        })
     }
 
     /// Shortens a text for a model, and saves the complete text if anything is cut.
@@ -82,9 +104,8 @@ impl OutputFolder {
     pub(crate) fn save(&self, label: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let name = format!("{label}-{}.txt", random_id());
         let path = self.file(&name).map_err(io::Error::other)?;
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        io::Write::write_all(&mut options.open(&path)?, bytes)?;
+        let options = Options::write(Links::Refuse).create_new();
+        io::Write::write_all(&mut options.open(&path)?.file, bytes)?;
         Ok(path)
     }
 }

@@ -1,11 +1,15 @@
-//! The tool that replaces one passage of a file.
+//! The tool that replaces passages of a file.
 
+mod nearest;
+
+use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
+use memchr::memmem::Finder;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use similar::{ChangeTag, TextDiff};
+use similar::TextDiff;
 
 use crate::context::ToolContext;
 use crate::registry::blocking;
@@ -20,7 +24,7 @@ const AROUND: usize = 3;
 /// The maximum number of characters of the diff.
 const DIFF_LIMIT: usize = 4_000;
 
-/// Replaces a text that occurs exactly once in a file of the workspace.
+/// Replaces texts in a file of the workspace: all of them, or none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EditFile;
 
@@ -30,16 +34,31 @@ pub struct EditFile;
 pub struct EditFileArgs {
     /// The path of the file, from the workspace.
     path: String,
-    /// The text to replace. It must occur exactly once.
-    old_text: String,
+    /// The text to replace. It must occur exactly once, unless `replace_all` is true.
+    old_text: Option<String>,
     /// The text to put in its place.
+    new_text: Option<String>,
+    /// Whether to replace every occurrence.
+    replace_all: Option<bool>,
+    /// Several replacements, made in this order, instead of one `old_text` and `new_text`.
+    edits: Option<Vec<Edit>>,
+}
+
+/// One replacement.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct Edit {
+    old_text: String,
     new_text: String,
+    replace_all: Option<bool>,
 }
 
 impl Tool for EditFile {
     const NAME: &'static str = "edit_file";
-    const DESCRIPTION: &'static str = "Replace a text in a file. The text must occur exactly once: \
-         give enough of its surroundings.";
+    const DESCRIPTION: &'static str = "Replace text in a file: `old_text` by `new_text`, or several \
+         such `edits`, all or none. A text must occur exactly once (give enough of its \
+         surroundings), unless `replace_all` is true.";
     const EFFECT: Effect = Effect::Mutate;
     type Args = EditFileArgs;
 
@@ -49,21 +68,15 @@ impl Tool for EditFile {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let workspace = Arc::clone(&context.workspace);
-        blocking(move || edit(&workspace, &args)).await
+        blocking(move || edit(&workspace, args)).await
     }
 }
 
-fn edit(workspace: &Workspace, args: &EditFileArgs) -> Result<ToolOutput, ToolError> {
-    let path = args.path.as_str();
+fn edit(workspace: &Workspace, args: EditFileArgs) -> Result<ToolOutput, ToolError> {
+    let path = args.path.clone();
+    let path = path.as_str();
     let failed = |error: &dyn std::fmt::Display| ToolError::new(error.to_string());
-    if args.old_text.is_empty() {
-        return Err(ToolError::new(
-            "old_text is empty; use write_file to create or replace a whole file",
-        ));
-    }
-    if args.old_text == args.new_text {
-        return Err(ToolError::new("old_text and new_text are the same"));
-    }
+    let edits = edits(args)?;
     let mut opened = workspace.open_file(path).map_err(|error| failed(&error))?;
     if opened.size > LARGEST {
         let size = opened.size;
@@ -71,111 +84,137 @@ fn edit(workspace: &Workspace, args: &EditFileArgs) -> Result<ToolOutput, ToolEr
             "{path} is too large to edit: it has {size} bytes, more than {LARGEST}"
         )));
     }
-    let mut content = Vec::new();
-    let read = (&mut opened.file)
-        .take(LARGEST + 1)
-        .read_to_end(&mut content);
+    let mut old = Vec::new();
+    let read = (&mut opened.file).take(LARGEST + 1).read_to_end(&mut old);
     read.map_err(|error| ToolError::new(format!("{path}: {error}")))?;
-    let change = Change::find(content, args)?;
-    let edited = change.edited();
-    let written = workspace.replace_version(path, &edited, opened.version);
+    let mut new = old.clone();
+    for (at, edit) in edits.iter().enumerate() {
+        let replaced = replace(&new, edit, path);
+        new = replaced.map_err(|error| match edits.len() {
+            1 => error,
+            all => ToolError::new(format!(
+                "edit {} of {all}, so nothing was changed: {error}",
+                at + 1
+            )),
+        })?;
+    }
+    let written = workspace.replace_version(path, &new, opened.version);
     written.map_err(|error| failed(&error))?;
-    let diff = change.diff(&edited);
-    let diff = truncate(&Pieces::whole(&diff), DIFF_LIMIT, None);
+    let diff = truncate(&Pieces::whole(&diff(&old, &new)), DIFF_LIMIT, None);
     Ok(ToolOutput::ok(format!("Edited {path}\n{diff}")))
 }
 
-/// A passage of a file, and its replacement.
-struct Change {
-    content: Vec<u8>,
-    start: usize,
-    end: usize,
-    new: Vec<u8>,
-}
-
-impl Change {
-    fn find(content: Vec<u8>, args: &EditFileArgs) -> Result<Self, ToolError> {
-        let (old, new) = if all_lines_end_with_crlf(&content) {
-            (to_crlf(&args.old_text), to_crlf(&args.new_text))
-        } else {
-            (args.old_text.clone(), args.new_text.clone())
-        };
-        let old = old.as_bytes();
-        let mut places = content
-            .windows(old.len())
-            .enumerate()
-            .filter(|(_, window)| *window == old)
-            .map(|(at, _)| at);
-        let first = places.next();
-        let more = places.count();
-        match first {
-            Some(start) if more == 0 => Ok(Self {
-                start,
-                end: start + old.len(),
-                new: new.into_bytes(),
-                content,
-            }),
-            Some(_) => Err(ToolError::new(format!(
-                "Expected 1 occurrence, found {}; include more of the surrounding text",
-                more + 1
-            ))),
-            None => Err(ToolError::new(format!(
-                "Expected 1 occurrence, found 0: Text not found in {}; read the file and copy the \
-                 text exactly, with its spaces",
-                args.path
-            ))),
+/// The replacements that the arguments ask for.
+fn edits(args: EditFileArgs) -> Result<Vec<Edit>, ToolError> {
+    let edits = match (args.old_text, args.new_text, args.edits) {
+        (Some(old_text), Some(new_text), None) => vec![Edit {
+            old_text,
+            new_text,
+            replace_all: args.replace_all,
+        }],
+        (None, None, Some(edits)) if !edits.is_empty() => edits,
+        _ => {
+            return Err(ToolError::new(
+                "give either old_text and new_text, or edits with at least one of them",
+            ));
+        }
+    };
+    for edit in &edits {
+        if edit.old_text.is_empty() {
+            return Err(ToolError::new(
+                "old_text is empty; use write_file to create or replace a whole file",
+            ));
+        }
+        if edit.old_text == edit.new_text {
+            return Err(ToolError::new("old_text and new_text are the same"));
         }
     }
+    Ok(edits)
+}
 
-    fn edited(&self) -> Vec<u8> {
-        let before = self.content.get(..self.start).unwrap_or_default();
-        let after = self.content.get(self.end..).unwrap_or_default();
-        [before, &self.new, after].concat()
-    }
-
-    /// The change as a unified diff with one hunk.
-    fn diff(&self, edited: &[u8]) -> String {
-        let start = lines_back(&self.content, self.start);
-        let end_of_new = self.start + self.new.len();
-        let old = self.content.get(start..lines_on(&self.content, self.end));
-        let new = edited.get(start..lines_on(edited, end_of_new));
-        let old = String::from_utf8_lossy(old.unwrap_or_default());
-        let new = String::from_utf8_lossy(new.unwrap_or_default());
-        let before = self.content.get(..start).unwrap_or_default();
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        let mut text = format!(
-            "@@ -{line},{} +{line},{} @@\n",
-            old.lines().count(),
-            new.lines().count()
-        );
-        for change in TextDiff::from_lines(&*old, &*new).iter_all_changes() {
-            text.push(match change.tag() {
-                ChangeTag::Equal => ' ',
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-            });
-            text.push_str(change.value().trim_end_matches(['\r', '\n']));
-            text.push('\n');
+/// The content after one replacement. The line ends of the file are kept.
+fn replace(content: &[u8], edit: &Edit, path: &str) -> Result<Vec<u8>, ToolError> {
+    let (old, new) = if all_lines_end_with_crlf(content) {
+        (to_crlf(&edit.old_text), to_crlf(&edit.new_text))
+    } else {
+        (edit.old_text.clone(), edit.new_text.clone())
+    };
+    let (old, new) = (old.as_bytes(), new.as_bytes());
+    let finder = Finder::new(old);
+    let Some(first) = finder.find(content) else {
+        return Err(not_found(content, edit, path));
+    };
+    let places: Vec<usize> = match edit.replace_all.unwrap_or(false) {
+        true => finder.find_iter(content).collect(),
+        false => {
+            // The next match may overlap the first.
+            let after = content.get(first + 1..).unwrap_or_default();
+            if finder.find(after).is_some() {
+                return Err(ToolError::new(
+                    "Expected 1 occurrence, found 2 or more; include more of the surrounding text, \
+                     or set replace_all",
+                ));
+            }
+            vec![first]
         }
-        text.pop();
-        text
+    };
+    check_size(content.len(), places.len(), old.len(), new.len())?;
+    Ok(join(content, &places, old.len(), new))
+}
+
+/// Refuses a result that could not be edited again, before it takes any memory.
+fn check_size(size: usize, places: usize, old: usize, new: usize) -> Result<(), ToolError> {
+    let rest = size.saturating_sub(places.saturating_mul(old));
+    let size = rest.saturating_add(places.saturating_mul(new));
+    match u64::try_from(size) {
+        Ok(size) if size <= LARGEST => Ok(()),
+        _ => Err(ToolError::new(format!(
+            "the result is too large: it would have {size} bytes, more than {LARGEST}"
+        ))),
     }
 }
 
-/// The start of the line that is `AROUND` lines before the one that `at` is in.
-fn lines_back(content: &[u8], at: usize) -> usize {
-    let before = content.get(..at).unwrap_or_default().iter().enumerate();
-    let mut ends = before.rev().filter(|(_, byte)| **byte == b'\n');
-    ends.nth(AROUND).map_or(0, |(end, _)| end + 1)
+/// The content with other bytes at these places, which do not overlap.
+fn join(content: &[u8], places: &[usize], length: usize, new: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(content.len());
+    let mut from = 0;
+    for place in places.iter().copied() {
+        joined.extend_from_slice(content.get(from..place).unwrap_or_default());
+        joined.extend_from_slice(new);
+        from = place + length;
+    }
+    joined.extend_from_slice(content.get(from..).unwrap_or_default());
+    joined
 }
 
-/// The end of the line that is `AROUND` lines after the one that `at` is in.
-fn lines_on(content: &[u8], at: usize) -> usize {
-    // If the change ended with a line end, the line it is in is the one before.
-    let from = at.saturating_sub(1);
-    let after = content.iter().enumerate().skip(from);
-    let mut ends = after.filter(|(_, byte)| **byte == b'\n');
-    ends.nth(AROUND).map_or(content.len(), |(end, _)| end + 1)
+fn not_found(content: &[u8], edit: &Edit, path: &str) -> ToolError {
+    let mut text = format!("Expected 1 occurrence, found 0: Text not found in {path}");
+    match nearest::nearest(&text_of(content), &edit.old_text) {
+        Some(nearest) => {
+            text.push_str("; the nearest is ");
+            text.push_str(&nearest);
+        }
+        None => text.push_str("; read the file and copy the text exactly, with its spaces"),
+    }
+    ToolError::new(text)
+}
+
+/// The change as a unified diff without file names.
+fn diff(old: &[u8], new: &[u8]) -> String {
+    let (old, new) = (text_of(old), text_of(new));
+    let diff = TextDiff::from_lines(&*old, &*new);
+    let mut unified = diff.unified_diff();
+    let unified = unified.context_radius(AROUND).missing_newline_hint(false);
+    unified.to_string().trim_end_matches('\n').to_owned()
+}
+
+/// Bytes as text with plain line ends, for people and models.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if text.contains("\r\n") {
+        return Cow::Owned(text.replace("\r\n", "\n"));
+    }
+    text
 }
 
 fn all_lines_end_with_crlf(content: &[u8]) -> bool {

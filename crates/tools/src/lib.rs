@@ -1,4 +1,4 @@
-//! The tools of a model: shell commands, files, and background commands.
+//! The tools of a model: shell commands, files, searches, and background commands.
 //!
 //! # Theory of operation
 //!
@@ -10,11 +10,10 @@
 //!
 //! Two mechanisms restrict what a model can do:
 //!
-//! * The [`Workspace`] is a **boundary for the file tools**. No path leads out of it, whatever links
+//! * The [`Workspace`] is the boundary of the **file tools**. No path leads out of it, whatever links
 //!   exist or change meanwhile, and nothing below a protected path is written.
-//! * The [`Policy`] is a **guard against accidents** only. It parses a command as a shell would and
-//!   refuses known dangerous ones, such as `rm -rf /`. A malicious command can circumvent it. For real
-//!   isolation, run the whole process in a sandbox.
+//! * A [`Confinement`] is the boundary of **commands**: the sandbox in which each of them runs, and its
+//!   environment. Both keep to the list of protected names in the crate `sandbox`.
 //!
 //! Commands run through the crate `command`, which leaves no process behind. Background commands belong
 //! to a [`Background`], which returns each completion once and kills running commands when it is
@@ -25,12 +24,13 @@
 
 mod background;
 mod compact;
+mod confinement;
 mod context;
 mod edit;
-mod policy;
 mod read;
 mod registry;
 mod schema;
+mod search;
 mod shell;
 mod tool;
 mod truncate;
@@ -41,11 +41,14 @@ pub use background::{
     Background, BackgroundRun, CheckBackground, FinishedTask, TaskState, render_finished,
 };
 pub use compact::Compact;
+pub use confinement::{Access, Confinement, LEVEL_VARIABLE};
 pub use context::{OutputFolder, ToolContext};
 pub use edit::EditFile;
-pub use policy::{Invocation, Policy, PolicyError, Redirect, Rule};
 pub use read::ReadFile;
 pub use registry::{Definition, DuplicateTool, Registry};
+pub use search::glob::Glob;
+pub use search::grep::Grep;
+pub use search::list::ListDir;
 pub use shell::Bash;
 pub use tool::{Control, Effect, Tool, ToolError, ToolOutput};
 pub use truncate::{LIMIT, Pieces, truncate};

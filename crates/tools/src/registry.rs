@@ -26,6 +26,8 @@ pub struct Definition {
     /// The JSON schema of its arguments, an object.
     pub schema: Value,
     pub effect: Effect,
+    /// Whether its results stay in a long conversation.
+    pub keeps_results: bool,
 }
 
 /// Two tools have the same name.
@@ -52,6 +54,7 @@ impl Registry {
             description: T::DESCRIPTION,
             schema: schema::of::<T::Args>(),
             effect: T::EFFECT,
+            keeps_results: T::KEEPS_RESULTS,
         };
         self.tools.push(Entry {
             definition,
@@ -73,6 +76,12 @@ impl Registry {
     /// The effect of a tool, if it exists.
     pub fn effect(&self, name: &str) -> Option<Effect> {
         self.entry(name).map(|entry| entry.definition.effect)
+    }
+
+    /// Whether the results of a tool stay in a long conversation.
+    pub fn keeps_results(&self, name: &str) -> bool {
+        let entry = self.entry(name);
+        entry.is_some_and(|entry| entry.definition.keeps_results)
     }
 
     /// Calls a tool with the JSON text of its arguments. Wrong arguments, unknown tools, failures

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use command::{Captured, End, Finished, Save, SaveWhen, Saved, Spec};
+use command::{Captured, End, Finished, Save, SaveWhen, Saved, Spec, StartError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,8 +12,8 @@ use crate::truncate::{LIMIT, Pieces, truncate};
 
 /// The default limit in seconds.
 const SECONDS: u64 = 120;
-/// The characters that are reserved for the line about the end of the command.
-const LAST_LINE: usize = 200;
+/// The characters that are reserved for the lines about the end of the command.
+const LAST_LINES: usize = 1_000;
 
 /// Runs a command in the workspace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,34 +34,57 @@ impl Tool for Bash {
     const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output \
          (standard output and standard error in order). Processes it leaves in the background are \
          killed when it ends: use background_run for those.";
-    const EFFECT: Effect = Effect::Mutate;
+    const EFFECT: Effect = Effect::Execute;
     type Args = BashArgs;
 
     async fn call(&self, args: BashArgs, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        check(&args.command, context)?;
+        check(&args.command)?;
         let seconds = args.timeout.unwrap_or(SECONDS).max(1);
         let id = random_id();
         let save = context.output.file(&format!("bash-{id}.txt"))?;
         let save = Save::new(save, SaveWhen::Large);
-        let spec = spec(&args.command, &id, save, context).with_limit(limit(seconds));
+        let spec = spec(&args.command, &id, save, context)?.with_limit(limit(seconds));
         let finished = command::run(spec, &context.cancel).await;
-        let finished = finished.map_err(|error| ToolError::from_error(&error))?;
+        let finished = finished.map_err(|error| cannot_start(&error, context))?;
         Ok(report(&finished, seconds, context))
     }
 }
 
-/// Refuses what the policy refuses.
-pub(crate) fn check(command: &str, context: &ToolContext) -> Result<(), ToolError> {
+pub(crate) fn check(command: &str) -> Result<(), ToolError> {
     if command.trim().is_empty() {
         return Err(ToolError::new("the command is empty"));
     }
-    let checked = context.policy.check(command);
-    checked.map_err(|why| ToolError::new(format!("Dangerous command blocked: {why}")))
+    if command.contains('\0') {
+        return Err(ToolError::new(
+            "the command contains a NUL character, which no shell accepts; write it as an escape, \
+             such as printf '\\0'",
+        ));
+    }
+    Ok(())
 }
 
-pub(crate) fn spec(command: &str, id: &str, save: Save, context: &ToolContext) -> Spec {
+/// Why a command was not started. A sandbox that cannot be made is no matter of the model's.
+pub(crate) fn cannot_start(error: &StartError, context: &ToolContext) -> ToolError {
+    let why = ToolError::from_error(error);
+    match (error, &context.confinement) {
+        (StartError::Prepare(_) | StartError::Sandbox(_), Some(confinement)) => {
+            let remedy = &confinement.remedy;
+            ToolError::new(format!("{why}. A person can allow more: {remedy}"))
+        }
+        (_, _) => why,
+    }
+}
+
+pub(crate) fn spec(
+    command: &str,
+    id: &str,
+    save: Save,
+    context: &ToolContext,
+) -> Result<Spec, ToolError> {
     let mark = format!("{}.{id}", context.owner);
-    Spec::new(command, context.workspace.root(), &mark, save)
+    let mut spec = Spec::new(command, context.workspace.root(), &mark, save);
+    spec.surroundings = context.surroundings()?;
+    Ok(spec)
 }
 
 /// Limits are capped at a day, which also prevents overflow of times.
@@ -71,7 +94,9 @@ pub(crate) fn limit(seconds: u64) -> Duration {
 
 /// The output of a command for a model, with how it ended unless that is exit status 0.
 pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -> ToolOutput {
-    let mut text = output_text(&finished.output, LIMIT - LAST_LINE, context);
+    let mut text = output_text(&finished.output, LIMIT - LAST_LINES, context);
+    let confinement = context.confinement.as_ref();
+    let remark = confinement.and_then(|all| all.remark(finished, &text, context.access));
     let mut line = |end: String| {
         if !text.is_empty() {
             text.push('\n');
@@ -90,6 +115,10 @@ pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -
         let count = finished.left_behind;
         line(format!("[{count} of its processes could not be killed]"));
     }
+    for moved in &finished.moved {
+        line(format!("[{moved}]"));
+    }
+    remark.into_iter().for_each(line);
     if text.is_empty() {
         "(no output)".clone_into(&mut text);
     }

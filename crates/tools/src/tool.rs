@@ -34,6 +34,9 @@ pub trait Tool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// What its calls may change.
     const EFFECT: Effect;
+    /// Whether its results stay in a long conversation from which old results are cleared, because
+    /// another call would not give them again.
+    const KEEPS_RESULTS: bool = false;
     /// Its arguments. They should deny unknown fields, so that the model learns of its mistakes.
     type Args: DeserializeOwned + JsonSchema + Send;
 
@@ -53,9 +56,12 @@ pub enum Effect {
     Read,
     /// It changes only the state of its agent or team. Calls run in order.
     State,
-    /// It changes the workspace or starts programs. Calls run in order, and a caller may refuse
-    /// them, for example until a plan is approved.
+    /// It changes the workspace, or starts programs that go on after the call. Calls run in order, and a
+    /// caller may refuse them, for example until a plan is approved.
     Mutate,
+    /// It starts programs that end with the call, in a sandbox where there is one. Calls run in order,
+    /// and a caller may refuse them or have them run with [`Access::ReadOnly`](crate::Access::ReadOnly).
+    Execute,
 }
 
 impl Effect {
@@ -63,7 +69,7 @@ impl Effect {
     pub fn is_concurrent(self) -> bool {
         match self {
             Self::Read => true,
-            Self::State | Self::Mutate => false,
+            Self::State | Self::Mutate | Self::Execute => false,
         }
     }
 }

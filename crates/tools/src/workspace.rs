@@ -12,6 +12,8 @@
 //! other hard links alone.
 
 mod error;
+mod guard;
+mod look;
 mod replace;
 mod walk;
 
@@ -24,6 +26,7 @@ use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
 pub use error::PathError;
+pub(crate) use look::EntryKind;
 use walk::Walk;
 
 /// The folder in which the file tools work, and the paths in it that they must not change.
@@ -71,7 +74,8 @@ pub(crate) struct Identity {
 
 impl Workspace {
     /// Opens a folder as a workspace. The file tools do not write to the paths in `protected`,
-    /// which are relative to the folder, or to anything below them.
+    /// which are relative to the folder, to anything below them, or to what a sandbox protects in the
+    /// workspace at the time of writing.
     pub fn open(
         path: impl AsRef<Path>,
         protected: impl IntoIterator<Item = PathBuf>,
@@ -85,7 +89,8 @@ impl Workspace {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let handle = open(&root, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
         let normal = |part: &Component<'_>| matches!(part, Component::Normal(_));
-        let protected = protected.into_iter();
+        let usual = sandbox::workspace::protected_names().map(PathBuf::from);
+        let protected = protected.into_iter().chain(usual);
         let protected = protected.map(|path| path.components().filter(normal).collect::<PathBuf>());
         Ok(Self {
             given: std::path::absolute(path).map_err(failed)?,
@@ -102,11 +107,17 @@ impl Workspace {
         &self.root
     }
 
+    /// The paths that the file tools do not change, relative to the folder.
+    pub(crate) fn protected(&self) -> impl Iterator<Item = &Path> {
+        self.protected.iter().map(PathBuf::as_path)
+    }
+
     /// Opens a regular file for reading. Never blocks, as opening a pipe could.
     pub fn open_file(&self, path: &str) -> Result<OpenFile, PathError> {
         let walk = Walk::along(self, path)?;
         let (folder, leaf) = walk.existing_file(self, path)?;
         leaf.must_be_regular(path)?;
+        walk.must_not_be_secret(self, path)?;
         let flags = OFlag::O_RDONLY
             | OFlag::O_NONBLOCK
             | OFlag::O_NOFOLLOW

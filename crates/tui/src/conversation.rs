@@ -2,7 +2,7 @@
 //!
 //! Journal lines of unknown kinds and invalid records are skipped.
 
-use crate::sanitize::sanitize;
+use crate::one_line;
 use protocol::{
     Block, ConversationRecord, JournalLine, JournalRecord, MessageSource, ToolResult, UserMessage,
 };
@@ -59,7 +59,7 @@ impl Conversation {
             | JournalRecord::Report(_)
             | JournalRecord::Plan(_) => Vec::new(),
         };
-        lines.iter().map(|line| sanitize(line)).collect()
+        lines.iter().map(|line| one_line(line)).collect()
     }
 
     fn conversation(&mut self, record: ConversationRecord) -> Vec<String> {
@@ -93,7 +93,7 @@ impl Conversation {
                     id, name, input, ..
                 } => {
                     let call = format!("{name} {}", main_argument(&input));
-                    let call = sanitize(call.trim_end());
+                    let call = one_line(call.trim_end());
                     self.calls.push((id, call));
                 }
                 Block::Thinking { .. }

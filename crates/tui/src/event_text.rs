@@ -1,6 +1,6 @@
 //! One line of text for each event that is worth showing.
 
-use crate::sanitize::sanitize;
+use crate::one_line;
 use protocol::{Event, EventKind, EventLine, RequestKind};
 
 /// The text for a line of the event log; `None` for frequent events that are not shown.
@@ -8,7 +8,16 @@ pub fn event_text(line: &[u8]) -> Option<String> {
     let EventLine::Known(event) = EventLine::decode(line) else {
         return None;
     };
-    text(&event).map(|text| sanitize(&text))
+    text(&event).map(|text| one_line(&text))
+}
+
+/// The same, after the time of the event.
+pub fn timed_event_text(line: &[u8]) -> Option<String> {
+    let EventLine::Known(event) = EventLine::decode(line) else {
+        return None;
+    };
+    let time = event.time.time_of_day();
+    text(&event).map(|text| format!("{time} {}", one_line(&text)))
 }
 
 fn text(event: &Event) -> Option<String> {
@@ -31,7 +40,8 @@ fn text(event: &Event) -> Option<String> {
         EventKind::Restart { member, reason, .. } => {
             format!("+ {member} was restarted ({reason})")
         }
-        EventKind::Death { member, .. } => format!("! {member} died"),
+        EventKind::Death { member, cause, .. } => format!("! {member} died ({cause})"),
+        EventKind::GaveUp { reason, .. } => format!("! {reason}; it is not restarted any more"),
         EventKind::Leave { member, reason } => format!("- {member} left: {reason}"),
         EventKind::Task {
             task, action, by, ..
@@ -86,7 +96,22 @@ mod tests {
             "bob → lead (idle notification): Done."
         );
         let death = br#"{"time":1,"event":"death","member":"bob","incarnation":2}"#;
-        assert_eq!(event_text(death).unwrap(), "! bob died");
+        let text = event_text(death).unwrap();
+        assert_eq!(text, "! bob died (the cause is unknown)");
+        let death =
+            br#"{"time":1,"event":"death","member":"bob","incarnation":2,"cause":{"signal":9}}"#;
+        let text = event_text(death).unwrap();
+        assert_eq!(text, "! bob died (killed by signal 9, SIGKILL)");
+        let restart =
+            br#"{"time":1,"event":"restart","member":"bob","incarnation":3,"reason":"policy"}"#;
+        let text = event_text(restart).unwrap();
+        assert_eq!(text, "+ bob was restarted (by its restart policy)");
+        let gave_up = br#"{"time":1,"event":"gave_up","member":"bob","incarnation":9,"reason":"'bob' was restarted too often"}"#;
+        let text = event_text(gave_up).unwrap();
+        assert_eq!(
+            text,
+            "! 'bob' was restarted too often; it is not restarted any more"
+        );
         for noise in [
             &br#"{"time":1,"event":"deliver","id":"a","to":"lead"}"#[..],
             b"torn",

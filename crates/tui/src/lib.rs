@@ -14,14 +14,17 @@
 
 mod conversation;
 mod event_text;
-mod sanitize;
 mod screen;
 mod snapshot;
 mod terminal;
 
 pub use conversation::Conversation;
-pub use event_text::event_text;
-pub use sanitize::sanitize;
+pub use event_text::{event_text, timed_event_text};
 pub use screen::{Effect, Input, Key, Pane, Screen};
 pub use snapshot::{MemberRow, RequestRow, Snapshot, TaskRow, snapshot};
 pub use terminal::{Exit, FullScreen, WatchError, WatchOptions, watch};
+
+/// Text of a file on one line, without anything that a terminal acts on.
+fn one_line(text: &str) -> String {
+    terminal_text::one_line(text).into_owned()
+}

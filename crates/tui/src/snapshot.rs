@@ -1,6 +1,6 @@
 //! A snapshot of a team: everything that the screen shows except the event log.
 
-use crate::sanitize::sanitize;
+use crate::one_line;
 use processes::MemberView;
 use protocol::{
     AgentName, Incarnation, LiveState, Party, Phase, Recipient, Request, RequestId, RequestKind,
@@ -11,10 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use teamdir::{Liveness, TeamDir};
 
-/// The state of a team at one moment. All texts are sanitized.
+/// The state of a team at one moment. All texts are safe for a terminal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     pub team: String,
+    /// The path of the team folder.
+    pub folder: String,
     /// The phase of the lead, if it is running.
     pub lead: Option<&'static str>,
     pub lead_unread: usize,
@@ -65,10 +67,13 @@ pub struct RequestRow {
 
 /// Reads the state of a team. Errors are part of the result.
 pub fn snapshot(team: &TeamDir) -> Snapshot {
-    let mut snapshot = Snapshot::default();
+    let mut snapshot = Snapshot {
+        folder: one_line(&team.layout().root().display().to_string()),
+        ..Snapshot::default()
+    };
     let mut problems = Vec::new();
     match team.roster() {
-        Ok(roster) => snapshot.team = sanitize(&roster.team_name.0),
+        Ok(roster) => snapshot.team = one_line(&roster.team_name.0),
         Err(error) => problems.push(error.to_string()),
     }
     match processes::member_views(team) {
@@ -85,7 +90,7 @@ pub fn snapshot(team: &TeamDir) -> Snapshot {
     }
     snapshot.lead = lead(team);
     snapshot.lead_unread = processes::unread(team, &Recipient::Lead).unwrap_or(0);
-    snapshot.problem = problems.first().map(|problem| sanitize(problem));
+    snapshot.problem = problems.first().map(|problem| one_line(problem));
     snapshot
 }
 
@@ -107,7 +112,7 @@ fn lead(team: &TeamDir) -> Option<&'static str> {
 fn member(view: &MemberView) -> MemberRow {
     let usage = view.live.as_ref().and_then(|live| live.usage.as_ref());
     let reason = match &view.state {
-        MemberState::Failed { reason, .. } => Some(sanitize(reason)),
+        MemberState::Failed { reason, .. } => Some(one_line(reason)),
         MemberState::Waiting { .. } => live_reason(view.live.as_ref()),
         MemberState::Starting { .. }
         | MemberState::Working { .. }
@@ -118,7 +123,7 @@ fn member(view: &MemberView) -> MemberRow {
     };
     MemberRow {
         name: view.member.spec.name.clone(),
-        role: sanitize(&view.member.spec.role),
+        role: one_line(&view.member.spec.role),
         state: view.state.clone(),
         reason: reason.filter(|reason| !reason.is_empty()),
         incarnation: view.member.incarnation,
@@ -129,7 +134,7 @@ fn member(view: &MemberView) -> MemberRow {
 }
 
 fn live_reason(live: Option<&LiveState>) -> Option<String> {
-    live.and_then(|live| live.reason.as_deref()).map(sanitize)
+    live.and_then(|live| live.reason.as_deref()).map(one_line)
 }
 
 fn board(tasks: Vec<Arc<Task>>) -> Vec<TaskRow> {
@@ -140,7 +145,7 @@ fn board(tasks: Vec<Arc<Task>>) -> Vec<TaskRow> {
     let is_open = |id: &TaskId| !done.get(id).copied().unwrap_or(false);
     let rows = tasks.iter().map(|task| TaskRow {
         id: task.id,
-        subject: sanitize(&task.subject),
+        subject: one_line(&task.subject),
         status: task.status,
         owner: task.owner.0.as_ref().map(|o| Party::as_str(o).to_owned()),
         blocked: task.status == TaskStatus::Pending && task.blocked_by.iter().any(is_open),
@@ -158,7 +163,7 @@ fn request(request: &Request) -> RequestRow {
         kind: request.kind(),
         from: request.from.as_str().to_owned(),
         to: request.to.as_str().to_owned(),
-        text: text.lines().map(sanitize).collect(),
+        text: text.lines().map(one_line).collect(),
         deadline: request.deadline,
     }
 }

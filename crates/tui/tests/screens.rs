@@ -94,6 +94,7 @@ fn busy_snapshot() -> Snapshot {
     blocked.blocked = true;
     Snapshot {
         team: "default".to_owned(),
+        folder: "/home/user/project/.team".to_owned(),
         lead: Some("idle"),
         lead_unread: 1,
         members: vec![alice, bob, carol],

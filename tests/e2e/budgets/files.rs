@@ -27,9 +27,10 @@ fn a_mistake_in_a_file_is_named_and_creates_nothing() {
 }
 
 #[test]
-fn variables_beat_the_project_and_the_project_beats_the_user() {
-    let workspace = Workspace::with_config("model = \"offline\"\n[budget]\nmax_turns = 5\n");
-    let user = "model = \"anthropic:x\"\n[budget]\nmax_turns = 6\nmax_minutes = 7\n";
+fn variables_beat_the_user_and_the_user_beats_the_project() {
+    let workspace =
+        Workspace::with_config("model = \"offline\"\n[budget]\nmax_turns = 5\nmax_minutes = 9\n");
+    let user = "[budget]\nmax_turns = 6\nmax_minutes = 7\n";
     workspace.write_home(".config/team-lead/config.toml", user);
     let shown = workspace.json(&["config", "show"]);
     let (value, origin) = setting(&shown, "model");

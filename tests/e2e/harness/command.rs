@@ -117,6 +117,13 @@ impl Workspace {
         (run.code, run.object())
     }
 
+    /// The level of the sandbox on this machine.
+    #[track_caller]
+    pub(crate) fn level(&self) -> String {
+        let found = self.json(&["sandbox", "check"]);
+        found["level"].as_str().unwrap().to_owned()
+    }
+
     /// Starts `team-lead` and lets it run.
     pub(crate) fn start(&self, args: &[&str]) -> Session {
         self.start_command(&mut self.command(args))

@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use protocol::{Incarnation, Phase, Request, RequestKind};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use teamdir::Liveness;
 use test_support::llm_server::ServerReply;
 use test_support::{try_wait_for, wait_for, wait_until};
@@ -119,6 +119,19 @@ impl Workspace {
         self.check_gone();
     }
 
+    /// Waits until no command of any member runs. Inside its sandbox a command does not know the
+    /// number of its process, so that its mark is looked for.
+    #[track_caller]
+    pub(crate) fn wait_until_commands_ended(&self) {
+        let mark = format!("TEAM_JOB={}:", self.path().display());
+        wait_until("the end of all commands", LIMIT, || {
+            let entries = fs::read_dir("/proc").unwrap().flatten();
+            let mut environs =
+                entries.filter_map(|entry| fs::read(entry.path().join("environ")).ok());
+            !environs.any(|environ| contains(&environ, mark.as_bytes()))
+        });
+    }
+
     /// Checks that nothing of the team runs any more.
     #[track_caller]
     pub(crate) fn check_gone(&self) {
@@ -211,15 +224,6 @@ pub(crate) fn signal(pid: u32, which: Signal) {
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(error) => panic!("{which} for process {pid}: {error}"),
     }
-}
-
-/// Waits until a process that wrote its id into a file is gone.
-#[track_caller]
-pub(crate) fn wait_until_ended(pid: &str) {
-    let path = Path::new("/proc").join(pid.trim());
-    wait_until(&format!("the end of process {pid}"), LIMIT, || {
-        !path.exists()
-    });
 }
 
 /// The processes that have a variable with this value.

@@ -67,7 +67,7 @@ impl Session {
 
     /// Types the last input and waits for the end.
     #[track_caller]
-    pub(super) fn finish(mut self, input: &str) -> Run {
+    pub(crate) fn finish(mut self, input: &str) -> Run {
         self.type_text(input);
         self.end()
     }

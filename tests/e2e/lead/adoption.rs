@@ -1,8 +1,6 @@
 //! One lead per folder, leads that are killed, and leads that come after them.
 
-use crate::harness::{
-    LIMIT, Session, Workspace, bash, script_bash, signal, spawn_teammate, wait_until_ended,
-};
+use crate::harness::{LIMIT, Session, Workspace, bash, script_bash, signal, spawn_teammate};
 use nix::sys::signal::Signal;
 use protocol::{Phase, RequestStatus};
 use serde_json::json;
@@ -81,9 +79,9 @@ fn a_lead_killed_in_a_tool_is_followed_by_another() {
     let mut session = lead_with_alice(&workspace, Some(bash("echo $$ > pid.txt; exec sleep 3600")));
     let (alice, _) = workspace.wait_alive("alice", Phase::Idle);
     session.type_text("work\n");
-    let command = workspace.wait_for_file("pid.txt");
+    workspace.wait_for_file("pid.txt");
     session.kill9();
-    wait_until_ended(&command);
+    workspace.wait_until_commands_ended();
     adopt(&workspace, alice);
     // The model learns that the outcome of the command is unknown.
     workspace.wait_for_lead_request("nterrupted");

@@ -17,6 +17,9 @@ fn a_death_is_noticed_and_told() {
     workspace.wait_for_lead_request("alice (coder) died in incarnation 1");
     let status = workspace.ok(&["status"]);
     assert!(status.contains("alice (coder): dead"), "{status}");
+    let told = workspace.ok(&["events", "--member", "alice", "--words"]);
+    let death = "! alice died (killed by signal 9, SIGKILL)\n";
+    assert!(told.contains(death), "{told}");
     let run = session.end();
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.err.contains("alice (coder) died"), "{run:?}");
@@ -56,5 +59,19 @@ fn members_that_others_start_are_watched_and_brought_back_by_their_policy() {
     let run = session.end();
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.err.contains("alice is restarted."), "{run:?}");
+    // Of the first incarnation, which a command started, an older system does not tell.
+    let told = workspace.ok(&["events", "--member", "alice", "--words"]);
+    let (_, later) = told.split_once("! alice died (").unwrap();
+    let (_, later) = later.split_once('\n').unwrap();
+    let expected = [
+        "+ alice was restarted (by its restart policy)",
+        "! alice died (killed by signal 9, SIGKILL)",
+        "+ alice was restarted (by its restart policy)",
+    ];
+    let is_told = |line: &&str| line.contains(" died (") || line.contains("restarted");
+    let told_lines = later.lines().filter(is_told);
+    // Each begins with its time.
+    let found: Vec<&str> = told_lines.filter_map(|line| line.get(9..)).collect();
+    assert!(found.ends_with(&expected) && found.len() <= 4, "{told}");
     assert_eq!(workspace.roster_status("alice"), "shutdown");
 }

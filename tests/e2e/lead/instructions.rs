@@ -1,7 +1,9 @@
 //! The instructions that users start from, typed to a lead without any model: what they do on disk.
 
 use crate::harness::{Run, Workspace};
-use protocol::{Body, JournalLine, JournalRecord, Line, RequestKind, RequestStatus, TaskStatus};
+use protocol::{
+    Body, JournalLine, JournalRecord, Line, Recipient, RequestKind, RequestStatus, TaskStatus,
+};
 use std::fs;
 
 impl Workspace {
@@ -205,5 +207,13 @@ fn many_files_are_read_and_the_conversation_is_kept_short() {
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.out.contains("I read 12 files"), "{run:?}");
     let events = fs::read_to_string(workspace.team().layout().events()).unwrap();
-    assert!(events.contains(r#""event":"compaction""#), "{events}");
+    let events = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let sizes = events.filter_map(|event: serde_json::Value| event["input"].as_u64());
+    let largest = sizes.max().unwrap();
+    assert!((6_000..8_400).contains(&largest), "{largest}");
+    let team = workspace.team();
+    let journal = fs::read_to_string(team.layout().transcript(&Recipient::Lead)).unwrap();
+    assert!(journal.contains(r#""kind":"cleared""#), "{journal}");
 }

@@ -1,6 +1,6 @@
 //! Leaving: Ctrl-C once, twice, and teammates that do not want to go.
 
-use crate::harness::{Session, Workspace, bash, script_bash, spawn_teammate, wait_until_ended};
+use crate::harness::{Session, Workspace, bash, script_bash, spawn_teammate};
 use nix::sys::signal::Signal;
 use protocol::Phase;
 use test_support::llm_server::ServerReply;
@@ -11,13 +11,13 @@ fn one_interrupt_ends_the_turn_and_asks_the_team_to_leave() {
     workspace.reply(spawn_teammate("alice", "", "offline"));
     workspace.reply(bash("echo $$ > pid.txt; exec sleep 3600"));
     let session = workspace.start_lead(&["--leave-timeout", "100", "work"]);
-    let pid = workspace.wait_for_file("pid.txt");
+    workspace.wait_for_file("pid.txt");
     workspace.wait_alive("alice", Phase::Idle);
     session.signal(Signal::SIGINT);
     let run = session.end();
     assert_eq!((run.code, run.out.as_str()), (130, ""), "{run:?}");
     assert!(run.err.contains("alice has left."), "{run:?}");
-    wait_until_ended(&pid);
+    workspace.wait_until_commands_ended();
     assert_eq!(workspace.alive("alice"), None);
 }
 
@@ -61,12 +61,12 @@ fn a_second_interrupt_asks_nobody() {
 fn whoever_does_not_leave_in_time_is_ended() {
     let workspace = Workspace::new();
     let session = lead_with_deaf_alice(&workspace, &["--leave-timeout", "1"]);
-    let pid = workspace.wait_for_file("pid.txt");
+    workspace.wait_for_file("pid.txt");
     session.signal(Signal::SIGINT);
     let run = session.end();
     assert_eq!(run.code, 130, "{run:?}");
     // With SIGTERM, but on a busy machine that may not be enough.
     assert!(run.err.contains("was ended with SIG"), "{run:?}");
     assert_eq!(workspace.alive("alice"), None);
-    wait_until_ended(&pid);
+    workspace.wait_until_commands_ended();
 }

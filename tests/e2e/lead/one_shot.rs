@@ -1,6 +1,6 @@
 //! `team-lead run PROMPT`.
 
-use crate::harness::{Run, Workspace, bash, script_bash, spawn_teammate, wait_until_ended};
+use crate::harness::{Run, Workspace, bash, script_bash, spawn_teammate};
 use serde_json::{Value, json};
 use test_support::llm_server::ServerReply;
 
@@ -11,7 +11,11 @@ fn the_answer_alone_is_on_standard_output() {
     workspace.reply(first.call("bash", json!({"command": "echo hi > made.txt"})));
     workspace.reply(ServerReply::text("Done.\u{1b}[2J"));
     let run = workspace.run_lead(&["make a file"], "never read\n");
-    assert_eq!((run.code, run.out.as_str()), (0, "Done.[2J\n"), "{run:?}");
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "Done.\u{fffd}[2J\n"),
+        "{run:?}"
+    );
     assert!(run.err.contains("lead: I look."), "{run:?}");
     assert!(run.err.contains("> bash: "), "{run:?}");
     assert_eq!(workspace.wait_for_file("made.txt"), "hi");
@@ -59,8 +63,11 @@ fn a_teammate_that_fails_is_told_and_counts() {
     assert_eq!(run.code, 5, "{run:?}");
     workspace.wait_for_lead_request("has no turn 1 for alice");
     workspace.wait_until_gone("alice");
-    // What was lost before is no result of the next run.
+    // Recorded turns that a model has chosen count for its run; the next one asks.
     let run = workspace.run_lead(&["hello"], "");
+    run.complains(1, "members.*.model", "team-lead trust");
+    // What was lost before is no result of the next run.
+    let run = workspace.run_lead(&["--trust", "hello"], "");
     assert_eq!(run.code, 0, "{run:?}");
 }
 
@@ -71,11 +78,7 @@ fn time_that_is_up_ends_everything() {
     let run = workspace.run_lead(&["--timeout", "2", "wait"], "");
     assert_eq!((run.code, run.out.as_str()), (4, ""), "{run:?}");
     assert!(run.err.contains("The timeout is reached"), "{run:?}");
-    // On a busy machine the command may not have begun.
-    let pid = std::fs::read_to_string(workspace.path().join("pid.txt")).unwrap_or_default();
-    if pid.ends_with('\n') {
-        wait_until_ended(&pid);
-    }
+    workspace.wait_until_commands_ended();
     assert_eq!(workspace.alive("lead"), None);
 }
 

@@ -2,11 +2,11 @@
 
 use crate::harness::{LIMIT, Run, Workspace, call, recipient, say, signal};
 use nix::sys::signal::Signal;
-use protocol::{Phase, RequestKind, WaitingFor};
+use protocol::{Phase, Request, RequestKind, WaitingFor};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use test_support::llm_server::{Gate, ServerReply};
+use test_support::llm_server::{CapturedRequest, Gate, ServerReply};
 use test_support::wait_until;
 
 /// Checks that the lead was notified of the death of one incarnation, once.
@@ -21,6 +21,44 @@ fn check_notified(workspace: &Workspace, name: &str, incarnation: u64) {
     assert_eq!(told.count(), 1, "{:?}", workspace.notices());
 }
 
+/// Restarts a member, whose model says this in its first turn. Returns the text of its last request.
+#[track_caller]
+fn restart_and_hear(workspace: &Workspace, name: &str, answer: &str) -> String {
+    let before = workspace.reports(name).len();
+    workspace.script(name, [say(answer)]);
+    workspace.restart(name);
+    assert_eq!(workspace.wait_reports(name, before + 1)[before], answer);
+    workspace.server.last_request(name).last_text()
+}
+
+/// Starts alice, who has submitted a plan and waits for its approval.
+fn alice_waits_for_approval(workspace: &Workspace) -> Request {
+    let plan = call("plan_approval", json!({"plan": "Write."}));
+    workspace.script("alice", [plan, say("I wait.")]);
+    workspace.spawn("alice", &["--require-plan", "--prompt", "Write a file."]);
+    workspace.wait_phase("alice", Phase::Waiting);
+    workspace.pending(RequestKind::Plan)
+}
+
+/// Replies that write a file of this name and then say this.
+fn write_and_say(path: &str, text: &str) -> [ServerReply; 2] {
+    let write = json!({"path": path, "content": "x"});
+    [call("write_file", write), say(text)]
+}
+
+/// Starts alice, who waits for this command in the background. Returns how many reports she has sent.
+fn alice_runs_in_background(workspace: &Workspace, command: &str) -> usize {
+    let command = json!({"command": command});
+    workspace.script("alice", [call("background_run", command), say("It runs.")]);
+    workspace.spawn("alice", &["--prompt", "Start something."]);
+    wait_until("alice to wait for it", LIMIT, || {
+        let live = workspace.live("alice").unwrap();
+        live.waiting_for == Some(WaitingFor::Background)
+    });
+    // The turn has its report, or the next one has.
+    workspace.reports("alice").len()
+}
+
 #[test]
 fn killed_while_idle() {
     let workspace = Workspace::new();
@@ -32,9 +70,7 @@ fn killed_while_idle() {
     check_notified(&workspace, "alice", 1);
     check_notified(&workspace, "alice", 1);
     assert_eq!(workspace.shown("alice")["unread"], 1);
-    workspace.script("alice", [say("Heliotrope.")]);
-    workspace.restart("alice");
-    assert_eq!(workspace.wait_reports("alice", 2)[1], "Heliotrope.");
+    restart_and_hear(&workspace, "alice", "Heliotrope.");
     assert_eq!(workspace.incarnation("alice"), 2);
     for text in ["Think of a word.", "The word is heliotrope.", "Which word?"] {
         assert_eq!(workspace.count_in_last_request("alice", text), 1, "{text}");
@@ -58,9 +94,7 @@ fn killed_in_a_model_call() {
     workspace.ok(&["send", "alice", "And hurry."]);
     workspace.kill9("alice");
     check_notified(&workspace, "alice", 1);
-    workspace.script("alice", [say("No tasks.")]);
-    workspace.restart("alice");
-    assert_eq!(workspace.wait_reports("alice", 1), ["No tasks."]);
+    restart_and_hear(&workspace, "alice", "No tasks.");
     // The finished tool call stands, and is not made again.
     assert_eq!(workspace.server.requests("alice").len(), 3);
     assert_eq!(
@@ -97,22 +131,15 @@ fn killed_in_a_tool() {
     check_notified(&workspace, "alice", 1);
     // Its commands end with it.
     workspace.check_gone();
-    workspace.script("alice", [say("One of them ran.")]);
-    workspace.restart("alice");
-    assert_eq!(workspace.wait_reports("alice", 1), ["One of them ran."]);
-    let text = workspace.server.last_request("alice").last_text();
-    assert_eq!(text.matches("finished-well").count(), 1, "{text}");
-    assert_eq!(
-        text.matches("interrupted, outcome unknown").count(),
-        1,
-        "{text}"
-    );
-    assert_eq!(
-        text.matches("interrupted before it was started").count(),
-        1,
-        "{text}"
-    );
-    assert_eq!(text.matches("How is it?").count(), 1, "{text}");
+    let text = restart_and_hear(&workspace, "alice", "One of them ran.");
+    for part in [
+        "finished-well",
+        "interrupted, outcome unknown",
+        "interrupted before it was started",
+        "How is it?",
+    ] {
+        assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
+    }
     let counted = fs::read_to_string(workspace.path().join("counted")).unwrap();
     assert_eq!(counted, "done\nbegun\n");
     workspace.end();
@@ -168,9 +195,7 @@ fn killed_after_calls_whose_arguments_were_printed_over_several_lines() {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();
         assert!(record["kind"].is_string(), "{line}");
     }
-    workspace.script("alice", [say("It ran.")]);
-    workspace.restart("alice");
-    assert_eq!(workspace.wait_reports("alice", 1), ["It ran."]);
+    restart_and_hear(&workspace, "alice", "It ran.");
     let counted = fs::read_to_string(workspace.path().join("counted")).unwrap();
     assert_eq!(counted, "ran\n", "the command ran once");
     let request = workspace.server.last_request("alice");
@@ -190,34 +215,20 @@ fn killed_after_calls_whose_arguments_were_printed_over_several_lines() {
 #[test]
 fn killed_while_a_plan_waits() {
     let workspace = Workspace::new();
-    workspace.script(
-        "alice",
-        [
-            call("plan_approval", json!({"plan": "Write."})),
-            say("I wait."),
-        ],
-    );
-    workspace.spawn("alice", &["--require-plan", "--prompt", "Write a file."]);
-    workspace.wait_phase("alice", Phase::Waiting);
-    let request = workspace.pending(RequestKind::Plan);
+    let request = alice_waits_for_approval(&workspace);
     workspace.kill9("alice");
     check_notified(&workspace, "alice", 1);
     workspace.restart("alice");
     workspace.wait_phase("alice", Phase::Waiting);
     assert_eq!(workspace.server.requests("alice").len(), 2);
-    let write = json!({"path": "a.txt", "content": "x"});
-    workspace.script(
-        "alice",
-        [call("write_file", write.clone()), say("Written.")],
-    );
+    workspace.script("alice", write_and_say("a.txt", "Written."));
     workspace.decide("alice", &["approve", request.id.as_str()]);
     assert_eq!(workspace.wait_reports("alice", 1), ["Written."]);
     assert!(workspace.path().join("a.txt").exists());
 
     // The approval outlives the incarnation that got it.
     workspace.kill9("alice");
-    let write = json!({"path": "b.txt", "content": "x"});
-    workspace.script("alice", [call("write_file", write), say("Again.")]);
+    workspace.script("alice", write_and_say("b.txt", "Again."));
     workspace.ok(&["send", "alice", "Write another."]);
     workspace.restart("alice");
     assert_eq!(workspace.wait_reports("alice", 2)[1], "Again.");
@@ -228,20 +239,10 @@ fn killed_while_a_plan_waits() {
 #[test]
 fn decided_while_it_was_dead() {
     let workspace = Workspace::new();
-    workspace.script(
-        "alice",
-        [
-            call("plan_approval", json!({"plan": "Write."})),
-            say("I wait."),
-        ],
-    );
-    workspace.spawn("alice", &["--require-plan", "--prompt", "Write a file."]);
-    workspace.wait_phase("alice", Phase::Waiting);
-    let request = workspace.pending(RequestKind::Plan);
+    let request = alice_waits_for_approval(&workspace);
     workspace.kill9("alice");
     workspace.ok(&["approve", request.id.as_str()]);
-    let write = json!({"path": "a.txt", "content": "x"});
-    workspace.script("alice", [call("write_file", write), say("Written.")]);
+    workspace.script("alice", write_and_say("a.txt", "Written."));
     workspace.restart("alice");
     assert_eq!(workspace.wait_reports("alice", 1), ["Written."]);
     assert!(workspace.path().join("a.txt").exists());
@@ -287,26 +288,12 @@ fn killed_between_the_reply_and_the_report() {
 #[test]
 fn killed_with_a_command_in_the_background() {
     let workspace = Workspace::new();
-    let command = json!({"command": "touch started; sleep 6000"});
-    workspace.script("alice", [call("background_run", command), say("It runs.")]);
-    workspace.spawn("alice", &["--prompt", "Start something."]);
-    wait_until("alice to wait for it", LIMIT, || {
-        let live = workspace.live("alice").unwrap();
-        live.waiting_for == Some(WaitingFor::Background)
-    });
+    alice_runs_in_background(&workspace, "touch started; sleep 6000");
     let started = workspace.path().join("started");
     wait_until("the command", LIMIT, || started.exists());
-    // The turn has its report, or the next one has.
-    let before = workspace.reports("alice").len();
     workspace.kill9("alice");
     workspace.check_gone();
-    workspace.script("alice", [say("It is gone.")]);
-    workspace.restart("alice");
-    assert_eq!(
-        workspace.wait_reports("alice", before + 1)[before],
-        "It is gone."
-    );
-    let text = workspace.server.last_request("alice").last_text();
+    let text = restart_and_hear(&workspace, "alice", "It is gone.");
     assert!(
         text.contains("it ended with the process that ran it"),
         "{text}"
@@ -314,11 +301,8 @@ fn killed_with_a_command_in_the_background() {
 
     // The outcome is reported once, in whatever incarnation.
     workspace.kill9("alice");
-    workspace.script("alice", [say("Nothing runs.")]);
     workspace.ok(&["send", "alice", "What runs?"]);
-    workspace.restart("alice");
-    let reports = workspace.wait_reports("alice", before + 2);
-    assert_eq!(reports[before + 1], "Nothing runs.");
+    restart_and_hear(&workspace, "alice", "Nothing runs.");
     assert_eq!(
         workspace.count_in_last_request("alice", "it ended with the process that ran it"),
         1
@@ -329,14 +313,8 @@ fn killed_with_a_command_in_the_background() {
 #[test]
 fn the_end_of_a_background_command_wakes_its_member() {
     let workspace = Workspace::new();
-    let command = json!({"command": "until [ -e go ]; do sleep 0.02; done; echo well-done"});
-    workspace.script("alice", [call("background_run", command), say("It runs.")]);
-    workspace.spawn("alice", &["--prompt", "Start something."]);
-    wait_until("alice to wait for it", LIMIT, || {
-        let live = workspace.live("alice").unwrap();
-        live.waiting_for == Some(WaitingFor::Background)
-    });
-    let before = workspace.reports("alice").len();
+    let command = "until [ -e go ]; do sleep 0.02; done; echo well-done";
+    let before = alice_runs_in_background(&workspace, command);
     workspace.script("alice", [say("It is done.")]);
     fs::write(workspace.path().join("go"), "").unwrap();
     assert_eq!(
@@ -345,6 +323,52 @@ fn the_end_of_a_background_command_wakes_its_member() {
     );
     let text = workspace.server.last_request("alice").last_text();
     assert_eq!(text.matches("well-done").count(), 1, "{text}");
+    workspace.end();
+}
+
+/// A model with a small window gets more mail than a summary keeps, and the process dies between the
+/// record of the mail and the first request that shows it. The next one compacts before anything else.
+#[test]
+fn killed_in_a_compaction_with_mail_that_no_request_has_shown() {
+    let workspace = Workspace::new();
+    let restart = || {
+        let mut command = workspace.command_as("alice", &["restart", "alice"]);
+        let run = Run::of(command.env("TEAM_WINDOW", "16000"));
+        assert_eq!(run.code, 0, "{run:?}");
+    };
+    workspace.script("alice", [say(&"A long story. ".repeat(3_500))]);
+    workspace.spawn("alice", &["--prompt", "Tell a story."]);
+    workspace.wait_reports("alice", 1);
+    workspace.kill9("alice");
+    let note = |number: usize| format!("[note {number}] {}", "x".repeat(120));
+    for number in 0..100 {
+        let line = json!({"type": "message", "from": "bob", "content": note(number)});
+        workspace.write_line("alice", &line);
+    }
+    let gate = Gate::new();
+    workspace.script("alice", [say("Never heard.").gate_head(&gate)]);
+    restart();
+    gate.wait_until_reached(LIMIT);
+    let is_summary = |request: &CapturedRequest| request.system_text().starts_with("You summarise");
+    assert!(is_summary(&workspace.server.last_request("alice")));
+    let is_given =
+        |record: &str| record.contains(r#""kind":"user""#) && record.contains("[note 0]");
+    assert!(workspace.journal("alice").lines().any(is_given));
+    workspace.kill9("alice");
+
+    workspace.script("alice", [say("She told a story.")]);
+    workspace.server.always("alice", say("Noted."));
+    restart();
+    workspace.ok(&["wait", "--timeout", "90"]);
+    let requests = workspace.server.requests("alice");
+    let shown: Vec<&CapturedRequest> = requests.iter().filter(|r| !is_summary(r)).collect();
+    let counts = |number: usize| {
+        let tag = format!("[note {number}]");
+        let texts = shown.iter().map(|request| request.last_text());
+        texts.map(|text| text.matches(&tag).count()).sum::<usize>()
+    };
+    let wrong: Vec<usize> = (0..100).filter(|number| counts(*number) != 1).collect();
+    assert_eq!(wrong, [0; 0], "these notes were not shown once");
     workspace.end();
 }
 
@@ -379,9 +403,7 @@ fn killed_while_starting() {
     let run = Run::of(command.env("TEAMMATE_BIN", &dies));
     assert_ne!(run.code, 0, "{run:?}");
     assert_eq!(workspace.shown("alice")["unread"], 1);
-    workspace.script("alice", [say("I do.")]);
-    workspace.restart("alice");
-    assert_eq!(workspace.wait_reports("alice", 2)[1], "I do.");
+    restart_and_hear(&workspace, "alice", "I do.");
     assert_eq!(workspace.count_in_last_request("alice", "Do you live?"), 1);
     assert_eq!(workspace.count_in_last_request("alice", "Rise."), 0);
     assert_eq!(workspace.inbox(&recipient("alice")).len(), 0);

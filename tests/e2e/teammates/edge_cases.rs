@@ -6,6 +6,9 @@ use protocol::{Phase, TaskId, TaskStatus};
 use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use test_support::llm_server::ServerReply;
 use test_support::wait_until;
 
 fn status(workspace: &Workspace, number: u64) -> TaskStatus {
@@ -27,6 +30,41 @@ fn turns(workspace: &Workspace, name: &str) -> usize {
         event["event"] == "state" && event["member"] == name && event["phase"] == "working"
     });
     begun.count()
+}
+
+/// A team with alice, who is idle and answers everything with `Heard.`
+fn idle_alice() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.server.always("alice", say("Heard."));
+    workspace.spawn("alice", &[]);
+    workspace.wait_phase("alice", Phase::Idle);
+    workspace
+}
+
+/// The inbox of a member that waits for mail.
+fn watched_inbox(workspace: &Workspace, name: &str) -> PathBuf {
+    let inbox = workspace.team().layout().inbox(&name.parse().unwrap());
+    wait_until("it waits for mail", LIMIT, || inbox.exists());
+    inbox
+}
+
+#[track_caller]
+fn wait_until_heard(workspace: &Workspace, name: &str, words: &str) {
+    wait_until(words, LIMIT, || heard(workspace, name, words));
+}
+
+/// Replies that complete a task and then say this.
+fn complete_and_say(task: u64, text: &str) -> [ServerReply; 2] {
+    let complete = json!({"task_id": task, "status": "completed"});
+    [call("task_update", complete), say(text)]
+}
+
+#[track_caller]
+fn wait_until_done(workspace: &Workspace, tasks: RangeInclusive<u64>) {
+    wait_until("the tasks are done", LIMIT, || {
+        let mut tasks = tasks.clone();
+        tasks.all(|task| status(workspace, task) == TaskStatus::Completed)
+    });
 }
 
 #[test]
@@ -54,20 +92,11 @@ fn a_task_that_nobody_can_do_goes_through_each_hand_once() {
 #[test]
 fn a_turn_that_is_ended_on_purpose_does_not_leave_a_task_in_hand() {
     let workspace = Workspace::new();
-    let complete = json!({"task_id": 1, "status": "completed"});
-    workspace.script(
-        "alice",
-        [
-            call("idle", json!({})),
-            call("task_update", complete),
-            say("Done."),
-        ],
-    );
+    workspace.script("alice", [call("idle", json!({}))]);
+    workspace.script("alice", complete_and_say(1, "Done."));
     workspace.spawn("alice", &[]);
     workspace.ok(&["task", "create", "Something"]);
-    wait_until("the task is done", LIMIT, || {
-        status(&workspace, 1) == TaskStatus::Completed
-    });
+    wait_until_done(&workspace, 1..=1);
     let asked = workspace.server.requests("alice")[1].last_text();
     assert!(asked.contains("<task-outcome>"), "{asked}");
     workspace.wait_phase("alice", Phase::Idle);
@@ -84,12 +113,9 @@ fn a_member_that_is_restarted_in_the_middle_of_its_task_gets_it_back() {
     wait_until("the command runs", LIMIT, || {
         workspace.path().join("began").exists()
     });
-    let complete = json!({"task_id": 1, "status": "completed"});
-    workspace.script("alice", [call("task_update", complete), say("Done.")]);
+    workspace.script("alice", complete_and_say(1, "Done."));
     workspace.restart("alice");
-    wait_until("the task is done", LIMIT, || {
-        status(&workspace, 1) == TaskStatus::Completed
-    });
+    wait_until_done(&workspace, 1..=1);
     workspace.wait_phase("alice", Phase::Idle);
     let results = workspace.server.requests("alice");
     assert!(
@@ -118,22 +144,11 @@ fn a_member_that_waits_for_its_plan_keeps_its_task_and_takes_no_other() {
     workspace.wait_phase("alice", Phase::Waiting);
     assert_eq!(status(&workspace, 1), TaskStatus::InProgress);
     assert_eq!(status(&workspace, 2), TaskStatus::Pending);
-    let complete = |id: u64| json!({"task_id": id, "status": "completed"});
-    workspace.script(
-        "alice",
-        [
-            call("task_update", complete(1)),
-            say("One."),
-            call("task_update", complete(2)),
-            say("Two."),
-            call("task_update", complete(3)),
-            say("Three."),
-        ],
-    );
+    for (task, text) in [(1, "One."), (2, "Two."), (3, "Three.")] {
+        workspace.script("alice", complete_and_say(task, text));
+    }
     workspace.decide("alice", &["approve", "alice"]);
-    wait_until("all are done", LIMIT, || {
-        (1..=3).all(|number| status(&workspace, number) == TaskStatus::Completed)
-    });
+    wait_until_done(&workspace, 1..=3);
     workspace.end();
 }
 
@@ -153,12 +168,8 @@ fn a_plan_can_be_required_of_a_running_member() {
 
 #[test]
 fn half_a_line_in_an_inbox_costs_nothing_and_waits_for_its_end() {
-    let workspace = Workspace::new();
-    workspace.server.always("alice", say("Heard."));
-    workspace.spawn("alice", &[]);
-    workspace.wait_phase("alice", Phase::Idle);
-    let inbox = workspace.team().layout().inbox(&"alice".parse().unwrap());
-    wait_until("it waits for mail", LIMIT, || inbox.exists());
+    let workspace = idle_alice();
+    let inbox = watched_inbox(&workspace, "alice");
     let mut file = OpenOptions::new().append(true).open(inbox).unwrap();
     file.write_all(br#"{"type":"message","from":"bob","#)
         .unwrap();
@@ -171,39 +182,27 @@ fn half_a_line_in_an_inbox_costs_nothing_and_waits_for_its_end() {
     let before = turns(&workspace, "alice");
     file.write_all(b"\"content\":\"the whole line\"}\n")
         .unwrap();
-    wait_until("the line is said", LIMIT, || {
-        heard(&workspace, "alice", "the whole line")
-    });
+    wait_until_heard(&workspace, "alice", "the whole line");
     assert!(turns(&workspace, "alice") <= before + 2, "it does not spin");
     workspace.end();
 }
 
 #[test]
 fn an_inbox_that_was_removed_is_watched_again() {
-    let workspace = Workspace::new();
-    workspace.server.always("alice", say("Heard."));
-    workspace.spawn("alice", &[]);
-    workspace.wait_phase("alice", Phase::Idle);
-    let inbox = workspace.team().layout().inbox(&"alice".parse().unwrap());
-    wait_until("it waits for mail", LIMIT, || inbox.exists());
+    let workspace = idle_alice();
+    let inbox = watched_inbox(&workspace, "alice");
     std::fs::remove_file(&inbox).unwrap();
     workspace.ok(&["send", "alice", "after the removal"]);
-    wait_until("the message is shown", LIMIT, || {
-        heard(&workspace, "alice", "after the removal")
-    });
+    wait_until_heard(&workspace, "alice", "after the removal");
     workspace.end();
 }
 
 #[test]
 fn a_line_for_an_incarnation_that_does_not_exist_ends_nobody() {
-    let workspace = Workspace::new();
-    workspace.server.always("alice", say("Heard."));
-    workspace.spawn("alice", &[]);
+    let workspace = idle_alice();
     let line = json!({"type": "message", "from": "bob", "content": "x", "to_incarnation": 99});
     workspace.write_line("alice", &line);
-    wait_until("the message is shown", LIMIT, || {
-        heard(&workspace, "alice", "an incarnation that does not exist")
-    });
+    wait_until_heard(&workspace, "alice", "an incarnation that does not exist");
     workspace.wait_phase("alice", Phase::Idle);
     assert_eq!(workspace.incarnation("alice"), 1);
     workspace.end();

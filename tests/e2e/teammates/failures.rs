@@ -223,7 +223,7 @@ fn offline_reading_fills_a_small_window_again_and_again() {
             "Read every Rust file in src one by one",
         ],
     );
-    let spawned = command.env("TEAM_WINDOW", "12000").output().unwrap();
+    let spawned = command.env("TEAM_WINDOW", "7000").output().unwrap();
     assert!(spawned.status.success(), "{spawned:?}");
     let reports = workspace.wait_reports("alice", 1);
     let archives = archives(&workspace, "alice");

@@ -1,7 +1,7 @@
 //! The team folder is removed, moved away or replaced under running members: each process ends by
 //! itself, and creates nothing.
 
-use crate::harness::{LIMIT, Session, Workspace, bash, call, say};
+use crate::harness::{LIMIT, Session, Workspace, bash, call, say, wait_for_text};
 use protocol::{Phase, exit};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,9 @@ impl Loss {
     /// Returns when the folder was lost, and where it is now.
     fn happen(self, workspace: &Workspace) -> (Instant, PathBuf) {
         let root = workspace.team().layout().root().to_path_buf();
+        // The last that a member writes before it rests.
+        let ready = r#""event":"ready","member":"alice""#;
+        wait_for_text(&root.join("events.jsonl"), ready);
         let elsewhere = workspace.path().join("elsewhere");
         match self {
             Self::Removed => remove(&root),

@@ -75,6 +75,9 @@ fn tools_that_change_something_wait_for_an_approved_plan() {
     let errors = results.as_array().unwrap().iter();
     let errors = errors.filter(|block| block["is_error"] == true).count();
     assert_eq!(errors, 4, "{results}");
+    // Where there is a sandbox, a command runs and can only read.
+    let has_run = results.to_string().contains("Read-only file system");
+    assert_eq!(has_run, workspace.level() == "full", "{results}");
     assert!(refused.last_text().contains("plan_approval"));
     for name in ["by-bash", "by-write", "by-background"] {
         assert!(!workspace.path().join(name).exists(), "{name}");

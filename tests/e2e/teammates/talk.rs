@@ -212,7 +212,9 @@ fn a_member_started_by_hand_must_be_known_and_free() {
         command
             .arg("--dir")
             .arg(workspace.path())
-            .args(["--name", name]);
+            .args(["--name", name])
+            .env_remove("XDG_STATE_HOME")
+            .env("HOME", workspace.home());
         Run::of(&mut command)
     };
     let held = teammate("alice");

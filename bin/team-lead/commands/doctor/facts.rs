@@ -1,8 +1,10 @@
 //! Facts about the environment that `doctor` always reports.
 
 use doctor::{Environment, Problem};
-use llm::{ClientOptions, ModelChoice, Variables, choose};
+use llm::{ClientOptions, ModelChoice, Variables};
+use member::{TrustCheck, WorkspaceSettings};
 use protocol::{Member, MemberSpec};
+use sandbox::Layers;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -28,22 +30,33 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn gather(team: &TeamDir) -> Self {
-        let variables = member::variables(team.workspace());
+        let mut problems = Vec::new();
+        let mut settings = member::load_settings(team.workspace()).unwrap_or_else(|error| {
+            problems.push(model_problem(&error, "team-lead config show"));
+            WorkspaceSettings::default()
+        });
+        let check = TrustCheck::of_workspace(team.workspace(), &settings, Some(team));
+        if check.is_ok_and(|check| check.verdict().is_trusted()) {
+            settings.variables.trust_file();
+        }
+        let variables = &settings.variables;
         let roster = team.roster().ok();
         let members = roster.iter().flat_map(|roster| &roster.members);
         let member_models: BTreeMap<String, String> = members
             .filter_map(|member| Some((member.spec.model.clone()?, another_model(member))))
             .collect();
-        let mut problems = Vec::new();
-        let chosen = choose(None, &variables).map(|chosen| chosen.choice);
+        let chosen = match settings.config.model().value {
+            Some(value) => ModelChoice::parse(&value, variables),
+            None => Ok(ModelChoice::Offline),
+        };
         let model = chosen.as_ref().ok().map(ToString::to_string);
         match chosen {
-            Ok(choice) => problems.extend(problem(&choice, &variables, OFFLINE)),
+            Ok(choice) => problems.extend(problem(&choice, variables, OFFLINE)),
             Err(error) => problems.push(model_problem(&error, OFFLINE)),
         }
         for (value, fix) in member_models {
-            match ModelChoice::parse(&value, &variables) {
-                Ok(choice) => problems.extend(problem(&choice, &variables, &fix)),
+            match ModelChoice::parse(&value, variables) {
+                Ok(choice) => problems.extend(problem(&choice, variables, &fix)),
                 Err(error) => problems.push(model_problem(&error, &fix)),
             }
         }
@@ -72,6 +85,7 @@ impl Facts {
             "model": self.model,
             "keys": keys,
             "inotify": inotify.map(|i| json!({"used": i.used, "limit": i.limit})),
+            "sandbox": {"level": Layers::probe().level(), "weakness": weakness()},
         })
     }
 
@@ -96,8 +110,18 @@ impl Facts {
             let (used, limit) = (inotify.used, inotify.limit);
             lines.push(format!("Notifications: {used} of {limit} instances in use"));
         }
+        let level = Layers::probe().level();
+        lines.push(match weakness() {
+            None => format!("Sandbox: level {level}"),
+            Some(weakness) => format!("Sandbox: {weakness}"),
+        });
         lines
     }
+}
+
+/// Which promises about commands do not hold on this machine.
+fn weakness() -> Option<String> {
+    member::weakness(Layers::probe().level())
 }
 
 /// The command that selects another model for the team.

@@ -1,8 +1,9 @@
 //! A request as text for people.
 
 use crate::duration;
-use crate::output::{indented, sanitize};
+use crate::output::indented;
 use protocol::{IgnoredAnswer, Request, RequestState, RequestStatus, Sender, Subject, Timestamp};
+use terminal_text::clean;
 
 /// A heading, the subject, the answer, and the command to type next. Decided requests are shortened
 /// unless `full` is set.
@@ -52,11 +53,11 @@ fn resolution(state: &RequestState) -> Option<String> {
     match state {
         RequestState::Pending => None,
         RequestState::Approved(answer) | RequestState::Rejected(answer) => {
-            let text = sanitize(&answer.text);
+            let text = clean(&answer.text);
             let colon = if text.is_empty() { "" } else { ": " };
             Some(format!("answered by {}{colon}{text}", answer.by))
         }
-        RequestState::Expired { reason, .. } => Some(sanitize(reason)),
+        RequestState::Expired { reason, .. } => Some(clean(reason).into_owned()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The arguments of the `task` commands.
 
+use crate::wrong_value::WrongValue;
 use protocol::{Priority, TaskId, TaskStatus};
 use rules::parse_status;
 
@@ -43,7 +44,7 @@ Examples:
 With --json: {\"tasks\": [...]}, each as in its file, with \"ready\": whether it can be claimed now.")]
 pub(super) struct List {
     /// Only tasks with this status: pending, in_progress or completed.
-    #[arg(long, short, value_parser = status)]
+    #[arg(long, short, value_parser = parse_status)]
     pub(super) status: Option<TaskStatus>,
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Update {
     #[arg(value_name = "N", value_parser = number)]
     pub(super) id: TaskId,
     /// in_progress claims the task, completed finishes it, pending releases it.
-    #[arg(long, short, value_parser = status)]
+    #[arg(long, short, value_parser = parse_status)]
     pub(super) status: Option<TaskStatus>,
     /// A new subject.
     #[arg(long, value_name = "TEXT")]
@@ -182,17 +183,13 @@ pub(super) enum Format {
     Mermaid,
 }
 
-fn number(text: &str) -> Result<TaskId, String> {
+fn number(text: &str) -> Result<TaskId, WrongValue> {
     let digits = text.trim().trim_start_matches('#');
-    let wrong = |_| "expected the number of a task, such as 3".to_owned();
+    let wrong = |_| WrongValue("expected the number of a task, such as 3");
     digits.parse().map(TaskId).map_err(wrong)
 }
 
-fn priority(text: &str) -> Result<Priority, String> {
+fn priority(text: &str) -> Result<Priority, WrongValue> {
     let value = text.parse().ok().and_then(Priority::new);
-    value.ok_or_else(|| "expected a priority from 0 to 10".to_owned())
-}
-
-fn status(text: &str) -> Result<TaskStatus, String> {
-    parse_status(text).map_err(|error| error.to_string())
+    value.ok_or(WrongValue("expected a priority from 0 to 10"))
 }

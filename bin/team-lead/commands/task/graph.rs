@@ -3,7 +3,7 @@
 use super::args::{Format, Graph};
 use crate::cli::Args;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_json};
 use protocol::{Task, TaskId, TaskStatus};
 use rules::{Board, board};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(super) fn show(team: &TeamDir, args: &Args, command: &Graph) -> Result<(), F
     }
     let board = &listed.board;
     if args.json {
-        return print(&object(board).to_string());
+        return print_json(&object(board));
     }
     print(&match command.format {
         Format::Text => text(board),

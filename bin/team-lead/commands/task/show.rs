@@ -4,12 +4,13 @@ use super::{args as typed, failure};
 use crate::cli::Args;
 use crate::duration;
 use crate::failure::Failure;
-use crate::output::{indented, print, sanitize};
+use crate::output::{indented, print, print_json};
 use protocol::{Task, TaskHistory, TaskId, TaskStatus, Timestamp};
 use rules::board;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use teamdir::TeamDir;
+use terminal_text::{clean, one_line};
 
 pub(super) fn list(team: &TeamDir, args: &Args, command: &typed::List) -> Result<(), Failure> {
     let listed = team::list(team)?;
@@ -24,14 +25,15 @@ pub(super) fn list(team: &TeamDir, args: &Args, command: &typed::List) -> Result
             .into_iter()
             .map(|task| with_ready(task, ready.contains(&task.id)))
             .collect();
-        return print(&json!({"tasks": tasks}).to_string());
+        return print_json(&json!({"tasks": tasks}));
     }
     if tasks.is_empty() {
         return print("No tasks.");
     }
     let lines = tasks
         .into_iter()
-        .map(|task| board::line(task, &listed.board.open_blockers(task)));
+        .map(|task| board::line(task, &listed.board.open_blockers(task)))
+        .map(|line| one_line(&line).into_owned());
     print(&lines.collect::<Vec<String>>().join("\n"))
 }
 
@@ -39,7 +41,7 @@ pub(super) fn show(team: &TeamDir, args: &Args, command: &typed::Show) -> Result
     let task = team::get(team, command.id);
     let task = task.map_err(|error| failure(&error, Some(command.id)))?;
     if args.json {
-        return print(&json!(task).to_string());
+        return print_json(&json!(task));
     }
     let board = team::list(team)?.board;
     print(&describe(
@@ -56,11 +58,11 @@ fn with_ready(task: &Task, ready: bool) -> Value {
 }
 
 fn describe(task: &Task, open: &[TaskId], now: Timestamp) -> String {
-    let mut lines = vec![sanitize(&board::line(task, open))];
+    let mut lines = vec![one_line(&board::line(task, open)).into_owned()];
     lines.push(format!("  status: {}", status(task)));
     lines.push(format!("  priority: {}", task.priority.get()));
     if let Some(role) = &task.role {
-        lines.push(format!("  role: {}", sanitize(role)));
+        lines.push(format!("  role: {}", one_line(role)));
     }
     if !task.blocked_by.is_empty() {
         let shown = |id: &TaskId| {
@@ -102,10 +104,10 @@ fn status(task: &Task) -> String {
 /// One entry of the history.
 fn entry(line: &TaskHistory, now: Timestamp) -> String {
     let ago = duration::format(now.since(line.at));
-    let action = sanitize(&line.action).replace('\n', " ");
+    let action = one_line(&line.action);
     let text = format!("    {ago} ago: {action} by {}", line.by);
     match &line.note {
-        Some(note) => format!("{text}: {}", sanitize(note).replace('\n', "\n      ")),
+        Some(note) => format!("{text}: {}", clean(note).replace('\n', "\n      ")),
         None => text,
     }
 }

@@ -1,15 +1,16 @@
 //! Replaces old tool results by placeholders.
 
-use llm::{Block, Role, ToolResult, Turn};
+use llm::{Block, Role, ToolResult, ToolUse, Turn};
+use protocol::ClearedResult;
 
 use crate::context::estimate::Estimator;
 use crate::context::limits::Limits;
+use crate::context::transcript::clip;
 
-/// Results of this tool stay: agents that lose what they read read it again.
-const KEPT_TOOL: &str = "read_file";
-/// A result that is not longer than this stays, since nothing is gained by clearing it.
-const SHORT: usize = 100;
-const PLACEHOLDER: &str = "[Previous: used ";
+/// A result is cleared only if it is longer than its placeholder by more than this, in bytes.
+const WORTH: usize = 100;
+/// How much of the arguments of a call its placeholder repeats, in bytes.
+const ARGUMENTS: usize = 160;
 
 /// A result that was replaced by a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,91 +19,124 @@ pub struct Cleared {
     pub turn: usize,
     /// Its place among the blocks of the turn.
     pub block: usize,
-    /// What it said.
     pub content: String,
 }
 
-/// One tool result with its place and the name of its tool.
+/// What decides which results may be cleared.
+pub struct ClearingRules<'a> {
+    pub limits: &'a Limits,
+    pub estimator: &'a Estimator,
+    /// Whether the results of a tool always stay.
+    pub is_kept: &'a dyn Fn(&str) -> bool,
+    /// Where the whole results can be read, in a form that the model can use.
+    pub records: &'a str,
+}
+
+/// One tool result with its place and the call that it answers.
 struct Place<'a> {
     turn: usize,
     block: usize,
     result: &'a ToolResult,
-    tool: &'a str,
+    call: Option<&'a ToolUse>,
 }
 
-/// How many results, counted from the start of the conversation, should be cleared now; nothing if
-/// too little would be saved. The newest results and those that the model has not seen stay.
-pub fn plan_clearing(turns: &[Turn], limits: &Limits, estimator: &Estimator) -> Option<usize> {
-    let last_reply = turns
-        .iter()
-        .rposition(|turn| turn.role == Role::Assistant)?;
+/// The results that should be cleared now, oldest first; none while a request of `bytes` fills less
+/// than its share of the window, or if too little would be saved.
+///
+/// Each clearing makes the provider's prompt cache miss for everything behind it. Therefore it clears
+/// as much as it takes to be rare. The newest results and those that the model has not seen stay.
+pub fn plan_clearing(
+    turns: &[Turn],
+    bytes: usize,
+    rules: &ClearingRules<'_>,
+) -> Vec<ClearedResult> {
+    let ClearingRules {
+        limits, estimator, ..
+    } = rules;
+    let last_reply = turns.iter().rposition(|turn| turn.role == Role::Assistant);
+    let (Some(last_reply), true) = (last_reply, estimator.tokens(bytes) > limits.clear_above)
+    else {
+        return Vec::new();
+    };
     let places = places(turns);
     let seen = places.partition_point(|place| place.turn < last_reply);
     let old = seen.min(places.len().saturating_sub(limits.keep_results));
-    let clearable = places.iter().take(old).filter(|place| place.is_clearable());
-    let saved: usize = clearable
-        .map(|place| place.result.content.len() - SHORT)
-        .sum();
-    (saved > 0 && estimator.tokens(saved) >= limits.clear_at_least).then_some(old)
-}
-
-/// Clears those of the first `count` results that may be, and returns what they said.
-pub fn clear_results(turns: &mut [Turn], count: usize) -> Vec<Cleared> {
-    let places = places(turns);
-    let clearable = places
-        .iter()
-        .take(count)
-        .filter(|place| place.is_clearable());
-    let found: Vec<(usize, usize, String)> = clearable
-        .map(|place| (place.turn, place.block, placeholder(place.tool)))
-        .collect();
-    let mut cleared = Vec::with_capacity(found.len());
-    for (turn, block, text) in found {
-        if let Some(Block::ToolResult(result)) = turns[turn].blocks.get_mut(block) {
-            let content = std::mem::replace(&mut result.content, text);
-            cleared.push(Cleared {
-                turn,
-                block,
-                content,
+    let mut saved = 0;
+    let mut planned = Vec::new();
+    for place in places.iter().take(old) {
+        if estimator.tokens(bytes - saved) <= limits.clear_down_to() {
+            break;
+        }
+        if let Some(placeholder) = place.placeholder(rules) {
+            saved += place.result.content.len() - placeholder.len();
+            planned.push(ClearedResult {
+                turn: place.turn,
+                block: place.block,
+                placeholder,
             });
         }
     }
-    cleared
+    if estimator.tokens(saved) < limits.clear_at_least {
+        planned.clear();
+    }
+    planned
+}
+
+/// Puts the placeholders in the places of the results, and returns what those said. A place without a
+/// result is passed over.
+pub fn clear_results(turns: &mut [Turn], results: Vec<ClearedResult>) -> Vec<Cleared> {
+    let clear = |result: ClearedResult| {
+        let turn = turns.get_mut(result.turn)?;
+        let Block::ToolResult(found) = turn.blocks.get_mut(result.block)? else {
+            return None;
+        };
+        let content = std::mem::replace(&mut found.content, result.placeholder);
+        Some(Cleared {
+            turn: result.turn,
+            block: result.block,
+            content,
+        })
+    };
+    results.into_iter().filter_map(clear).collect()
 }
 
 impl Place<'_> {
-    fn is_clearable(&self) -> bool {
-        let content = &self.result.content;
-        self.tool != KEPT_TOOL
-            && content.len() > SHORT.max(placeholder(self.tool).len())
-            && !content.starts_with(PLACEHOLDER)
+    /// What is to stand in the place of the result, if it is to be cleared.
+    fn placeholder(&self, rules: &ClearingRules<'_>) -> Option<String> {
+        let call = self.call?;
+        if (rules.is_kept)(&call.name) {
+            return None;
+        }
+        let (name, id, records) = (&call.name, &call.id, rules.records);
+        let arguments = clip(call.replayed_input().get(), ARGUMENTS);
+        let text = format!(
+            "[Cleared: the output of {name} {arguments}. The full text is in {records}, in the \
+             result with the tool_use_id {id}.]"
+        );
+        (self.result.content.len() > text.len() + WORTH).then_some(text)
     }
-}
-
-fn placeholder(tool: &str) -> String {
-    format!("{PLACEHOLDER}{tool}]")
 }
 
 /// All results in order.
 fn places(turns: &[Turn]) -> Vec<Place<'_>> {
     let mut places = Vec::new();
-    let mut names: Vec<(&str, &str)> = Vec::new();
+    let mut calls: Vec<&ToolUse> = Vec::new();
     let mut last = Role::User;
     for (turn, value) in turns.iter().enumerate() {
         if value.role == Role::Assistant && last == Role::User {
-            names.clear();
+            calls.clear();
         }
         last = value.role;
         for (block, value) in value.blocks.iter().enumerate() {
             match value {
-                Block::ToolUse(tool_use) => names.push((&tool_use.id, &tool_use.name)),
+                Block::ToolUse(tool_use) => calls.push(tool_use),
                 Block::ToolResult(result) => {
-                    let name = names.iter().find(|(id, _)| *id == result.tool_use_id);
+                    let call = calls.iter().find(|call| call.id == result.tool_use_id);
                     places.push(Place {
                         turn,
                         block,
                         result,
-                        tool: name.map_or("a tool", |(_, name)| *name),
+                        call: call.copied(),
                     });
                 }
                 Block::Text { .. }
@@ -118,73 +152,98 @@ fn places(turns: &[Turn]) -> Vec<Place<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use llm::ToolUse;
 
     fn conversation(tools: &[&str], size: usize) -> Vec<Turn> {
         let mut turns = vec![Turn::user("begin")];
         for (at, tool) in tools.iter().enumerate() {
             let id = format!("u{at}");
-            turns.push(Turn::assistant(vec![Block::ToolUse(ToolUse::new(
-                &id, *tool, "",
-            ))]));
+            let tool_use = ToolUse::new(&id, *tool, r#"{"command":"ls"}"#);
+            turns.push(Turn::assistant(vec![Block::ToolUse(tool_use)]));
             turns.push(Turn::results([ToolResult::ok(&id, "x".repeat(size))]));
         }
         turns
     }
 
-    fn limits(clear_at_least: u64) -> Limits {
-        Limits {
-            clear_at_least,
-            ..Limits::default()
-        }
+    /// The turns whose results would be cleared, in a window of this many tokens.
+    fn planned(turns: &[Turn], window: u64) -> Vec<usize> {
+        let rules = ClearingRules {
+            limits: &Limits::for_window(window),
+            estimator: &Estimator::default(),
+            is_kept: &|tool| tool == "read_inbox",
+            records: "journal",
+        };
+        let bytes = crate::context::turns_bytes(turns);
+        let planned = plan_clearing(turns, bytes, &rules);
+        planned.iter().map(|result| result.turn).collect()
     }
 
     #[test]
-    fn old_results_give_way_but_the_newest_and_file_reads_stay() {
-        let mut turns = conversation(&["bash", "read_file", "bash", "bash", "bash", "bash"], 500);
-        let count = plan_clearing(&turns, &limits(1), &Estimator::default()).unwrap();
-        assert_eq!(count, 3);
-        let cleared = clear_results(&mut turns, count);
-        let places: Vec<usize> = cleared.iter().map(|cleared| cleared.turn).collect();
-        assert_eq!(places, [2, 6]);
-        assert_eq!(cleared[0].content.len(), 500);
-        assert_eq!(
-            turns[2],
-            Turn::results([ToolResult::ok("u0", "[Previous: used bash]")])
-        );
-        assert_eq!(turns[4], conversation(&["", "read_file"], 500)[4]);
-        assert_eq!(clear_results(&mut turns, count), []);
+    fn nothing_is_cleared_before_half_of_the_window_is_full() {
+        // About 5,000 tokens.
+        let turns = conversation(&["bash"; 10], 2_000);
+        assert!(planned(&turns, 200_000).is_empty());
+        assert!(planned(&turns, 11_000).is_empty());
+        assert_eq!(planned(&turns, 9_000), [2, 4, 6, 8, 10, 12, 14]);
     }
 
     #[test]
-    fn nothing_is_done_until_it_is_worth_it() {
-        let few = conversation(&["bash"; 6], 500);
-        assert_eq!(
-            plan_clearing(&few, &limits(1_000), &Estimator::default()),
-            None
+    fn the_oldest_give_way_in_one_step_to_a_quarter_of_the_window() {
+        let mut turns = conversation(&["bash"; 20], 2_000);
+        let first = planned(&turns, 16_000);
+        assert_eq!(first.first(), Some(&2));
+        assert!((10..=16).contains(&first.len()), "{first:?}");
+        let clear = |turn: &usize| ClearedResult {
+            turn: *turn,
+            block: 0,
+            placeholder: "gone".to_owned(),
+        };
+        let cleared = clear_results(&mut turns, first.iter().map(clear).collect());
+        assert_eq!(cleared[0].content.len(), 2_000);
+        assert_eq!(turns[2], Turn::results([ToolResult::ok("u0", "gone")]));
+        assert!(
+            planned(&turns, 16_000).is_empty(),
+            "the next step is far away"
         );
-        let many = conversation(&["bash"; 20], 500);
-        assert_eq!(
-            plan_clearing(&many, &limits(1_000), &Estimator::default()),
-            Some(17)
+    }
+
+    #[test]
+    fn mail_and_the_newest_results_stay() {
+        let turns = conversation(
+            &["bash", "read_inbox", "bash", "bash", "bash", "bash"],
+            4_000,
         );
-        let short = conversation(&["bash"; 20], 100);
+        assert_eq!(planned(&turns, 4_000), [2, 6]);
+    }
+
+    #[test]
+    fn short_results_stay() {
+        assert!(planned(&conversation(&["bash"; 50], 200), 2_000).is_empty());
+    }
+
+    #[test]
+    fn a_placeholder_says_what_it_stands_for_and_where_the_text_is() {
+        let turns = conversation(&["bash"; 10], 2_000);
+        let rules = ClearingRules {
+            limits: &Limits::for_window(8_000),
+            estimator: &Estimator::default(),
+            is_kept: &|_| false,
+            records: ".team/members/alice/transcript.jsonl",
+        };
+        let planned = plan_clearing(&turns, 20_000, &rules);
         assert_eq!(
-            plan_clearing(&short, &limits(0), &Estimator::default()),
-            None
+            planned[0].placeholder,
+            "[Cleared: the output of bash {\"command\":\"ls\"}. The full text is in \
+             .team/members/alice/transcript.jsonl, in the result with the tool_use_id u0.]"
         );
     }
 
     #[test]
     fn results_that_the_model_has_not_seen_stay() {
-        let mut turns = conversation(&["bash"], 500);
+        let mut turns = conversation(&["bash"], 5_000);
         let uses = (0..9).map(|at| Block::ToolUse(ToolUse::new(format!("p{at}"), "bash", "")));
         turns.push(Turn::assistant(uses.collect()));
-        let results = (0..9).map(|at| ToolResult::ok(format!("p{at}"), "y".repeat(500)));
+        let results = (0..9).map(|at| ToolResult::ok(format!("p{at}"), "y".repeat(5_000)));
         turns.push(Turn::results(results));
-        assert_eq!(
-            plan_clearing(&turns, &limits(1), &Estimator::default()),
-            Some(1)
-        );
+        assert_eq!(planned(&turns, 8_000), [2]);
     }
 }

@@ -4,11 +4,14 @@ use llm::{Block, Request, Role, Turn};
 
 use crate::context::estimate::{Estimator, turns_bytes};
 use crate::context::limits::Limits;
-use crate::context::transcript::{clip, transcript, unanswered};
+use crate::context::transcript::{clip, clip_evenly, transcript, unanswered};
 
 /// The most that a summary is asked to have, in tokens.
 const LONGEST_SUMMARY: u64 = 4_000;
 const SHORTEST_SUMMARY: u64 = 64;
+/// A message or a result of this size that has no answer yet is never shortened, in bytes, unless the
+/// model's window is very small.
+pub const KEPT_WHOLE: usize = 8_000;
 
 const SUMMARY_SYSTEM: &str = "You summarise the conversation of an agent with its tools and its \
      users, so that the agent can go on working from your summary alone. Answer with the summary \
@@ -30,6 +33,8 @@ pub struct Plan {
     transcript_room: usize,
     /// How much each of the parts of the new conversation may have, in bytes.
     part_room: usize,
+    /// How much of what has no answer yet stays as it is, in bytes.
+    unanswered_room: usize,
     /// How long the summary may be, in tokens.
     summary_tokens: u32,
 }
@@ -54,6 +59,7 @@ impl Plan {
         Self {
             transcript_room: estimator.bytes(limits.window / 10 * 8),
             part_room: estimator.bytes(limits.threshold / 8),
+            unanswered_room: limits.portion(),
             summary_tokens: u32::try_from(summary_tokens).unwrap_or(u32::MAX),
         }
     }
@@ -143,12 +149,15 @@ impl Plan {
         best
     }
 
-    /// What the model has not answered yet, as text; shortened if it is very long.
+    /// What the model has not answered yet, as text. Only the longest messages and results are
+    /// shortened: nobody has seen the others, so a cut in the middle of them all would lose whole
+    /// messages.
     fn unanswered(&self, turns: &[Turn]) -> Option<String> {
-        let text = unanswered(turns);
+        let room = self.unanswered_room;
+        let texts = clip_evenly(&unanswered(turns), room, KEPT_WHOLE.min(room));
+        let text = texts.concat();
         let text = text.trim();
-        let shown = || format!("Not answered yet:\n\n{}", clip(text, self.part_room));
-        (!text.is_empty()).then(shown)
+        (!text.is_empty()).then(|| format!("Not answered yet:\n\n{text}"))
     }
 }
 

@@ -3,17 +3,20 @@
 /// The size of a model's window where nobody has named another.
 const USUAL_WINDOW: u64 = 200_000;
 const USUAL_KEPT_RESULTS: usize = 3;
+/// Clearing ends at this part of the size at which it begins, so that it is rare.
+const CLEAR_DOWN_TO: u64 = 2;
 
 /// How long a conversation may grow, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The size of the model's window.
     pub window: u64,
     /// Above this size of a request, the conversation is compacted before it is sent.
     pub threshold: u64,
     /// How many of the newest tool results are never cleared.
     pub keep_results: usize,
-    /// Old tool results are cleared only when at least this much is saved.
+    /// Above this size of a request, old tool results are cleared.
+    pub clear_above: u64,
+    /// They are cleared only when at least this much is saved.
     pub clear_at_least: u64,
 }
 
@@ -24,8 +27,20 @@ impl Limits {
             window,
             threshold: window / 10 * 7,
             keep_results: USUAL_KEPT_RESULTS,
+            clear_above: window / 2,
             clear_at_least: window / 20,
         }
+    }
+
+    /// The size that clearing aims at.
+    pub(crate) fn clear_down_to(&self) -> u64 {
+        self.clear_above / CLEAR_DOWN_TO
+    }
+
+    /// How much mail the model gets at once, in bytes: about a quarter of the threshold, and under the
+    /// threshold even with a token for each byte. A compaction keeps this much whole.
+    pub fn portion(&self) -> usize {
+        usize::try_from(self.threshold).unwrap_or(usize::MAX)
     }
 }
 

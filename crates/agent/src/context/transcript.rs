@@ -25,7 +25,8 @@ pub fn clip(text: &str, most: usize) -> String {
 /// there too, shortened if need be, since it says what the work is about; turns between may be left
 /// out.
 pub fn transcript(turns: &[Turn], room: usize) -> String {
-    let parts: Vec<String> = parts(turns);
+    let parts = parts(turns, LONGEST_PART).into_iter();
+    let parts: Vec<String> = parts.map(|blocks| blocks.concat()).collect();
     if parts.iter().map(String::len).sum::<usize>() <= room {
         return parts.concat();
     }
@@ -51,52 +52,68 @@ pub fn transcript(turns: &[Turn], room: usize) -> String {
     format!("{first}\n[... {left_out} turns left out ...]\n\n{newest}")
 }
 
-/// What the user's side has said since the model's last reply, as text.
-pub(crate) fn unanswered(turns: &[Turn]) -> String {
+/// What the user's side has said since the model's last reply: each message and each result whole.
+pub(crate) fn unanswered(turns: &[Turn]) -> Vec<String> {
     let end = turns.iter().rposition(|turn| turn.role == Role::Assistant);
     let end = end.map_or(0, |at| at + 1);
     let (answered, _) = turns.split_at(end);
     // The last reply names the tools of the results, and may have come in several turns.
     let before = answered.iter().rposition(|turn| turn.role == Role::User);
     let start = before.map_or(0, |at| at + 1);
-    let parts = parts(turns.get(start..).unwrap_or_default());
+    let parts = parts(turns.get(start..).unwrap_or_default(), usize::MAX);
     parts.get(end - start..).unwrap_or_default().concat()
 }
 
-/// Each turn as text.
-fn parts(turns: &[Turn]) -> Vec<String> {
+/// Texts, each clipped to the same length, so that all of them fit in `room`. None is clipped to less
+/// than `shortest`, even if they do not fit then.
+pub(crate) fn clip_evenly(texts: &[String], room: usize, shortest: usize) -> Vec<String> {
+    let mut lengths: Vec<usize> = texts.iter().map(String::len).collect();
+    lengths.sort_unstable();
+    let mut left = room;
+    let mut longest = usize::MAX;
+    for (at, length) in lengths.iter().enumerate() {
+        let share = left / (lengths.len() - at);
+        if *length > share {
+            longest = share.max(shortest);
+            break;
+        }
+        left -= length;
+    }
+    texts.iter().map(|text| clip(text, longest)).collect()
+}
+
+/// The blocks of each turn as texts, with the input and the result of a tool clipped to `longest`.
+fn parts(turns: &[Turn], longest: usize) -> Vec<Vec<String>> {
     let mut names: Vec<(&str, &str)> = Vec::new();
     let mut parts = Vec::with_capacity(turns.len());
     for turn in turns {
-        let mut part = String::new();
+        let mut blocks = Vec::with_capacity(turn.blocks.len());
         for block in &turn.blocks {
             if let Block::ToolUse(tool_use) = block {
                 names.push((&tool_use.id, &tool_use.name));
             }
-            if let Some(text) = block_text(turn.role, block, &names) {
-                part.push_str(&text);
-                part.push_str("\n\n");
-            }
+            let text = block_text(turn.role, block, &names, longest);
+            blocks.extend(text.map(|text| text + "\n\n"));
         }
-        parts.push(part);
+        parts.push(blocks);
     }
     parts
 }
 
-fn block_text(role: Role, block: &Block, names: &[(&str, &str)]) -> Option<String> {
+fn block_text(role: Role, block: &Block, names: &[(&str, &str)], longest: usize) -> Option<String> {
     let speaker = match role {
         Role::User => "User",
         Role::Assistant => "Assistant",
     };
     match block {
         Block::ToolUse(tool_use) => {
-            let input = clip(tool_use.replayed_input().get(), LONGEST_PART);
+            let input = clip(tool_use.replayed_input().get(), longest);
             Some(format!("Assistant uses {}: {input}", tool_use.name))
         }
         Block::ToolResult(result) => {
             let name = names.iter().rev().find(|(id, _)| *id == result.tool_use_id);
             let name = name.map_or("a tool", |(_, name)| *name);
-            let content = clip(&result.content, LONGEST_PART);
+            let content = clip(&result.content, longest);
             Some(format!("Result of {name}: {content}"))
         }
         Block::Text { .. } | Block::Opaque { .. } => {
@@ -118,6 +135,22 @@ mod tests {
         let clipped = clip(&"ü".repeat(100), 21);
         assert!(clipped.starts_with("üüüüü\n[... "), "{clipped}");
         assert!(clipped.ends_with("\nüüüüü"), "{clipped}");
+    }
+
+    #[test]
+    fn long_texts_are_clipped_before_short_ones() {
+        let texts = ["a".repeat(100), "b".repeat(9_000), "c".repeat(9_000)];
+        let clipped = clip_evenly(&texts, 4_100, 10);
+        assert_eq!(clipped[0], texts[0]);
+        assert!(clipped.concat().len() < 4_200, "{}", clipped.concat().len());
+        assert!(clipped[2].starts_with("ccc") && clipped[2].ends_with("ccc"));
+        assert_eq!(clip_evenly(&texts, 20_000, 10), texts);
+        let many = vec!["d".repeat(100); 50];
+        assert_eq!(
+            clip_evenly(&many, 1_000, 200),
+            many,
+            "short ones stay whole"
+        );
     }
 
     #[test]

@@ -2,7 +2,10 @@ use llm::Request;
 use proptest::prelude::*;
 
 use super::*;
-use protocol::{ClearedRecord, EndedRecord, JournalLine, JournalRecord, ResultRecord, UserMessage};
+use protocol::{
+    ClearedRecord, ClearedResult, EndedRecord, JournalLine, JournalRecord, ResultRecord,
+    UserMessage,
+};
 
 fn user(text: &str) -> Record {
     Record::User(UserRecord {
@@ -130,13 +133,24 @@ fn cleared_results_are_whole_in_an_archive() {
     let mut conversation = sum([user("go"), uses(&["a"]), long]);
     let before = conversation.turns().to_vec();
     conversation.apply(says("I see", StopReason::EndTurn));
-    conversation.apply(Record::Cleared(ClearedRecord { results: 1 }));
+    conversation.apply(cleared(2, 0));
     assert_eq!(
         conversation.turns()[2],
-        Turn::results([ToolResult::ok("a", "[Previous: used bash]")])
+        Turn::results([ToolResult::ok("a", "[Cleared]")])
     );
     assert_eq!(conversation.whole_turns()[..3], before);
     assert_eq!(conversation.bytes(), turns_bytes(conversation.turns()));
+}
+
+fn cleared(turn: usize, block: usize) -> Record {
+    let placeholder = "[Cleared]".to_owned();
+    Record::Cleared(ClearedRecord {
+        results: vec![ClearedResult {
+            turn,
+            block,
+            placeholder,
+        }],
+    })
 }
 
 fn any_record() -> impl Strategy<Value = Record> {
@@ -153,7 +167,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         ids.prop_map(|ids| uses(&ids)),
         (prop::sample::select(vec!["", "yes"]), stop).prop_map(|(text, stop)| says(text, stop)),
         id().prop_map(result),
-        (0_usize..9).prop_map(|results| Record::Cleared(ClearedRecord { results })),
+        (0_usize..9, 0_usize..3).prop_map(|(turn, block)| cleared(turn, block)),
         Just(Record::Ended(EndedRecord {
             reason: String::new()
         })),

@@ -6,6 +6,8 @@ use agent::{Agent, Conversation, Event, Outcome, Record, Settings, TurnError};
 use agent::{Estimator, Limits, turns_bytes};
 use llm::{Block, Detail, Model, ModelError, Request, Role, StopReason};
 
+use protocol::{MessageSource, UserMessage, UserRecord};
+
 use crate::support::{Answer, Echo, Stage, call, last_blocks, reply, say};
 
 fn settings(window: u64) -> Settings {
@@ -151,6 +153,62 @@ async fn compacting_an_idle_conversation_starts_nothing() {
     assert_eq!(last_blocks(&stage.model.asked()[2])[1], "are you there?");
 }
 
+fn mail(number: u64) -> UserMessage {
+    let text = format!("<inbox>note {number}. {}</inbox>", "x".repeat(90));
+    UserMessage::with_source(MessageSource::Mail(number), text)
+}
+
+/// Which of these notes a request shows, each once.
+fn notes_in(request: &Request) -> Vec<u64> {
+    let text = last_blocks(request).concat();
+    let shown = |number: &u64| text.matches(&format!("note {number}. ")).count() == 1;
+    (1..=400).filter(shown).collect()
+}
+
+/// A process that was killed after it recorded mail and before its request; a compaction is due at
+/// once when the next one starts.
+#[tokio::test]
+async fn mail_that_a_killed_process_recorded_survives_a_compaction_before_its_first_request() {
+    let mut before = Stage::new(vec![say(&"long ".repeat(3_000))]);
+    before.finish("hello").await;
+    let messages: Vec<UserMessage> = (1..=25).map(mail).collect();
+    let mail = Record::User(UserRecord { messages });
+    before.host.records.push(mail);
+    let answers = vec![say("They greeted."), say("done")];
+    let mut stage = Stage::with(answers, settings(4_000), before.replayed());
+    let outcome = stage
+        .agent
+        .run_turn(Vec::new(), &mut stage.host, &stage.cancel)
+        .await;
+    assert!(matches!(outcome, Outcome::Finished { text } if text == "done"));
+    let asked = stage.model.asked();
+    assert!(is_summary(&asked[0]));
+    assert_eq!(notes_in(&asked[1]), (1..=25).collect::<Vec<u64>>());
+}
+
+#[tokio::test]
+async fn more_mail_than_fits_in_a_request_comes_in_portions() {
+    let settings = settings(4_000);
+    let portion = settings.limits.portion();
+    let answers = (0..30).map(|_| say("noted")).collect();
+    let mut stage = Stage::with(answers, settings, Conversation::new());
+    // A source offers all mail that no record has as given.
+    let all: Vec<UserMessage> = (1..=100).map(mail).collect();
+    stage.host.when_stopping.extend(vec![all.clone(); 30]);
+    let outcome = stage
+        .agent
+        .run_turn(all, &mut stage.host, &stage.cancel)
+        .await;
+    assert!(matches!(outcome, Outcome::Finished { .. }));
+    let asked = stage.model.asked();
+    let mut shown = Vec::new();
+    for request in asked.iter().filter(|request| !is_summary(request)) {
+        assert!(last_blocks(request).concat().len() <= 2 * portion);
+        shown.extend(notes_in(request));
+    }
+    assert_eq!(shown, (1..=100).collect::<Vec<u64>>());
+}
+
 /// A model that works for many rounds: it answers a request for a summary with one.
 #[tokio::test]
 async fn five_hundred_rounds_stay_under_the_threshold_and_keep_the_identity() {
@@ -226,7 +284,7 @@ impl Model for Rounds {
         let answer = if is_summary(request) {
             say("The task is task number 7.")
         } else if round <= 500 {
-            let text = format!(r#"{{"say":"{round} {}"}}"#, "out ".repeat(50));
+            let text = format!(r#"{{"say":"{round} {}"}}"#, "out ".repeat(200));
             call(&[(&format!("u{round}"), "echo", &text)])
         } else {
             say("done")

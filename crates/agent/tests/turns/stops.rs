@@ -183,8 +183,20 @@ async fn other_reasons_end_the_turn_with_what_was_said() {
         let mut stage = Stage::new(vec![reply(vec![Block::text("so")], stop)]);
         assert_eq!(stage.finish("go").await, "so");
     }
-    let mut stage = Stage::new(vec![reply(vec![], StopReason::EndTurn), say("yes")]);
-    assert_eq!(stage.finish("go").await, "");
+}
+
+#[tokio::test]
+async fn a_reply_of_nothing_is_asked_for_a_word_once_and_is_no_failure() {
+    let nothing = || reply(vec![], StopReason::EndTurn);
+    let echo = || call(&[("a", "echo", r#"{"say":"hi"}"#)]);
+    let mut stage = Stage::new(vec![echo(), nothing(), say("all is done")]);
+    assert_eq!(stage.finish("go").await, "all is done");
+    let asked = last_blocks(&stage.model.asked()[2]);
+    assert!(asked[1].contains("without a word"), "{asked:?}");
+
+    let answers = vec![echo(), nothing(), echo(), nothing(), say("yes")];
+    let mut stage = Stage::new(answers);
+    assert_eq!(stage.finish("go").await, "", "a second time it is accepted");
     assert!(!stage.replayed().is_waiting());
     assert_eq!(stage.finish("well?").await, "yes");
 }

@@ -14,7 +14,8 @@ use llm::{
 use protocol::{JournalLine, JournalRecord, UserMessage};
 use tempfile::TempDir;
 use tools::{
-    Control, Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+    Access, Control, Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput,
+    Workspace,
 };
 
 pub(crate) enum Answer {
@@ -116,6 +117,10 @@ impl Log for Recovered {
         self.archives.push(turns.to_vec());
         Ok(format!("archive-{}", self.archives.len()))
     }
+
+    fn records_path(&self) -> String {
+        "records".to_owned()
+    }
 }
 
 impl Sources for Recovered {
@@ -137,11 +142,12 @@ impl Host for Recovered {
         }
     }
 
-    fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> Result<(), String> {
+    fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> Result<Access, ToolError> {
         if self.forbidden == Some(tool_use.name.as_str()) {
-            return Err(format!("{} needs an approved plan", tool_use.name));
+            let text = format!("{} needs an approved plan", tool_use.name);
+            return Err(ToolError::new(text));
         }
-        Ok(())
+        Ok(Access::Full)
     }
 
     fn event(&mut self, event: Event) {

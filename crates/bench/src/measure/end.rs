@@ -4,6 +4,7 @@ use super::bare::BareEnd;
 use super::kind::Engine;
 pub(super) use super::kind::Kind;
 use super::proc;
+use super::programs;
 use super::redis::{self, RedisEnd};
 use super::socket::SocketEnd;
 use anyhow::{Context as _, bail};
@@ -16,6 +17,7 @@ use teamdir::{
     WatchMode,
 };
 use test_support::Worker;
+use trust::{FolderId, Store};
 
 /// The length of a line in an inbox, newline included.
 pub(super) const LINE: usize = 300;
@@ -117,6 +119,10 @@ pub(crate) fn create_team(dir: &Path, members: &[&str]) -> anyhow::Result<TeamDi
         }
         Ok::<(), RosterError>(())
     })?;
+    // As `team-lead` does; the commands of a benchmark have their home in the folder.
+    let state = programs::home(dir).join(".local/state/team-lead");
+    let record = Store::new(Some(state)).lock(dir)?;
+    record.made(FolderId::of(team.layout().root())?)?;
     Ok(team)
 }
 

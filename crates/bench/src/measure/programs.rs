@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use teamdir::{Liveness, TeamDir};
 use test_support::{Worker, wait_until};
+use trust::{Facts, FolderId, GRANT_VARIABLE, Grant};
 
 /// How long a step of a real team may take on a busy machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
@@ -35,12 +36,18 @@ pub(super) fn team_lead(dir: &Path, address: &str, arguments: &[&str]) -> anyhow
         .env("ANTHROPIC_API_KEY", "none")
         .env("ANTHROPIC_BASE_URL", address)
         .env("TEAM_READY_TIMEOUT", "120")
-        .env("HOME", dir.join("home"));
+        .env("HOME", home(dir));
     Ok(command)
 }
 
-/// Takes away what the environment says of models.
+/// The home folder of whoever runs commands in a folder.
+pub(super) fn home(dir: &Path) -> PathBuf {
+    dir.join("home")
+}
+
+/// Takes away what the environment says of models, and lets the processes be measured.
 pub(super) fn clean(command: &mut Command) {
+    command.env("TEAM_DUMPABLE", "on");
     for variable in [
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",
@@ -50,9 +57,17 @@ pub(super) fn clean(command: &mut Command) {
         "MODEL_ID",
         "TEAM_MODEL",
         "TEAM_FSYNC",
+        "XDG_STATE_HOME",
     ] {
         command.env_remove(variable);
     }
+}
+
+/// What tells a teammate that the team of this folder, which no program of a user made, is trusted.
+pub(super) fn grant(dir: &Path) -> anyhow::Result<(&'static str, String)> {
+    let folder = FolderId::of(&dir.join(teamdir::FOLDER))?;
+    let grant = Grant::of(&Facts::default()).in_folder(folder);
+    Ok((GRANT_VARIABLE, grant.to_string()))
 }
 
 /// Runs a command that has to succeed, and returns what it prints.

@@ -1,5 +1,6 @@
 //! How long a teammate takes from the wish for it until it is ready.
 
+use super::programs::grant;
 use super::report::{Row, Section, Value};
 use super::stats::Blocks;
 use super::{Plan, progress};
@@ -41,6 +42,11 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         // A team has a limited number of members.
         let folder = plan.folder("spawn")?;
         let team = TeamDir::create(&folder, "bench", Options::default())?;
+        let (variable, grant) = grant(&folder)?;
+        let programs = Programs {
+            variables: vec![(variable, Some(grant))],
+            ..programs.clone()
+        };
         let names = (0..each).map(|at| format!("m{block}-{at}"));
         let times: Vec<f64> = names
             .map(|name| one_spawn(&team, &programs, &name))

@@ -53,6 +53,7 @@ pub(super) fn launch(
     command.arg("--dir").arg(dir).args(["--name", name]);
     programs::clean(&mut command);
     command.envs(environment.iter().copied());
+    command.envs([programs::grant(dir)?]);
     Ok(Worker::spawn(command.stderr(Stdio::inherit()))?)
 }
 

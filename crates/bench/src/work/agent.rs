@@ -154,6 +154,10 @@ impl Log for Member {
         mark_end();
         archived.map_err(LogError::new)
     }
+
+    fn records_path(&self) -> String {
+        "records".to_owned()
+    }
 }
 
 impl Sources for Member {

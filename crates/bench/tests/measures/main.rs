@@ -80,6 +80,18 @@ fn a_short_soak_loses_nothing_and_leaks_no_descriptor() {
 }
 
 #[test]
+fn searches_are_measured_beside_ripgrep() {
+    let Some((text, dir)) = bench(&["measure", "--quick", "search"]) else {
+        return;
+    };
+    let report = report(&dir, &text);
+    let section = &report["sections"][0];
+    let rows = section["rows"].as_array().unwrap().len();
+    let is_left_out = section["notes"].to_string().contains("left out");
+    assert_eq!(rows, if is_left_out { 0 } else { 2 }, "{text}");
+}
+
+#[test]
 fn deaths_restarts_and_tokens_are_measured() {
     let arguments = ["measure", "--quick", "restart", "deaths", "tokens"];
     let Some((text, dir)) = bench(&arguments) else {

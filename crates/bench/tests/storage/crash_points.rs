@@ -56,6 +56,14 @@ fn errors(call: &Call) -> &'static [i32] {
     match call.name {
         "write" | "pwrite64" => &[libc::ENOSPC, libc::EIO, libc::EDQUOT, libc::EINTR],
         "fdatasync" | "fsync" => &[libc::EIO, libc::ENOSPC],
+        // Where the kernel does not have the call, the path is walked instead.
+        "openat2" => &[
+            libc::EMFILE,
+            libc::ENOSPC,
+            libc::EACCES,
+            libc::EINTR,
+            libc::ENOSYS,
+        ],
         "openat" => &[libc::EMFILE, libc::ENOSPC, libc::EACCES, libc::EINTR],
         "flock" => &[libc::ENOLCK, libc::EINTR],
         _ => &[libc::EIO],

@@ -1,5 +1,7 @@
 use super::*;
-use std::collections::HashMap;
+use crate::read::with_dotenv;
+use crate::show::ShownTrust;
+use nix::unistd::geteuid;
 
 struct Home {
     dir: tempfile::TempDir,
@@ -15,28 +17,50 @@ impl Home {
         Self { dir }
     }
 
-    fn load(&self, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    fn dotenv(&self, text: &str) {
+        std::fs::write(self.dir.path().join(DOTENV_FILE), text).unwrap();
+    }
+
+    fn variables(&self, variables: &[(&str, &str)]) -> Variables {
         let home = self.dir.path().to_str().unwrap();
-        let mut all: HashMap<&str, &str> = variables.iter().copied().collect();
-        all.insert("HOME", home);
-        load(self.dir.path(), |name| all.get(name).copied())
+        let all = variables.iter().copied().chain([("HOME", home)]);
+        with_dotenv(all.collect(), self.dir.path(), &owners()).unwrap()
+    }
+
+    fn load(&self, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        load(self.dir.path(), &self.variables(variables), &owners())
     }
 }
 
+fn owners() -> Owners {
+    Owners::new(geteuid().as_raw(), None)
+}
+
 #[test]
-fn a_variable_beats_the_project_and_the_project_beats_the_user() {
-    let project = "model = \"project\"\n[budget]\nmax_turns = 2\n[limits]\nmembers = 4";
-    let user =
-        "model = \"user\"\nrestart = \"on-failure\"\n[budget]\nmax_turns = 3\nmax_tokens = 9";
+fn the_environment_beats_the_user_the_user_the_dotenv_and_that_the_project() {
+    let project = "model = \"project\"\nrestart = \"never\"\n[budget]\nmax_turns = 2\n\
+                   max_minutes = 5\nmax_cost = 1\n[limits]\nmembers = 4";
+    let user = "restart = \"on-failure\"\n[budget]\nmax_turns = 3\nmax_tokens = 9";
     let home = Home::new(project, user);
+    assert_eq!(
+        home.load(&[]).unwrap().model().value.as_deref(),
+        Some("project")
+    );
+    home.dotenv("TEAM_MODEL=dotenv\nTEAM_MAX_TURNS=8\nTEAM_MAX_MINUTES=6\n");
     let config = home.load(&[]).unwrap();
-    assert_eq!(config.model().value.as_deref(), Some("project"));
-    assert!(matches!(config.model().origin, Origin::Project(_)));
-    assert_eq!(config.max_turns().value, Some(2));
-    assert_eq!(config.max_tokens().value, Some(9));
-    assert!(matches!(config.max_tokens().origin, Origin::User(_)));
+    assert_eq!(config.model().value.as_deref(), Some("dotenv"));
+    let dotenv = |name| Origin::Dotenv(name, home.dir.path().join(DOTENV_FILE));
+    assert_eq!(config.model().origin, dotenv("TEAM_MODEL"));
+    assert_eq!(config.model().origin.source(), Source::Workspace);
+    assert_eq!(config.max_turns().value, Some(3));
+    assert!(matches!(config.max_turns().origin, Origin::User(_)));
+    assert_eq!(config.max_minutes().value, Some(6));
+    assert!(matches!(config.max_cost().origin, Origin::Project(_)));
     assert_eq!(config.restart().value, Some(RestartPolicy::OnFailure));
-    assert_eq!(config.max_cost().origin, Origin::Default);
+    assert_eq!(
+        config.limit(|limits| limits.working).origin,
+        Origin::Default
+    );
     assert_eq!(config.limits().members, Some(4));
 
     let config = home
@@ -49,6 +73,24 @@ fn a_variable_beats_the_project_and_the_project_beats_the_user() {
         .load(&[("MODEL_ID", "weak"), ("TEAM_MODEL", "strong")])
         .unwrap();
     assert_eq!(config.model().value.as_deref(), Some("strong"));
+}
+
+#[test]
+fn the_sandbox_has_the_precedence_of_all_settings() {
+    let project = "sandbox = \"required\"\nnetwork = \"off\"\n[roles.web]\nnetwork = [\"example.org\"]\nsandbox = \"off\"";
+    let home = Home::new(project, "network = \"on\"");
+    let config = home.load(&[]).unwrap();
+    assert_eq!(config.sandbox().value, Some(SandboxMode::Required));
+    assert_eq!(config.network().value, Some(NetworkSetting::On));
+    let role = config.role("web").unwrap();
+    assert_eq!(role.sandbox, Some(SandboxMode::Off));
+    let hosts = "example.org".parse().unwrap();
+    assert_eq!(role.network, Some(NetworkSetting::Hosts(hosts)));
+    let variables = [("TEAM_SANDBOX", "auto"), ("TEAM_NETWORK", "off")];
+    let config = home.load(&variables).unwrap();
+    assert_eq!(config.sandbox().value, Some(SandboxMode::Auto));
+    assert_eq!(config.network().origin, Origin::Variable("TEAM_NETWORK"));
+    home.load(&[("TEAM_SANDBOX", "on")]).unwrap_err();
 }
 
 #[test]
@@ -68,7 +110,7 @@ fn a_variable_that_is_no_number_is_an_error() {
 }
 
 #[test]
-fn prices_and_roles_of_both_files_count_and_the_projects_come_first() {
+fn prices_and_roles_of_both_files_count_and_the_users_come_first() {
     let project = "[prices.a]\ninput = 1\noutput = 1\n[roles.coder]\nprompt = \"p\"";
     let user = "[prices.a]\ninput = 2\noutput = 2\n[prices.b]\ninput = 3\noutput = 3\n\
                 [roles.coder]\nprompt = \"u\"\n[roles.tester]\n[[members]]\nname = \"al\"\nrole = \"r\"";
@@ -81,9 +123,9 @@ fn prices_and_roles_of_both_files_count_and_the_projects_come_first() {
     };
     assert_eq!(
         (input("a"), input("b"), input("c")),
-        (Some(1.0), Some(3.0), None)
+        (Some(2.0), Some(3.0), None)
     );
-    assert_eq!(config.role("coder").unwrap().prompt.as_deref(), Some("p"));
+    assert_eq!(config.role("coder").unwrap().prompt.as_deref(), Some("u"));
     assert!(config.role("tester").is_some());
     assert_eq!(config.members().len(), 1);
 }
@@ -94,7 +136,9 @@ fn every_value_is_shown_with_its_origin() {
         "[budget]\nmax_cost = 2.5\n[[members]]\nname = \"al\"\nrole = \"r\"",
         "",
     );
-    let shown = home.load(&[("TEAM_MODEL", "offline")]).unwrap().shown();
+    let variables = home.variables(&[("TEAM_MODEL", "offline")]);
+    let config = load(home.dir.path(), &variables, &owners()).unwrap();
+    let shown = config.shown(&variables, &[]);
     let line = |key: &str| {
         let found = shown.iter().find(|shown| shown.key == key).unwrap();
         format!("{} ({})", found.value, found.origin)
@@ -105,4 +149,52 @@ fn every_value_is_shown_with_its_origin() {
     assert_eq!(line("limits.members"), "32 (default)");
     assert_eq!(line("budget.max_turns"), "no limit (default)");
     assert!(line("members.al").starts_with("r ("));
+}
+
+#[test]
+fn every_value_is_shown_with_its_trust() {
+    let project = "[roles.coder]\ntools = ['bash']\n[[members]]\nname = 'al'\nrole = 'r'\n\
+                   exec = './al'\n";
+    let home = Home::new(project, "");
+    home.dotenv("TEAM_MODEL=script:x\nANTHROPIC_BASE_URL=http://a\nANTHROPIC_API_KEY=sk-f\n");
+    let variables = home.variables(&[("OPENAI_BASE_URL", "http://o")]);
+    let config = load(home.dir.path(), &variables, &owners()).unwrap();
+    let risky = config.risky_settings(&variables);
+    let untrusted: Vec<_> = risky
+        .iter()
+        .filter(|risky| risky.key != "TEAM_MODEL")
+        .cloned()
+        .collect();
+    let shown = config.shown(&variables, &untrusted);
+    let line = |key: &str| {
+        let found = shown.iter().find(|shown| shown.key == key).unwrap();
+        (found.value.as_str(), found.origin.source(), found.trust)
+    };
+    let workspace = Source::Workspace;
+    assert_eq!(line("model"), ("script:x", workspace, ShownTrust::Trusted));
+    assert_eq!(
+        line("members.al.exec"),
+        ("./al", workspace, ShownTrust::Untrusted)
+    );
+    assert_eq!(
+        line("roles.coder.tools"),
+        ("bash", workspace, ShownTrust::Untrusted)
+    );
+    assert_eq!(
+        line("ANTHROPIC_BASE_URL"),
+        ("http://a", workspace, ShownTrust::Untrusted)
+    );
+    assert_eq!(
+        line("ANTHROPIC_API_KEY"),
+        ("is set", workspace, ShownTrust::NotNeeded)
+    );
+    let mine = Source::Environment;
+    assert_eq!(
+        line("OPENAI_BASE_URL"),
+        ("http://o", mine, ShownTrust::NotNeeded)
+    );
+    assert_eq!(
+        line("restart"),
+        ("never", Source::Default, ShownTrust::NotNeeded)
+    );
 }

@@ -79,8 +79,8 @@ fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
     assert_eq!(
         error("[[members]]\nname = \"a\"\nrole = \"b\"\ncolour = 1"),
         "team.toml:4: `members`: unknown key `colour`, expected one of `name`, `role`, `prompt`, \
-         `model`, `exec`, `require_plan`, `restart`, `no_claim`, `idle_timeout`, `max_tokens`, \
-         `max_cost`, `max_turns`, `max_minutes`"
+         `model`, `exec`, `require_plan`, `restart`, `no_claim`, `idle_timeout`, `sandbox`, \
+         `network`, `max_tokens`, `max_cost`, `max_turns`, `max_minutes`"
     );
     assert_eq!(
         error("[roles.coder]\nprompts = \"x\""),
@@ -91,6 +91,11 @@ fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
 #[test]
 fn wrong_values_are_reported_with_what_is_expected() {
     for (text, expected) in [
+        (
+            "sandbox = 'on'",
+            "team.toml:1: `sandbox`: unknown value `on`, expected one of `auto`, `required`, `off`",
+        ),
+        ("network = 'a b'", "team.toml:1: `network`: "),
         (
             "model = 3",
             "team.toml:1: `model`: invalid type: integer `3`, expected a string",

@@ -1,10 +1,12 @@
 //! Checks of files: permissions, owners, leftovers, damage.
 
-use super::{no_access, or_no_access};
+use super::{misplaced, no_access, or_no_access};
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
 use crate::fix::chown_command;
 use protocol::{JournalLine, Recipient};
+use safe_open::{Folder, Links};
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -26,10 +28,10 @@ pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     permissions.walk(team.layout().root());
     findings.append(&mut permissions.findings);
     // Without access the other checks would only report the same.
-    if findings
-        .iter()
-        .any(|finding| finding.kind == Kind::NoAccess)
-    {
+    if findings.iter().any(|finding| {
+        let kinds = [Kind::NoAccess, Kind::Misplaced, Kind::SeveralNames];
+        kinds.contains(&finding.kind)
+    }) {
         return findings;
     }
     findings.extend(or_no_access(temporary(team)));
@@ -68,22 +70,75 @@ impl Permissions<'_> {
             Err(error) => return self.findings.push(unreadable(path, &error)),
         };
         // The trash is not checked.
-        if metadata.is_symlink() || path == self.team.layout().trash() {
+        if path == self.team.layout().trash() {
             return;
+        }
+        if !metadata.is_file() && !metadata.is_dir() {
+            if self.is_ours(path) {
+                let found = safe_open::Kind::of(metadata.file_type());
+                self.findings.push(self.in_its_place(path, found));
+            }
+            return;
+        }
+        if metadata.is_file() && metadata.nlink() > 1 && self.is_ours(path) {
+            self.findings.push(self.several_names(path));
         }
         self.findings.extend(self.check_one(path, &metadata));
         if !metadata.is_dir() {
             return;
         }
-        match fs::read_dir(path) {
-            Ok(entries) => {
-                let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        let listed = Folder::open(path, Links::Refuse).map_err(io::Error::from);
+        match listed.and_then(|folder| names(&folder)) {
+            Ok(names) => {
+                let mut paths: Vec<_> = names.iter().map(|name| path.join(name)).collect();
                 paths.sort();
                 paths.iter().for_each(|path| self.walk(path));
             }
             // Reported by `check_one`.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(error) => self.findings.push(unreadable(path, &error)),
+        }
+    }
+
+    /// Whether a path is one that the team itself uses. What others keep in folders of their own is
+    /// theirs.
+    fn is_ours(&self, path: &Path) -> bool {
+        let layout = self.team.layout();
+        let folders = layout.folders();
+        path.parent() == Some(layout.root()) || folders.iter().any(|ours| path.starts_with(ours))
+    }
+
+    fn in_its_place(&self, path: &Path, found: safe_open::Kind) -> Finding {
+        let layout = self.team.layout();
+        let finding = misplaced(path, found);
+        if path != layout.budget() && path != layout.limits() {
+            return finding;
+        }
+        // Without it everything would be allowed.
+        let shown = path.display();
+        Finding {
+            command: format!("mv {shown} {shown}.moved"),
+            fix: None,
+            ..finding
+        }
+    }
+
+    fn several_names(&self, path: &Path) -> Finding {
+        let shown = path.display().to_string();
+        let problem = format!("{shown} has other names (hard links)");
+        let meaning = "Who changes it under another name changes the team, and the team does not write to \
+                       it. A backup of the folder that made links instead of copies does this too.";
+        let kind = Kind::SeveralNames;
+        match self.team.can_take_ownership(path) {
+            true => {
+                let fix = Fix::TakeOver(path.to_path_buf());
+                Finding::automatic(kind, shown, problem, meaning, fix)
+            }
+            // Other processes may have it open.
+            false => {
+                let command = format!("cp -p {shown} {shown}.copy && mv {shown}.copy {shown}");
+                Finding::manual(kind, shown, problem, meaning, command)
+            }
         }
     }
 
@@ -128,6 +183,11 @@ impl Permissions<'_> {
         };
         Finding::automatic(Kind::ForeignOwner, shown, problem, meaning, fix)
     }
+}
+
+fn names(folder: &Folder) -> io::Result<Vec<OsString>> {
+    let names = folder.list()?.flatten().map(|entry| entry.file_name());
+    Ok(names.collect())
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Finding {

@@ -1,13 +1,15 @@
 //! A real team folder with something wrong about it.
 
 use doctor::{Environment, Finding, FixReport, Inotify, Kind, Problem, examine, fix_all};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use protocol::{
     AgentName, DeadLetter, Incarnation, LiveState, MemberStatus, Party, Phase, Recipient, Task,
     TaskStatus,
 };
 use std::any::Any;
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -145,13 +147,7 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             let journal = broken.team().layout().transcript(&alice());
             fs::write(journal, "{\"kind\":\"seal\",\"segment\":1}\nwords\n").unwrap();
         }
-        Kind::SplitJournal => {
-            drop(broken.start_alice(MemberStatus::Shutdown));
-            let journal = broken.team().layout().transcript(&alice());
-            let nested = r#"{"kind":"user","messages":[]}"#;
-            let split = format!("{{\"kind\":\"dance\",\"step\":\n{nested}\n}}\n");
-            fs::write(journal, split).unwrap();
-        }
+        Kind::SplitJournal => split_journal(&broken),
         Kind::DamagedFile => damaged_files(&broken),
         Kind::TemporaryFile => temporary_file(&broken),
         Kind::NoAccess => {
@@ -159,6 +155,8 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             fs::set_permissions(layout.tasks_dir(), Permissions::from_mode(0o500)).unwrap();
             fs::create_dir(layout.events()).unwrap();
         }
+        Kind::Misplaced => misplaced(&broken),
+        Kind::SeveralNames => several_names(&broken),
         // Only root can change the owner of a file.
         Kind::ForeignOwner => {
             let task = broken.team().layout().tasks_dir().join("task_1.json");
@@ -184,6 +182,31 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
         }
     }
     broken
+}
+
+/// A link to a folder of somebody else, and a FIFO.
+fn misplaced(broken: &BrokenTeam) {
+    let layout = broken.team().layout();
+    let victim = broken.team().workspace().join("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("1.json"), "not a request").unwrap();
+    fs::remove_dir(layout.requests_dir()).unwrap();
+    symlink(&victim, layout.requests_dir()).unwrap();
+    mkfifo(&layout.events(), Mode::S_IRWXU).unwrap();
+}
+
+fn split_journal(broken: &BrokenTeam) {
+    drop(broken.start_alice(MemberStatus::Shutdown));
+    let journal = broken.team().layout().transcript(&alice());
+    let nested = r#"{"kind":"user","messages":[]}"#;
+    let split = format!("{{\"kind\":\"dance\",\"step\":\n{nested}\n}}\n");
+    fs::write(journal, split).unwrap();
+}
+
+fn several_names(broken: &BrokenTeam) {
+    let task = broken.team().layout().tasks_dir().join("task_1.json");
+    fs::write(&task, r#"{"id":1,"subject":"x"}"#).unwrap();
+    fs::hard_link(task, broken.team().workspace().join("other")).unwrap();
 }
 
 fn overdue_request(broken: &mut BrokenTeam) {

@@ -100,7 +100,7 @@ fn as_its_owner(workspace: &Path) {
     };
     let FixReport { fixed, left } = fix_all(&team, look);
     if std::env::var_os(COMMAND_RUN).is_some() {
-        assert_eq!((fixed.as_slice(), left.as_slice()), (&[][..], &[][..]));
+        assert!(fixed.is_empty() && left.is_empty(), "{fixed:#?} {left:#?}");
         return;
     }
     assert_eq!(fixed.len(), 1, "{fixed:#?}");

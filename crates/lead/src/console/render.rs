@@ -1,9 +1,12 @@
 //! Decides what is printed where. Pure: from things to print to pieces of output.
 
 use super::colour::Colour;
-use super::sanitize::{one_line, sanitize};
+use super::one_line::one_line;
+use terminal_text::clean;
 
 /// How many characters of a tool's output are shown.
+/// The most characters of a tool's name, which a server may have made up.
+const NAME_LIMIT: usize = 64;
 const TOOL_LIMIT: usize = 200;
 /// Text is not broken into shorter lines than this.
 const NARROWEST: usize = 20;
@@ -115,6 +118,7 @@ impl Render {
             Output::Tool { name, output } => {
                 // Text before a tool call is not the answer.
                 let mut pieces = self.release();
+                let name = one_line(name, NAME_LIMIT);
                 let line = format!("> {name}: {}", one_line(output, TOOL_LIMIT));
                 let line = self.colour.dim(&line);
                 pieces.extend(self.aside(line));
@@ -125,14 +129,14 @@ impl Render {
                 self.aside(text)
             }
             Output::Notice(text) => {
-                let text = self.colour.dim(sanitize(text).trim_end());
+                let text = self.colour.dim(clean(text).trim_end());
                 self.aside(text)
             }
             Output::Problem(text) => {
-                let text = format!("error: {}", sanitize(text).trim_end());
+                let text = format!("error: {}", clean(text).trim_end());
                 self.always(text)
             }
-            Output::Data(text) => piece(Stream::Out, sanitize(text).into_owned()),
+            Output::Data(text) => piece(Stream::Out, clean(text).into_owned()),
             Output::Answer(text) => self.answer(text),
         }
     }
@@ -145,7 +149,7 @@ impl Render {
     }
 
     fn text(&mut self, text: &str) -> Vec<Piece> {
-        self.partial.push_str(&sanitize(text));
+        self.partial.push_str(&clean(text));
         if self.mode != Mode::Terminal {
             // It may be discarded, and nobody watches it grow.
             return Vec::new();
@@ -204,7 +208,7 @@ impl Render {
 
     fn answer(&mut self, text: &str) -> Vec<Piece> {
         let mut pieces = self.block_end();
-        let text = sanitize(text);
+        let text = clean(text);
         if self.held.as_deref().map(str::trim) == Some(text.trim()) {
             self.held = None;
         }
@@ -215,8 +219,8 @@ impl Render {
 
     /// Lines with the name in front of each.
     fn member(&self, name: &str, text: &str) -> String {
-        let name = self.colour.name(&sanitize(name));
-        let text = sanitize(text);
+        let name = self.colour.name(&clean(name));
+        let text = clean(text);
         let lines: Vec<&str> = text.trim_end().lines().collect();
         let more = lines.len().saturating_sub(MOST_LINES);
         let mut shown: Vec<String> = lines

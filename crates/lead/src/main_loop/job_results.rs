@@ -14,7 +14,7 @@ impl Lead {
             self.state.watched.insert(name, process.incarnation());
             self.jobs.watch(process);
         }
-        for lost in self.state.restarts.seen(found.dead) {
+        for lost in self.state.restarts.update(found.dead) {
             self.jobs.give_up(lost);
         }
         for request in found.shutdowns {

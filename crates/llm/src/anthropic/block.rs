@@ -112,6 +112,14 @@ impl OpenBlock {
         })
     }
 
+    /// How many bytes of input a tool use has so far.
+    pub(super) fn tool_input(&self) -> Option<usize> {
+        match self {
+            Self::Tool { given, pieces, .. } => Some(given.len().max(pieces.len())),
+            _ => None,
+        }
+    }
+
     /// The block that a delta belongs to if its start never came.
     pub(super) fn implied(delta: &Delta<'_>) -> Self {
         if matches!(&*delta.kind, "thinking_delta" | "signature_delta") {
@@ -149,7 +157,7 @@ impl OpenBlock {
         }
     }
 
-    /// The block as it is kept.
+    /// The block as the conversation stores it.
     pub(super) fn close(self) -> Block {
         match self {
             Self::Text { text, citations } if citations.is_empty() => Block::Text { text },
@@ -159,7 +167,8 @@ impl OpenBlock {
             },
             Self::Thinking { text, signature } => Block::Thinking {
                 text,
-                signature: Some(signature),
+                // Gateways send an empty one, which the API refuses when it comes back.
+                signature: Some(signature).filter(|signature| !signature.is_empty()),
             },
             Self::Redacted { data } => Block::RedactedThinking { data },
             Self::Tool {

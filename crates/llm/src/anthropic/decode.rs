@@ -9,6 +9,7 @@ use super::block::OpenBlock;
 use crate::decode::{Assembler, DecodeError, complete_reply, trim_body};
 use crate::failure::ErrorInfo;
 use crate::json::{PayloadReader, lenient_count, lenient_text};
+use crate::limits::{self, ReplySize};
 use crate::model::{Event, Reply, StopReason, Usage};
 
 /// Puts a reply together from the events of a stream.
@@ -18,9 +19,11 @@ pub(crate) struct MessageAssembler {
     message: Message,
 }
 
-/// What has come so far.
+/// The part of the reply that was received so far.
 #[derive(Debug, Default)]
 struct Message {
+    size: ReplySize,
+    tool_uses: usize,
     blocks: Vec<(u64, OpenBlock)>,
     stop: Option<StopReason>,
     usage: UsageSoFar,
@@ -191,15 +194,14 @@ impl Message {
                     ..
                 },
             ) => {
-                let block = OpenBlock::start(raw, sink)?;
-                self.blocks.push((index, block));
+                self.begin(index, raw, sink)?;
             }
             (
                 "content_block_delta",
                 StreamEvent {
                     delta: Some(delta), ..
                 },
-            ) => self.block(index, delta).extend(delta, sink),
+            ) => self.extend(index, delta, sink)?,
             ("message_delta", event) => self.end(event),
             ("message_stop", _) => self.complete = true,
             // Pings, the ends of blocks, and events of a later day.
@@ -215,8 +217,7 @@ impl Message {
     ) -> Result<(), DecodeError> {
         self.model = message.model.into_owned();
         for (index, raw) in (0..).zip(message.content.unwrap_or_default()) {
-            let block = OpenBlock::start(raw, sink)?;
-            self.blocks.push((index, block));
+            self.begin(index, raw, sink)?;
         }
         if let Some(reason) = message.stop_reason {
             self.stop = Some(stop_reason(reason, message.stop_details));
@@ -225,6 +226,44 @@ impl Message {
             self.usage.raise(&usage);
         }
         Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        index: u64,
+        raw: &RawValue,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(), DecodeError> {
+        self.size.add(raw.get().len())?;
+        let block = OpenBlock::start(raw, sink)?;
+        if let Some(bytes) = block.tool_input() {
+            self.tool_uses += 1;
+            limits::check_tool_uses(self.tool_uses)?;
+            limits::check_tool_input(bytes)?;
+        }
+        self.blocks.push((index, block));
+        limits::check_blocks(self.blocks.len())
+    }
+
+    fn extend(
+        &mut self,
+        index: u64,
+        delta: &Delta<'_>,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(), DecodeError> {
+        let texts = [
+            &delta.text,
+            &delta.thinking,
+            &delta.signature,
+            &delta.partial_json,
+        ];
+        let citation = delta.citation.map_or(0, |raw| raw.get().len());
+        self.size
+            .add(citation + texts.iter().map(|text| text.len()).sum::<usize>())?;
+        let block = self.block(index, delta);
+        block.extend(delta, sink);
+        limits::check_tool_input(block.tool_input().unwrap_or(0))?;
+        limits::check_blocks(self.blocks.len())
     }
 
     fn end(&mut self, event: &StreamEvent<'_>) {

@@ -49,15 +49,14 @@ pub fn parse_dotenv(text: &str) -> Dotenv {
         let value = match value.chars().next() {
             Some(quote @ ('"' | '\'')) => {
                 let mut rest: String = value.chars().skip(1).collect();
-                let mut value = quoted(&rest, quote);
-                while value.is_none()
-                    && let Some((_, more)) = lines.next()
-                {
+                // Each line is looked at once, also if no quote follows in a megabyte of lines.
+                let mut is_open = is_open(&rest, quote);
+                while is_open && let Some((_, more)) = lines.next() {
                     rest.push('\n');
                     rest.push_str(more);
-                    value = quoted(&rest, quote);
+                    is_open = self::is_open(more, quote);
                 }
-                value
+                quoted(&rest, quote)
             }
             _ => Some(unquoted(value).to_owned()),
         };
@@ -80,6 +79,21 @@ fn is_name(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Whether a value goes on behind this line of it: it has no closing quote.
+fn is_open(line: &str, quote: char) -> bool {
+    let mut signs = line.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            '\\' if quote == '"' => {
+                signs.next();
+            }
+            sign if sign == quote => return false,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// The value up to the closing quote, or `None` if there is no such quote.

@@ -73,38 +73,67 @@ fn the_error_about_an_invalid_value_lists_the_valid_ones() {
 }
 
 #[test]
-fn the_caller_wins_then_the_variables_then_offline() {
-    let both = [("TEAM_MODEL", "anthropic:t"), ("MODEL_ID", "openai:m")];
-    let chosen = |value, pairs: &[(&str, &str)]| {
-        let chosen = choose(value, &variables(pairs)).unwrap();
-        (chosen.choice.to_string(), chosen.by)
-    };
-    assert_eq!(
-        chosen(Some("offline"), &both),
-        ("offline".into(), ChosenBy::Caller)
-    );
-    assert_eq!(
-        chosen(None, &both),
-        ("anthropic:t".into(), ChosenBy::Variable("TEAM_MODEL"))
-    );
-    assert_eq!(
-        chosen(None, &both[1..]),
-        ("openai:m".into(), ChosenBy::Variable("MODEL_ID"))
-    );
-    assert_eq!(
-        chosen(None, &[ANTHROPIC]),
-        ("offline".into(), ChosenBy::Default)
-    );
-    assert!(choose(None, &variables(&[("MODEL_ID", "x:y")])).is_err());
-}
-
-#[test]
 fn a_dotenv_fills_only_what_is_missing() {
-    let mut variables = variables(&[("A", "mine"), ("B", "")]);
-    variables.fill(parse_dotenv("A=theirs\nB=theirs\nC=theirs\n"));
+    let variables = variables(&[("A", "mine"), ("B", "")]);
+    let path = std::path::Path::new(".env");
+    let variables = variables.with_file(path, parse_dotenv("A=theirs\nB=theirs\nC=theirs\n"));
     assert_eq!(variables.get("A"), Some("mine"));
     assert_eq!(variables.get("B"), Some("theirs"));
     assert_eq!(variables.get("C"), Some("theirs"));
+    assert_eq!(variables.in_file("A"), Some("theirs"));
+    assert_eq!(variables.environment("C"), None);
+    let origin = |name| variables.find(name).unwrap().origin;
+    assert_eq!(origin("A"), VariableOrigin::Environment);
+    let is_trusted = false;
+    assert_eq!(origin("C"), VariableOrigin::File { path, is_trusted });
+}
+
+#[test]
+fn a_key_is_not_sent_to_an_address_of_lesser_origin() {
+    let anthropic = ModelChoice::Anthropic("m".into());
+    let openai = ModelChoice::OpenAi("m".into());
+    let address = "ANTHROPIC_BASE_URL=http://127.0.0.1:1\nOPENAI_BASE_URL=http://127.0.0.1:1\n";
+    let keys = "ANTHROPIC_API_KEY=sk-f\nOPENAI_API_KEY=sk-f\n";
+    let with_file = |own: &[(&str, &str)], text: &str| {
+        let path = std::path::Path::new("/w/.env");
+        variables(own).with_file(path, parse_dotenv(text))
+    };
+    let build = |choice: &ModelChoice, variables: &Variables| {
+        let built = choice.build(variables, "alice", ClientOptions::default());
+        built.map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (choice, key) in [
+        (&anthropic, ANTHROPIC),
+        (&anthropic, TOKEN),
+        (&openai, OPENAI),
+    ] {
+        let mut mixed = with_file(&[key], address);
+        let error = build(choice, &mixed).unwrap_err();
+        for words in [
+            key.0,
+            "from the environment",
+            "_BASE_URL from /w/.env",
+            "trust",
+        ] {
+            assert!(error.contains(words), "{words:?} is not in {error}");
+        }
+        assert!(!error.contains(key.1), "{error}");
+        mixed.trust_file();
+        assert_eq!(build(choice, &mixed), Ok(()));
+    }
+    for choice in [&anthropic, &openai] {
+        // A file may send its own key to its own address, and to one of the user.
+        assert_eq!(
+            build(choice, &with_file(&[], &format!("{address}{keys}"))),
+            Ok(())
+        );
+        let own = [
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:2"),
+            ("OPENAI_BASE_URL", "http://127.0.0.1:2"),
+        ];
+        assert_eq!(build(choice, &with_file(&own, keys)), Ok(()));
+        assert_eq!(build(choice, &with_file(&[], keys)), Ok(()));
+    }
 }
 
 fn build(choice: &ModelChoice, pairs: &[(&str, &str)]) -> Result<Option<String>, String> {
@@ -149,4 +178,25 @@ fn what_is_missing_or_wrong_is_named() {
     let script = ModelChoice::Script("/nowhere/to/be/found".into());
     let error = build(&script, &[]).unwrap_err();
     assert!(error.contains("/nowhere/to/be/found"), "{error}");
+}
+
+#[test]
+fn a_key_of_a_file_does_not_displace_a_token_of_the_user() {
+    let choice = ModelChoice::Anthropic("m".into());
+    let auth = |own: &[(&str, &str)], file: &str| {
+        let path = std::path::Path::new("/w/.env");
+        let variables = variables(own).with_file(path, parse_dotenv(file));
+        let config = choice.anthropic_config("m", &variables, ClientOptions::default());
+        config.unwrap().auth
+    };
+    let stranger = "ANTHROPIC_API_KEY=sk-stranger\n";
+    assert!(matches!(auth(&[TOKEN], stranger), AnthropicAuth::Bearer(_)));
+    assert!(matches!(auth(&[], stranger), AnthropicAuth::ApiKey(_)));
+}
+
+#[test]
+fn an_open_quote_before_a_megabyte_of_lines_is_read_once() {
+    let found = parse_dotenv(&format!("A=\"{}", "\n".repeat(1_000_000)));
+    assert!(found.pairs.is_empty());
+    assert_eq!(found.skipped, [1]);
 }

@@ -20,6 +20,7 @@ pub(super) struct StoredBlock {
     name: Option<String>,
     input: Option<RawJson>,
     flaw: Option<InputFlaw>,
+    extra_content: Option<RawJson>,
     tool_use_id: Option<String>,
     content: Option<String>,
     #[serde(default)]
@@ -28,7 +29,7 @@ pub(super) struct StoredBlock {
     json: Option<RawJson>,
 }
 
-/// Why a stored block is none.
+/// Why a stored block cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoredBlockError {
     #[error("a block of type {kind:?} lacks the field {field:?}")]
@@ -66,6 +67,7 @@ impl TryFrom<StoredBlock> for Block {
                 id: stored.id.ok_or_else(|| lacks("id"))?,
                 name: stored.name.ok_or_else(|| lacks("name"))?,
                 flaw: stored.flaw,
+                extra_content: stored.extra_content,
             })),
             "tool_result" => Ok(Self::ToolResult(ToolResult {
                 tool_use_id: stored.tool_use_id.ok_or_else(|| lacks("tool_use_id"))?,

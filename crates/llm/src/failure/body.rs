@@ -11,7 +11,6 @@ pub struct ErrorInfo {
     pub kind: String,
     /// The code, like `context_length_exceeded`.
     pub code: String,
-    /// The message.
     pub message: String,
     /// The server's name for the request.
     pub request_id: Option<String>,

@@ -30,7 +30,6 @@ pub enum ClientError {
         /// The name of the setting.
         name: &'static str,
     },
-    /// The HTTP client could not be made.
     #[error("the HTTP client cannot be made: {0}")]
     Http(String),
 }

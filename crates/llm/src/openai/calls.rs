@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::conversation::ToolUse;
 use crate::decode::DecodeError;
-use crate::json::{PayloadReader, lenient_count, lenient_text};
+use crate::json::{PayloadReader, RawJson, lenient_count, lenient_text};
+use crate::limits;
 use crate::model::Event;
 
 /// A piece of a call.
@@ -21,6 +22,8 @@ pub(super) struct ToolCall<'a> {
     id: Cow<'a, str>,
     #[serde(borrow)]
     function: Option<Function<'a>>,
+    #[serde(borrow)]
+    extra_content: Option<&'a RawValue>,
 }
 
 /// The name and the arguments, or a piece of them.
@@ -30,6 +33,20 @@ pub(super) struct Function<'a> {
     name: Cow<'a, str>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
+}
+
+impl ToolCall<'_> {
+    /// How many bytes the piece adds to the reply.
+    pub(super) fn size(&self) -> usize {
+        self.id.len() + self.function.as_ref().map_or(0, Function::size)
+    }
+}
+
+impl Function<'_> {
+    /// How many bytes the piece adds to the reply.
+    pub(super) fn size(&self) -> usize {
+        self.name.len() + self.arguments.map_or(0, |raw| raw.get().len())
+    }
 }
 
 /// The calls of one reply.
@@ -50,6 +67,7 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
+    extra_content: Option<RawJson>,
     reader: PayloadReader,
 }
 
@@ -68,7 +86,7 @@ impl ToolCalls {
         position: u64,
         piece: &ToolCall<'_>,
         sink: &mut dyn FnMut(Event),
-    ) {
+    ) -> Result<(), DecodeError> {
         let index = piece.index.unwrap_or(position);
         let known = self.calls.iter().rposition(|call| call.index == index);
         let at = match known {
@@ -78,6 +96,7 @@ impl ToolCalls {
                     index,
                     ..OpenCall::default()
                 });
+                limits::check_tool_uses(self.calls.len())?;
                 self.calls.len() - 1
             }
         };
@@ -86,23 +105,28 @@ impl ToolCalls {
             call.told_id.push_str(&piece.id);
             call.id.push_str(&piece.id);
         }
+        if let Some(extra) = piece.extra_content {
+            call.extra_content = Some(RawJson::from(extra));
+        }
         let Some(function) = &piece.function else {
-            return;
+            return Ok(());
         };
         let named_now = call.name.is_empty() && !function.name.is_empty();
         call.extend(function);
+        limits::check_tool_input(call.arguments.len())?;
         if named_now {
             let name = call.name.clone();
             let id = self.settle_id(at);
             sink(Event::ToolUseStarted { id, name });
         }
+        Ok(())
     }
 
     /// Takes a piece of the old single call.
-    pub(super) fn take_old(&mut self, function: &Function<'_>) {
-        self.old
-            .get_or_insert_with(OpenCall::default)
-            .extend(function);
+    pub(super) fn take_old(&mut self, function: &Function<'_>) -> Result<(), DecodeError> {
+        let old = self.old.get_or_insert_with(OpenCall::default);
+        old.extend(function);
+        limits::check_tool_input(old.arguments.len())
     }
 
     /// The calls as tool uses.
@@ -121,7 +145,10 @@ impl ToolCalls {
         Ok(self
             .calls
             .into_iter()
-            .map(|call| ToolUse::new(call.id, call.name, &call.arguments))
+            .map(|call| {
+                let tool_use = ToolUse::new(call.id, call.name, &call.arguments);
+                tool_use.with_extra_content(call.extra_content)
+            })
             .collect())
     }
 

@@ -10,6 +10,7 @@ use crate::conversation::{Block, Provider};
 use crate::decode::{Assembler, DecodeError, complete_reply, trim_body};
 use crate::failure::ErrorInfo;
 use crate::json::{PayloadReader, RawJson, lenient_count, lenient_text};
+use crate::limits::{self, ReplySize};
 use crate::model::{Event, Reply, StopReason, Usage};
 
 /// Puts a reply together from the chunks of a stream.
@@ -19,9 +20,10 @@ pub(crate) struct ChatAssembler {
     chat: Chat,
 }
 
-/// What has come so far.
+/// The part of the reply that was received so far.
 #[derive(Debug)]
 struct Chat {
+    size: ReplySize,
     model: String,
     text: String,
     thinking: String,
@@ -114,6 +116,7 @@ impl ChatAssembler {
                 thinking: String::new(),
                 refused: false,
                 reasoning_details: Vec::new(),
+                size: ReplySize::default(),
                 calls: ToolCalls::new(salt),
                 finish: None,
                 usage: None,
@@ -142,8 +145,7 @@ impl Assembler for ChatAssembler {
         if event == b"error" || chunk.error.is_some() {
             return Err(server_error(data));
         }
-        self.chat.take(chunk, sink);
-        Ok(())
+        self.chat.take(chunk, sink)
     }
 
     fn whole(&mut self, body: &[u8], sink: &mut dyn FnMut(Event)) -> Result<(), DecodeError> {
@@ -158,8 +160,7 @@ impl Assembler for ChatAssembler {
         if chunk.error.is_some() || chunk.choices.is_none() {
             return Err(server_error(body));
         }
-        self.chat.take(chunk, sink);
-        Ok(())
+        self.chat.take(chunk, sink)
     }
 
     fn is_complete(&self) -> bool {
@@ -172,7 +173,7 @@ impl Assembler for ChatAssembler {
 }
 
 impl Chat {
-    fn take(&mut self, chunk: Chunk<'_>, sink: &mut dyn FnMut(Event)) {
+    fn take(&mut self, chunk: Chunk<'_>, sink: &mut dyn FnMut(Event)) -> Result<(), DecodeError> {
         if self.model.is_empty() {
             self.model = chunk.model.into_owned();
         }
@@ -180,40 +181,53 @@ impl Chat {
         let choices = chunk.choices.into_iter().flatten();
         for choice in choices.filter(|choice| choice.index.unwrap_or(0) == 0) {
             if let Some(message) = choice.delta.or(choice.message) {
-                self.extend(message, sink);
+                self.extend(message, sink)?;
             }
             if !choice.finish_reason.is_empty() {
                 self.finish = Some(choice.finish_reason.into_owned());
             }
         }
+        Ok(())
     }
 
-    fn extend(&mut self, message: Message<'_>, sink: &mut dyn FnMut(Event)) {
+    fn extend(
+        &mut self,
+        message: Message<'_>,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(), DecodeError> {
         // Gateways that know both names send both, with the same text.
         let thinking = if message.reasoning_content.is_empty() {
             message.reasoning
         } else {
             message.reasoning_content
         };
+        self.size.add(thinking.len())?;
         if !thinking.is_empty() {
             self.thinking.push_str(&thinking);
             sink(Event::ThinkingDelta(thinking.into_owned()));
         }
         self.refused |= !message.refusal.is_empty();
         for text in [message.content, message.refusal] {
+            self.size.add(text.len())?;
             if !text.is_empty() {
                 self.text.push_str(&text);
                 sink(Event::TextDelta(text.into_owned()));
             }
         }
-        let details = message.reasoning_details.into_iter().flatten();
-        self.reasoning_details.extend(details.map(RawJson::from));
+        for detail in message.reasoning_details.into_iter().flatten() {
+            self.size.add(detail.get().len())?;
+            self.reasoning_details.push(RawJson::from(detail));
+            limits::check_blocks(self.reasoning_details.len())?;
+        }
         for (position, call) in (0..).zip(message.tool_calls.into_iter().flatten()) {
-            self.calls.take(position, &call, sink);
+            self.size.add(call.size())?;
+            self.calls.take(position, &call, sink)?;
         }
         if let Some(function) = message.function_call {
-            self.calls.take_old(&function);
+            self.size.add(function.size())?;
+            self.calls.take_old(&function)?;
         }
+        Ok(())
     }
 
     fn reply(self) -> Result<Reply, DecodeError> {

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::dialect::{Dialect, TokenField};
 use crate::conversation::{Block, Provider, Role, ToolResult, ToolUse};
+use crate::json::RawJson;
 use crate::request::{Effort, Request, RequestError, ToolChoice, ToolSpec, TurnView};
 
 /// The body of a request.
@@ -161,6 +162,8 @@ struct ToolCall<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: CalledFunction<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawJson>,
 }
 
 #[derive(Serialize)]
@@ -298,5 +301,6 @@ fn tool_call(tool_use: &ToolUse) -> ToolCall<'_> {
             name: &tool_use.name,
             arguments: tool_use.replayed_input().get(),
         },
+        extra_content: tool_use.extra_content(),
     }
 }

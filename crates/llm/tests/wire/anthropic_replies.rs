@@ -222,7 +222,7 @@ fn plain_bodies_that_are_no_message() {
 }
 
 #[test]
-fn a_message_of_nothing_is_no_success() {
+fn a_message_of_nothing_is_a_success_only_if_the_turn_has_ended() {
     for events in [
         vec![],
         text_events("").to_vec(),
@@ -232,8 +232,12 @@ fn a_message_of_nothing_is_no_success() {
             json!({"type": "thinking", "thinking": "hm", "signature": "s"}),
         )],
     ] {
-        let result = reply(&stream(&events, json!({"stop_reason": "end_turn"})));
-        assert_eq!(result, Err(DecodeError::Empty), "{events:?}");
+        let ended = reply(&stream(&events, json!({"stop_reason": "end_turn"})));
+        assert_eq!(ended.unwrap().text().trim(), "", "{events:?}");
+        for reason in ["tool_use", "odd"] {
+            let result = reply(&stream(&events, json!({"stop_reason": reason})));
+            assert_eq!(result, Err(DecodeError::Empty), "{events:?}");
+        }
     }
 }
 
@@ -252,4 +256,16 @@ fn deltas_without_a_start_and_starts_with_everything() {
     assert_eq!(reply.stop, StopReason::ToolUse);
     let input = reply.tool_uses().next().unwrap().arguments().unwrap();
     assert_eq!(input.get(), r#"{"all":"here"}"#);
+}
+
+#[test]
+fn an_empty_signature_is_none() {
+    let thinking = json!({"type": "thinking", "thinking": "hm", "signature": ""});
+    let events = [vec![start(0, thinking)], text_events("so").to_vec()].concat();
+    let reply = reply(&stream(&events, json!({"stop_reason": "end_turn"}))).unwrap();
+    let unsigned = Block::Thinking {
+        text: "hm".into(),
+        signature: None,
+    };
+    assert_eq!(reply.blocks[0], unsigned);
 }

@@ -67,7 +67,7 @@ fn faults_that_pass() {
         ServerReply::raw(200, "application/json", &["{\"torn\": "]),
         "stream cut",
     );
-    passes(ServerReply::new(), "empty answer");
+    passes(ServerReply::new().stop("odd"), "empty answer");
     passes(
         ServerReply::error(400, "odd", "m").header("x-should-retry", "true"),
         "server error 400",
@@ -169,7 +169,7 @@ fn a_refused_key_is_named_with_its_variable_and_the_remedy() {
 }
 
 #[test]
-fn it_gives_up_after_its_attempts_and_reports_the_reason() {
+fn it_gives_up_after_its_tries_and_reports_the_reason() {
     let server = LlmServer::start();
     for (agent, model) in both(&server) {
         server.always(agent, ServerReply::overloaded());

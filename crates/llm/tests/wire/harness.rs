@@ -24,7 +24,7 @@ pub(crate) type Outcome = Result<Reply, ModelError>;
 pub(crate) fn quick() -> ClientOptions {
     ClientOptions {
         retry: RetryPolicy {
-            tries: 4,
+            max_tries: 4,
             first_delay: Duration::from_millis(2),
             longest_delay: Duration::from_millis(4),
             total: Duration::from_secs(20),

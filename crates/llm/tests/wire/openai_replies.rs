@@ -343,20 +343,42 @@ fn other_choices_and_content_in_parts() {
 }
 
 #[test]
-fn a_chat_of_nothing_is_no_success() {
+fn a_chat_of_nothing_is_a_success_only_if_the_turn_has_ended() {
     for deltas in [
         vec![],
         vec![json!({"content": ""})],
         vec![json!({"reasoning": "hm"})],
     ] {
-        assert_eq!(
-            reply(&stream(&deltas, "stop")),
-            Err(DecodeError::Empty),
-            "{deltas:?}"
-        );
+        let ended = reply(&stream(&deltas, "stop"));
+        assert_eq!(ended.unwrap().text(), "", "{deltas:?}");
         assert_eq!(
             reply(&stream(&deltas, "tool_calls")),
             Err(DecodeError::Empty)
         );
     }
+}
+
+/// Gemini seals its thoughts into the call and refuses the next request without them.
+#[test]
+fn what_a_server_attaches_to_a_call_goes_back_with_it() {
+    let signature = r#"{"google":{"thought_signature":"sig+/=="}}"#;
+    let extra: Value = serde_json::from_str(signature).unwrap();
+    let call = json!({"tool_calls": [{"index": 0, "id": "c1", "extra_content": extra,
+        "function": {"name": "bash", "arguments": "{}"}}]});
+    let reply = reply(&stream(&[call], "tool_calls")).unwrap();
+    let stored = serde_json::to_string(&reply.blocks).unwrap();
+    let read: Vec<Block> = serde_json::from_str(&stored).unwrap();
+    assert_eq!(read, reply.blocks);
+    let turns = vec![
+        llm::Turn::user("go"),
+        llm::Turn::assistant(read),
+        llm::Turn::results([llm::ToolResult::ok("c1", "done")]),
+    ];
+    let request = llm::Request {
+        turns,
+        max_tokens: 1,
+        ..llm::Request::default()
+    };
+    let sent = crate::openai_requests::sent(request);
+    assert_eq!(sent.messages()[1]["tool_calls"][0]["extra_content"], extra);
 }

@@ -11,7 +11,7 @@ use test_support::llm_server::{CapturedRequest, LlmServer, ServerReply, Wire};
 
 use crate::harness::{KEY, ask, hello, openai_config, request, tool};
 
-fn sent(request: Request) -> CapturedRequest {
+pub(crate) fn sent(request: Request) -> CapturedRequest {
     sent_with(request, |_| {})
 }
 

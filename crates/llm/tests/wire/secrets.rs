@@ -1,6 +1,7 @@
 //! The key is nowhere to be seen.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use llm::{
@@ -37,7 +38,7 @@ fn faults() -> Vec<ServerReply> {
         stream(format!("{{{KEY}")),
         ServerReply::raw(200, "text/plain", &[&format!("{{\"{KEY}\":1}}")]),
         ServerReply::closed(),
-        ServerReply::new(),
+        ServerReply::new().stop("odd"),
     ]);
     faults
 }
@@ -89,8 +90,7 @@ fn clients_and_configurations_never_show_the_key() {
     let text = format!("ANTHROPIC_API_KEY={KEY}\nOPENAI_API_KEY={KEY}");
     let dotenv = parse_dotenv(&text);
     let mut seen = format!("{anthropic:?} {openai:#?} {dotenv:?}");
-    let mut variables = Variables::default();
-    variables.fill(dotenv);
+    let variables = Variables::default().with_file(Path::new(".env"), dotenv);
     let clients = (
         Anthropic::new(anthropic).unwrap(),
         OpenAi::new(openai).unwrap(),

@@ -48,9 +48,10 @@ where
         event.record(&mut visitor);
         text.push_str(&visitor.message);
         text.push_str(&visitor.fields);
-        let text: String = text.chars().map(printable).collect();
+        // A log is read at a terminal, which must not act on what a model or another member wrote.
+        let text = terminal_text::clean(&text);
         let text = text.trim_end().replace('\n', "\n         ");
-        writeln!(writer, "{} {text}", clock())
+        writeln!(writer, "{} {text}", teamdir::now().time_of_day())
     }
 }
 
@@ -72,25 +73,4 @@ impl Visit for Visitor {
             name => write!(self.fields, " {name}={value:?}"),
         };
     }
-}
-
-/// A log is read at a terminal, which must not act on what a model or another member wrote.
-fn printable(c: char) -> char {
-    if c.is_control() && c != '\n' && c != '\t' {
-        '\u{fffd}'
-    } else {
-        c
-    }
-}
-
-/// The time of day in UTC.
-fn clock() -> String {
-    let seconds = teamdir::now().as_micros() / 1_000_000;
-    let of_day = seconds.rem_euclid(86_400);
-    format!(
-        "{:02}:{:02}:{:02}",
-        of_day / 3600,
-        of_day / 60 % 60,
-        of_day % 60
-    )
 }

@@ -77,12 +77,16 @@ fn a_filter_has_levels_per_crate() {
     }
     for wrong in ["llm=loud", "debugg", "hyper=trace"] {
         let error = LogFilter::from_str(wrong).unwrap_err();
-        assert!(error.contains("team=debug,llm=trace"), "{error}");
+        assert!(
+            error.to_string().contains("team=debug,llm=trace"),
+            "{error}"
+        );
     }
     assert_eq!("json".parse(), Ok(LogFormat::Json));
     assert!(
         LogFormat::from_str("yaml")
             .unwrap_err()
+            .to_string()
             .contains("human or json")
     );
 }

@@ -1,14 +1,15 @@
 use std::collections::HashSet;
 
-use llm::{Request, ToolSpec};
-use serde_json::json;
-
 use super::{Clause, parse};
-use crate::identity::Identity;
 use crate::names::Known;
-use crate::plan;
-use crate::step::{Call, Step};
 use crate::table::{ROWS, Verb};
+
+const BROADCAST: Verb = Verb::Call("broadcast", "content=TEXT");
+const LIST_TEAMMATES: Verb = Verb::Call("list_teammates", "");
+const READ_FILE: Verb = Verb::Call("read_file", "path=FILE");
+const RUN: Verb = Verb::Call("bash", "command=TEXT");
+const RUN_IN_BACKGROUND: Verb = Verb::Call("background_run", "command=TEXT");
+const WRITE_FILE: Verb = Verb::Call("write_file", "path=FILE content=TEXT");
 
 fn clauses(text: &str) -> Vec<Clause> {
     let parsed = parse(text, &mut Known::default());
@@ -20,6 +21,10 @@ fn verbs(text: &str) -> Vec<Verb> {
     clauses(text).iter().map(|clause| clause.verb).collect()
 }
 
+fn text(clause: &Clause) -> String {
+    clause.text().unwrap_or_default().to_owned()
+}
+
 /// The one clause of a text.
 fn clause(text: &str) -> Clause {
     let mut all = clauses(text);
@@ -27,51 +32,14 @@ fn clause(text: &str) -> Clause {
     all.pop().unwrap()
 }
 
-/// The tools that the steps of an instruction call, as the documentation names them.
-fn tools(text: &str) -> String {
-    let spec = |name: &str| ToolSpec {
-        name: name.to_owned(),
-        description: String::new(),
-        input_schema: json!({}),
-    };
-    let request = Request {
-        system: "You are 'lead'.".to_owned(),
-        tools: vec![spec("bash")],
-        ..Request::default()
-    };
-    let steps = plan::steps(&clauses(text), &Identity::of(&request));
-    let tools = steps.iter().filter_map(|step| match step {
-        Step::Call(Call(tool, _)) => Some(*tool),
-        Step::Decide { .. } => Some("plan_approval"),
-        Step::Chain | Step::Complete(_) => Some("task_update"),
-        Step::ShutdownListed => Some("shutdown_request"),
-        Step::ListFiles { .. } => Some("bash, read_file"),
-        _ => None,
-    });
-    let mut tools: Vec<&str> = tools.collect();
-    tools.dedup();
-    tools.join(", ")
-}
-
 #[test]
-fn the_table_of_the_documentation_is_the_table_of_the_code() {
+fn the_documentation_shows_every_verb() {
     let document = include_str!("../../../../docs/models.md");
-    let rows = document
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
-    let mut shown = HashSet::new();
-    for row in rows.filter(|row| row.contains("` | ") && row.contains(' ')) {
-        let Some((example, claim)) = row.split_once("` | ") else {
-            continue;
-        };
-        if !example.contains(' ') {
-            // Another table, about models.
-            continue;
-        }
-        let claim = claim.replace('`', "").replace("only waits", "");
-        assert_eq!(tools(example), claim, "{example}");
-        shown.extend(verbs(example));
-    }
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
+    let examples = rows.filter_map(|row| Some(row.split_once("` | ")?.0));
+    // A table about models has one word in each first cell.
+    let examples = examples.filter(|example| example.contains(' '));
+    let shown: HashSet<Verb> = examples.flat_map(verbs).collect();
     for (verb, _) in ROWS {
         assert!(
             shown.contains(verb),
@@ -88,7 +56,7 @@ fn teammates_are_named_in_many_ways() {
         let members = clause.names.iter().zip(&clause.roles);
         let members = members.map(|(name, role)| format!("{name} ({role})"));
         let members: Vec<String> = members.collect();
-        (members.join(", "), clause.texts.first().cloned())
+        (members.join(", "), clause.text().map(str::to_owned))
     };
     for text in [
         "Spawn alice (coder)",
@@ -137,8 +105,12 @@ fn quotes_of_all_kinds_hold_texts_together() {
     ] {
         let text = format!("Broadcast {open}stop. then go, and run it's ok{close} to everyone");
         let clause = clause(&text);
-        assert_eq!(clause.verb, Verb::Broadcast, "{text}");
-        assert_eq!(clause.text(), "stop. then go, and run it's ok", "{text}");
+        assert_eq!(clause.verb, BROADCAST, "{text}");
+        assert_eq!(
+            clause.text(),
+            Some("stop. then go, and run it's ok"),
+            "{text}"
+        );
     }
 }
 
@@ -170,18 +142,18 @@ fn clauses_end_where_a_new_verb_begins() {
         verbs(
             "Spawn alice and ask her to write hello to a.txt and run ls, then list the teammates"
         ),
-        [Verb::Spawn, Verb::Ask, Verb::ListTeammates]
+        [Verb::Spawn, Verb::Ask, LIST_TEAMMATES]
     );
     let work = |clause: &Clause| {
         assert_eq!(clause.verb, Verb::Ask);
-        (clause.names.join(","), clause.text())
+        (clause.names.join(","), text(clause))
     };
     let all = clauses("Have alice write hi to a.txt and bob run ls.");
     assert_eq!(work(&all[0]), ("alice".into(), "write hi to a.txt".into()));
     assert_eq!(work(&all[1]), ("bob".into(), "run ls".into()));
     let all = clauses("Tell bob to read a.txt and write ok to b.txt; read c.txt");
     assert_eq!(work(&all[0]).1, "read a.txt and write ok to b.txt");
-    assert_eq!((all[1].verb, all[1].path()), (Verb::ReadFile, "c.txt"));
+    assert_eq!((all[1].verb, all[1].path()), (READ_FILE, "c.txt"));
 }
 
 #[test]
@@ -201,38 +173,37 @@ fn commands_files_and_tasks_keep_their_texts() {
     ] {
         let clause = clause(text);
         let written = (clause.verb, clause.path(), clause.text());
-        assert_eq!(written, (Verb::WriteFile, path, content.to_owned()));
+        assert_eq!(written, (WRITE_FILE, path, Some(content)));
     }
     for (text, verb, command) in [
-        ("Run ls -la src/", Verb::Run, "ls -la src/"),
-        (
-            "Execute the command `echo \"a; b\"`",
-            Verb::Run,
-            "echo \"a; b\"",
-        ),
+        ("Run ls -la src/", RUN, "ls -la src/"),
+        ("Execute the command `echo \"a; b\"`", RUN, "echo \"a; b\""),
         (
             "run ./go.sh in the background",
-            Verb::RunInBackground,
+            RUN_IN_BACKGROUND,
             "./go.sh",
         ),
     ] {
         let clause = clause(text);
-        assert_eq!((clause.verb, clause.text()), (verb, command.to_owned()));
+        assert_eq!((clause.verb, clause.text()), (verb, Some(command)));
     }
     let tasks = clause("create tasks: setup project, write code and run tests");
     assert_eq!(tasks.verb, Verb::CreateTasks);
-    assert_eq!(tasks.texts, ["setup project", "write code", "run tests"]);
+    assert_eq!(
+        tasks.texts().collect::<Vec<_>>(),
+        ["setup project", "write code", "run tests"]
+    );
 }
 
 #[test]
 fn reasons_and_kinds_of_files_are_kept() {
     let reject = clause("Reject bob's plan because it lacks tests");
-    assert_eq!((reject.verb, reject.approve), (Verb::Decide, false));
+    assert_eq!(reject.verb, Verb::Decide(false));
     assert_eq!(reject.names, ["bob"]);
-    assert_eq!(reject.text(), "it lacks tests");
+    assert_eq!(reject.text(), Some("it lacks tests"));
     let every = clause("Read all the Python files under src");
     assert_eq!(every.verb, Verb::ReadEvery);
-    assert_eq!((every.text().as_str(), every.path()), ("py", "src"));
+    assert_eq!((every.text(), every.path()), (Some("Python"), "src"));
 }
 
 #[test]
@@ -250,7 +221,7 @@ fn the_speaker_is_known() {
     let parsed = parse("Send me a message.", &mut known);
     assert_eq!(parsed.clauses[0].verb, Verb::Send);
     assert_eq!(parsed.clauses[0].names, ["carl"]);
-    assert!(parsed.clauses[0].texts.is_empty());
+    assert_eq!(parsed.clauses[0].text(), None);
     assert_eq!(
         verbs("Spawn eve. She should write hi to a.txt"),
         [Verb::Spawn, Verb::Ask]
@@ -262,19 +233,19 @@ fn lists_and_fillers_do_not_get_in_the_way() {
     let ask = clause("Please ask alice and bob to read README.md");
     assert_eq!(ask.verb, Verb::Ask);
     assert_eq!(ask.names, ["alice", "bob"]);
-    assert_eq!(ask.text(), "read README.md");
+    assert_eq!(ask.text(), Some("read README.md"));
     assert_eq!(
         verbs("Spawn alice and bob, then broadcast 'hi' to everyone, and shut them both down"),
-        [Verb::Spawn, Verb::Broadcast, Verb::Shutdown]
+        [Verb::Spawn, BROADCAST, Verb::Shutdown]
     );
-    assert_eq!(verbs("Read Cargo.toml and README.md"), [Verb::ReadFile; 2]);
+    assert_eq!(verbs("Read Cargo.toml and README.md"), [READ_FILE; 2]);
     assert_eq!(
         verbs("Please run the command \"ls\" and write done to out.txt"),
-        [Verb::Run, Verb::WriteFile]
+        [RUN, WRITE_FILE]
     );
     assert_eq!(
         verbs("Have bob submit a plan, review it and reject it"),
-        [Verb::Ask, Verb::ReviewPlan, Verb::Decide]
+        [Verb::Ask, Verb::ReviewPlan, Verb::Decide(false)]
     );
     for text in [
         "Create 2 tasks: A, B in order",
@@ -282,6 +253,6 @@ fn lists_and_fillers_do_not_get_in_the_way() {
     ] {
         let tasks = clause(text);
         assert_eq!(tasks.verb, Verb::CreateChain);
-        assert_eq!(tasks.texts, ["A", "B"]);
+        assert_eq!(tasks.texts().collect::<Vec<_>>(), ["A", "B"]);
     }
 }

@@ -74,6 +74,32 @@ fn a_gate_that_never_opens_is_given_up() {
     assert!(calls.len() < 12, "{calls:?}");
 }
 
+#[test]
+fn long_instructions_are_read_or_refused() {
+    let words = [
+        "the ",
+        "and ",
+        ",",
+        "please ",
+        "alice and ",
+        "spawn ",
+        "( ",
+        "tasks : ",
+        ".",
+        "'",
+    ];
+    for (word, count) in words.iter().flat_map(|word| [(word, 200), (word, 100_000)]) {
+        for start in ["Run ", "Spawn ", "Ask ", "Create tasks: ", ""] {
+            let mut bob = Agent::teammate("bob", "coder");
+            bob.user_says(&format!("{start}{}.", word.repeat(count)));
+            let reply = OfflineModel.reply(&bob.request);
+            let said = reply.text();
+            assert!(reply.tool_uses().count() > 0 || !said.is_empty());
+            assert!(count < 1_000 || said.len() < 4_000, "{start}{word}");
+        }
+    }
+}
+
 fn instruction() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "Spawn",

@@ -368,6 +368,16 @@ fn pronouns_refer_to_earlier_instructions_and_results_are_awaited_before_use() {
 }
 
 #[test]
+fn a_report_that_is_awaited_twice_comes_once() {
+    let mut lead = Agent::lead();
+    lead.user_says("Ask alice to run ls. Wait for alice. Read a.txt");
+    assert_eq!(lead.turn().0, [send("alice", "Run ls.")]);
+    lead.mail(json!([message("idle_notification", "alice", "ok")]));
+    let (calls, _) = lead.turn();
+    assert_eq!(calls, [call("read_file", json!({"path": "a.txt"}))]);
+}
+
+#[test]
 fn a_dead_teammate_is_not_awaited_for_ever() {
     let mut lead = Agent::lead();
     lead.user_says("Ask alice to run ls");

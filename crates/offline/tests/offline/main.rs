@@ -2,6 +2,7 @@
 //! with the texts of the real tools, and deliver its mail.
 
 mod bounds;
+mod documentation;
 mod harness;
 mod lead;
 mod reading;

@@ -66,6 +66,22 @@ fn a_list_that_was_cleared_is_made_again() {
     assert!(text.contains("I read 20 files"), "{text}");
 }
 
+#[test]
+fn a_kind_of_files_is_a_language_or_an_ending() {
+    for (kind, pattern) in [
+        ("the Python", "'*.py'"),
+        ("toml", "'*.toml'"),
+        ("the", "'*'"),
+    ] {
+        let mut lead = Agent::lead();
+        lead.user_says(&format!("Read all {kind} files under src"));
+        let (calls, _) = lead.turn();
+        let command = calls[0].1["command"].as_str().expect("a text");
+        let expected = format!("find 'src' -type f -name {pattern} -not");
+        assert!(command.starts_with(&expected), "{command}");
+    }
+}
+
 /// The summary that the model itself gives of a conversation.
 fn summary(agent: &Agent) -> String {
     summary_of_transcript(agent, 4_000)

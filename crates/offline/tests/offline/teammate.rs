@@ -194,6 +194,31 @@ fn a_plan_is_submitted_revised_and_carried_out() {
 }
 
 #[test]
+fn work_whose_plans_are_all_rejected_is_not_done_but_answered() {
+    let mut bob = Agent::teammate("bob", "coder");
+    let order = "Submit a plan for the migration. Write hello to a.txt. Send me a message.";
+    bob.mail(json!([message("message", "alice", order)]));
+    let mut tools = Vec::new();
+    for _ in 0..6 {
+        tools.extend(bob.turn().0.into_iter().map(|(tool, _)| tool));
+        bob.mail(json!([decision(false, "No")]));
+    }
+    assert_eq!(tools, ["plan_approval"; 4]);
+    bob.user_says("<auto-claimed>Task #3: Submit a plan. Write hello to a.txt</auto-claimed>");
+    let (mut calls, _) = bob.turn();
+    for _ in 0..6 {
+        bob.mail(json!([decision(false, "No")]));
+        calls.extend(bob.turn().0);
+    }
+    let tools: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(
+        (tools.first(), tools.last()),
+        (Some(&"plan_approval"), Some(&"task_update"))
+    );
+    assert!(!tools.contains(&"write_file"), "{tools:?}");
+}
+
+#[test]
 fn a_plan_is_submitted_on_request() {
     let mut charlie = Agent::teammate("charlie", "generalist");
     charlie.mail(json!([message("message", "lead", "Submit a plan.")]));

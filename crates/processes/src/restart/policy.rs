@@ -1,9 +1,12 @@
 //! Applies a member's restart policy to its death.
 
-use protocol::{AgentName, Incarnation, Member, NoticeCause, Recipient, Timestamp};
-use rules::{Death, RestartDecision, RestartLimits, Restarts};
+use crate::exit_status::exit_cause;
+use protocol::{
+    AgentName, DeathCause, EventKind, Incarnation, Member, NoticeCause, Recipient, Timestamp,
+};
+use rules::{RestartDecision, RestartHistory, RestartLimits};
 use team::notice;
-use teamdir::{RosterError, SendError, TeamDir};
+use teamdir::{AppendError, RosterError, SendError, TeamDir};
 
 /// Why the end of the restarts could not be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -12,21 +15,34 @@ pub enum GiveUpError {
     Roster(#[from] RosterError),
     #[error(transparent)]
     Notice(#[from] SendError),
+    #[error(transparent)]
+    Event(#[from] AppendError),
 }
 
-/// The decision of a dead member's policy. It depends on the roster entry alone, so a later lead decides
+/// The limits of restarts in every team. What decides about a restart and what counts it use the same.
+pub(super) fn limits() -> RestartLimits {
+    RestartLimits::default()
+}
+
+/// The decision of a dead member's policy. It depends on the member's files alone, so a later lead decides
 /// the same.
-pub fn decide_restart(member: &Member, cause: &str, now: Timestamp) -> RestartDecision {
+pub fn decide_restart(team: &TeamDir, member: &Member, now: Timestamp) -> RestartDecision {
+    let owner = Recipient::Member(member.spec.name.clone());
+    let cause = exit_cause(team, &owner, member.incarnation);
+    decide(member, cause, now)
+}
+
+fn decide(member: &Member, cause: DeathCause, now: Timestamp) -> RestartDecision {
     // The policy has given up and the lead is notified; only a person restarts the member.
     if member.gave_up.is_some() {
         return RestartDecision::Leave;
     }
-    let policy = member.spec.restart.clone().unwrap_or_default();
-    let mut restarts = Restarts::new(member.spec.name.clone(), policy, RestartLimits::default());
-    for at in member.restarts.iter().flatten() {
-        restarts.remember(*at);
-    }
-    restarts.handle(&Death::Failed(cause.to_owned()), now)
+    let history = RestartHistory {
+        name: member.spec.name.clone(),
+        policy: member.spec.restart.clone().unwrap_or_default(),
+        restarts: member.restarts.clone().unwrap_or_default(),
+    };
+    history.decide(cause, &limits(), now)
 }
 
 /// Records that a member's policy gave up, and notifies the lead. Idempotent.
@@ -40,6 +56,11 @@ pub fn give_up(
     let text = format!("{reason}. It is not restarted any more. Restart it: {command}");
     let id = format!("gave-up/{name}/{incarnation}");
     notice(team, Recipient::Lead, NoticeCause::GaveUp, &id, &text)?;
+    team.log_event(EventKind::GaveUp {
+        member: Recipient::Member(name.clone()),
+        incarnation,
+        reason: reason.to_owned(),
+    })?;
     team.update_roster(|roster| {
         // A later incarnation means that a person has restarted it since.
         let member = roster.member_mut(name);
@@ -59,6 +80,8 @@ mod tests {
     use teamdir::Options;
     use test_support::TempTeam;
 
+    const KILLED: DeathCause = DeathCause::Signal(9);
+
     fn member(restarts: &[i64]) -> Member {
         let mut member = Member::new(AgentName::new("alice").unwrap(), "coder");
         member.spec.restart = Some(RestartPolicy::OnFailure);
@@ -70,22 +93,19 @@ mod tests {
     #[test]
     fn restarts_by_earlier_leads_are_counted() {
         let now = Timestamp::from_secs(1000);
-        let first = decide_restart(&member(&[]), "killed", now);
+        let first = decide(&member(&[]), KILLED, now);
         let wait = Duration::from_secs(1);
         assert_eq!(first, RestartDecision::RestartAt(now.plus(wait)));
-        let old = decide_restart(&member(&[1, 2, 3, 4, 5]), "killed", now);
+        let old = decide(&member(&[1, 2, 3, 4, 5]), KILLED, now);
         assert_eq!(old, first);
-        let sixth = decide_restart(&member(&[900, 910, 920, 930, 940]), "killed", now);
+        let sixth = decide(&member(&[900, 910, 920, 930, 940]), KILLED, now);
         assert!(matches!(sixth, RestartDecision::GiveUp { .. }), "{sixth:?}");
         let mut given_up = member(&[]);
         given_up.gave_up = Some("enough".into());
-        let leave = decide_restart(&given_up, "killed", now);
+        let leave = decide(&given_up, KILLED, now);
         assert_eq!(leave, RestartDecision::Leave);
         let never = Member::new(AgentName::new("bob").unwrap(), "coder");
-        assert_eq!(
-            decide_restart(&never, "killed", now),
-            RestartDecision::Leave
-        );
+        assert_eq!(decide(&never, KILLED, now), RestartDecision::Leave);
     }
 
     #[test]
@@ -98,5 +118,8 @@ mod tests {
         assert_eq!(gave_up(), None);
         give_up(team, &name, Incarnation(0), "too often", "do it").unwrap();
         assert_eq!(gave_up().as_deref(), Some("too often"));
+        let events = std::fs::read_to_string(team.layout().events()).unwrap();
+        let event = r#""event":"gave_up","member":"alice","incarnation":0,"reason":"too often""#;
+        assert!(events.contains(event), "{events}");
     }
 }

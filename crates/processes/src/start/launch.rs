@@ -1,15 +1,15 @@
 //! Starts the process of a member, and waits until it reports that it is ready.
 
+use crate::exit_status::record_exit;
 use crate::start::programs::Programs;
 use command::Pidfd;
 use command::session_of;
-use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, setsid};
 use protocol::{AgentName, Incarnation, Phase, Recipient};
-use std::fs::{DirBuilder, File, OpenOptions};
+use safe_open::Links;
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -24,8 +24,8 @@ const FAST_FOR: Duration = Duration::from_millis(200);
 /// How much of the log is shown.
 const LAST_BYTES: u64 = 4096;
 const LAST_LINES: usize = 12;
-/// Enough for a thread that only waits.
-const REAPER_STACK: usize = 64 << 10;
+/// Enough for a thread that waits and then writes a small file.
+const REAPER_STACK: usize = 256 << 10;
 /// Variables of a member's own process that its children must not inherit.
 const OWN_VARIABLES: [&str; 3] = [command::MARK, "TEAM_MEMBER", "TEAM_INCARNATION"];
 
@@ -64,9 +64,9 @@ pub enum LaunchError {
         /// The last lines of its log.
         output: String,
     },
-    /// Its live state cannot be read.
+    /// Its log cannot be opened, or its live state cannot be read.
     #[error(transparent)]
-    State(#[from] PathError),
+    File(#[from] PathError),
 }
 
 fn quoted(output: &str) -> String {
@@ -94,7 +94,7 @@ impl Launch<'_> {
         let outcome = self.watch(&child);
         match outcome {
             Ok(Watched::Ready(started)) => {
-                collect_exit(child);
+                self.collect_exit(child, started.incarnation);
                 Ok(started)
             }
             Ok(Watched::Ended) => {
@@ -129,25 +129,8 @@ impl Launch<'_> {
     }
 
     fn open_log(&self) -> Result<(File, PathBuf), LaunchError> {
-        let layout = self.team.layout();
-        let path = layout.member_log(&self.owner());
-        let folder = layout.member_dir(&self.owner());
-        let opened = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .and_then(|()| {
-                OpenOptions::new()
-                    .create(true)
-                    .append(true)
-                    .mode(0o600)
-                    .custom_flags(OFlag::O_NOFOLLOW.bits())
-                    .open(&path)
-            });
-        match opened {
-            Ok(log) => Ok((log, path)),
-            Err(cause) => Err(LaunchError::Log { path, cause }),
-        }
+        let log = self.team.open_log(&self.owner())?;
+        Ok((log, self.team.layout().member_log(&self.owner())))
     }
 
     fn start(&self, log: File, path: &Path) -> Result<Child, LaunchError> {
@@ -168,6 +151,12 @@ impl Launch<'_> {
             .stderr(errors);
         for variable in OWN_VARIABLES {
             command.env_remove(variable);
+        }
+        for (variable, value) in &self.programs.variables {
+            match value {
+                Some(value) => command.env(variable, value),
+                None => command.env_remove(variable),
+            };
         }
         // SAFETY: between fork and exec only setsid is called, which is a bare system call.
         unsafe {
@@ -229,6 +218,16 @@ impl Launch<'_> {
         Ok(ours.then_some(live.incarnation))
     }
 
+    /// Records and collects the exit status when the process ends, so that it does not stay a zombie.
+    fn collect_exit(&self, mut child: Child, incarnation: Incarnation) {
+        let (team, owner) = (self.team.clone(), self.owner());
+        // Without the thread the zombie stays until this process ends.
+        let _ = thread::Builder::new()
+            .name("reaper".to_owned())
+            .stack_size(REAPER_STACK)
+            .spawn(move || record_exit(&team, &owner, incarnation, &mut child));
+    }
+
     /// The incarnation, if it became ready and ended cleanly between two polls.
     fn ended_cleanly(&self) -> Option<Incarnation> {
         let live = self.team.live_state(&self.owner()).ok().flatten()?;
@@ -260,20 +259,11 @@ fn kill_group(child: &mut Child) -> Option<ExitStatus> {
     child.wait().ok()
 }
 
-/// Collects the exit status when the process ends, so that it does not stay a zombie.
-fn collect_exit(mut child: Child) {
-    // Without the thread the zombie stays until this process ends.
-    let _ = thread::Builder::new()
-        .name("reaper".to_owned())
-        .stack_size(REAPER_STACK)
-        .spawn(move || child.wait());
-}
-
 /// The last lines written to a log since `start`.
 fn log_tail(path: &Path, start: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
-        let mut log = File::open(path)?;
-        let size = log.metadata()?.len();
+        let opened = safe_open::Options::read(Links::Refuse).open(path)?;
+        let (mut log, size) = (opened.file, opened.metadata.len());
         log.seek(SeekFrom::Start(start.max(size.saturating_sub(LAST_BYTES))))?;
         let mut bytes = Vec::new();
         log.take(LAST_BYTES).read_to_end(&mut bytes)?;

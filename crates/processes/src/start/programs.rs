@@ -25,6 +25,8 @@ const READY_WITHIN: Duration = Duration::from_secs(15);
 pub struct Programs {
     pub teammate: PathBuf,
     pub ready_within: Duration,
+    /// Variables that the new process gets besides those of this one, or, without a value, lacks.
+    pub variables: Vec<(&'static str, Option<String>)>,
 }
 
 /// Why no program was found for a teammate.
@@ -62,6 +64,7 @@ impl Programs {
         Self {
             teammate,
             ready_within: READY_WITHIN,
+            variables: Vec::new(),
         }
     }
 
@@ -85,6 +88,7 @@ impl Programs {
         Ok(Self {
             teammate,
             ready_within,
+            variables: Vec::new(),
         })
     }
 }

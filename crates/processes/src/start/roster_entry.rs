@@ -5,7 +5,8 @@ use protocol::{
     AgentName, ConversationRecord, Incarnation, JournalLine, JournalRecord, Member, MemberSpec,
     MemberStatus, MessageId, MessageSource, Recipient,
 };
-use teamdir::{PathError, RosterError, TeamDir, new_message_id, now};
+use rules::check_new_name;
+use teamdir::{JoinError, PathError, RosterError, TeamDir, new_message_id, now};
 
 /// What an entry was before a start, so that a start that fails can be undone.
 #[derive(Debug)]
@@ -69,6 +70,12 @@ pub(crate) fn enter_in_roster(
                 else {
                     return Ok(None);
                 };
+                if member.incarnation.is_last() {
+                    return Err(SpawnError::LastIncarnation(JoinError::LastIncarnation {
+                        owner: Recipient::Member(name.clone()),
+                        path: team.layout().roster(),
+                    }));
+                }
                 let before = PreviousEntry::Found(Box::new(member.clone()));
                 spec.merge_into(&mut member.spec);
                 (member, before)
@@ -78,6 +85,7 @@ pub(crate) fn enter_in_roster(
                 return Err(SpawnError::Full { name, most });
             }
             None => {
+                check_new_name(name, roster.members.iter().map(|member| &member.spec.name))?;
                 let mut member = Member::from(spec.clone());
                 member.joined_at = Some(now());
                 (roster.members.push_mut(member), PreviousEntry::Absent)
@@ -115,8 +123,8 @@ fn first_prompt(
     }))
 }
 
-/// Changes the options of a running member that it reads whenever they matter. Its role, model and
-/// program stay those with which it was started.
+/// Changes the options of a running member that it reads whenever they matter. Its role, model,
+/// program and sandbox stay those with which it was started.
 pub(crate) fn change_running(
     team: &TeamDir,
     name: &AgentName,
@@ -129,6 +137,8 @@ pub(crate) fn change_running(
             prompt: None,
             model: None,
             exec: None,
+            sandbox: None,
+            network: None,
             ..spec.clone()
         };
         spec.merge_into(&mut changed);

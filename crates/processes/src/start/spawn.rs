@@ -8,11 +8,11 @@ use crate::start::roll_back::roll_back;
 use crate::start::roster_entry::{PreviousEntry, change_running, enter_in_roster};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{find, state_of};
-use protocol::{AgentName, EventKind, Incarnation, Member, MemberSpec, Recipient};
-use rules::MemberState;
+use protocol::{AgentName, EventKind, Incarnation, Member, MemberSpec, Recipient, RestartReason};
+use rules::{MemberState, NameRefusal};
 use std::time::Duration;
 use team::{Actor, LimitedSendError, send};
-use teamdir::{Liveness, PathError, RosterError, TeamDir, TeamFileError};
+use teamdir::{JoinError, Liveness, PathError, RosterError, TeamDir, TeamFileError};
 
 /// How long ending a member may take, in addition to the time of a start.
 const ENDING: Duration = Duration::from_secs(15);
@@ -69,6 +69,12 @@ pub enum SpawnError {
         /// How many there may be.
         most: u64,
     },
+    /// Its name would be taken for another.
+    #[error(transparent)]
+    Name(#[from] NameRefusal),
+    /// There is no number for its next incarnation.
+    #[error(transparent)]
+    LastIncarnation(JoinError),
     /// The limits of the team could not be read.
     #[error(transparent)]
     Limits(#[from] TeamFileError),
@@ -114,7 +120,7 @@ pub fn spawn(
             // Another process has brought in the name in another spelling, and has the lock of that.
             continue;
         };
-        let started = start(team, &guard, &before, programs)?;
+        let started = start(team, &guard, &before, RestartReason::Spawned, programs)?;
         return Ok(Spawned::Started {
             pid: started.pid,
             incarnation: started.incarnation,
@@ -173,11 +179,12 @@ fn wake(
 }
 
 /// Starts the process of a member that is entered in the roster. If it does not come to be, the
-/// roster is put back as it was.
+/// roster is put back as it was. `reason` says why one that was there before is started again.
 pub(crate) fn start(
     team: &TeamDir,
     guard: &StartGuard,
     before: &PreviousEntry,
+    reason: RestartReason,
     programs: &Programs,
 ) -> Result<Started, SpawnError> {
     let name = &guard.name;
@@ -190,12 +197,20 @@ pub(crate) fn start(
     match launch.run() {
         Ok(started) => {
             let role = find(team, name).map(|member| member.spec.role);
-            // The event only tells people; the member runs without it.
+            let (member, incarnation) = (Recipient::Member(name.clone()), started.incarnation);
+            // The events only tell people; the member runs without them.
             let _ = team.log_event(EventKind::Spawn {
-                member: Recipient::Member(name.clone()),
-                incarnation: started.incarnation,
+                member: member.clone(),
+                incarnation,
                 role: role.unwrap_or_default(),
             });
+            if before.incarnation() > Incarnation(0) {
+                let _ = team.log_event(EventKind::Restart {
+                    member,
+                    incarnation,
+                    reason,
+                });
+            }
             Ok(started)
         }
         Err(source) => {

@@ -45,15 +45,15 @@ struct Report {
 /// runs.
 pub fn check_idle(team: &TeamDir) -> Result<IdleCheck, ViewError> {
     let before = match reports(team)? {
-        Ok(pass) => pass,
-        Err(why) => return Ok(IdleCheck::Busy { why }),
+        Reports::AtRest(pass) => pass,
+        Reports::Busy { why } => return Ok(IdleCheck::Busy { why }),
     };
     if let Some(why) = unfinished(team, &before)? {
         return Ok(IdleCheck::Busy { why });
     }
     let after = match reports(team)? {
-        Ok(pass) => pass,
-        Err(why) => return Ok(IdleCheck::Busy { why }),
+        Reports::AtRest(pass) => pass,
+        Reports::Busy { why } => return Ok(IdleCheck::Busy { why }),
     };
     if before.reports != after.reports {
         let why = "a member has just been working".to_owned();
@@ -76,8 +76,15 @@ struct Pass {
     waiting_plan: Vec<AgentName>,
 }
 
-/// The reports of all members, or which of them is working.
-fn reports(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
+enum Reports {
+    AtRest(Pass),
+    /// A member is working.
+    Busy {
+        why: String,
+    },
+}
+
+fn reports(team: &TeamDir) -> Result<Reports, ViewError> {
     let roster = team.roster()?;
     let mut pass = Pass {
         reports: Vec::new(),
@@ -89,7 +96,8 @@ fn reports(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
         let name = &member.spec.name;
         let (state, holder, live) = state_of(team, member)?;
         if is_unreaped(member, &state) {
-            return Ok(Err(format!("'{name}' died and is not reaped yet")));
+            let why = format!("'{name}' died and is not reaped yet");
+            return Ok(Reports::Busy { why });
         }
         match &state {
             MemberState::Idle { .. } => pass.idle.push(member.clone()),
@@ -103,7 +111,8 @@ fn reports(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
             | MemberState::Working { .. }
             | MemberState::Hung { .. }
             | MemberState::Waiting { .. } => {
-                return Ok(Err(format!("'{name}' is {}", state.word())));
+                let why = format!("'{name}' is {}", state.word());
+                return Ok(Reports::Busy { why });
             }
         }
         let reported = live.filter(|_| state.is_alive());
@@ -113,7 +122,7 @@ fn reports(team: &TeamDir) -> Result<Result<Pass, String>, ViewError> {
             reported: reported.map(|live| (live.phase, live.since)),
         });
     }
-    Ok(Ok(pass))
+    Ok(Reports::AtRest(pass))
 }
 
 /// What running members still have to do.

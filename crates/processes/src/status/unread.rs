@@ -2,8 +2,6 @@
 
 use protocol::Recipient;
 use std::collections::HashMap;
-use std::fs::{DirEntry, read_dir};
-use std::io;
 use teamdir::{PathError, TeamDir};
 
 /// Which inboxes are not empty, and the numbers of their sealed segments, from one listing of their folder.
@@ -38,19 +36,16 @@ pub fn unread(team: &TeamDir, owner: &Recipient) -> Result<usize, PathError> {
     UnreadCounts::read(team).unread(team, owner)
 }
 
-fn list(team: &TeamDir) -> io::Result<HashMap<String, Vec<u64>>> {
+fn list(team: &TeamDir) -> Result<HashMap<String, Vec<u64>>, PathError> {
     let mut filled: HashMap<String, Vec<u64>> = HashMap::new();
-    for entry in read_dir(team.layout().inbox_dir())? {
-        let entry = entry?;
-        let name = entry.file_name();
+    for (name, size) in team.inbox_files()? {
         // A name has no dots: `alice.jsonl` is an inbox, `.alice.17.jsonl` a segment of it.
-        let parts = name.to_str().unwrap_or_default();
-        match parts.split('.').collect::<Vec<_>>().as_slice() {
+        match name.split('.').collect::<Vec<_>>().as_slice() {
             ["", owner, number, "jsonl"] => {
                 let numbers = filled.entry((*owner).to_owned()).or_default();
                 numbers.extend(number.parse::<u64>().ok());
             }
-            [owner, _] if !owner.is_empty() && !is_empty(&entry) => {
+            [owner, _] if !owner.is_empty() && size != Some(0) => {
                 filled.entry((*owner).to_owned()).or_default();
             }
             _ => {}
@@ -60,13 +55,6 @@ fn list(team: &TeamDir) -> io::Result<HashMap<String, Vec<u64>>> {
         .values_mut()
         .for_each(|numbers| numbers.sort_unstable());
     Ok(filled)
-}
-
-fn is_empty(entry: &DirEntry) -> bool {
-    match entry.metadata() {
-        Ok(metadata) => metadata.len() == 0,
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
 }
 
 #[cfg(test)]

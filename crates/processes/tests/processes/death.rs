@@ -1,9 +1,11 @@
 //! Deaths, reaping, and restarts.
 
 use crate::support::{LIMIT, Members, name, programs, recipient};
-use processes::{Cause, KillError, ProcessHandleError, Reaped, RestartError, Spawned};
+use nix::sys::signal::Signal;
+use processes::{KillError, ProcessHandleError, Reaped, RestartCause, RestartError, Spawned};
 use protocol::{Incarnation, MemberStatus, Recipient, TaskStatus};
 use rules::{ClaimLimit, NewTask};
+use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Command;
 use std::sync::Barrier;
@@ -52,6 +54,86 @@ fn a_death_is_shown_and_the_lead_is_notified_and_the_task_is_released() {
     let deaths = members.events().matches(r#""event":"death""#).count();
     assert_eq!(deaths, 1);
     assert_eq!(members.state("alice"), "dead");
+}
+
+#[test]
+fn a_death_has_a_cause_and_a_restart_a_reason() {
+    let members = Members::new();
+    members.start("alice", "busy");
+    let process = members.process("alice");
+    process.signal(Signal::SIGTERM).unwrap();
+    wait_until("the end of the process", LIMIT, || process.is_gone());
+    processes::restart(
+        members.team(),
+        &name("alice"),
+        &programs(),
+        RestartCause::Policy,
+    )
+    .unwrap();
+    members.kill9("alice");
+    members.start("alice", "busy");
+    processes::restart(
+        members.team(),
+        &name("alice"),
+        &programs(),
+        RestartCause::Requested,
+    )
+    .unwrap();
+    let events = members.events();
+    let why = events.lines().filter_map(|line| {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let told = match event["event"].as_str() {
+            Some("death") => &event["cause"],
+            Some("restart") => &event["reason"],
+            _ => return None,
+        };
+        Some((event["incarnation"].as_u64().unwrap(), told.clone()))
+    });
+    let expected = [
+        (1, json!({"signal": 15})),
+        (2, json!("policy")),
+        (2, json!({"signal": 9})),
+        (3, json!("spawned")),
+        (4, json!("requested")),
+    ];
+    assert_eq!(why.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_cause_of_a_death_is_known_after_its_status_was_collected() {
+    let members = Members::new();
+    let (pid, _) = members.start("alice", "busy");
+    members.kill9("alice");
+    wait_until("the exit status to be collected", LIMIT, || {
+        !std::path::Path::new(&format!("/proc/{pid}")).exists() || is_reused(pid)
+    });
+    members.repair_until_reaped("alice");
+    let events = members.events();
+    assert!(events.contains(r#""cause":{"signal":9}"#), "{events}");
+}
+
+#[test]
+fn the_cause_of_a_death_is_unknown_without_a_parent_of_the_team() {
+    let members = Members::new();
+    let team = members.team();
+    // The status of an earlier incarnation says nothing about this one.
+    members.start("alice", "busy");
+    members.kill9("alice");
+    members.repair_until_reaped("alice");
+    members.change("alice", |member| member.incarnation = Incarnation(7));
+    members.change("alice", |member| member.reaped = Some(Incarnation(6)));
+    members.repair_until_reaped("alice");
+    let events = members.events();
+    let death = events
+        .lines()
+        .find(|line| line.contains(r#""incarnation":7"#));
+    assert!(death.unwrap().contains(r#""event":"death""#), "{events}");
+    assert!(!death.unwrap().contains("cause"), "{events}");
+    let owner = recipient("alice");
+    assert_eq!(
+        team.exit_record(&owner).map(|exit| exit.incarnation),
+        Some(Incarnation(1))
+    );
 }
 
 #[test]
@@ -197,7 +279,7 @@ fn a_process_that_reuses_the_pid_of_a_member_is_never_signalled() {
         .unwrap();
     let path = members.team().layout().member_lock(&recipient("alice"));
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut holder: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut holder: Value = serde_json::from_str(&text).unwrap();
     holder["pid"] = bystander.id().into();
     let mut file = std::fs::File::options()
         .write(true)
@@ -211,7 +293,12 @@ fn a_process_that_reuses_the_pid_of_a_member_is_never_signalled() {
         KillError::ProcessHandle(ProcessHandleError::Unnamed { .. })
     );
     assert!(is_unnamed, "{error}");
-    let error = processes::restart(members.team(), &name("alice"), &programs(), Cause::Person);
+    let error = processes::restart(
+        members.team(),
+        &name("alice"),
+        &programs(),
+        RestartCause::Requested,
+    );
     assert!(error.is_err());
     assert!(bystander.try_wait().unwrap().is_none());
     bystander.kill().unwrap();
@@ -229,7 +316,12 @@ fn a_restart_ends_a_running_process_without_reaping() {
         member.restarts = Some(vec![teamdir::now()]);
         member.gave_up = Some("enough".to_owned());
     });
-    let restarted = processes::restart(members.team(), &name("alice"), &programs(), Cause::Person);
+    let restarted = processes::restart(
+        members.team(),
+        &name("alice"),
+        &programs(),
+        RestartCause::Requested,
+    );
     let Spawned::Started {
         pid: new,
         incarnation: Incarnation(2),
@@ -258,7 +350,14 @@ fn a_restart_ends_a_running_process_without_reaping() {
 fn the_policy_counts_its_restarts_and_leaves_running_members_alone() {
     let members = Members::new();
     members.start("alice", "busy");
-    let restart = || processes::restart(members.team(), &name("alice"), &programs(), Cause::Policy);
+    let restart = || {
+        processes::restart(
+            members.team(),
+            &name("alice"),
+            &programs(),
+            RestartCause::Policy,
+        )
+    };
     let error = restart().unwrap_err();
     assert!(matches!(error, RestartError::NotDead { .. }), "{error}");
     assert_eq!(members.process("alice").incarnation(), Incarnation(1));
@@ -289,7 +388,12 @@ fn a_restart_kills_a_process_that_ignores_sigterm() {
     let members = Members::new();
     let (pid, _) = members.start("alice", "deaf");
     let old = members.process("alice");
-    let restarted = processes::restart(members.team(), &name("alice"), &programs(), Cause::Person);
+    let restarted = processes::restart(
+        members.team(),
+        &name("alice"),
+        &programs(),
+        RestartCause::Requested,
+    );
     assert!(matches!(restarted, Ok(Spawned::Started { .. })));
     assert!(old.is_gone());
     assert_ne!(members.process("alice").holder().pid, pid);

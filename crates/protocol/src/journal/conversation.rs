@@ -155,10 +155,20 @@ impl<M: ModelTypes> ResultRecord<M> {
 }
 
 /// Old tool results were replaced by placeholders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClearedRecord {
-    /// How many results from the start of the conversation were considered.
-    pub results: usize,
+    pub results: Vec<ClearedResult>,
+}
+
+/// A tool result that was replaced, by its place in the conversation since the last compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClearedResult {
+    /// The turn, counted from 0.
+    pub turn: usize,
+    /// The block of the turn, counted from 0.
+    pub block: usize,
+    /// What stands in its place.
+    pub placeholder: String,
 }
 
 /// The conversation was replaced by a shorter one.
@@ -243,6 +253,9 @@ pub enum Block {
         /// Why the arguments cannot be used, if they cannot: then the tool was not run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flaw: Option<String>,
+        /// What the server attached to the call and wants back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        extra_content: Option<Value>,
     },
     ToolResult(ToolResult),
     /// A block of a kind that only its provider knows.

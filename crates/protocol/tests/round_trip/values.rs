@@ -6,9 +6,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{
     Activity, AgentName, Answer, Body, DeadLetter, Extra, Holder, IgnoredAnswer, Incarnation,
-    LiveState, Member, MemberSpec, MemberStatus, Message, MessageId, NoticeCause, Owner, Party,
-    Phase, Priority, Recipient, Request, RequestId, RequestState, RestartPolicy, Roster, Sender,
-    Subject, Tally, Task, TaskHistory, TaskId, TaskStatus, TeamName, Timestamp, WaitingFor,
+    LiveState, Member, MemberSpec, MemberStatus, Message, MessageId, NetworkSetting, NoticeCause,
+    Owner, Party, Phase, Priority, Recipient, Request, RequestId, RequestState, RestartPolicy,
+    Roster, SandboxLevel, SandboxMode, Sender, Subject, Tally, Task, TaskHistory, TaskId,
+    TaskStatus, TeamName, Timestamp, WaitingFor,
 };
 use serde_json::Value;
 
@@ -182,6 +183,11 @@ fn member() -> impl Strategy<Value = Member> {
         of(text()),
         of(time()),
     );
+    let network = prop_oneof![
+        Just(NetworkSetting::Off),
+        Just(NetworkSetting::On),
+        Just("a.org,*.b.org:8443".parse().unwrap())
+    ];
     let course = (
         of(message_id()),
         of(any::<bool>()),
@@ -189,11 +195,14 @@ fn member() -> impl Strategy<Value = Member> {
         of(incarnation()),
         of(vec(time(), 0..3)),
         of(text()),
+        of(text().prop_map(SandboxMode::from)),
+        of(network),
     );
     (known, more, course, extra()).prop_map(|(known, more, course, extra)| {
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
-        let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up) = course;
+        let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up, sandbox, network) =
+            course;
         Member {
             spec: MemberSpec {
                 name,
@@ -205,6 +214,8 @@ fn member() -> impl Strategy<Value = Member> {
                 exec,
                 no_claim,
                 idle_timeout,
+                sandbox,
+                network,
             },
             status,
             incarnation,
@@ -382,16 +393,24 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
         WaitingFor::Plan,
         WaitingFor::Background,
         WaitingFor::RateLimit,
+        WaitingFor::Server,
+        WaitingFor::Disk,
         WaitingFor::Budget,
         WaitingFor::Turn,
     ]);
     let activity = (text(), time(), extra());
     let activity = activity.prop_map(|(name, since, extra)| Activity { name, since, extra });
     let known = (incarnation(), phase, time(), of(waiting_for), of(text()));
-    let doing = (of(activity), of(time()), of(any::<u64>()), of(tally()));
+    let level = select(vec![
+        SandboxLevel::None,
+        SandboxLevel::Landlock,
+        SandboxLevel::Full,
+    ]);
+    let task = of(any::<u64>());
+    let doing = (of(activity), of(time()), task, of(tally()), of(level));
     (known, doing, extra()).prop_map(|(known, doing, extra)| {
         let (incarnation, phase, since, waiting_for, reason) = known;
-        let (activity, progress_at, task, usage) = doing;
+        let (activity, progress_at, task, usage, sandbox) = doing;
         LiveState {
             incarnation,
             phase,
@@ -402,6 +421,7 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
             progress_at,
             task: task.map(TaskId),
             usage,
+            sandbox,
             extra,
         }
     })

@@ -103,14 +103,41 @@ fn a_gate_opens_only_with_the_matching_decision() {
             request_id: id("one")
         }
     );
-    assert_eq!(open.may_run("bash", ToolEffect::Mutating), Ok(()));
+    assert_eq!(
+        open.may_run("bash", ToolEffect::Mutating),
+        Ok(Permission::Unrestricted)
+    );
+}
+
+#[test]
+fn what_can_be_confined_runs_read_only_until_the_plan_is_approved() {
+    let pending = request("one", "x");
+    let file = approved(Party::Lead, pending.clone());
+    let permission = |gate: PlanGate| gate.may_run("bash", ToolEffect::Confinable);
+    for closed in [
+        without_plan(Some(true)),
+        without_plan(None),
+        gate("one", "x", PlanFile::Found(&pending)),
+        gate("one", "y", PlanFile::Found(&file)),
+    ] {
+        assert_eq!(permission(closed), Ok(Permission::ReadOnly));
+    }
+    for open in [
+        without_plan(Some(false)),
+        gate("one", "x", PlanFile::Found(&file)),
+    ] {
+        assert_eq!(permission(open), Ok(Permission::Unrestricted));
+    }
 }
 
 #[test]
 fn the_effect_of_a_tool_decides_and_not_its_name() {
     let closed = without_plan(Some(true));
     for tool in ["read_file", "send_message", "bash"] {
-        assert_eq!(closed.may_run(tool, ToolEffect::Harmless), Ok(()));
+        assert_eq!(
+            closed.may_run(tool, ToolEffect::Harmless),
+            Ok(Permission::Unrestricted)
+        );
     }
     for tool in ["bash", "a_tool_of_tomorrow", "read_file"] {
         let refusal = closed.may_run(tool, ToolEffect::Mutating);
@@ -118,7 +145,10 @@ fn the_effect_of_a_tool_decides_and_not_its_name() {
         assert!(refusal.starts_with(tool), "{refusal}");
         assert!(refusal.contains("call plan_approval"), "{refusal}");
         let free = without_plan(Some(false));
-        assert_eq!(free.may_run(tool, ToolEffect::Mutating), Ok(()));
+        assert_eq!(
+            free.may_run(tool, ToolEffect::Mutating),
+            Ok(Permission::Unrestricted)
+        );
     }
 }
 

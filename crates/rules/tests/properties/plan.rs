@@ -5,8 +5,8 @@ use protocol::{
     Incarnation, Party, Recipient, Request, RequestId, RequestKind, Subject, Timestamp,
 };
 use rules::{
-    Addressee, AnswerSource, ExpireReason, Opening, PlanFacts, PlanFile, PlanGate, Response,
-    SubmittedPlan, ToolEffect, Verdict, answer, expire, open_plan, plan_hash,
+    Addressee, AnswerSource, ExpireReason, Opening, Permission, PlanFacts, PlanFile, PlanGate,
+    Response, SubmittedPlan, ToolEffect, Verdict, answer, expire, open_plan, plan_hash,
 };
 use std::collections::BTreeMap;
 
@@ -206,6 +206,8 @@ proptest! {
             let open = world.latest.is_some_and(|latest| latest.state == Expected::Approved);
             prop_assert_eq!(gate.may_run("any_tool", ToolEffect::Mutating).is_ok(), open);
             prop_assert!(gate.may_run("any_tool", ToolEffect::Harmless).is_ok());
+            let confined = gate.may_run("any_tool", ToolEffect::Confinable);
+            prop_assert_eq!(confined == Ok(Permission::Unrestricted), open);
             let is_pending = world.latest.is_some_and(|latest| latest.state == Expected::Pending);
             prop_assert_eq!(matches!(gate, PlanGate::Pending { .. }), is_pending);
         }

@@ -10,6 +10,8 @@ fn wanted(root: &Path) -> Description {
         hidden: Vec::new(),
         placeholders: Vec::new(),
         unwanted: Vec::new(),
+        variables_unwanted_in: None,
+        repositories: Vec::new(),
         network: Network::Off,
         environment: Vec::new(),
         limits: Limits::default(),

@@ -1,7 +1,5 @@
 //! Names that the default description knows.
 
-use crate::description::Content;
-
 /// What the system consists of. `/proc`, `/dev` and `/tmp` are always there.
 pub(super) const SYSTEM: [&str; 17] = [
     "/bin",
@@ -154,16 +152,8 @@ pub(super) const CONTROL: [&str; 20] = [
     ".zed",
 ];
 
-/// Files of a repository that decide which code git runs.
-pub(super) const GIT_CONTROL: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
-
-/// What is created in a repository so that it can be protected. Both files are harmless: the first
-/// says that the repository is complete in itself, the second has no settings.
-pub(super) const GIT_PLACEHOLDERS: [(&str, Content); 3] = [
-    ("commondir", Content::File(".\n")),
-    ("config.worktree", Content::File("")),
-    ("hooks", Content::Folder),
-];
+/// Files with variables that many programs read. Others of the kind are found by their names.
+pub(super) const ENVIRONMENT: [&str; 2] = [".env", ".env.local"];
 
 /// Endings of `.env` files that hold examples instead of secrets.
 pub(super) const EXAMPLES: [&str; 5] = [".dist", ".example", ".sample", ".schema", ".template"];

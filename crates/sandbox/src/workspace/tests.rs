@@ -3,25 +3,26 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// A file system of names.
-fn described(place: &Place<'_>, paths: &[&str]) -> Description {
+fn described(needs: &WorkspaceNeeds<'_>, paths: &[&str]) -> Description {
     let all: BTreeSet<&Path> = paths
         .iter()
         .flat_map(|path| Path::new(path).ancestors())
         .collect();
     let inside = all
         .iter()
-        .filter(|path| path.parent() == Some(place.workspace));
+        .filter(|path| path.parent() == Some(needs.workspace));
     let names = inside.filter_map(|path| path.file_name());
     let names: Vec<OsString> = names.map(OsStr::to_owned).collect();
-    description(place, &names, |path| all.contains(path), [])
+    description(needs, &names, |path| all.contains(path), [])
 }
 
-fn place(workspace: &'static str) -> Place<'static> {
-    Place {
+fn needs(workspace: &'static str) -> WorkspaceNeeds<'static> {
+    WorkspaceNeeds {
         workspace: Path::new(workspace),
         home: Some(Path::new("/home/u")),
         control: &["control.toml"],
         secrets: &[],
+        programs: &[],
         writable: true,
         network: Network::Off,
     }
@@ -50,7 +51,7 @@ fn has(paths: &[PathBuf], path: &str) -> bool {
 
 #[test]
 fn the_system_and_tools_are_readable_and_nothing_else() {
-    let found = described(&place("/home/u/work"), MACHINE);
+    let found = described(&needs("/home/u/work"), MACHINE);
     let expected = ["/etc", "/usr", "/home/u/.cargo"].map(PathBuf::from);
     assert_eq!(found.readable, expected);
     assert_eq!(found.writable, [PathBuf::from("/home/u/work")]);
@@ -59,7 +60,7 @@ fn the_system_and_tools_are_readable_and_nothing_else() {
 
 #[test]
 fn secrets_are_hidden_where_they_exist() {
-    let found = described(&place("/home/u/work"), MACHINE);
+    let found = described(&needs("/home/u/work"), MACHINE);
     for path in [
         "/etc/shadow",
         "/home/u/.ssh",
@@ -75,7 +76,7 @@ fn secrets_are_hidden_where_they_exist() {
 
 #[test]
 fn control_files_are_protected_or_unwanted() {
-    let found = described(&place("/home/u/work"), MACHINE);
+    let found = described(&needs("/home/u/work"), MACHINE);
     for path in [
         ".git/hooks",
         ".git/config",
@@ -96,22 +97,25 @@ fn control_files_are_protected_or_unwanted() {
 
 #[test]
 fn a_folder_without_a_repository_must_not_become_one_of_the_commands_making() {
-    let found = described(&place("/srv/data"), &["/srv/data/a.txt"]);
+    let found = described(&needs("/srv/data"), &["/srv/data/a.txt"]);
     assert!(has(&found.unwanted, "/srv/data/.git"));
+    assert!(has(&found.unwanted, "/srv/data/HEAD"));
     assert_eq!(found.placeholders, []);
+    let found = described(&needs("/srv/data"), &["/srv/data/HEAD"]);
+    assert!(!has(&found.unwanted, "/srv/data/HEAD"), "it is the user's");
 }
 
 #[test]
 fn a_linked_repository_keeps_its_link() {
-    let found = described(&place("/srv/tree"), &["/srv/tree/.git"]);
+    let found = described(&needs("/srv/tree"), &["/srv/tree/.git"]);
     assert!(has(&found.read_only, "/srv/tree/.git"));
 }
 
 #[test]
 fn a_read_only_workspace_has_nothing_writable_and_gets_no_placeholders() {
-    let mut place = place("/home/u/work");
-    place.writable = false;
-    let found = described(&place, MACHINE);
+    let mut needs = needs("/home/u/work");
+    needs.writable = false;
+    let found = described(&needs, MACHINE);
     assert!(found.writable.is_empty());
     assert_eq!((found.placeholders, found.unwanted), (vec![], vec![]));
     assert!(has(&found.readable, "/home/u/work"));
@@ -120,9 +124,9 @@ fn a_read_only_workspace_has_nothing_writable_and_gets_no_placeholders() {
 
 #[test]
 fn with_the_network_names_can_be_resolved() {
-    let mut place = place("/home/u/work");
-    place.network = Network::On;
-    let found = described(&place, MACHINE);
+    let mut needs = needs("/home/u/work");
+    needs.network = Network::On;
+    let found = described(&needs, MACHINE);
     assert!(has(&found.readable, "/etc/resolv.conf"));
 }
 
@@ -138,7 +142,7 @@ fn only_harmless_variables_pass() {
         ("TMPDIR", "/elsewhere"),
     ];
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
-    let found = description(&place("/srv"), &[], |_| false, variables);
+    let found = description(&needs("/srv"), &[], |_| false, variables);
     let names: Vec<_> = found
         .environment
         .iter()
@@ -154,4 +158,42 @@ fn only_harmless_variables_pass() {
         names,
         expected.map(|(name, value)| (Some(name), Some(value)))
     );
+}
+
+#[test]
+fn guarded_are_also_the_files_that_git_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for (path, text) in [
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        (
+            ".git/config",
+            "[include]\npath = ../more\n[core]\nhooksPath = own\n",
+        ),
+        (".git/modules/sub/HEAD", "ref: refs/heads/main\n"),
+        ("own/pre-commit", ""),
+        (".env", "KEY=1"),
+    ] {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let needs = WorkspaceNeeds {
+        workspace: &root,
+        ..needs("/")
+    };
+    let found = guarded_paths(&needs);
+    for name in [
+        "own",
+        "more",
+        ".env",
+        ".envrc",
+        "control.toml",
+        ".git/hooks",
+        ".git/modules/sub/config",
+    ] {
+        assert!(found.unwritable.contains(&root.join(name)), "{name}");
+    }
+    assert!(found.unreadable.contains(&root.join(".env")));
+    assert!(!found.unreadable.contains(&root.join("own")));
 }

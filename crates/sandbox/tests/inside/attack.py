@@ -165,6 +165,17 @@ several("control", {
     "write_commondir": write(".git/commondir"),
     "delete_commondir": done(os.unlink, ".git/commondir"),
     "write_worktree_config": write(".git/config.worktree"),
+    "write_module_config": write(".git/modules/sub/config"),
+    "create_module_hook": write(".git/modules/sub/hooks/post-checkout"),
+    "create_module_commondir": write(".git/modules/sub/commondir"),
+    "rename_module": done(os.rename, ".git/modules/sub", ".git/modules/away"),
+    "rename_modules": done(os.rename, ".git/modules", ".git/modules-away"),
+    "write_linked_commondir": write(".git/worktrees/other/commondir"),
+    "write_linked_gitdir": write(".git/worktrees/other/gitdir"),
+    "rename_linked": done(os.rename, ".git/worktrees/other", ".git/worktrees/away"),
+    "write_named_hooks": write("hooks-here/post-commit"),
+    "rename_named_hooks": done(os.rename, "hooks-here", "hooks-away"),
+    "write_included_settings": write("more-settings"),
 })
 
 
@@ -184,6 +195,32 @@ def control_exchange_team():
 
 
 @attempt
+def control_exchange_git():
+    os.makedirs("exchange-git", exist_ok=True)
+    call(316, -100, ctypes.c_char_p(b"exchange-git"), -100, ctypes.c_char_p(b".git"), 2)
+    return True
+
+
+@attempt
+def control_hard_link_to_settings():
+    os.link("team.toml", "hard-link-settings")
+    return write("hard-link-settings")()
+
+
+@attempt
+def control_link_over_settings():
+    os.symlink("/tmp", "link-new")
+    os.rename("link-new", ".team")
+    return True
+
+
+@attempt
+def read_secret_in_workspace_by_hard_link():
+    os.link(".env", "hard-link-secret")
+    return read("hard-link-secret")()
+
+
+@attempt
 def control_hard_link_to_team():
     os.link(".team/config.json", "hard-link-team")
     return write("hard-link-team")()
@@ -200,7 +237,41 @@ several("process", {
     "descriptor_of": lambda: call(438, call(434, VICTIM, 0), 0, 0) >= 0,
     "compare": done(call, 312, os.getpid(), VICTIM, 0, 0, 0),
     "priority": done(os.setpriority, os.PRIO_PROCESS, VICTIM, 5),
+    "limit": done(call, 302, VICTIM, 0, struct.pack("QQ", 1 << 40, 1 << 40), 0),
+    "signal_by_descriptor": lambda: call(424, call(434, VICTIM, 0), 0, 0, 0) == 0,
+    "affinity": done(os.sched_setaffinity, VICTIM, {0}),
+    "files_of_first": lambda: len(os.listdir("/proc/1/cwd")) > 0,
+    "root_of_first": lambda: len(os.listdir("/proc/1/root")) > 0,
 })
+
+
+@attempt
+def process_descriptors_of_first():
+    """The first process reports how the command ended over one of them."""
+    for number in range(64):
+        for flags in (os.O_RDONLY, os.O_WRONLY):
+            try:
+                os.close(os.open(f"/proc/1/fd/{number}", flags | os.O_NONBLOCK))
+                return True
+            except OSError:
+                pass
+    return False
+
+
+@attempt
+def process_signal_by_file():
+    """Has the kernel send SIGKILL when a pipe becomes readable. Whether it died is seen outside."""
+    import fcntl
+    reader, writer = os.pipe()
+    try:
+        fcntl.fcntl(reader, fcntl.F_SETOWN, VICTIM)
+        fcntl.fcntl(reader, 10, 9)
+        fcntl.fcntl(reader, fcntl.F_SETFL, fcntl.fcntl(reader, fcntl.F_GETFL) | os.O_ASYNC)
+        os.write(writer, b"x")
+    finally:
+        os.close(reader)
+        os.close(writer)
+    return False
 
 
 @attempt
@@ -230,6 +301,7 @@ several("mount", {
     "pivot": done(call, 155, ctypes.c_char_p(b"."), ctypes.c_char_p(b".")),
     "chroot": done(os.chroot, "."),
     "clone_tree": done(call, 428, -100, ctypes.c_char_p(b"."), 1),
+    "clone_tree_new": done(call, 467, -100, ctypes.c_char_p(b"."), 1, 0, 0),
     "attributes": done(call, 442, -100, ctypes.c_char_p(b"."), 0, 0, 0),
     "file_system": done(call, 430, ctypes.c_char_p(b"tmpfs"), 0),
     "by_handle": done(call, 304, -100, 0, 0),
@@ -294,7 +366,12 @@ several("network", {
     "abstract": connect(socket.AF_UNIX, "\0" + ABSTRACT),
     "local_outside": connect(socket.AF_UNIX, f"{OUTSIDE}/socket"),
     "local_in_home": connect(socket.AF_UNIX, f"{HOME}/socket"),
+    "local_in_run": connect(socket.AF_UNIX, f"/run/{ABSTRACT}"),
     "local_run": connect(socket.AF_UNIX, "/run/dbus/system_bus_socket"),
+    "see_run": lambda: len(os.listdir("/run")) > 0,
+    "bluetooth": create(31, socket.SOCK_RAW, 1),
+    "bus": create(29, socket.SOCK_RAW, 1),
+    "phone": create(42, socket.SOCK_DGRAM),
     "machine": create(40, socket.SOCK_STREAM),
     "packets": create(socket.AF_PACKET, socket.SOCK_RAW),
     "raw": create(socket.AF_INET, socket.SOCK_RAW, 1),
@@ -323,6 +400,55 @@ def memory_remove_shared():
     if libc.shmctl(SHARED, 0, None) != 0:
         raise OSError(ctypes.get_errno(), "refused")
     return True
+
+
+@attempt
+def memory_attach_shared():
+    libc.shmat.restype = ctypes.c_void_p
+    address = libc.shmat(SHARED, None, 0)
+    return address not in (None, ctypes.c_void_p(-1).value)
+
+
+@attempt
+def memory_remove_queue():
+    if libc.mq_unlink(b"/" + ABSTRACT.encode()) != 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return True
+
+
+def other_numbers(number, *arguments):
+    """A system call by its number of 32-bit programs, in a child because the filter may kill it."""
+    import mmap
+    code = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40, 7)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(code))
+    loads = b"".join(
+        load + struct.pack("<I", value if isinstance(value, int) else start + 1024)
+        for load, value in zip((b"\xbb", b"\xb9", b"\xba"), arguments)
+    )
+    for value in arguments:
+        if isinstance(value, bytes):
+            code[1024:1024 + len(value) + 1] = value + b"\0"
+    code[0:1] = b"\x53"
+    body = b"\xb8" + struct.pack("<I", number) + loads + b"\xcd\x80\x5b\xc3"
+    code[1:1 + len(body)] = body
+    child = os.fork()
+    if child == 0:
+        ctypes.CFUNCTYPE(ctypes.c_int)(start)()
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
+@attempt
+def set_id_by_other_numbers():
+    write("set-id-32")()
+    other_numbers(15, b"set-id-32", 0o4755)
+    return bool(os.stat("set-id-32").st_mode & 0o6000)
+
+
+@attempt
+def kernel_other_numbers():
+    """`getpid` by its old number does no harm, and shows whether the others are open."""
+    return other_numbers(20) == 0
 
 
 def set_id(function):
@@ -354,6 +480,11 @@ several("set_id", {
     and bool(os.stat("set-id-old").st_mode & 0o6000),
     "create_new": lambda: call(437, -100, ctypes.c_char_p(b"set-id-2"),
                                struct.pack("QQQ", os.O_CREAT | os.O_WRONLY, 0o6755, 0), 24) >= 0,
+    "folder": lambda: os.mkdir("set-id-folder", 0o6755) is None
+    and bool(os.stat("set-id-folder").st_mode & 0o6000),
+    "capability": lambda: os.setxattr("set-id", "security.capability", bytes.fromhex("0100000200ffffff00ffffff00000000000000000000000000")[:20])
+    is None,
+    "by_link": set_id(lambda: os.chmod("/proc/self/cwd/set-id", 0o4755)),
     "node": lambda: os.mknod("set-id-node", 0o106755) is None
     and bool(os.stat("set-id-node").st_mode & 0o6000),
     "unnamed": lambda: bool(os.fstat(os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o6777)).st_mode & 0o6000),

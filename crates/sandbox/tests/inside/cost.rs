@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
-use sandbox::workspace::Place;
+use sandbox::workspace::{WorkspaceNeeds, describe};
 use sandbox::{Layers, Network};
 
 use crate::place::Scene;
-use crate::runner::{describe, note};
+use crate::runner::note;
 
 const ROUNDS: usize = 60;
 
@@ -18,11 +18,12 @@ const ROUNDS: usize = 60;
 fn cost_per_command() {
     let scene = Scene::new(None);
     let (workspace, home) = (scene.workspace(), scene.home());
-    let place = Place {
+    let needs = WorkspaceNeeds {
         workspace: &workspace,
         home: Some(&home),
         control: &[".team", "team.toml"],
         secrets: &[],
+        programs: &[],
         writable: true,
         network: Network::Off,
     };
@@ -36,7 +37,7 @@ fn cost_per_command() {
             let mut command = Command::new("/bin/sh");
             command.args(["-c", "/bin/true"]).stdin(Stdio::null());
             let session = sandboxed.then(|| {
-                let wanted = describe(&place);
+                let wanted = describe(&needs);
                 sandbox::prepare(&mut command, &wanted, layers).unwrap()
             });
             assert!(command.status().unwrap().success());

@@ -4,5 +4,6 @@
 mod attacks;
 mod cost;
 mod place;
+mod places;
 mod runner;
 mod work;

@@ -1,6 +1,7 @@
 //! A machine to attack: a home folder with secrets, a workspace with control files, servers, a
 //! process of the same user, and shared memory.
 
+use std::ffi::CString;
 use std::fs;
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
@@ -44,6 +45,8 @@ impl Scene {
             ("work/.vscode/settings.json", "before"),
             ("work/mcp-settings.json", "before"),
             ("work/src/lib.rs", "before"),
+            ("work/hooks-here/pre-commit", "before"),
+            ("work/more-settings", ""),
         ] {
             let path = scene.path(name);
             fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
@@ -65,7 +68,24 @@ impl Scene {
         let mut git = scene.as_user("git");
         git.args(["init", "-q", "-b", "main"]).current_dir(&work);
         assert!(git.status().expect("git is here").success());
-        fs::write(work.join(".git/index-new"), "[core]").expect("a file");
+        for (name, text) in [
+            ("index-new", "[core]"),
+            ("modules/sub/HEAD", "ref: refs/heads/main"),
+            ("modules/sub/config", ""),
+            ("worktrees/other/HEAD", "ref: refs/heads/other"),
+            ("worktrees/other/commondir", "../.."),
+            // Or git removes it as one that is gone.
+            ("worktrees/other/locked", ""),
+            ("worktrees/other/gitdir", "/nowhere/.git"),
+        ] {
+            let path = work.join(".git").join(name);
+            fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
+            fs::write(&path, text).expect("a file");
+        }
+        let settings = work.join(".git/config");
+        let text = fs::read_to_string(&settings).expect("git made it");
+        let more = "[core]\n\thooksPath = hooks-here\n[include]\n\tpath = ../more-settings\n";
+        fs::write(&settings, text + more).expect("it is ours");
         scene.give_away();
         scene
     }
@@ -120,6 +140,10 @@ impl Scene {
             "work/.env",
             "work/.vscode/settings.json",
             "work/.git/config",
+            "work/.git/modules/sub/config",
+            "work/.git/worktrees/other/commondir",
+            "work/hooks-here/pre-commit",
+            "work/more-settings",
         ];
         let inside = inside.into_iter().filter(|_| in_workspace);
         let paths = outside
@@ -145,6 +169,9 @@ pub(crate) struct Targets {
     _local: [UnixListener; 2],
     victim: Child,
     shared: i32,
+    queue: CString,
+    /// A socket in `/run`, where servers have theirs. Only root can make one.
+    in_run: Option<(UnixListener, PathBuf)>,
 }
 
 impl Targets {
@@ -172,14 +199,24 @@ impl Targets {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             text.trim().rsplit(' ').next()?.parse().ok()
         });
+        let queue = CString::new(format!("/{abstract_name}")).expect("no zero in it");
+        // SAFETY: a constant name and numbers. The queue is removed in the end.
+        unsafe {
+            let flags = libc::O_CREAT | libc::O_RDWR;
+            let mode: libc::c_uint = 0o666;
+            let none: *mut libc::mq_attr = std::ptr::null_mut();
+            libc::close(libc::mq_open(queue.as_ptr(), flags, mode, none));
+        }
         Self {
             tcp: TcpListener::bind("127.0.0.1:0").expect("a port"),
             udp: UdpSocket::bind("127.0.0.1:0").expect("a port"),
             _abstract: UnixListener::bind_addr(&address).expect("a socket"),
-            abstract_name,
+            abstract_name: abstract_name.clone(),
             _local: sockets,
             victim,
             shared: shared.unwrap_or(-1),
+            queue,
+            in_run: in_run(&abstract_name),
         }
     }
 
@@ -213,11 +250,25 @@ impl Drop for Targets {
     fn drop(&mut self) {
         let _ = self.victim.kill();
         let _ = self.victim.wait();
+        if let Some((_, path)) = &self.in_run {
+            let _ = fs::remove_file(path);
+        }
+        // SAFETY: a name.
+        unsafe {
+            libc::mq_unlink(self.queue.as_ptr());
+        }
         let shared = self.shared.to_string();
         let mut remove = Command::new("ipcrm");
         remove.args(["-m", &shared]).stderr(Stdio::null());
         let _ = remove.status();
     }
+}
+
+fn in_run(name: &str) -> Option<(UnixListener, PathBuf)> {
+    let path = Path::new("/run").join(name);
+    let listener = UnixListener::bind(&path).ok()?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).ok()?;
+    Some((listener, path))
 }
 
 /// A file as the standard input of a command.

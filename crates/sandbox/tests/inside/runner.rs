@@ -2,14 +2,13 @@
 //! process may have to be another user or be forbidden to create namespaces.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::place::is_reachable;
-use sandbox::workspace::{Place, description};
-use sandbox::{Description, Layers, Level, Network};
+use sandbox::workspace::{WorkspaceNeeds, describe};
+use sandbox::{Layers, Level, Network};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
@@ -76,19 +75,29 @@ pub(crate) fn run(
     script: &str,
     stdin: Stdio,
 ) -> Output {
+    let mut command = runner_command(place, conditions, script);
+    command.stdin(stdin).output().expect("the runner starts")
+}
+
+/// The command that runs a script so.
+pub(crate) fn runner_command(
+    place: &crate::place::Scene,
+    conditions: Conditions,
+    script: &str,
+) -> Command {
     let mut command = Command::new(place.runner());
     command.args(["--exact", "runner::runner", "--nocapture"]);
-    command.env_clear().env(SCRIPT, script).stdin(stdin);
+    command.env_clear().env(SCRIPT, script);
     command.env("RUNNER_WORKSPACE", place.workspace());
     command.env("HOME", place.home());
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
     command.env("SECRET_KEY", "secret");
     command.env(
         "RUNNER_NETWORK",
-        if conditions.network == Network::On {
-            "on"
-        } else {
-            "off"
+        match conditions.network {
+            Network::Off => "off",
+            Network::On => "on",
+            Network::Proxy => "proxy",
         },
     );
     command.env("RUNNER_READ_ONLY", conditions.read_only.to_string());
@@ -106,7 +115,7 @@ pub(crate) fn run(
             command.pre_exec(apply);
         }
     }
-    command.output().expect("the runner starts")
+    command
 }
 
 /// What a container's filter does: creating a user namespace is refused.
@@ -127,22 +136,6 @@ fn without_user_namespaces() -> BpfProgram {
     filter.try_into().expect("the filter compiles")
 }
 
-fn names_in(folder: &Path) -> Vec<OsString> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name()).collect()
-}
-
-/// The default description of a place on this machine.
-pub(crate) fn describe(place: &Place<'_>) -> Description {
-    let exists = |path: &Path| path.symlink_metadata().is_ok();
-    description(
-        place,
-        &names_in(place.workspace),
-        exists,
-        std::env::vars_os(),
-    )
-}
-
 /// The other side. It does nothing in an ordinary run of the tests.
 #[test]
 fn runner() {
@@ -153,16 +146,17 @@ fn runner() {
     let (workspace, home) = (variable("RUNNER_WORKSPACE"), variable("HOME"));
     let network = variable("RUNNER_NETWORK");
     let home = Path::new(&home);
-    let place = Place {
+    let needs = WorkspaceNeeds {
         workspace: Path::new(&workspace),
         home: Some(home),
         control: &[".team", "team.toml"],
         secrets: &[home.join(".config/program")],
+        programs: &[],
         writable: variable("RUNNER_READ_ONLY") == "false",
-        network: if network == "on" {
-            Network::On
-        } else {
-            Network::Off
+        network: match network.as_str() {
+            "on" => Network::On,
+            "proxy" => Network::Proxy,
+            _ => Network::Off,
         },
     };
     let layers = Layers::probe();
@@ -171,7 +165,7 @@ fn runner() {
         variable("RUNNER_LEVEL"),
         "{layers:?}"
     );
-    let mut wanted = describe(&place);
+    let mut wanted = describe(&needs);
     wanted.environment.push(("NETWORK".into(), network.into()));
     let mut command = Command::new("/bin/bash");
     command.args(["-c", &script]);
@@ -180,17 +174,30 @@ fn runner() {
         let flags = nix::fcntl::OFlag::O_RDONLY;
         nix::fcntl::open(path, flags, nix::sys::stat::Mode::empty()).expect("it opens")
     });
-    let session = sandbox::prepare(&mut command, &wanted, layers).expect("it can be prepared");
+    let session = match sandbox::prepare(&mut command, &wanted, layers) {
+        Ok(session) => session,
+        Err(error) => {
+            note(&format!("NOT PREPARED {error}"));
+            std::process::exit(125);
+        }
+    };
     let stderr = std::io::stderr();
     command.stdout(
         std::os::fd::AsFd::as_fd(&stderr)
             .try_clone_to_owned()
             .expect("it is open"),
     );
-    let status = command.status().map_err(|error| session.explain(error));
-    let status = status.unwrap_or_else(|error| panic!("{error}: {}", error.source));
+    let child = command.spawn().map_err(|error| session.explain(error));
+    let mut child = child.unwrap_or_else(|error| panic!("{error}: {}", error.source));
+    // Nobody accepts what the attack sends there.
+    let listener = session.listener().expect("it arrives");
+    let status = child.wait().expect("it is our child");
+    drop(listener);
     for path in session.created() {
         note(&format!("CREATED {}", path.display()));
+    }
+    for moved in session.move_aside() {
+        assert!(moved.error.is_none(), "{moved}");
     }
     drop((session, kept));
     std::process::exit(status.code().unwrap_or(128 + status.signal().unwrap_or(0)));

@@ -129,6 +129,7 @@ impl Tool for TaskCreate {
     const DESCRIPTION: &'static str = "Create a task on the team's board. Idle teammates claim \
         ready tasks by themselves. Returns the task with its number.";
     const EFFECT: Effect = Effect::State;
+    const KEEPS_RESULTS: bool = true;
     type Args = TaskCreateArgs;
 
     async fn call(
@@ -180,6 +181,7 @@ impl Tool for ClaimTask {
     const DESCRIPTION: &'static str =
         "Claim a task from the board: it is yours until you complete it or give it back.";
     const EFFECT: Effect = Effect::State;
+    const KEEPS_RESULTS: bool = true;
     type Args = ClaimTaskArgs;
 
     async fn call(

@@ -58,6 +58,7 @@ impl Tool for TaskList {
     const DESCRIPTION: &'static str = "List the tasks on the team's board: [ ] pending, \
         [>] in progress, [x] completed, with owner and what blocks them.";
     const EFFECT: Effect = Effect::Read;
+    const KEEPS_RESULTS: bool = true;
     type Args = TaskListArgs;
 
     async fn call(
@@ -81,6 +82,7 @@ impl Tool for TaskGet {
     const DESCRIPTION: &'static str =
         "Show one task in full: description, dependencies, owner, result and history.";
     const EFFECT: Effect = Effect::Read;
+    const KEEPS_RESULTS: bool = true;
     type Args = TaskGetArgs;
 
     async fn call(

@@ -10,7 +10,7 @@ use protocol::{Task, TaskId};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::hash::{BuildHasherDefault, DefaultHasher};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,7 +91,7 @@ fn files(layout: &Layout) -> Result<Vec<(TaskId, Metadata)>, PathError> {
     let dir = layout.tasks_dir();
     let fail = |error| PathError::new("list", &dir, error);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(&dir).map_err(fail)? {
+    for entry in files::list(&dir).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let Some(id) = entry.file_name().to_str().and_then(Layout::task_id) else {
             continue;
@@ -100,7 +100,7 @@ fn files(layout: &Layout) -> Result<Vec<(TaskId, Metadata)>, PathError> {
             Ok(metadata) => found.push((id, metadata)),
             // Deleted since the folder was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(PathError::new("look at", &entry.path(), error)),
+            Err(error) => return Err(PathError::new("look at", &layout.task(id), error)),
         }
     }
     found.sort_unstable_by_key(|(id, _)| *id);
@@ -111,16 +111,15 @@ fn files(layout: &Layout) -> Result<Vec<(TaskId, Metadata)>, PathError> {
 
 fn read(known: &mut Known, path: &Path, id: TaskId) -> Result<Option<Arc<Task>>, TaskError> {
     let fail = |error| TaskError::from(PathError::new("read", path, error));
-    let mut file = match files::options().read(true).open(path) {
-        Ok(file) => file,
+    let opened = match files::open_whole(path) {
+        Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     };
     // The version of the open file, which need not be the one that was listed.
-    let stamp = FileVersion::of(&file.metadata().map_err(fail)?);
+    let stamp = FileVersion::of(&opened.metadata);
     let is_settled = stamp.is_settled();
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(fail)?;
+    let bytes = files::read_opened(&opened).map_err(fail)?;
     let task = Arc::new(decode(path, id, &bytes)?);
     if is_settled {
         known.insert(id, (stamp, Arc::clone(&task)));

@@ -15,6 +15,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, fallocate, fcntl};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use protocol::JsonLine;
+use safe_open::Opened;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -62,8 +63,8 @@ pub enum AppendError {
 pub(crate) fn append_lines(target: &Target<'_>) -> Result<(), AppendError> {
     let path = target.path.as_path();
     let lock = FileLock::acquire_to_append(&target.lock, target.lock_wait)?;
-    let mut file = open_or_create(path, target.durability)?;
-    let size = file.metadata().context("look at", path)?.len();
+    let Opened { mut file, metadata } = open_or_create(path, target.durability)?;
+    let size = metadata.len();
     if target.limit.is_some_and(|limit| size >= limit) {
         let path = target.path.clone();
         return Err(AppendError::Full { path, size });
@@ -90,11 +91,11 @@ pub(crate) fn append_lines(target: &Target<'_>) -> Result<(), AppendError> {
 /// Ends the last line of the file, if it has no end. Returns whether it had none.
 pub(crate) fn close_tail(path: &Path, lock: &Path, wait: Duration) -> Result<bool, AppendError> {
     let _lock = FileLock::acquire(lock, wait)?;
-    let mut file = match files::options().read(true).append(true).open(path) {
+    let Opened { mut file, metadata } = match files::open_to_append(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened.context("open", path)?,
     };
-    let size = file.metadata().context("look at", path)?.len();
+    let size = metadata.len();
     if size == 0 || ends_with_newline(&file, size).context("read", path)? {
         return Ok(false);
     }
@@ -106,14 +107,12 @@ pub(crate) fn close_tail(path: &Path, lock: &Path, wait: Duration) -> Result<boo
 /// it there after a power cut too, and no sender but the first has to sync the folder. A file that
 /// somebody created without the lock relies on the file system, which keeps a new file's name with
 /// its first synced bytes (as ext4, XFS and btrfs do).
-fn open_or_create(path: &Path, durability: Durability) -> Result<File, PathError> {
-    let mut options = files::options();
-    options.read(true).append(true);
-    match options.open(path) {
+fn open_or_create(path: &Path, durability: Durability) -> Result<Opened, PathError> {
+    match files::open_to_append(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let file = options.create(true).open(path).context("create", path)?;
+            let opened = files::open_or_create_to_append(path).context("create", path)?;
             atomic::sync_parent(path, durability)?;
-            Ok(file)
+            Ok(opened)
         }
         result => result.context("open", path),
     }

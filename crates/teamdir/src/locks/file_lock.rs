@@ -29,7 +29,7 @@ pub(crate) struct FileLock {
 
 /// When to make sure that the locked file is the one others see.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Restarts {
+enum PathCheck {
     Always,
     AfterWaiting,
 }
@@ -56,16 +56,16 @@ pub enum LockError {
 impl FileLock {
     /// Takes the lock at `path`, waiting at most `wait` for others to give it up.
     pub(crate) fn acquire(path: &Path, wait: Duration) -> Result<Self, LockError> {
-        Self::take(path, wait, Restarts::Always)
+        Self::take(path, wait, PathCheck::Always)
     }
 
     /// The same for appending, which is safe without a lock too: whether the file was deleted is
     /// only checked after a wait, which spares most senders two system calls.
     pub(crate) fn acquire_to_append(path: &Path, wait: Duration) -> Result<Self, LockError> {
-        Self::take(path, wait, Restarts::AfterWaiting)
+        Self::take(path, wait, PathCheck::AfterWaiting)
     }
 
-    fn take(path: &Path, wait: Duration, care: Restarts) -> Result<Self, LockError> {
+    fn take(path: &Path, wait: Duration, check: PathCheck) -> Result<Self, LockError> {
         let started = Instant::now();
         let mut tries = 0;
         let mut waiting = None;
@@ -88,7 +88,7 @@ impl FileLock {
                 }
             }
             // Somebody may have deleted the file while we waited: then others lock another one.
-            let is_safe = care == Restarts::AfterWaiting && tries == 0;
+            let is_safe = check == PathCheck::AfterWaiting && tries == 0;
             let held = if is_safe {
                 Some(0)
             } else {
@@ -135,9 +135,8 @@ impl FileLock {
 }
 
 fn open(path: &Path) -> Result<File, PathError> {
-    let mut options = files::options();
-    options.read(true).write(true).create(true);
-    options.open(path).context("open the lock", path)
+    let opened = files::open_or_create_to_write(path);
+    Ok(opened.context("open the lock", path)?.file)
 }
 
 /// Whether `path` still names the open `file`.

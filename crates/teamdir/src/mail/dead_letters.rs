@@ -5,11 +5,15 @@ use crate::files;
 use crate::files::append::{AppendError, Target, append_lines};
 use crate::team_dir::TeamDir;
 use protocol::{DeadLetter, JsonLine};
+use safe_open::Opened;
 use std::collections::HashSet;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 /// How much of the end of the dead letters is searched for one that may be there already.
 const DEAD_LETTER_TAIL: u64 = 256 << 10;
+
+/// The longest line. A dead letter holds a message, in hex if it was no text.
+const LONGEST_LINE: u64 = 64 << 20;
 
 impl TeamDir {
     /// Puts a line where undelivered mail is kept, unless it is there already.
@@ -52,13 +56,14 @@ impl TeamDir {
     /// Calls `visit` with each dead letter, oldest first. Lines that are not dead letters are skipped.
     pub fn read_dead_letters(&self, mut visit: impl FnMut(DeadLetter)) -> Result<(), PathError> {
         let path = self.layout.dead_letters();
-        let file = match files::options().read(true).open(&path) {
-            Ok(file) => file,
+        let file = match files::open_to_read(&path) {
+            Ok(opened) => opened.file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(PathError::new("read", &path, error)),
         };
-        for line in BufReader::new(file).split(b'\n') {
-            let line = line.map_err(|error| PathError::new("read", &path, error))?;
+        let mut reader = BufReader::new(file);
+        let fail = |error| PathError::new("read", &path, error);
+        while let Some(line) = files::read_line(&mut reader, LONGEST_LINE).map_err(fail)? {
             if let Ok(dead_letter) = serde_json::from_slice(&line) {
                 visit(dead_letter);
             }
@@ -71,13 +76,12 @@ impl TeamDir {
     fn last_dead_letters(&self, tail: u64) -> Result<HashSet<String>, PathError> {
         let path = self.layout.dead_letters();
         let fail = |error| PathError::new("read", &path, error);
-        let mut file = match files::options().read(true).open(&path) {
-            Ok(file) => file,
+        let Opened { mut file, metadata } = match files::open_to_read(&path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashSet::new()),
             Err(error) => return Err(fail(error)),
         };
-        let size = file.metadata().map_err(fail)?.len();
-        let from = size.saturating_sub(tail);
+        let from = metadata.len().saturating_sub(tail);
         file.seek(SeekFrom::Start(from)).map_err(fail)?;
         let mut tail = Vec::new();
         file.read_to_end(&mut tail).map_err(fail)?;

@@ -25,8 +25,8 @@ mod tests;
 pub use seal::WaitPlan;
 
 use crate::error::{Context, PathError};
-use crate::files::FileId;
 use crate::files::append::AppendError;
+use crate::files::{self, FileId};
 use crate::layout::Layout;
 use crate::locks::LockError;
 use crate::mail::intake::{self, Batch, Place};
@@ -469,7 +469,7 @@ impl TeamDir {
         let dir = self.layout.inbox_dir();
         let fail = |error| PathError::new("list", &dir, error);
         let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(&dir).map_err(fail)? {
+        for entry in files::list(&dir).map_err(fail)? {
             let name = entry.map_err(fail)?.file_name();
             let number = name
                 .to_str()

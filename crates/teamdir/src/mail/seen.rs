@@ -63,7 +63,7 @@ impl Fingerprint {
                 // Without an identifier of its own a line is known by its place.
                 (
                     from.filter(|_| message.id.is_some()),
-                    text_hash(&message.body),
+                    meaning_hash(&message.body),
                 )
             }
             Line::Unknown(unknown) => {
@@ -79,8 +79,8 @@ impl Fingerprint {
     }
 }
 
-/// A hash of all that a message says.
-fn text_hash(body: &Body) -> u64 {
+/// A hash of what makes two messages under one id the same: type, request, decision and text.
+fn meaning_hash(body: &Body) -> u64 {
     let mut parts = vec![body.kind()];
     parts.extend(body.request_id().map(RequestId::as_str));
     match body {

@@ -3,6 +3,7 @@
 use crate::files::{self, FileId, hash};
 use crate::locks::has_no_writer;
 use protocol::SegmentPosition;
+use safe_open::Opened;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -39,8 +40,8 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn open(path: &Path, number: u64) -> io::Result<Self> {
-        let file = files::options().read(true).open(path)?;
-        let id = FileId::of(&file.metadata()?);
+        let Opened { file, metadata } = files::open_to_read(path)?;
+        let id = FileId::of(&metadata);
         Ok(Self {
             file,
             id,

@@ -54,10 +54,9 @@ impl Journal {
     /// left unfinished.
     pub fn open(team: &TeamDir, guard: &MemberGuard) -> Result<(Self, MailState), PathError> {
         let path = team.layout.transcript(guard.owner());
-        let is_new = !path.exists();
-        let mut options = files::options();
-        options.read(true).append(true).create(true);
-        let file = options.open(&path).context("open the journal", &path)?;
+        let is_new = !files::is_there(&path);
+        let opened = files::open_or_create_to_append(&path);
+        let file = opened.context("open the journal", &path)?.file;
         let recovered = recover(&file).context("read the journal", &path)?;
         let mut journal = Self {
             file,
@@ -157,9 +156,9 @@ impl TeamDir {
         mut visit: impl FnMut(&[u8], JournalLine<M>),
     ) -> Result<(), PathError> {
         let path = self.layout.transcript(owner);
-        let file = match File::open(&path) {
+        let file = match files::open_to_read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            result => result.context("read the journal", &path)?,
+            result => result.context("read the journal", &path)?.file,
         };
         let mut lines = JournalLines::new(BufReader::with_capacity(1 << 16, file));
         // A last line without its newline is not a record yet.
@@ -172,9 +171,9 @@ impl TeamDir {
     /// How many records of a member's journal were written over several lines.
     pub fn split_records(&self, owner: &protocol::Recipient) -> Result<u64, PathError> {
         let path = self.layout.transcript(owner);
-        let file = match File::open(&path) {
+        let file = match files::open_to_read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            result => result.context("read the journal", &path)?,
+            result => result.context("read the journal", &path)?.file,
         };
         let mut lines = JournalLines::new(BufReader::with_capacity(1 << 16, file));
         let mut count = 0;
@@ -190,8 +189,10 @@ impl TeamDir {
         owner: &protocol::Recipient,
     ) -> Result<MailState, PathError> {
         let path = self.layout.transcript(owner);
-        match File::open(&path) {
-            Ok(file) => Ok(recover(&file).context("read the journal", &path)?.state),
+        match files::open_to_read(&path) {
+            Ok(opened) => Ok(recover(&opened.file)
+                .context("read the journal", &path)?
+                .state),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(MailState::default()),
             Err(error) => Err(PathError::new("read the journal", &path, error)),
         }
@@ -209,10 +210,16 @@ fn recover(file: &File) -> io::Result<Recovered> {
         if let Some(start) = start.or((from == 0).then_some(0)) {
             let mut state = MailState::default();
             let records = tail.get(start..).unwrap_or_default();
-            for line in records.split(|byte| *byte == b'\n') {
-                if let JournalLine::Known(record) = JournalLine::decode(line) {
+            let mut rest = records;
+            while !rest.is_empty() {
+                let end = rest.iter().position(|byte| *byte == b'\n');
+                let (line, after) = rest.split_at(end.map_or(rest.len(), |at| at + 1));
+                if !goes_on(after)
+                    && let JournalLine::Known(record) = JournalLine::decode(line)
+                {
                     state.apply(&record);
                 }
+                rest = after;
             }
             let first = records.iter().position(|byte| *byte == b'\n');
             let start = from + start as u64;
@@ -251,12 +258,21 @@ fn last_checkpoint(tail: &[u8], from_start: bool) -> Option<usize> {
             let record = JournalLine::decode(line);
             matches!(record, JournalLine::Known(JournalRecord::Checkpoint(_)))
         };
-        if whole && line.starts_with(CHECKPOINT) && is_checkpoint() {
+        let after = tail.get(line_end..).unwrap_or_default();
+        if whole && line.starts_with(CHECKPOINT) && !goes_on(after) && is_checkpoint() {
             return Some(start);
         }
         line_end = start;
     }
     None
+}
+
+/// Whether the lines that follow begin inside a JSON text: then the line before them is a nested object
+/// of a record that an older program wrote over several lines, and no record. Reading such a journal from
+/// its start joins the lines; here it would have to be read from far back.
+fn goes_on(after: &[u8]) -> bool {
+    let next = after.trim_ascii_start().first();
+    next.is_some_and(|byte| matches!(byte, b'}' | b']' | b','))
 }
 
 /// The end of the last whole line.
@@ -284,8 +300,73 @@ fn read_range(file: &File, from: u64, end: u64) -> io::Result<Vec<u8>> {
 impl Journal {
     /// As on a full disk: every append fails until it is mended again.
     pub(crate) fn set_broken(&mut self, broken: bool) {
-        let mut options = files::options();
-        options.read(true).append(!broken);
-        self.file = options.open(&self.path).unwrap();
+        let opened = match broken {
+            true => files::open_to_read(&self.path),
+            false => files::open_to_append(&self.path),
+        };
+        self.file = opened.unwrap().file;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{Incarnation, MailRecord, SegmentPosition};
+
+    fn line(record: &JournalRecord) -> String {
+        String::from_utf8(JsonLine::encode(record).unwrap().to_vec()).unwrap()
+    }
+
+    fn checkpoint(sealed: u64) -> String {
+        let state = MailState {
+            sealed,
+            ..MailState::default()
+        };
+        line(&JournalRecord::Checkpoint(state.to_checkpoint()))
+    }
+
+    fn mail(segment: u64) -> String {
+        line(&JournalRecord::Mail(MailRecord {
+            incarnation: Incarnation(1),
+            time: crate::clock::now(),
+            position: SegmentPosition {
+                segment,
+                end: 0,
+                inode: 0,
+                born: 0,
+                check: 0,
+            },
+            mail: Vec::new(),
+            bad: Vec::new(),
+            notes: Vec::new(),
+        }))
+    }
+
+    /// The highest sealed segment, and the segments with a position.
+    fn recover_text(text: &str) -> (u64, Vec<u64>) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let recovered = recover(&file).unwrap();
+        assert_eq!(recovered.end, text.len() as u64);
+        let positions = recovered.state.positions.keys().copied();
+        (recovered.state.sealed, positions.collect())
+    }
+
+    #[test]
+    fn parts_of_a_split_record_do_not_change_the_state_of_the_mail() {
+        let long = "x".repeat(usize::try_from(FIRST_LOOK).unwrap());
+        let long = format!("{{\"kind\":\"dance\",\"pad\":\"{long}\"}}\n");
+        for nested in [mail(9), checkpoint(9)] {
+            let split = format!("{{\"kind\":\"dance\",\"input\":\n{nested}}}\n");
+            for between in ["", &long] {
+                let start = [&checkpoint(1), &mail(2), between, &split].concat();
+                assert_eq!(recover_text(&start), (1, vec![2]));
+                let text = [&start, &mail(3), between].concat();
+                assert_eq!(recover_text(&text), (1, vec![2, 3]));
+                // A checkpoint right behind the split record counts.
+                let text = [&start, &checkpoint(4), between, &mail(5)].concat();
+                assert_eq!(recover_text(&text), (4, vec![5]));
+            }
+        }
     }
 }

@@ -3,12 +3,16 @@
 //! Older programs wrote the line breaks of a model's pretty-printed JSON into their journals. The parts
 //! of such a record are not records; worse, a nested object that has a line of its own looks like one.
 
+use crate::files;
 use protocol::{JournalLine, JsonLine, ModelTypes};
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
 
 /// The most bytes that a record over several lines is looked for in.
 const MAX_BYTES: usize = 8 << 20;
+
+/// The longest line. A reply of a model is on one line, and JSON may need six bytes for one of its.
+const LONGEST_LINE: u64 = 256 << 20;
 
 /// One line of a journal.
 pub(crate) struct RecordLine<M: ModelTypes> {
@@ -55,9 +59,7 @@ impl<R: BufRead> JournalLines<R> {
         if let Some(line) = self.ahead.pop_front() {
             return Ok(Some(line));
         }
-        let mut line = Vec::new();
-        let read = self.reader.read_until(b'\n', &mut line)?;
-        Ok((read > 0).then_some(line))
+        files::read_line(&mut self.reader, LONGEST_LINE)
     }
 
     /// Reads on until the object that begins with `first` is whole. Gives the lines back if it does

@@ -9,9 +9,9 @@
 use crate::error::{Context, PathError};
 use crate::files::atomic;
 use crate::files::{self, FileId};
-use nix::errno::Errno;
+use safe_open::Opened;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,10 @@ impl LiveFile {
                 }
                 // There is none to exchange it with yet. Where the spare file itself is gone, this
                 // fails too.
-                Err(Errno::ENOENT) if files::rename_new(&beside, path).is_ok() => {
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound
+                        && files::rename_new(&beside, path).is_ok() =>
+                {
                     self.shown = Some(spare);
                     return Ok(());
                 }
@@ -69,12 +72,10 @@ impl LiveFile {
 
 impl Side {
     fn open(path: &Path) -> io::Result<Self> {
-        let mut options = files::options();
-        let file = options.write(true).create(true).open(path)?;
-        let found = file.metadata()?;
+        let Opened { file, metadata } = files::open_or_create_to_write(path)?;
         Ok(Self {
-            id: FileId::of(&found),
-            length: found.len(),
+            id: FileId::of(&metadata),
+            length: metadata.len(),
             file,
         })
     }
@@ -114,16 +115,15 @@ fn spare_path(path: &Path) -> PathBuf {
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     for _ in 0..TRIES {
-        let mut file = match File::open(path) {
+        let opened = match files::open_to_read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
         // Where it cannot be locked it is being written, and so no longer shown.
-        let is_written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-        bytes.clear();
-        file.read_to_end(&mut bytes)?;
-        let had = FileId::of(&file.metadata()?);
-        match std::fs::metadata(path) {
+        let is_written = matches!(opened.file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let had = FileId::of(&opened.metadata);
+        bytes = files::read_opened(&opened)?;
+        match std::fs::symlink_metadata(path) {
             Ok(found) if !is_written && FileId::of(&found) == had => break,
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

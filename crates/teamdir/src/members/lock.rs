@@ -13,12 +13,15 @@ use crate::team_dir::TeamDir;
 use protocol::{AgentName, Holder, Incarnation, LiveState, MemberStatus, Recipient};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a held lock is retried: a check whether the member runs holds it for a moment too.
 const PROBE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// The text in a lock is a few hundred bytes.
+const HOLDER_LIMIT: u64 = 64 << 10;
 
 /// The right to act as a member: exactly one process has it. Dropping it gives it up.
 #[derive(Debug)]
@@ -57,6 +60,17 @@ pub enum JoinError {
         owner: Recipient,
         /// The process that is it.
         holder: Option<Box<Holder>>,
+    },
+    /// The roster has the last number as its incarnation.
+    #[error(
+        "'{owner}' cannot start again: its incarnation is the last possible number, which somebody wrote \
+         into {}; set it to a smaller one there",
+        path.display()
+    )]
+    LastIncarnation {
+        owner: Recipient,
+        /// The roster.
+        path: PathBuf,
     },
     /// The lock could not be used.
     #[error(transparent)]
@@ -135,8 +149,8 @@ impl TeamDir {
     /// Whether a member runs, according to its lock.
     pub fn liveness(&self, owner: &Recipient) -> Result<Liveness, PathError> {
         let path = self.layout.member_lock(owner);
-        let mut file = match files::options().read(true).open(&path) {
-            Ok(file) => file,
+        let mut file = match files::open_to_read(&path) {
+            Ok(opened) => opened.file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Liveness::Gone(None));
             }
@@ -192,9 +206,8 @@ impl TeamDir {
     fn hold(&self, owner: &Recipient, path: &Path) -> Result<File, JoinError> {
         let started = Instant::now();
         loop {
-            let mut options = files::options();
-            options.read(true).write(true).create(true);
-            let mut lock = options.open(path).context("open the lock", path)?;
+            let opened = files::open_or_create_to_write(path);
+            let mut lock = opened.context("open the lock", path)?.file;
             match lock.try_lock() {
                 Ok(()) if is_at(&lock, path)? => return Ok(lock),
                 // The file was deleted meanwhile: the next one is another.
@@ -229,6 +242,12 @@ impl TeamDir {
                     None => return Err(JoinError::NotAMember(name.clone())),
                 },
             };
+            if incarnation.is_last() {
+                return Err(JoinError::LastIncarnation {
+                    owner: owner.clone(),
+                    path: self.layout.roster(),
+                });
+            }
             *incarnation = incarnation.next();
             Ok(*incarnation)
         })
@@ -245,6 +264,6 @@ fn write_holder(lock: &mut File, holder: &Holder) -> io::Result<()> {
 
 fn read_holder(lock: &mut File) -> Option<Holder> {
     let mut text = String::new();
-    lock.read_to_string(&mut text).ok()?;
+    lock.take(HOLDER_LIMIT).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }

@@ -6,6 +6,7 @@ use crate::files::{self, create_dir, sync_dir};
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
 use protocol::{JsonLine, Recipient};
+use safe_open::Opened;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -15,9 +16,9 @@ impl TeamDir {
     pub fn open_log(&self, owner: &Recipient) -> Result<File, PathError> {
         create_dir(&self.layout.member_dir(owner))?;
         let path = self.layout.member_log(owner);
-        let mut options = files::options();
-        options.append(true).create(true);
-        options.open(&path).context("open the log", &path)
+        // A program that is started writes to it too.
+        let opened = files::open_or_create_to_append(&path).and_then(Opened::for_child);
+        opened.context("open the log", &path)
     }
 
     /// Keeps a whole conversation in a file of its own, and returns where.
@@ -28,20 +29,18 @@ impl TeamDir {
         let mut number = 1_u64;
         loop {
             let path = folder.join(format!("{incarnation}-{number}.jsonl"));
-            let mut options = files::options();
-            options.write(true).create_new(true);
-            let mut file = match options.open(&path) {
+            let mut file = match files::create_new(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     number += 1;
                     continue;
                 }
-                opened => opened.context("create", &path)?,
+                opened => opened.context("create", &path)?.file,
             };
             let bytes: Vec<u8> = turns.iter().flat_map(|turn| turn.iter().copied()).collect();
             let kept = file.write_all(&bytes).context("write", &path);
             if let Err(error) = kept {
                 // Half a conversation would pass for a whole one.
-                let _ = std::fs::remove_file(&path);
+                let _ = files::remove_file(&path);
                 return Err(error);
             }
             if self.options.durability == Durability::PowerCut {

@@ -54,16 +54,15 @@ impl TeamDir {
             None => return Err(OwnershipError::InUse(path.to_path_buf())),
             Some(protection) => self.hold_for(protection)?,
         };
-        let mut original = match files::options().read(true).open(path) {
+        let mut original = match files::open_to_read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            opened => opened.context("read", path)?,
+            opened => opened.context("read", path)?.file,
         };
         let mut copy = atomic::write_beside(path, b"", Durability::ProcessDeath)?;
-        io::copy(&mut original, &mut copy).context("copy", path)?;
-        copy.as_file().sync_all().context("sync", path)?;
-        let persisted = copy.persist(path).map_err(|error| error.error);
-        persisted.context("replace", path)?;
-        atomic::sync_parent(path, self.options.durability)?;
+        io::copy(&mut original, copy.file()).context("copy", path)?;
+        copy.file().sync_all().context("sync", path)?;
+        copy.persist().context("replace", path)?;
+        copy.sync_name(path, self.options.durability)?;
         Ok(true)
     }
 
@@ -78,9 +77,11 @@ impl TeamDir {
                 Ok(guard) => Ok(Hold::MemberLock(guard)),
                 Err(JoinError::NotAMember(_)) => Ok(Hold::Nothing),
                 Err(JoinError::Held { owner, .. }) => Err(OwnershipError::Runs(owner)),
-                Err(error @ (JoinError::File(_) | JoinError::Roster(_))) => {
-                    Err(OwnershipError::Join(error))
-                }
+                Err(
+                    error @ (JoinError::LastIncarnation { .. }
+                    | JoinError::File(_)
+                    | JoinError::Roster(_)),
+                ) => Err(OwnershipError::Join(error)),
             },
         }
     }

@@ -15,7 +15,8 @@ use crate::members::lock::{JoinError, Liveness};
 use crate::roster::RosterError;
 use crate::team_dir::TeamDir;
 use protocol::Recipient;
-use std::fs::{File, Metadata};
+use safe_open::Opened;
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -102,7 +103,7 @@ impl TeamDir {
                 self.layout.member_log(&owner),
                 self.layout.member_outputs(&owner),
             ];
-            for path in paths.into_iter().filter(|path| path.exists()) {
+            for path in paths.into_iter().filter(|path| files::is_there(path)) {
                 found.push(stale_file(path, StaleFileKind::LogOrOutput(owner.clone()))?);
             }
         }
@@ -132,7 +133,7 @@ impl TeamDir {
         let _guard = match self.lock_dead_member(owner) {
             Ok(guard) => Some(guard),
             Err(JoinError::NotAMember(_)) => None,
-            Err(JoinError::Held { .. }) => return Ok(false),
+            Err(JoinError::Held { .. } | JoinError::LastIncarnation { .. }) => return Ok(false),
             Err(JoinError::File(error)) => return Err(error.into()),
             Err(JoinError::Roster(error)) => return Err(error.into()),
         };
@@ -146,7 +147,7 @@ impl TeamDir {
         }
         // The record that says the number is used up must outlast the file.
         let journal = self.layout.transcript(owner);
-        let synced = File::open(&journal).and_then(|journal| journal.sync_data());
+        let synced = files::open_to_read(&journal).and_then(|journal| journal.file.sync_data());
         synced.context("sync the journal", &journal)?;
         let deleted = delete(path)?;
         atomic::sync_parent(path, self.options.durability)?;
@@ -188,7 +189,7 @@ impl TeamDir {
 
 /// The names and paths in a folder; none if there is no such folder.
 fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>, PathError> {
-    let listed = match std::fs::read_dir(folder) {
+    let listed = match files::list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed.context("list", folder)?,
     };
@@ -196,7 +197,8 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>, PathError> {
     for entry in listed {
         let entry = entry.context("list", folder)?;
         if let Ok(name) = entry.file_name().into_string() {
-            found.push((name, entry.path()));
+            let path = folder.join(&name);
+            found.push((name, path));
         }
     }
     found.sort();
@@ -212,11 +214,11 @@ fn is_temporary(name: &str) -> bool {
 }
 
 fn is_abandoned(path: &Path) -> Result<bool, PathError> {
-    let file = match files::options().read(true).open(path) {
+    let Opened { file, metadata } = match files::open_to_read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened.context("open", path)?,
     };
-    let age = age(&file.metadata().context("look at", path)?);
+    let age = age(&metadata);
     Ok(age >= ABANDONED_AFTER && is_at(&file, path)?)
 }
 
@@ -241,15 +243,7 @@ fn size(path: &Path) -> Result<u64, PathError> {
 }
 
 fn delete(path: &Path) -> Result<bool, PathError> {
-    let metadata = match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        found => found.context("look at", path)?,
-    };
-    let deleted = match metadata.is_dir() {
-        true => std::fs::remove_dir_all(path),
-        false => std::fs::remove_file(path),
-    };
-    match deleted {
+    match files::remove_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         result => result.context("delete", path).map(|()| true),
     }

@@ -148,10 +148,14 @@ fn a_folder_in_the_place_of_a_file_is_moved_with_all_that_is_in_it() {
     let path = team.layout().events();
     std::fs::create_dir(&path).unwrap();
     std::fs::write(path.join("x"), "kept").unwrap();
-    let repaired = team.trash_folder(&path).unwrap().unwrap();
+    let repaired = team.trash_misplaced(&path).unwrap().unwrap();
     assert_eq!(text(&repaired.kept_in.join("x")), "kept");
-    assert_eq!(team.trash_folder(&path).unwrap(), None);
-    assert!(team.trash_folder(team.layout().root()).unwrap().is_none());
+    assert_eq!(team.trash_misplaced(&path).unwrap(), None);
+    assert!(
+        team.trash_misplaced(team.layout().root())
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[test]

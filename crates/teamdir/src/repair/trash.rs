@@ -6,7 +6,6 @@ use crate::error::{Context, PathError};
 use crate::files::atomic;
 use crate::files::{self, create_dir, rename_new};
 use crate::team_dir::TeamDir;
-use nix::errno::Errno;
 use protocol::Timestamp;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -19,7 +18,7 @@ impl TeamDir {
         let place = self.trash_place(path)?;
         for number in 1_u32.. {
             let target = numbered(&place, number);
-            match move_to(path, &target) {
+            match rename_new(path, &target) {
                 Ok(()) => {
                     atomic::sync_parent(&target, self.options.durability)?;
                     atomic::sync_parent(path, self.options.durability)?;
@@ -36,10 +35,10 @@ impl TeamDir {
     /// Keeps a copy of a file of the team in the trash. Returns where it is; `None` if there is no
     /// such file.
     pub fn keep_copy(&self, path: &Path) -> Result<Option<PathBuf>, PathError> {
-        match files::options().read(true).open(path) {
+        match files::open_to_read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => {
-                let mut original = opened.context("open", path)?;
+                let mut original = opened.context("open", path)?.file;
                 let kept = self.keep(path, |copy| io::copy(&mut original, copy).map(|_| ()));
                 kept.map(Some)
             }
@@ -56,10 +55,10 @@ impl TeamDir {
         let mut number = 1;
         let (target, mut copy) = loop {
             let target = numbered(&place, number);
-            match files::options().write(true).create_new(true).open(&target) {
+            match files::create_new(&target) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 opened => {
-                    let copy = opened.context("create", &target)?;
+                    let copy = opened.context("create", &target)?.file;
                     break (target, copy);
                 }
             }
@@ -98,18 +97,6 @@ fn numbered(place: &Path, number: u32) -> PathBuf {
     let mut name = OsString::from(place);
     name.push(format!(".{number}"));
     PathBuf::from(name)
-}
-
-/// Renames, and never over something that is there.
-fn move_to(from: &Path, to: &Path) -> io::Result<()> {
-    match rename_new(from, to) {
-        // The file system does not know how. The name is new but for two who mend at once.
-        Err(Errno::EINVAL | Errno::ENOSYS) if std::fs::symlink_metadata(to).is_err() => {
-            std::fs::rename(from, to)
-        }
-        Err(Errno::EINVAL | Errno::ENOSYS) => Err(io::ErrorKind::AlreadyExists.into()),
-        result => Ok(result?),
-    }
 }
 
 /// A time as the name of a folder, such as `20261116T193005Z`.

@@ -8,6 +8,7 @@ use crate::locks::has_no_writer;
 use crate::repair::stale_files::age;
 use crate::team_dir::TeamDir;
 use protocol::Recipient;
+use safe_open::Opened;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,7 +73,7 @@ impl TeamDir {
     fn inboxes(&self) -> Result<Vec<Recipient>, PathError> {
         let folder = self.layout.inbox_dir();
         let mut owners: Vec<Recipient> = Vec::new();
-        for entry in std::fs::read_dir(&folder).context("list", &folder)? {
+        for entry in files::list(&folder).context("list", &folder)? {
             let name = entry.context("list", &folder)?.file_name();
             let name = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
             owners.extend(name.and_then(|name| name.parse::<Recipient>().ok()));
@@ -83,11 +84,10 @@ impl TeamDir {
 }
 
 fn is_open(path: &Path) -> Result<bool, PathError> {
-    let file = match files::options().read(true).open(path) {
+    let Opened { file, metadata } = match files::open_to_read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened.context("open", path)?,
     };
-    let metadata = file.metadata().context("look at", path)?;
     if metadata.len() == 0 || ends_with_newline(&file, metadata.len()).context("read", path)? {
         return Ok(false);
     }

@@ -2,6 +2,7 @@
 
 use super::Changes;
 use super::polling::Poller;
+use crate::files;
 use crate::team_dir::TeamDir;
 use notify::event::{EventKind, ModifyKind};
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ impl FolderWatch {
     /// Returns when the folder is not the team's any more. Can be dropped at any time.
     pub async fn gone(&self) {
         while !self.is_gone() {
-            if self.lock.exists() {
+            if files::is_there(&self.lock) {
                 self.changes.changed().await;
             } else {
                 tokio::time::sleep(RECHECK_EVERY).await;
@@ -51,7 +52,8 @@ impl FolderWatch {
     /// Whether the folder is not the team's any more. One without a roster and without the lock of a
     /// member that runs was deleted, and something in it could not be.
     pub fn is_gone(&self) -> bool {
-        self.team.is_gone() || !self.lock.exists() && !self.team.layout.roster().exists()
+        self.team.is_gone()
+            || !files::is_there(&self.lock) && !files::is_there(&self.team.layout.roster())
     }
 }
 

@@ -110,7 +110,8 @@ async fn a_change_wakes_a_task_also_if_it_came_before_the_wait() {
         while timeout(QUIET, changes.changed()).await.is_ok() {}
         let waiting = async { timeout(LIMIT, changes.changed()).await.unwrap() };
         let writing = async {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            // The other future waits by then.
+            tokio::task::yield_now().await;
             append(&path);
         };
         tokio::join!(waiting, writing);

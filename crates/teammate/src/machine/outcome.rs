@@ -168,17 +168,16 @@ impl TeammateMachine {
     /// The turn cannot go on: it is tried again later, or when mail comes.
     fn fail(&mut self, failure: TurnFailure, now: Instant, actions: &mut Vec<Action>) {
         let TurnFailure { cause, reason } = failure;
-        let first_delay = match cause {
-            FailureCause::ModelUnavailable => Some(MODEL_RETRY),
-            FailureCause::JournalUnwritable => Some(JOURNAL_RETRY),
+        let retried = match cause {
+            FailureCause::ModelUnavailable => Some((MODEL_RETRY, WaitingFor::Server)),
+            FailureCause::JournalUnwritable => Some((JOURNAL_RETRY, WaitingFor::Disk)),
             FailureCause::Permanent => None,
         };
-        if let Some(first) = first_delay {
+        if let Some((first, waiting_for)) = retried {
             let delay = self.backoff.delay(first, LONGEST_RETRY);
             self.backoff.fail();
             self.retry = Some(Retry::At(now + delay));
-            let waiting_for = Some(WaitingFor::RateLimit);
-            actions.push(phase(Phase::Waiting, waiting_for, Some(reason)));
+            actions.push(phase(Phase::Waiting, Some(waiting_for), Some(reason)));
         } else {
             self.retry = Some(Retry::OnMail);
             self.failures += 1;

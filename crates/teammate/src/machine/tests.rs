@@ -369,7 +369,7 @@ fn a_model_that_cannot_be_reached_is_tried_again_with_growing_delays() {
     for _ in 0..6 {
         let actions = stage.failed(FailureCause::ModelUnavailable);
         let reason = Some("no answer".to_owned());
-        let waiting = phase(Phase::Waiting, Some(WaitingFor::RateLimit), reason);
+        let waiting = phase(Phase::Waiting, Some(WaitingFor::Server), reason);
         assert_eq!(actions, [waiting, Action::Check]);
         assert!(!stage.machine.watches_background());
         assert_eq!(stage.checked(LocalState::default()), []);

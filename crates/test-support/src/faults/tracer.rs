@@ -18,14 +18,14 @@ const CALL_STOP: i32 = libc::SIGTRAP | 0x80;
 /// A call number that the kernel does not have: the call is not made.
 const NO_CALL: u64 = u64::MAX;
 
-/// Whether the chosen call was disturbed when it came.
+/// Whether the fault was injected into the chosen call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Hit {
     Done,
     NotApplicable,
 }
 
-/// What is known of one thread of the process.
+/// The state of one thread of the process.
 #[derive(Debug, Default)]
 struct Thread {
     /// Its first stop has been seen.
@@ -34,7 +34,7 @@ struct Thread {
     at_exit: Option<AtExit>,
 }
 
-/// What is left to do when the disturbed call returns.
+/// What the tracer does when the call with the fault returns.
 #[derive(Clone, Copy, Debug)]
 enum AtExit {
     Kill,
@@ -42,7 +42,7 @@ enum AtExit {
     Return(i32),
 }
 
-/// What becomes of a stopped thread.
+/// What the tracer does with a stopped thread.
 enum Next {
     Resume,
     /// The process has been killed.

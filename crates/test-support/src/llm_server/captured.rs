@@ -6,13 +6,12 @@ use std::time::Instant;
 /// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
-    /// The Messages API.
     Anthropic,
     /// Chat Completions.
     OpenAi,
 }
 
-/// A request as the server got it.
+/// A request that the server received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapturedRequest {
     agent: String,
@@ -26,9 +25,9 @@ pub struct CapturedRequest {
 
 impl CapturedRequest {
     /// A request from its path, headers and body, or `None` if the path is not
-    /// one that a client of the two wire formats asks.
+    /// one of the two wire formats.
     pub(super) fn new(path: String, headers: Vec<(String, String)>, raw: Vec<u8>) -> Option<Self> {
-        // Before it is parsed, which is the test's affair and not the client's.
+        // Taken before the parsing, whose time is not the client's.
         let arrived = Instant::now();
         let (agent, rest) = path.strip_prefix('/')?.split_once('/')?;
         let wire = match rest {
@@ -47,12 +46,12 @@ impl CapturedRequest {
         })
     }
 
-    /// When all of it was there.
+    /// When it was received completely.
     pub fn arrived(&self) -> Instant {
         self.arrived
     }
 
-    /// Who asked.
+    /// The agent that sent it.
     pub fn agent(&self) -> &str {
         &self.agent
     }
@@ -62,7 +61,7 @@ impl CapturedRequest {
         self.wire
     }
 
-    /// The path that was asked.
+    /// The path of the request.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -80,12 +79,11 @@ impl CapturedRequest {
         &self.body
     }
 
-    /// The body as it came.
+    /// The body, unparsed.
     pub fn raw_body(&self) -> &[u8] {
         &self.raw
     }
 
-    /// The name of the model.
     pub fn model(&self) -> &str {
         self.body["model"].as_str().unwrap_or("")
     }
@@ -125,7 +123,7 @@ impl CapturedRequest {
             .collect()
     }
 
-    /// All that the last message says: its text and its tool results.
+    /// The text and the tool results of the last message.
     pub fn last_text(&self) -> String {
         let last = self.messages().last().unwrap_or(&Value::Null);
         text(&last["content"])

@@ -53,12 +53,12 @@ pub(super) enum Spoken {
 }
 
 impl ServerReply {
-    /// A turn that says nothing yet.
+    /// An empty turn.
     pub fn new() -> Self {
         Self::of(Content::Turn(TurnSpec::default()))
     }
 
-    /// A turn that says one thing.
+    /// A turn with one text.
     pub fn text(text: &str) -> Self {
         Self::new().say(text)
     }
@@ -70,7 +70,7 @@ impl ServerReply {
             .fold(Self::new(), |reply, (name, input)| reply.call(name, input))
     }
 
-    /// A turn that begins with a thought.
+    /// A turn that begins with thinking.
     pub fn thinking(text: &str, signature: &str) -> Self {
         Self::new().think(text, signature)
     }
@@ -124,7 +124,7 @@ impl ServerReply {
         self.speak(Spoken::Text(text.to_owned()))
     }
 
-    /// Adds a thought to a turn.
+    /// Adds thinking to a turn.
     #[must_use]
     pub fn think(self, text: &str, signature: &str) -> Self {
         self.speak(Spoken::Thinking {

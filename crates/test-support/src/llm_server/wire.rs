@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::captured::Wire;
 use super::reply::{Spoken, TurnSpec};
 
-/// What a turn costs if the test does not say.
+/// The usage of a turn for which the test sets none.
 const USUAL_USAGE: [u64; 4] = [10, 5, 0, 0];
 
 /// A turn to be written for one request.

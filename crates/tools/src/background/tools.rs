@@ -1,9 +1,9 @@
 //! The two tools for background commands.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use safe_open::{Links, Options};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -51,7 +51,7 @@ impl Tool for BackgroundRun {
         args: BackgroundRunArgs,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        shell::check(&args.command, context)?;
+        shell::check(&args.command)?;
         let seconds = args.timeout.unwrap_or(SECONDS).max(1);
         let id = self.0.start(&args.command, seconds, context)?;
         let command = first_chars(&args.command, 80);
@@ -147,8 +147,8 @@ fn headline(task: &Task) -> String {
 
 /// The end of the output of a running command, if there is any.
 fn output_tail(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
-    let size = file.metadata().ok()?.len();
+    let opened = Options::read(Links::Refuse).open(path).ok()?;
+    let (mut file, size) = (opened.file, opened.metadata.len());
     file.seek(SeekFrom::Start(size.saturating_sub(SO_FAR)))
         .ok()?;
     let mut bytes = Vec::new();

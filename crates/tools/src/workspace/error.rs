@@ -16,6 +16,9 @@ pub enum PathError {
     /// It is a protected path or below one.
     #[error("{path} cannot be written: the file tools must not change {protected}")]
     Protected { path: String, protected: String },
+    /// It holds keys or passwords.
+    #[error("{0} cannot be read: it holds secrets; ask a person for what you need of it")]
+    Secret(String),
     /// It is a folder, or ends in a slash.
     #[error("{0} is a folder, not a file")]
     IsFolder(String),

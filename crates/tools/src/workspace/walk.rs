@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat};
 
+use sandbox::workspace::{is_secret, protected_names};
+
+use super::guard::Guard;
 use super::{Identity, PathError, Workspace, file_type, must_be_regular};
 
 /// The number of links that Linux follows.
@@ -186,6 +189,32 @@ impl Walk {
         }
     }
 
+    /// The path without links, relative to the workspace, of an existing folder or regular file.
+    pub(super) fn location(&self, path: &str) -> Result<PathBuf, PathError> {
+        if self.folders.iter().any(|level| level.found.is_none()) {
+            return Err(PathError::NotFound(path.to_owned()));
+        }
+        let folders = self.folders.iter().map(|level| &level.name);
+        let Some(leaf) = &self.leaf else {
+            return Ok(folders.collect());
+        };
+        leaf.must_be_regular(path)?;
+        Ok(folders.chain([&leaf.name]).collect())
+    }
+
+    /// The folder at the end of the path.
+    pub(super) fn existing_folder<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        path: &str,
+    ) -> Result<BorrowedFd<'a>, PathError> {
+        match (self.handle(workspace), &self.leaf) {
+            (Some(folder), None) => Ok(folder),
+            (Some(_), Some(_)) => Err(PathError::NotAFolder(path.to_owned())),
+            (None, _) => Err(PathError::NotFound(path.to_owned())),
+        }
+    }
+
     /// The file at the end of the path, and its folder.
     pub(super) fn existing_file<'a>(
         &'a self,
@@ -201,7 +230,8 @@ impl Walk {
 
     /// The target for a file at the end of the path. Creates missing folders.
     pub(super) fn target(mut self, workspace: &Workspace, path: &str) -> Result<Target, PathError> {
-        self.must_not_be_protected(workspace, path)?;
+        let guard = Guard::of(workspace);
+        self.must_not_be_protected(workspace, &guard, path)?;
         let (name, existing) = match self.leaf.take() {
             Some(leaf) => (leaf.name, Some(leaf.stat)),
             None => match self.folders.pop() {
@@ -213,7 +243,7 @@ impl Walk {
             self.create_folder(workspace, at, path)?;
         }
         // A folder that was created meanwhile may be a protected one.
-        self.must_not_be_protected(workspace, path)?;
+        self.must_not_be_protected(workspace, &guard, path)?;
         let folder = match self.folders.pop() {
             Some(Level {
                 found: Some((fd, _)),
@@ -259,30 +289,36 @@ impl Walk {
         Ok(())
     }
 
-    /// A protected path is recognized by its name, ignoring case, and by being the same file or folder
-    /// under any name.
-    fn must_not_be_protected(&self, workspace: &Workspace, path: &str) -> Result<(), PathError> {
-        let names = self.folders.iter().map(|level| &level.name);
-        let names: Vec<String> = names
-            .chain(self.leaf.iter().map(|leaf| &leaf.name))
-            .map(|name| name.to_string_lossy().to_lowercase())
-            .collect();
-        for protected in &workspace.protected {
-            let parts: Vec<String> = protected
-                .iter()
-                .map(|part| part.to_string_lossy().to_lowercase())
-                .collect();
-            if names.starts_with(&parts) || self.passes(workspace, protected) {
-                return Err(PathError::Protected {
-                    path: path.to_owned(),
-                    protected: protected.display().to_string(),
-                });
-            }
+    /// A file with secrets is recognized by its name in the top folder, ignoring case, and by being
+    /// the same file as one of the usual ones under any name.
+    pub(super) fn must_not_be_secret(
+        &self,
+        workspace: &Workspace,
+        path: &str,
+    ) -> Result<(), PathError> {
+        let leaf = self.leaf.as_ref().filter(|_| self.folders.is_empty());
+        let name = leaf.map(|leaf| leaf.name.to_string_lossy().to_lowercase());
+        let has_name = name.is_some_and(|name| is_secret(OsStr::new(&name)));
+        let usual = protected_names().filter(|name| is_secret(OsStr::new(name)));
+        if has_name
+            || usual
+                .into_iter()
+                .any(|name| self.passes(workspace, Path::new(name)))
+        {
+            return Err(PathError::Secret(path.to_owned()));
         }
         Ok(())
     }
 
-    fn passes(&self, workspace: &Workspace, protected: &Path) -> bool {
+    /// The names from the workspace down, in lower case.
+    pub(super) fn names(&self) -> Vec<String> {
+        let names = self.folders.iter().map(|level| &level.name);
+        let names = names.chain(self.leaf.iter().map(|leaf| &leaf.name));
+        names.map(|name| lower(name)).collect()
+    }
+
+    /// Whether it is the same file as another path, or below the same folder.
+    pub(super) fn passes(&self, workspace: &Workspace, protected: &Path) -> bool {
         let Some(protected) = protected.to_str() else {
             return false;
         };
@@ -303,4 +339,8 @@ impl Walk {
             (None, None) => false,
         }
     }
+}
+
+pub(super) fn lower(name: &OsStr) -> String {
+    name.to_string_lossy().to_lowercase()
 }

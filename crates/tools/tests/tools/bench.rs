@@ -10,8 +10,8 @@ use std::time::Duration;
 use command::{kill_survivors, survivors};
 use serde_json::Value;
 use tools::{
-    Background, BackgroundRun, Bash, CheckBackground, Compact, EditFile, OutputFolder, ReadFile,
-    Registry, ToolContext, ToolOutput, Workspace, WriteFile,
+    Background, BackgroundRun, Bash, CheckBackground, Compact, EditFile, Glob, Grep, ListDir,
+    OutputFolder, ReadFile, Registry, ToolContext, ToolOutput, Workspace, WriteFile,
 };
 
 /// Far more than anything here takes. Only what is broken waits so long.
@@ -39,6 +39,9 @@ impl Bench {
         registry.add(ReadFile).unwrap();
         registry.add(WriteFile).unwrap();
         registry.add(EditFile).unwrap();
+        registry.add(Grep).unwrap();
+        registry.add(Glob).unwrap();
+        registry.add(ListDir).unwrap();
         registry.add(Compact).unwrap();
         registry
             .add(BackgroundRun::new(background.clone()))

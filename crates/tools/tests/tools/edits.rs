@@ -1,10 +1,11 @@
 //! Editing files.
 
 use std::fs;
+use std::time::Instant;
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, LONG};
 
 #[test]
 fn exactly_one_occurrence_is_replaced_and_shown() {
@@ -13,8 +14,8 @@ fn exactly_one_occurrence_is_replaced_and_shown() {
     bench.file("file", lines.join("\n"));
     let edit = json!({"path": "file", "old_text": "line 10\nline 11", "new_text": "ten\nline 11"});
     let text = bench.works("edit_file", edit);
-    let wanted = "Edited file\n@@ -7,8 +7,8 @@\n line 7\n line 8\n line 9\n-line 10\n+ten\n \
-                  line 11\n line 12\n line 13\n line 14";
+    let wanted = "Edited file\n@@ -7,7 +7,7 @@\n line 7\n line 8\n line 9\n-line 10\n+ten\n \
+                  line 11\n line 12\n line 13";
     assert_eq!(text, wanted);
     assert_eq!(
         bench.text("file"),
@@ -97,4 +98,111 @@ fn a_large_edit_shows_both_ends_of_its_difference() {
         text.contains("bytes cut out here") && text.ends_with(" end"),
         "{text}"
     );
+}
+
+#[test]
+fn every_occurrence_is_replaced_on_request() {
+    let bench = Bench::new();
+    bench.file("file", "one two one\naaa\none");
+    let edit = json!({"path": "file", "old_text": "one", "new_text": "1", "replace_all": true});
+    let text = bench.works("edit_file", edit);
+    assert_eq!(
+        text,
+        "Edited file\n@@ -1,3 +1,3 @@\n-one two one\n+1 two 1\n aaa\n-one\n+1"
+    );
+    let edit = json!({"path": "file", "old_text": "aa", "new_text": "b", "replace_all": true});
+    bench.works("edit_file", edit);
+    assert_eq!(bench.text("file"), "1 two 1\nba\n1");
+}
+
+#[test]
+fn several_edits_are_made_in_order_or_not_at_all() {
+    let bench = Bench::new();
+    bench.file("file", "alpha\nbeta\n");
+    let edit = |old: &str, new: &str| json!({"old_text": old, "new_text": new});
+    let both = [edit("alpha", "gamma"), edit("gamma\nbeta", "delta")];
+    bench.works("edit_file", json!({"path": "file", "edits": both}));
+    assert_eq!(bench.text("file"), "delta\n");
+    let one_wrong = [edit("delta", "epsilon"), edit("nowhere", "x")];
+    let text = bench.fails("edit_file", json!({"path": "file", "edits": one_wrong}));
+    assert!(
+        text.starts_with("Error: edit 2 of 2, so nothing was changed: Expected 1"),
+        "{text}"
+    );
+    assert_eq!(bench.text("file"), "delta\n");
+    for arguments in [
+        json!({"path": "file"}),
+        json!({"path": "file", "edits": []}),
+        json!({"path": "file", "old_text": "delta"}),
+        json!({"path": "file", "old_text": "delta", "new_text": "x", "edits": both}),
+    ] {
+        let text = bench.fails("edit_file", arguments);
+        assert!(
+            text.contains("either old_text and new_text, or edits"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_text_that_is_not_there_is_answered_with_the_nearest() {
+    let bench = Bench::new();
+    bench.file(
+        "file.rs",
+        "fn main() {\n    let total = sum(values);\n    print(total);\n}\n",
+    );
+    let fail = |old: &str| {
+        let edit = json!({"path": "file.rs", "old_text": old, "new_text": "x"});
+        bench.fails("edit_file", edit)
+    };
+    let text = fail("  let total = sum(values);\n  print(total);");
+    assert!(
+        text.ends_with(
+            "the nearest is at line 2 (where only white space differs):\n    \
+             let total = sum(values);\n    print(total);"
+        ),
+        "{text}"
+    );
+    let text = fail("let totals = sum(value);");
+    assert!(
+        text.ends_with("at line 2 (similar):\n    let total = sum(values);"),
+        "{text}"
+    );
+    let text = fail("something else entirely");
+    assert!(
+        text.ends_with("copy the text exactly, with its spaces"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_result_that_is_too_large_is_refused_before_it_is_made() {
+    let bench = Bench::new();
+    bench.file("file", "a".repeat(1_000_000));
+    let large = "b".repeat(100_000);
+    let edit = json!({"path": "file", "old_text": "a", "new_text": large, "replace_all": true});
+    let refused = bench.fails("edit_file", edit);
+    assert!(refused.contains("100000000000 bytes"), "{refused}");
+    // Each step is small enough to tempt, the second is not.
+    let edits = json!([
+        {"old_text": "a", "new_text": "bbbb", "replace_all": true},
+        {"old_text": "b", "new_text": "ccccc", "replace_all": true},
+    ]);
+    let refused = bench.fails("edit_file", json!({"path": "file", "edits": edits}));
+    assert!(refused.contains("edit 2 of 2"), "{refused}");
+    assert!(refused.contains("20000000 bytes"), "{refused}");
+    assert_eq!(bench.text("file"), "a".repeat(1_000_000));
+}
+
+#[test]
+fn a_long_text_is_searched_in_linear_time() {
+    let bench = Bench::new();
+    bench.file("file", "a".repeat(4_000_000));
+    // Compared at every place, this takes minutes.
+    let old = format!("{}b", "a".repeat(1_000_000));
+    let started = Instant::now();
+    let edit = json!({"path": "file", "old_text": old, "new_text": ""});
+    let refused = bench.fails("edit_file", edit);
+    assert!(refused.contains("found 0"), "not the expected refusal");
+    assert!(started.elapsed() < LONG);
 }

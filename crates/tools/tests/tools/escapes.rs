@@ -299,6 +299,47 @@ fn protected_paths_are_read_but_not_written() {
 }
 
 #[test]
+fn what_git_runs_or_reads_is_not_written() {
+    let bench = Bench::new();
+    let root = bench.root();
+    bench.file(".git/HEAD", "ref: refs/heads/main\n");
+    let config = "[include]\npath = ../more.cfg\n[core]\nhooksPath = own/hooks\n";
+    bench.file(".git/config", config);
+    bench.file("own/hooks/pre-commit", "kept");
+    bench.file("more.cfg", "kept");
+    bench.file("sub/.git", "gitdir: ../.git/modules/sub\n");
+    symlink("own/hooks", root.join("link")).unwrap();
+    let before = picture(&root);
+    for path in [
+        "own/hooks/pre-commit",
+        "own/hooks/new",
+        "OWN/Hooks/new",
+        "link/pre-commit",
+        "more.cfg",
+        "sub/.git",
+        "sub/.GIT",
+        "sub/deep/.git/config",
+        "sub/deep/.git",
+        "HEAD",
+        "Head",
+        "./sub/../HEAD",
+    ] {
+        let refused = bench.fails("write_file", json!({"path": path, "content": "x"}));
+        assert!(refused.contains("must not change"), "{path}: {refused}");
+    }
+    for path in ["own/hooks/pre-commit", "more.cfg"] {
+        let edit = json!({"path": path, "old_text": "kept", "new_text": "lost"});
+        let refused = bench.fails("edit_file", edit);
+        assert!(refused.contains("must not change"), "{path}: {refused}");
+        assert_eq!(bench.works("read_file", json!({"path": path})), "kept");
+    }
+    assert_eq!(before, picture(&root));
+    for path in ["own/new", "sub/HEAD", "sub/git", ".gitignore"] {
+        bench.works("write_file", json!({"path": path, "content": "x"}));
+    }
+}
+
+#[test]
 fn a_protected_path_that_is_a_link_protects_what_it_leads_to() {
     let bench = Bench::new();
     bench.file("real/config", "kept");

@@ -4,9 +4,11 @@
 
 mod background;
 mod bench;
+mod confined;
 mod edits;
 mod escapes;
 mod files;
 mod orphans;
 mod registry;
+mod search;
 mod shell;

@@ -120,10 +120,13 @@ fn tools_declare_their_arguments_and_effects() {
     assert_eq!(
         effects,
         [
-            ("bash", Effect::Mutate, false),
+            ("bash", Effect::Execute, false),
             ("read_file", Effect::Read, true),
             ("write_file", Effect::Mutate, false),
             ("edit_file", Effect::Mutate, false),
+            ("grep", Effect::Read, true),
+            ("glob", Effect::Read, true),
+            ("list_dir", Effect::Read, true),
             ("compact", Effect::State, false),
             ("background_run", Effect::Mutate, false),
             ("check_background", Effect::Read, true),
@@ -153,7 +156,7 @@ fn tools_declare_their_arguments_and_effects() {
             "additionalProperties": false,
         })
     );
-    assert_eq!(bench.registry.effect("bash"), Some(Effect::Mutate));
+    assert_eq!(bench.registry.effect("bash"), Some(Effect::Execute));
     assert_eq!(bench.registry.effect("none"), None);
     let twice = bench.registry.add(tools::Bash).unwrap_err();
     assert!(twice.to_string().contains("bash"));

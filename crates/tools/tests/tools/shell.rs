@@ -123,29 +123,6 @@ fn no_character_is_split_where_an_output_is_cut() {
 }
 
 #[test]
-fn dangerous_commands_are_refused_before_anything_runs() {
-    let bench = Bench::new();
-    for tool in ["bash", "background_run"] {
-        let command = "touch ran; sudo true";
-        let text = bench.fails(tool, json!({"command": command}));
-        let wanted = "Error: Dangerous command blocked: `sudo` runs commands as another user";
-        assert_eq!(text, wanted);
-    }
-    assert!(!bench.root().join("ran").exists());
-    bench.file("log", "shutdown_request from lead");
-    let text = bench.works("bash", json!({"command": "grep shutdown_request log"}));
-    assert_eq!(text, "shutdown_request from lead");
-}
-
-#[test]
-fn a_policy_can_be_loosened() {
-    let mut bench = Bench::new();
-    bench.context.policy = tools::Policy::default().without("power").into();
-    let text = bash(&bench, "reboot() { echo no; }; reboot");
-    assert_eq!(text, "no");
-}
-
-#[test]
 fn what_cannot_be_started_is_told() {
     let bench = Bench::new();
     let text = bench.fails("bash", json!({"command": "x".repeat(300_000)}));
@@ -154,9 +131,22 @@ fn what_cannot_be_started_is_told() {
         "{text}"
     );
     let text = bench.fails("bash", json!({"command": "nul \0"}));
-    assert!(text.starts_with("Error: cannot start"), "{text}");
+    assert!(
+        text.starts_with("Error: the command contains a NUL"),
+        "{text}"
+    );
     let start = Instant::now();
     let text = bash(&bench, "no-such-program-anywhere");
     assert!(text.ends_with("[exit status 127]"), "{text}");
     assert!(start.elapsed() < LONG + Duration::from_secs(1));
+}
+
+#[test]
+fn a_command_with_a_nul_is_refused_plainly() {
+    let bench = Bench::new();
+    for tool in ["bash", "background_run"] {
+        let refused = bench.fails(tool, json!({"command": "echo a\0b"}));
+        assert!(refused.contains("a NUL character"), "{tool}: {refused}");
+        assert!(!refused.contains("sandbox"), "{tool}: {refused}");
+    }
 }

@@ -4,7 +4,7 @@ mod rows;
 mod text;
 
 use super::{Focus, Mode, Pane, Purpose, Screen};
-use crate::sanitize::sanitize;
+use crate::one_line;
 use protocol::RequestKind;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -122,10 +122,11 @@ impl Screen {
             .iter()
             .filter(|row| row.state.is_alive());
         let text = format!(
-            "Team {}: {} of {} members running; {lead}",
+            "Team {}: {} of {} members running; {lead}; {}",
             self.snapshot.team,
             alive.count(),
-            self.snapshot.members.len()
+            self.snapshot.members.len(),
+            self.snapshot.folder
         );
         Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
     }
@@ -137,7 +138,7 @@ impl Screen {
                     Purpose::Message(name) => format!("To {name}"),
                     Purpose::Rejection(id) => format!("Reason for rejecting {id}"),
                 };
-                return Line::raw(format!("{label}: {}_", sanitize(text)));
+                return Line::raw(format!("{label}: {}_", one_line(text)));
             }
             Mode::Confirm { question, .. } => {
                 let style = self.colored(Color::Yellow);
@@ -150,7 +151,7 @@ impl Screen {
                 true => Color::Green,
                 false => Color::Red,
             };
-            return Line::styled(sanitize(&notice.text), self.colored(color));
+            return Line::styled(one_line(&notice.text), self.colored(color));
         }
         if let Some(problem) = &self.snapshot.problem {
             return Line::styled(problem.as_str(), self.colored(Color::Red));

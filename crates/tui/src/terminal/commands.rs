@@ -1,6 +1,6 @@
 //! Runs the commands that keys request.
 
-use crate::sanitize::sanitize;
+use crate::one_line;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -72,5 +72,5 @@ impl Commands {
 fn first_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().find(|line| !line.trim().is_empty());
-    sanitize(line.unwrap_or("done"))
+    one_line(line.unwrap_or("done"))
 }

@@ -6,7 +6,7 @@ use super::signals::Signals;
 use super::tail::Tail;
 use crate::conversation::Conversation;
 use crate::event_text::event_text;
-use crate::sanitize::sanitize;
+use crate::one_line;
 use crate::screen::Pane;
 use crate::snapshot::Snapshot;
 use nix::errno::Errno;
@@ -240,7 +240,7 @@ impl Followed {
         let new = self.tail.new_lines();
         let Some(conversation) = &mut self.conversation else {
             let lines = new.lines.iter();
-            let lines = lines.map(|line| sanitize(&String::from_utf8_lossy(line)));
+            let lines = lines.map(|line| one_line(&String::from_utf8_lossy(line)));
             return FollowedLines {
                 is_new_file: new.is_new_file,
                 lines: lines.collect(),

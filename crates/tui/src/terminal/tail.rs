@@ -1,9 +1,13 @@
 //! Follows the end of a growing file.
 
+use safe_open::{Links, Options};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+
+/// A longer line is shown in pieces.
+const LONGEST_LINE: usize = 1 << 20;
 
 /// A file that is followed.
 pub(super) struct Tail {
@@ -48,8 +52,8 @@ impl Tail {
     }
 
     fn read(&mut self) -> io::Result<NewLines> {
-        let file = File::open(&self.path)?;
-        let found = file.metadata()?;
+        let opened = Options::read(Links::Refuse).open(&self.path)?;
+        let (file, found) = (opened.file, opened.metadata);
         let is_same = |open: &Open| {
             let known = open.file.metadata();
             known.is_ok_and(|known| (known.ino(), known.dev()) == (found.ino(), found.dev()))
@@ -81,7 +85,9 @@ impl Tail {
         open.position = size;
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             open.partial.extend_from_slice(piece);
-            if open.partial.pop_if(|byte| *byte == b'\n').is_some() {
+            if open.partial.pop_if(|byte| *byte == b'\n').is_some()
+                || open.partial.len() > LONGEST_LINE
+            {
                 new.lines.push(std::mem::take(&mut open.partial));
             }
         }

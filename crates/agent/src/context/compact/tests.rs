@@ -96,6 +96,53 @@ fn a_summary_is_one_turn_with_what_is_still_to_be_answered() {
 }
 
 #[test]
+fn every_message_without_an_answer_stays_however_many_there_are() {
+    let mut turns = conversation(3, 100);
+    turns.push(Turn::assistant(vec![Block::text("done")]));
+    let mail = |at: usize| Block::text(format!("<inbox>note {at}. {}</inbox>", "x".repeat(90)));
+    let mut blocks: Vec<Block> = (0..200).map(mail).collect();
+    blocks.push(Block::text("y".repeat(50_000)));
+    turns.push(Turn {
+        role: Role::User,
+        blocks,
+    });
+    for after in [
+        plan().after(&turns, "All is well.", "archive/1"),
+        plan().cut(&turns, "archive/1"),
+    ] {
+        let said = text(&after);
+        for at in 0..200 {
+            assert!(said.contains(&format!("note {at}. ")), "note {at} is lost");
+        }
+        assert!(turns_bytes(&after) < 30_000, "the long one is clipped");
+        validate(after);
+    }
+}
+
+#[test]
+fn a_result_that_lists_mail_stays_whole_beside_long_ones() {
+    let limits = Limits::for_window(16_000);
+    let plan = Plan::new(&limits, &Estimator::default());
+    let mut turns = conversation(3, 100);
+    let uses = ["a", "b", "c"].map(|id| Block::ToolUse(ToolUse::new(id, "bash", "")));
+    turns.push(Turn::assistant(uses.to_vec()));
+    let mail = "m".repeat(KEPT_WHOLE - 100);
+    turns.push(Turn::results([
+        ToolResult::ok("a", "x".repeat(50_000)),
+        ToolResult::ok("b", &mail),
+        ToolResult::ok("c", "z".repeat(50_000)),
+    ]));
+    for after in [
+        plan.after(&turns, "All is well.", "archive/1"),
+        plan.cut(&turns, "archive/1"),
+    ] {
+        assert!(text(&after).contains(&mail));
+        assert!(turns_bytes(&after) < 4 * KEPT_WHOLE);
+        validate(after);
+    }
+}
+
+#[test]
 fn a_cut_keeps_the_newest_turns_and_the_task() {
     let turns = conversation(30, 100);
     let after = plan().cut(&turns, "archive/1");

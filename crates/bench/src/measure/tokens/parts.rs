@@ -43,11 +43,14 @@ impl Part {
 }
 
 /// The tools with which work is done. All others are for the team.
-const WORK_TOOLS: [&str; 7] = [
+const WORK_TOOLS: [&str; 10] = [
     "bash",
     "read_file",
     "write_file",
     "edit_file",
+    "grep",
+    "glob",
+    "list_dir",
     "background_run",
     "check_background",
     "compact",

@@ -32,7 +32,7 @@ fn on_a_terminal_text_comes_line_by_line() {
         Output::Text("Hello\u{1b}[2J wor"),
         Output::Text("ld\nand mo"),
     ];
-    assert_eq!(shown(&mut render, &said), "1 Hello[2J world\n");
+    assert_eq!(shown(&mut render, &said), "1 Hello\u{fffd}[2J world\n");
     let said = [Output::Text("re words than fit"), Output::Text(" there")];
     assert_eq!(shown(&mut render, &said), "1 and more words than\n");
     assert_eq!(shown(&mut render, &[Output::BlockEnd]), "1 fit there\n");
@@ -55,7 +55,7 @@ fn on_a_terminal_others_may_speak_in_between() {
             output: "a\nb",
         },
     ];
-    let expected = "1 I am \n1 alice: one\n1 alice: two\n1 here\n1 > bash: a b\n";
+    let expected = "1 I am \n1 alice: one\n1 alice: \u{fffd}two\n1 here\n1 > bash: a b\n";
     assert_eq!(shown(&mut render, &said), expected);
 }
 
@@ -160,4 +160,13 @@ fn a_quiet_console_shows_answers_and_errors() {
         shown(&mut render, &said),
         "2 error: the disk is full\n1 Done.\n"
     );
+}
+
+#[test]
+fn the_name_of_a_tool_is_text_of_a_server() {
+    let name = "no\u{1b}]52;c;eA==\u{7}such\u{9b}2J";
+    let tool = Output::Tool { name, output: "x" };
+    let text = shown(&mut render(Mode::Piped), &[tool]);
+    assert!(text.contains("such") && text.ends_with(": x\n"), "{text}");
+    assert!(!text.trim_end().chars().any(char::is_control), "{text:?}");
 }

@@ -10,7 +10,6 @@ use crate::locks::{FileLock, LockError};
 use crate::mail::segment::Segment;
 use crate::members::journal::Journal;
 use crate::watch::Watcher;
-use nix::errno::Errno;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -166,10 +165,11 @@ impl Mailbox {
         // Our own rename must not wake us.
         watcher.unwatch(path);
         self.armed = None;
-        rename_to_free_name(path, aside).context("set aside the inbox", path)?;
+        // Never over another file: one of that name would be mail.
+        files::rename_new(path, aside).context("set aside the inbox", path)?;
         // People expect an inbox, and the reader needs a file to watch. If it cannot be created now,
         // the next sender creates it.
-        drop(files::options().write(true).create_new(true).open(path));
+        drop(files::create_new(path));
         // Under the lock, so that senders find a file that lasts; and before the record that says
         // the number is used up.
         atomic::sync_parent(path, self.team.options.durability)?;
@@ -237,7 +237,7 @@ impl Mailbox {
             Err(LockError::Busy { .. }) => return Ok(()),
             lock => lock?,
         };
-        match files::options().write(true).create_new(true).open(path) {
+        match files::create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             result => {
                 result.context("create the inbox", path)?;
@@ -278,19 +278,8 @@ fn earliest(known: Option<Instant>, other: Instant) -> Option<Instant> {
     Some(known.map_or(other, |known| known.min(other)))
 }
 
-/// Renames, and never replaces: a file of that name would be mail.
-fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
-    match files::rename_new(from, to) {
-        // Some file systems cannot do this in one step.
-        Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) if !to.exists() => {
-            std::fs::rename(from, to)
-        }
-        result => Ok(result?),
-    }
-}
-
 fn delete(path: &Path) -> Result<(), PathError> {
-    match std::fs::remove_file(path) {
+    match files::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result.context("delete", path),
     }

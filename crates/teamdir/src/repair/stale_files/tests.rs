@@ -1,6 +1,7 @@
 use super::*;
 use crate::{MemberSession, Options, WatchChoice};
 use protocol::{AgentName, Body, Member, Message};
+use std::fs::File;
 use std::time::Instant;
 
 fn team(members: &[&str]) -> (tempfile::TempDir, TeamDir) {

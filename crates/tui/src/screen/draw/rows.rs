@@ -2,7 +2,7 @@
 
 use super::text::fit;
 use super::{Focus, Screen, inside};
-use crate::sanitize::sanitize;
+use crate::one_line;
 use crate::snapshot::{MemberRow, TaskRow};
 use protocol::{RequestKind, TaskStatus, Timestamp, WaitingFor};
 use ratatui::layout::Rect;
@@ -124,7 +124,7 @@ fn activity(row: &MemberRow, now: Timestamp) -> String {
     match &row.state {
         MemberState::Working { activity, since } => match activity {
             Some(activity) => {
-                let name = sanitize(&activity.name);
+                let name = one_line(&activity.name);
                 format!("{name}, {}", duration(now.since(activity.since)))
             }
             None => duration(now.since(*since)),
@@ -134,6 +134,8 @@ fn activity(row: &MemberRow, now: Timestamp) -> String {
                 Some(WaitingFor::Plan) => "plan",
                 Some(WaitingFor::Background) => "background",
                 Some(WaitingFor::RateLimit) => "rate limit",
+                Some(WaitingFor::Server) => "model's server",
+                Some(WaitingFor::Disk) => "disk",
                 Some(WaitingFor::Budget) => "budget",
                 Some(WaitingFor::Turn) => "turn",
                 None => "",

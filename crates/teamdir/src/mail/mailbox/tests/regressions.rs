@@ -47,6 +47,30 @@ fn read_and_lose_a_line(f: &Fixture, mut session: MemberSession) {
     file.unwrap().set_len(size).unwrap();
 }
 
+/// Waits for a condition that time or another thread brings about.
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < LIMIT, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a thread of this process waits for something.
+fn sleeps(thread: nix::unistd::Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+    stat.rsplit_once(')')
+        .unwrap()
+        .1
+        .trim_start()
+        .starts_with('S')
+}
+
+/// Lets some time pass that differs from call to call, so that threads meet in many ways.
+fn linger(rounds: u64) {
+    (0..rounds).for_each(|_| std::thread::yield_now());
+}
+
 fn late_line(choice: WatchChoice) {
     let f = fixture(set_aside_at_once());
     let mut session = MemberSession::open(&f.team, &f.alice, choice).unwrap();
@@ -54,8 +78,9 @@ fn late_line(choice: WatchChoice) {
     let mut late = kept(&f);
     assert_eq!(drain(&mut session), ["first"]);
     assert_eq!(f.hidden_files(), 1);
+    let reader = nix::unistd::gettid();
     let t = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(30));
+        wait_until("the reader sleeps", || sleeps(reader));
         writeln!(late, "late").unwrap();
         Instant::now()
     });
@@ -150,10 +175,13 @@ fn short_sessions_delete_what_they_set_aside() {
         let mut session = f.post();
         assert_eq!(drain(&mut session).len(), 1);
         session.close().unwrap();
-        // The age of files is what this is about, so time has to pass.
-        std::thread::sleep(Duration::from_millis(250));
     }
-    assert!(f.hidden_files() <= 6, "{}", f.hidden_files());
+    wait_until("the old files are deleted", || {
+        let mut session = f.post();
+        assert_eq!(drain(&mut session).len(), 0);
+        session.close().unwrap();
+        f.hidden_files() <= 1
+    });
 }
 
 #[test]
@@ -314,7 +342,7 @@ fn disturb(inbox: &std::path::Path, rnd: &mut impl FnMut(u64) -> u64) {
         _ => std::fs::write(&new, "").and_then(|()| std::fs::rename(&new, inbox)),
     };
     if rnd(2) == 0 {
-        std::thread::sleep(Duration::from_micros(rnd(500)));
+        linger(rnd(500));
     }
 }
 
@@ -363,7 +391,7 @@ fn stress(person: bool, seal_after: Duration) {
             .create(true)
             .open(&inbox)
             .unwrap();
-        std::thread::sleep(Duration::from_micros(rnd(1500)));
+        linger(rnd(1500));
         writeln!(file, "line {n}").unwrap();
         drop(file);
         if n == LINES - 1 {

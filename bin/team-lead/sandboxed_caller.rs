@@ -1,0 +1,76 @@
+//! Commands that a tool of a member runs, inside the sandbox of that member.
+//!
+//! There the team folder is read-only and other members' processes are out of reach. What would fail
+//! half-way is refused here, with the tool that does it. This informs; the sandbox is what protects.
+
+use crate::cli::{Args, Verb};
+use crate::failure::{Failure, Kind};
+
+/// What a command needs that a sandbox does not give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// It only reads.
+    Nothing,
+    /// It changes the team. A tool does the same, or nobody but a person and the lead may.
+    Team(Option<&'static str>),
+    /// It also starts or ends processes.
+    Processes(Option<&'static str>),
+}
+
+/// The variable that a program has which is a member itself. It may change the team.
+const MEMBER: &str = "TEAM_MEMBER";
+
+/// Refuses a command that cannot work here.
+pub(crate) fn check(args: &Args) -> Result<(), Failure> {
+    let level = std::env::var(tools::LEVEL_VARIABLE).unwrap_or_default();
+    if !matches!(level.as_str(), "full" | "landlock") {
+        return Ok(());
+    }
+    let is_member = std::env::var_os(MEMBER).is_some();
+    let (what, tool) = match needs(&args.verb) {
+        Needs::Nothing => return Ok(()),
+        Needs::Team(_) if is_member => return Ok(()),
+        Needs::Team(tool) => ("change the team", tool),
+        Needs::Processes(tool) => ("start or end members", tool),
+    };
+    let instead = match tool {
+        Some(tool) if !is_member => format!("use the tool {tool} instead"),
+        Some(_) | None => "ask the lead, or a person outside".to_owned(),
+    };
+    let message = format!(
+        "this command runs in the sandbox of a member (level {level}), where no command can {what}: \
+         {instead}"
+    );
+    Err(Failure::new(Kind::Refused, message).hint("team-lead status"))
+}
+
+fn needs(verb: &Verb) -> Needs {
+    match verb {
+        Verb::Spawn(_) => Needs::Processes(Some("spawn_teammate")),
+        Verb::Shutdown(_) => Needs::Processes(Some("shutdown_request")),
+        // Nobody but a person trusts a workspace.
+        Verb::Run(_) | Verb::Up(_) | Verb::Kill(_) | Verb::Restart(_) | Verb::Trust(_) => {
+            Needs::Processes(None)
+        }
+        Verb::Send(_) => Needs::Team(Some("send_message")),
+        Verb::Broadcast(_) => Needs::Team(Some("broadcast")),
+        Verb::Approve(_) | Verb::Reject(_) => Needs::Team(Some("plan_approval")),
+        Verb::Inbox(command) => command.needs(),
+        Verb::Task(command) => command.needs(),
+        Verb::Budget(command) => command.needs(),
+        Verb::Limits(command) => command.needs(),
+        Verb::Doctor(command) => command.needs(),
+        Verb::Clean(_) => Needs::Team(None),
+        Verb::Status(_)
+        | Verb::Requests(_)
+        | Verb::Logs(_)
+        | Verb::Wait(_)
+        | Verb::Events(_)
+        | Verb::Costs(_)
+        | Verb::Config(_)
+        | Verb::Watch(_)
+        | Verb::Sandbox(_)
+        | Verb::Completions(_)
+        | Verb::Man(_) => Needs::Nothing,
+    }
+}

@@ -1,0 +1,217 @@
+//! The settings in the files of a workspace that need the user's trust.
+//!
+//! They are those that run code, move a key, or say what members may do. Each is collected as the file
+//! says it, also if the environment or the user's file overrides it: whether a workspace is trusted
+//! must not depend on what is exported. A new setting with such a risk (a permission, a check
+//! command, a hook) gets a line in [`of_file`], [`of_role`] or [`risky_member_settings`].
+
+use crate::config::{Config, MODEL_VARIABLES, NETWORK, PROJECT_FILE, SANDBOX};
+use crate::file::{FileConfig, MemberEntry, Role};
+use crate::read::DOTENV_FILE;
+use llm::choice::ADDRESS_VARIABLES;
+use llm::{Variables, is_script};
+use protocol::{MemberSpec, NetworkSetting, SandboxMode};
+use std::path::Path;
+use trust::{Risk, RiskySetting, RiskySettings};
+
+impl Config {
+    /// The settings of the workspace's `team.toml` and `.env` that need trust.
+    pub fn risky_settings(&self, variables: &Variables) -> RiskySettings {
+        let of_project = self.project().map(of_file).unwrap_or_default();
+        of_project.into_iter().chain(of_dotenv(variables)).collect()
+    }
+}
+
+/// What the entry of a member in `origin`, a `team.toml` or a roster, says that needs trust, except
+/// for its model: the two origins have different keys for that, see [`risky_model`].
+pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetting> {
+    // All fields are named, so that a new one does not compile until somebody has decided about it.
+    let MemberSpec {
+        name,
+        exec,
+        sandbox,
+        network,
+        role: _,
+        model: _,
+        require_plan,
+        restart: _,
+        prompt: _,
+        no_claim: _,
+        idle_timeout: _,
+    } = spec;
+    let prefix = format!("members.{name}.");
+    let exec = exec.as_ref().map(|command| {
+        let key = format!("{prefix}exec");
+        setting(Risk::Exec, key, command.clone(), origin)
+    });
+    let confinement = confinement(&prefix, sandbox.as_ref(), network.as_ref(), origin);
+    let plan = without_plan(&prefix, *require_plan, origin);
+    exec.into_iter().chain(confinement).chain(plan).collect()
+}
+
+/// A model, if it is a file of recorded turns.
+pub fn risky_model(key: &str, model: Option<&str>, origin: &Path) -> Option<RiskySetting> {
+    let model = model.filter(|model| is_script(model))?;
+    Some(setting(
+        Risk::Script,
+        key.to_owned(),
+        model.to_owned(),
+        origin,
+    ))
+}
+
+fn of_file(file: &FileConfig) -> Vec<RiskySetting> {
+    let origin = Path::new(PROJECT_FILE);
+    let (sandbox, network) = (file.sandbox.as_ref(), file.network.as_ref());
+    let mut settings = confinement("", sandbox, network, origin);
+    settings.extend(risky_model("model", file.model.as_deref(), origin));
+    for (name, role) in &file.roles {
+        settings.extend(of_role(name, role, origin));
+    }
+    for MemberEntry { spec, .. } in &file.members {
+        let model_key = format!("members.{}.model", spec.name);
+        settings.extend(risky_member_settings(spec, origin));
+        settings.extend(risky_model(&model_key, spec.model.as_deref(), origin));
+    }
+    settings
+}
+
+fn of_role(name: &str, role: &Role, origin: &Path) -> Vec<RiskySetting> {
+    let prefix = format!("roles.{name}.");
+    let tools = role.tools.as_ref();
+    let tools = tools.map(|tools| {
+        let key = format!("{prefix}tools");
+        setting(Risk::Tools, key, tools.join(" "), origin)
+    });
+    let model = risky_model(&format!("{prefix}model"), role.model.as_deref(), origin);
+    let (sandbox, network) = (role.sandbox.as_ref(), role.network.as_ref());
+    let confinement = confinement(&prefix, sandbox, network, origin);
+    let plan = without_plan(&prefix, role.require_plan, origin);
+    let settings = tools.into_iter().chain(model).chain(confinement);
+    settings.chain(plan).collect()
+}
+
+/// That no plan is needed where another file may require one.
+fn without_plan(prefix: &str, required: Option<bool>, origin: &Path) -> Option<RiskySetting> {
+    let key = format!("{prefix}require_plan");
+    let waived = required.filter(|required| !required);
+    waived.map(|_| setting(Risk::Plan, key, "false".to_owned(), origin))
+}
+
+fn of_dotenv(variables: &Variables) -> Vec<RiskySetting> {
+    let named = |risk: Risk, name: &str| {
+        let value = variables.in_file(name)?.to_owned();
+        let origin = Path::new(DOTENV_FILE);
+        Some(setting(risk, name.to_owned(), value, origin))
+    };
+    let addresses = ADDRESS_VARIABLES.map(|name| named(Risk::Address, name));
+    let models = MODEL_VARIABLES.map(|name| {
+        let model = named(Risk::Script, name)?;
+        is_script(&model.value).then_some(model)
+    });
+    let confinement = [named(Risk::Sandbox, SANDBOX), named(Risk::Network, NETWORK)];
+    let settings = addresses.into_iter().chain(models).chain(confinement);
+    settings.flatten().collect()
+}
+
+/// Whether commands run in a sandbox, and what they reach.
+fn confinement(
+    prefix: &str,
+    sandbox: Option<&SandboxMode>,
+    network: Option<&NetworkSetting>,
+    origin: &Path,
+) -> Vec<RiskySetting> {
+    let sandbox = sandbox.map(|mode| {
+        let key = format!("{prefix}sandbox");
+        setting(Risk::Sandbox, key, mode.to_string(), origin)
+    });
+    let network = network.map(|access| {
+        let key = format!("{prefix}network");
+        setting(Risk::Network, key, access.to_string(), origin)
+    });
+    sandbox.into_iter().chain(network).collect()
+}
+
+fn setting(risk: Risk, key: String, value: String, origin: &Path) -> RiskySetting {
+    RiskySetting {
+        risk,
+        key,
+        value,
+        origin: origin.to_path_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+    use crate::read::with_dotenv;
+    use nix::unistd::geteuid;
+    use trust::Owners;
+
+    fn settings(toml: &str, dotenv: &str, environment: &[(&str, &str)]) -> Vec<String> {
+        let workspace = tempfile::tempdir().unwrap();
+        std::fs::write(workspace.path().join(PROJECT_FILE), toml).unwrap();
+        std::fs::write(workspace.path().join(DOTENV_FILE), dotenv).unwrap();
+        let owners = Owners::new(geteuid().as_raw(), None);
+        let environment = environment.iter().copied().collect();
+        let variables = with_dotenv(environment, workspace.path(), &owners).unwrap();
+        let config = load(workspace.path(), &variables, &owners).unwrap();
+        let settings = config.risky_settings(&variables);
+        let text = |setting: &RiskySetting| {
+            let origin = setting.origin.display();
+            format!(
+                "{} {}={} ({origin})",
+                setting.risk.label(),
+                setting.key,
+                setting.value
+            )
+        };
+        settings.iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_runs_code_moves_a_key_or_says_what_members_may_do_is_risky() {
+        let toml = "model = 'script:a'\nsandbox = 'auto'\nnetwork = 'off'\n[roles.coder]\nsandbox = 'required'\n\ntools = ['bash', 'read_file']\n\
+                    model = 'script:b'\n[[members]]\nname = 'carol'\nrole = 'r'\nexec = './c'\n\
+                    [[members]]\nname = 'dora'\nrole = 'r'\nmodel = 'script:d'\n\
+                    sandbox = 'off'\nnetwork = ['a.org']\nrequire_plan = false\n";
+        let dotenv = "TEAM_MODEL=script:x\nMODEL_ID=script:y\nTEAM_SANDBOX=off\nTEAM_NETWORK=on\n\
+                      ANTHROPIC_BASE_URL=http://a\nOPENAI_BASE_URL=http://o\n";
+        let expected = [
+            "program members.carol.exec=./c (team.toml)",
+            "script MODEL_ID=script:y (.env)",
+            "script TEAM_MODEL=script:x (.env)",
+            "script members.dora.model=script:d (team.toml)",
+            "script model=script:a (team.toml)",
+            "script roles.coder.model=script:b (team.toml)",
+            "address ANTHROPIC_BASE_URL=http://a (.env)",
+            "address OPENAI_BASE_URL=http://o (.env)",
+            "sandbox TEAM_SANDBOX=off (.env)",
+            "sandbox members.dora.sandbox=off (team.toml)",
+            "sandbox roles.coder.sandbox=required (team.toml)",
+            "sandbox sandbox=auto (team.toml)",
+            "network TEAM_NETWORK=on (.env)",
+            "network members.dora.network=a.org (team.toml)",
+            "network network=off (team.toml)",
+            "tools roles.coder.tools=bash read_file (team.toml)",
+            "plan members.dora.require_plan=false (team.toml)",
+        ];
+        assert_eq!(settings(toml, dotenv, &[]), expected);
+        // What is exported overrides a setting, but does not change which settings there are.
+        let exported = [
+            ("OPENAI_BASE_URL", "http://mine"),
+            ("TEAM_MODEL", "offline"),
+        ];
+        assert_eq!(settings(toml, dotenv, &exported), expected);
+    }
+
+    #[test]
+    fn ordinary_settings_are_not_risky() {
+        let toml = "model = 'anthropic:x'\nrestart = 'on-failure'\n[budget]\nmax_turns = 3\n\
+                    [limits]\nmembers = 3\n[prices.x]\ninput = 1\noutput = 1\n[roles.coder]\n\
+                    prompt = 'p'\nrequire_plan = true\n[[members]]\nname = 'al'\nrole = 'coder'\n";
+        let dotenv = "TEAM_MODEL=openai:x\nOPENAI_API_KEY=k\nTEAM_MAX_TURNS=3\nOTHER=1\n";
+        assert_eq!(settings(toml, dotenv, &[]), [""; 0]);
+    }
+}

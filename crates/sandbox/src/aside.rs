@@ -1,0 +1,133 @@
+//! Creating and moving files in folders that a command may be changing at the same time. The folder
+//! is opened without following any link, and what happens, happens in that folder.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, RenameFlags, openat, renameat2};
+use nix::sys::stat::{Mode, mkdirat};
+
+use crate::description::{Content, Placeholder};
+use crate::error::PrepareError;
+use crate::layout::text;
+use crate::syscalls::reference;
+
+/// How many names are tried.
+const MOST_NAMES: u32 = 10_000;
+/// Stands between the old name and a number.
+const MARK: &str = ".from-sandbox.";
+
+/// A file that a command created under a name that other programs trust.
+#[derive(Debug)]
+pub struct Moved {
+    pub from: PathBuf,
+    pub to: PathBuf,
+    /// Why it still has its old name.
+    pub error: Option<io::Error>,
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = (self.from.display(), self.to.display());
+        write!(f, "the command created {from}, which other programs trust")?;
+        match &self.error {
+            None => write!(f, ": it is now {to}"),
+            Some(error) => write!(f, ", and it cannot be moved to {to}: {error}"),
+        }
+    }
+}
+
+/// Gives a file or folder another name, beside the old one.
+pub(crate) fn move_aside(from: PathBuf) -> Moved {
+    let mut to = from.clone();
+    let moved = folder_of(&from).and_then(|(folder, name)| {
+        for number in 1..=MOST_NAMES {
+            let mut new = name.to_owned();
+            new.push(format!("{MARK}{number}"));
+            to.set_file_name(&new);
+            let flags = RenameFlags::RENAME_NOREPLACE;
+            match renameat2(&folder, name, &folder, new.as_os_str(), flags) {
+                Err(Errno::EEXIST) => {}
+                result => return result,
+            }
+        }
+        Err(Errno::EEXIST)
+    });
+    let error = moved.err().map(io::Error::from);
+    Moved { from, to, error }
+}
+
+/// Whether this is a name that [`move_aside`] gives.
+pub(crate) fn is_aside(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let number = name.rsplit_once(MARK).map(|(_, number)| number);
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Creates a placeholder, if there is nothing under its name.
+pub(crate) fn create(placeholder: &Placeholder) -> Result<(), PrepareError> {
+    let path = &placeholder.path;
+    let created = folder_of(path).and_then(|(folder, name)| match placeholder.content {
+        Content::Folder => mkdirat(&folder, name, Mode::from_bits_truncate(0o755)),
+        Content::File(text) => {
+            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+            let file = openat(&folder, name, flags, Mode::from_bits_truncate(0o644))?;
+            nix::unistd::write(file.as_fd(), text.as_bytes()).map(drop)
+        }
+    });
+    match created {
+        Ok(()) | Err(Errno::EEXIST) => Ok(()),
+        Err(errno) => Err(PrepareError::path(path, errno.into())),
+    }
+}
+
+/// The folder of a path, and the name in it.
+fn folder_of(path: &Path) -> nix::Result<(OwnedFd, &OsStr)> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Errno::EINVAL);
+    };
+    let folder = text(folder).map_err(|_| Errno::EINVAL)?;
+    Ok((reference(None, &folder)?, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_gets_the_first_name_that_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::write(root.join("name.from-sandbox.1"), "old").unwrap();
+        fs::write(root.join("name"), "new").unwrap();
+        let moved = move_aside(root.join("name"));
+        assert!(moved.error.is_none(), "{moved}");
+        assert_eq!(moved.to, root.join("name.from-sandbox.2"));
+        assert_eq!(fs::read_to_string(&moved.to).unwrap(), "new");
+        assert!(!root.join("name").exists());
+        assert!(move_aside(root.join("name")).error.is_some());
+    }
+
+    #[test]
+    fn nothing_happens_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("other")).unwrap();
+        fs::write(root.join("other/name"), "kept").unwrap();
+        std::os::unix::fs::symlink("other", root.join("link")).unwrap();
+        let moved = move_aside(root.join("link/name"));
+        assert!(moved.error.is_some(), "{moved}");
+        for content in [Content::Folder, Content::File("x")] {
+            let path = root.join("link/new");
+            assert!(create(&Placeholder { path, content }).is_err());
+        }
+        let names = fs::read_dir(root.join("other")).unwrap();
+        assert_eq!(names.count(), 1);
+    }
+}

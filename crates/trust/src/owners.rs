@@ -1,0 +1,28 @@
+//! Whose files are obeyed.
+
+/// The variable with the numbers of other users whose files are obeyed, separated by commas.
+pub const OWNERS_VARIABLE: &str = "TEAM_SAFE_OWNERS";
+
+/// The users whose files are obeyed. The model is git's `safe.directory`: also root obeys only files
+/// of root, because whoever owns the others would command root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owners {
+    me: u32,
+    others: Vec<u32>,
+}
+
+impl Owners {
+    /// This user, and those in the value of [`OWNERS_VARIABLE`]. What is not a number there names
+    /// nobody.
+    pub fn new(me: u32, others: Option<&str>) -> Self {
+        let others = others.into_iter().flat_map(|others| others.split(','));
+        Self {
+            me,
+            others: others.filter_map(|uid| uid.trim().parse().ok()).collect(),
+        }
+    }
+
+    pub fn accept(&self, owner: u32) -> bool {
+        owner == self.me || self.others.contains(&owner)
+    }
+}

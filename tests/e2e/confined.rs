@@ -1,0 +1,9 @@
+//! What a member's tools can do, whatever its model wants: real members whose model is hijacked, and
+//! members that do ordinary work.
+
+mod attacks;
+mod files;
+mod levels;
+mod place;
+mod plan;
+mod work;
