@@ -19,7 +19,7 @@ use teamdir::{PathError, RosterError, TeamDir, now};
 /// What caused a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestartCause {
-    /// A person or the lead's model. A running process is ended first, and the policy's count is reset.
+    /// A person. A running process is ended first, and the policy's count is reset.
     Requested,
     /// The restart policy. A running process is left alone, and the restart is counted.
     Policy,

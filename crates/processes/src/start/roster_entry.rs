@@ -2,8 +2,8 @@
 
 use crate::start::spawn::SpawnError;
 use protocol::{
-    AgentName, ConversationRecord, Incarnation, JournalLine, JournalRecord, Member, MemberSpec,
-    MemberStatus, MessageId, MessageSource, Recipient,
+    Actor, AgentName, ConversationRecord, Incarnation, JournalLine, JournalRecord, Member,
+    MemberSpec, MemberStatus, MessageId, MessageSource, Party, Recipient,
 };
 use rules::check_new_name;
 use teamdir::{JoinError, PathError, RosterError, TeamDir, new_message_id, now};
@@ -46,8 +46,12 @@ impl PreviousEntry {
 
 /// Enters a member in the roster under `name`, whose start lock the caller holds. `None` if the
 /// roster has the name in another spelling by now.
+///
+/// Only a person resets the count of restarts: a lead's model that keeps spawning a member that keeps
+/// dying would otherwise escape the limit of its restart policy.
 pub(crate) fn enter_in_roster(
     team: &TeamDir,
+    me: &Actor,
     name: &AgentName,
     spec: &MemberSpec,
 ) -> Result<Option<PreviousEntry>, SpawnError> {
@@ -95,7 +99,10 @@ pub(crate) fn enter_in_roster(
             member.prompt_id.clone_from(&prompt_id);
         }
         begin_incarnation(member);
-        (member.restarts, member.gave_up) = (None, None);
+        member.gave_up = None;
+        if me.party == Party::User {
+            member.restarts = None;
+        }
         Ok(Some(before))
     })
 }

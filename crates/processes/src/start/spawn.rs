@@ -116,7 +116,7 @@ pub fn spawn(
             }
             reap_held(team, &guard)?;
         }
-        let Some(before) = enter_in_roster(team, &guard.name, &spec)? else {
+        let Some(before) = enter_in_roster(team, me, &guard.name, &spec)? else {
             // Another process has brought in the name in another spelling, and has the lock of that.
             continue;
         };

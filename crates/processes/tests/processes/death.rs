@@ -3,7 +3,7 @@
 use crate::support::{LIMIT, Members, name, programs, recipient};
 use nix::sys::signal::Signal;
 use processes::{KillError, ProcessHandleError, Reaped, RestartCause, RestartError, Spawned};
-use protocol::{Incarnation, MemberStatus, Recipient, TaskStatus};
+use protocol::{Incarnation, MemberSpec, MemberStatus, Recipient, TaskStatus};
 use rules::{ClaimLimit, NewTask};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -381,6 +381,27 @@ fn the_policy_counts_its_restarts_and_leaves_running_members_alone() {
     members.change("alice", |member| member.status = MemberStatus::Shutdown);
     let error = restart().unwrap_err();
     assert!(matches!(error, RestartError::NotDead { .. }), "{error}");
+}
+
+#[test]
+fn only_a_person_resets_the_count_of_restarts() {
+    let members = Members::new();
+    members.start("alice", "busy");
+    let counted = || members.member("alice").restarts.map_or(0, |all| all.len());
+    let spawn = |me: &Actor| {
+        members.kill9("alice");
+        let spec = MemberSpec::new(name("alice"), "busy");
+        processes::spawn(members.team(), me, &spec, &programs()).unwrap();
+    };
+    members.change("alice", |member| {
+        member.restarts = Some(vec![teamdir::now()]);
+        member.gave_up = Some("too often".to_owned());
+    });
+    spawn(&Actor::lead(Incarnation(1)));
+    // It runs again, so the policy decides about its next death, with all restarts before it.
+    assert_eq!((counted(), members.member("alice").gave_up), (1, None));
+    spawn(&Actor::user());
+    assert_eq!(counted(), 0);
 }
 
 #[test]
