@@ -313,6 +313,7 @@ const RULES: &[Rule] = &[
             "clap",
             "libc",
             "nix",
+            "notify",
             "serde",
             "serde_json",
             "signal-hook",

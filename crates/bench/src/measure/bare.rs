@@ -5,11 +5,13 @@ use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::time::TimeSpec;
+use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How much is read at once.
@@ -25,9 +27,20 @@ pub(super) struct BareEnd {
 struct Inbox {
     file: File,
     offset: u64,
-    notices: Inotify,
+    notices: Notices,
     journal: Option<File>,
     buffer: Vec<u8>,
+}
+
+/// How the reader learns of a line.
+enum Notices {
+    /// The reader's own thread waits for the kernel.
+    Inotify(Inotify),
+    /// The thread of the crate `notify` waits for the kernel, and wakes the reader's.
+    Notify {
+        _watcher: RecommendedWatcher,
+        woken: Receiver<()>,
+    },
 }
 
 impl BareEnd {
@@ -57,7 +70,10 @@ impl BareEnd {
         let inbox = Inbox {
             file: File::open(&path).with_context(|| format!("open {}", path.display()))?,
             offset: 0,
-            notices: watch(&path)?,
+            notices: match medium.kind {
+                Kind::BareNotify => Notices::notify(&path)?,
+                _ => Notices::Inotify(watch(&path)?),
+            },
             journal,
             buffer: vec![0; CHUNK],
         };
@@ -91,7 +107,7 @@ impl End for BareEnd {
                 let text = String::from_utf8(lines)?;
                 return Ok(text.lines().map(str::to_owned).collect());
             }
-            if !wait(&inbox.notices, deadline)? {
+            if !inbox.notices.wait(deadline)? {
                 return Ok(Vec::new());
             }
         }
@@ -125,18 +141,47 @@ pub(super) fn watch(path: &Path) -> anyhow::Result<Inotify> {
     Ok(notices)
 }
 
-/// Sleeps until there is a notice, and takes it. `false` if the deadline came first.
-fn wait(notices: &Inotify, deadline: Option<Instant>) -> anyhow::Result<bool> {
-    if let Some(deadline) = deadline {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = TimeSpec::from(left.max(Duration::from_millis(1)));
-        let mut sources = [PollFd::new(notices.as_fd(), PollFlags::POLLIN)];
-        if ppoll(&mut sources, Some(left), None)? == 0 {
-            return Ok(false);
+impl Notices {
+    fn notify(path: &Path) -> anyhow::Result<Self> {
+        let (wake, woken) = sync_channel(1);
+        let config = Config::default().with_event_kinds(EventKindMask::CORE);
+        let handler = move |_| {
+            // A full channel means that the reader is woken already.
+            let _ = wake.try_send(());
+        };
+        let mut watcher = RecommendedWatcher::new(handler, config)?;
+        watcher.watch(path, RecursiveMode::NonRecursive)?;
+        Ok(Self::Notify {
+            _watcher: watcher,
+            woken,
+        })
+    }
+
+    /// Sleeps until there is a notice, and takes it. `false` if the deadline came first.
+    fn wait(&self, deadline: Option<Instant>) -> anyhow::Result<bool> {
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        match self {
+            Self::Inotify(notices) => {
+                if let Some(left) = left {
+                    let left = TimeSpec::from(left.max(Duration::from_millis(1)));
+                    let mut sources = [PollFd::new(notices.as_fd(), PollFlags::POLLIN)];
+                    if ppoll(&mut sources, Some(left), None)? == 0 {
+                        return Ok(false);
+                    }
+                }
+                notices.read_events()?;
+                Ok(true)
+            }
+            Self::Notify { woken, .. } => match left {
+                None => Ok(woken.recv().map(|()| true)?),
+                Some(left) => match woken.recv_timeout(left) {
+                    Ok(()) => Ok(true),
+                    Err(RecvTimeoutError::Timeout) => Ok(false),
+                    Err(error @ RecvTimeoutError::Disconnected) => Err(error.into()),
+                },
+            },
         }
     }
-    notices.read_events()?;
-    Ok(true)
 }
 
 fn inbox(dir: &Path, name: &str) -> PathBuf {

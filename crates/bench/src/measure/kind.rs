@@ -17,7 +17,9 @@ pub(super) enum Kind {
     Bare,
     /// The same, and the reader appends what it read to a journal.
     BareJournal,
-    /// The same, and both appends are synced.
+    /// The same, woken by the thread of the crate `notify`, as members are.
+    BareNotify,
+    /// The same by bare notifications, and both appends are synced.
     BareSynced,
     /// Datagrams of a Unix socket.
     Socket,
@@ -69,6 +71,7 @@ impl Kind {
             Self::Ours
             | Self::Bare
             | Self::BareJournal
+            | Self::BareNotify
             | Self::Socket
             | Self::Redis
             | Self::Sqlite
@@ -79,7 +82,7 @@ impl Kind {
     pub(super) const fn engine(self) -> Engine {
         match self {
             Self::Ours | Self::OursSynced => Engine::Ours,
-            Self::Bare | Self::BareJournal | Self::BareSynced => Engine::Bare,
+            Self::Bare | Self::BareJournal | Self::BareNotify | Self::BareSynced => Engine::Bare,
             Self::Socket => Engine::Socket,
             Self::Redis | Self::RedisSynced => Engine::Redis,
             Self::Sqlite => Engine::Python("sqlite"),
@@ -95,6 +98,7 @@ impl Kind {
             Self::OursSynced => "team-lead, synced",
             Self::Bare => "append + inotify",
             Self::BareJournal => "append + inotify + journal",
+            Self::BareNotify => "append + notify's thread + journal",
             Self::BareSynced => "append + inotify + journal, synced",
             Self::Socket => "Unix socket",
             Self::Redis => "Redis Streams, in memory",
@@ -111,7 +115,7 @@ impl Kind {
             Self::Ours => "survives the death of any process; read exactly once",
             Self::OursSynced => "survives a power cut; read exactly once (the default)",
             Self::Bare => "survives the death of the writer; a reader that dies reads all again",
-            Self::BareJournal | Self::BareSynced => {
+            Self::BareJournal | Self::BareNotify | Self::BareSynced => {
                 "the limit of any mailbox of files with a journal; a reader that dies repeats, \
                  and nothing is ever removed"
             }
@@ -157,6 +161,7 @@ impl Kind {
             | Self::OursSynced
             | Self::Bare
             | Self::BareJournal
+            | Self::BareNotify
             | Self::BareSynced
             | Self::Socket
             | Self::Redis

@@ -44,7 +44,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          bare = append + inotify + read; synced: bare = append, fdatasync, inotify, read, append to a \
          journal, fdatasync",
     );
-    let kinds = [Kind::Ours, Kind::Bare, Kind::BareJournal];
+    let kinds = [Kind::Ours, Kind::Bare, Kind::BareJournal, Kind::BareNotify];
     let pairs = race(
         plan,
         &kinds,
@@ -52,7 +52,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         None,
         plan.pick((20, 100), (3, 50)),
     )?;
-    let [ours, bare, journal, others @ ..] = &pairs[..] else {
+    let [ours, bare, journal, notify, others @ ..] = &pairs[..] else {
         bail!("a pair for each kind");
     };
     let synced = [Kind::OursSynced, Kind::BareSynced];
@@ -67,6 +67,12 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         ours.row(
             "one way, p50, bare with journal",
             (journal, &[]),
+            0.5,
+            one_way,
+        ),
+        ours.row(
+            "one way, p50, bare with notify and journal",
+            (notify, &[]),
             0.5,
             one_way,
         ),
@@ -105,14 +111,14 @@ fn pinned(plan: &Plan<'_>) -> anyhow::Result<Vec<Row>> {
         ("one way, each on its own core, p50", (0, 1)),
     ];
     for (what, place) in places.into_iter().take(cores) {
-        let kinds = [Kind::Ours, Kind::Bare];
+        let kinds = [Kind::Ours, Kind::Bare, Kind::BareNotify];
         let length = plan.pick((10, 100), (3, 50));
         let pairs = race(plan, &kinds, &[], Some(place), length)?;
-        let [ours, bare] = &pairs[..] else {
+        let [ours, bare, notify @ ..] = &pairs[..] else {
             bail!("a pair for each kind");
         };
         let ratio = ours.one_way.ratio(&bare.one_way, 0.5);
-        let row = ours.row(what, (bare, &[]), 0.5, one_way);
+        let row = ours.row(what, (bare, notify), 0.5, one_way);
         rows.push(row.bar("at most 5x bare", ratio <= 5.0));
     }
     Ok(rows)
@@ -127,6 +133,10 @@ fn notes(section: &mut Section) {
         "where the kernel places the processes itself it often keeps the bare loop on one core and \
          spreads ours over two, which adds the wake-up of a sleeping core: compare the rows with \
          cores, in which both are placed alike",
+    );
+    section.note(
+        "members are woken by the thread of the crate notify, one more wake-up than the bare loop has: \
+         the row beside \"append + notify's thread + journal\" shows what the rest costs",
     );
     section.note("the tutorial polls every 5 s by default: p50 2.5 s, by arithmetic");
 }
