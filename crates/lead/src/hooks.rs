@@ -3,7 +3,7 @@
 use crate::console::{ConsoleWriter, Output};
 use crate::jobs::JobResult;
 use crate::prompt;
-use agent::{Event, Prompt};
+use agent::Event;
 use llm::WaitReason;
 use member::{Hooks, MemberRuntime};
 use team_tools::AgentHandle;
@@ -13,7 +13,6 @@ use tools::{ToolError, ToolOutput};
 
 pub(crate) struct LeadHooks {
     team: TeamDir,
-    system: String,
     writer: ConsoleWriter,
     results: UnboundedSender<JobResult>,
     /// All text of the turn so far.
@@ -23,12 +22,10 @@ pub(crate) struct LeadHooks {
 impl LeadHooks {
     pub(crate) fn new(
         team: TeamDir,
-        facts: String,
         writer: ConsoleWriter,
         results: UnboundedSender<JobResult>,
     ) -> Self {
         Self {
-            system: format!("{}\n\n{facts}", prompt::system(&team)),
             team,
             writer,
             results,
@@ -38,11 +35,8 @@ impl LeadHooks {
 }
 
 impl Hooks for LeadHooks {
-    fn prompt(&mut self) -> Prompt {
-        Prompt {
-            system: self.system.clone(),
-            reminder: Some(prompt::reminder(&self.team)),
-        }
+    fn reminder(&mut self) -> Option<String> {
+        Some(prompt::reminder(&self.team))
     }
 
     fn turn_started(&mut self) {

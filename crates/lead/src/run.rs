@@ -17,6 +17,7 @@ use member::{
     Recovered, RuntimeError, RuntimeHost, SandboxSettings, TrustError, WorkspaceSettings,
 };
 use processes::{NoTeammate, Programs};
+use prompts::{CurrentPrompt, PromptSpec, Reader};
 use protocol::{NetworkSetting, Recipient, SandboxMode};
 use std::io;
 use std::sync::Arc;
@@ -234,14 +235,14 @@ impl LeadBuilder<'_> {
         let jobs = Jobs::new(self.team.clone(), self.runtime.me(), Arc::clone(&starter));
         let (jobs, job_results) = jobs;
         let registry = self.registry(&model, starter, &background)?;
-        let hooks = LeadHooks::new(
-            self.team.clone(),
-            self.confinement.facts(),
-            writer.clone(),
-            jobs.results(),
-        );
+        let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
         let agent = self.agent(model, registry, &background, recovered)?;
-        let host = RuntimeHost::new(self.runtime.clone(), hooks);
+        let system = CurrentPrompt::new(PromptSpec {
+            reader: Reader::Lead,
+            workspace: self.team.workspace().to_path_buf(),
+            confinement: Arc::clone(self.confinement),
+        });
+        let host = RuntimeHost::new(self.runtime.clone(), system, hooks);
         let timeout = self.options.timeout;
         let lead = Lead {
             runtime: self.runtime.clone(),

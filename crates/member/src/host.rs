@@ -8,9 +8,11 @@ use crate::recovered::add;
 use crate::runtime::MemberRuntime;
 use agent::{Event, Host, Log, LogError, Prompt, Record, Sources};
 use llm::{ToolUse, Turn, Usage, WaitReason};
+use prompts::CurrentPrompt;
 use protocol::{EventKind, JsonLine, Phase, Recipient, UserMessage, WaitingFor};
 use rules::{Permission, ToolEffect};
 use std::time::{Duration, Instant};
+use teamdir::now;
 use tools::{Access, Effect, ToolError};
 use tracing::{info, warn};
 
@@ -19,8 +21,8 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// What lead and teammate add to the host.
 pub trait Hooks: Send {
-    /// The prompt of the next request.
-    fn prompt(&mut self) -> Prompt;
+    /// How things stand now, for the next request; nothing if there is nothing to say.
+    fn reminder(&mut self) -> Option<String>;
 
     /// What else there is after tool results, behind the mail.
     fn after_tools(&mut self) -> Vec<UserMessage> {
@@ -49,6 +51,7 @@ pub trait Hooks: Send {
 /// A runtime with the hooks of one agent.
 pub struct RuntimeHost<H> {
     runtime: MemberRuntime,
+    system: CurrentPrompt,
     hooks: H,
     asked_at: Instant,
     retries: u32,
@@ -57,9 +60,10 @@ pub struct RuntimeHost<H> {
 }
 
 impl<H: Hooks> RuntimeHost<H> {
-    pub fn new(runtime: MemberRuntime, hooks: H) -> Self {
+    pub fn new(runtime: MemberRuntime, system: CurrentPrompt, hooks: H) -> Self {
         Self {
             runtime,
+            system,
             hooks,
             asked_at: Instant::now(),
             retries: 0,
@@ -130,7 +134,10 @@ impl<H: Hooks> Sources for RuntimeHost<H> {
 
 impl<H: Hooks> Host for RuntimeHost<H> {
     fn prompt(&mut self) -> Prompt {
-        let prompt = self.hooks.prompt();
+        let prompt = Prompt {
+            reminder: self.hooks.reminder(),
+            system: self.system.text(now()).to_owned(),
+        };
         self.asked_at = Instant::now();
         self.retries = 0;
         self.text.clear();
@@ -163,6 +170,9 @@ impl<H: Hooks> Host for RuntimeHost<H> {
 
     fn event(&mut self, event: Event) {
         self.hooks.event(&event);
+        if let Event::Compacted { .. } = &event {
+            self.system.compacted();
+        }
         let mut inner = self
             .runtime
             .inner

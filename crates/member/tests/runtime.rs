@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-use agent::{Agent, Conversation, Outcome, Prompt, Settings};
+use agent::{Agent, Conversation, Outcome, Settings};
 use llm::{
     BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, ScriptModel,
 };
-use member::{Hooks, MailHandler, MemberRuntime, Recovered, RuntimeHost, Treatment};
-use protocol::{Body, LiveState, Message, Phase, Recipient};
+use member::{
+    Hooks, MailHandler, MemberRuntime, Recovered, RuntimeHost, Treatment, workspace_confinement,
+};
+use prompts::{CurrentPrompt, PromptSpec, Reader};
+use protocol::{Body, LiveState, Message, NetworkSetting, Phase, Recipient};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -83,12 +86,19 @@ impl Tool for Paint {
 struct Plain;
 
 impl Hooks for Plain {
-    fn prompt(&mut self) -> Prompt {
-        Prompt {
-            system: "You are 'alice', role: tester".to_owned(),
-            reminder: None,
-        }
+    fn reminder(&mut self) -> Option<String> {
+        None
     }
+}
+
+fn system(temp: &TempTeam) -> CurrentPrompt {
+    let workspace = temp.workspace().to_path_buf();
+    let confinement = workspace_confinement(&workspace, NetworkSetting::Off);
+    CurrentPrompt::new(PromptSpec {
+        reader: Reader::Lead,
+        workspace,
+        confinement: Arc::new(confinement),
+    })
 }
 
 /// One incarnation: a runtime, an agent and its host.
@@ -125,7 +135,7 @@ impl Session {
             recovered.conversation,
         );
         Self {
-            host: RuntimeHost::new(runtime.clone(), Plain),
+            host: RuntimeHost::new(runtime.clone(), system(temp), Plain),
             runtime,
             agent,
             asked,

@@ -42,6 +42,12 @@ impl Timestamp {
         format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)
     }
 
+    /// The date in UTC, as in `2026-11-18`.
+    pub fn date(self) -> String {
+        let (year, month, day) = civil(self.micros.div_euclid(86_400_000_000));
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+
     /// The point `duration` later.
     pub fn plus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
@@ -54,6 +60,24 @@ impl Timestamp {
     pub fn since(self, earlier: Self) -> Duration {
         let micros = self.micros.saturating_sub(earlier.micros);
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    }
+}
+
+/// The year, month and day of a day that is counted from 1970, in the Gregorian calendar.
+///
+/// Years are counted from March here, so that the day that only leap years have is the last one, and
+/// in eras of 400 years, which are all equally long.
+const fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let year = year + era * 400;
+    match month {
+        0..10 => (year, month + 3, day),
+        _ => (year + 1, month - 9, day),
     }
 }
 
@@ -76,5 +100,24 @@ impl<'de> Deserialize<'de> for Timestamp {
         Ok(Self {
             micros: (seconds * 1e6).round() as i64,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let date = |seconds| Timestamp::from_secs(seconds).date();
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(-1), "1969-12-31");
+        assert_eq!(date(951_782_399), "2000-02-28");
+        assert_eq!(date(951_782_400), "2000-02-29");
+        assert_eq!(date(951_868_800), "2000-03-01");
+        assert_eq!(date(1_794_916_800), "2026-11-17");
+        assert_eq!(date(4_107_542_399), "2100-02-28");
+        assert_eq!(date(4_107_542_400), "2100-03-01");
+        assert_eq!(date(9_000_000_000), "2255-03-14");
     }
 }

@@ -1,20 +1,17 @@
 //! What the teammate adds to the runtime as its agent's host.
 
 use crate::claims::Claims;
-use crate::prompt::prompt;
+use crate::prompt::reminder;
 use crate::shutdown::ShutdownRequests;
-use agent::{Event, Prompt};
+use agent::Event;
 use member::{Hooks, MemberRuntime};
 use protocol::{AgentName, UserMessage};
 use std::sync::Arc;
 use tokio::sync::Notify;
-use tools::Confinement;
 
 pub(crate) struct TeammateHooks {
     pub(crate) runtime: MemberRuntime,
     pub(crate) name: AgentName,
-    pub(crate) system: String,
-    pub(crate) confinement: Arc<Confinement>,
     pub(crate) shutdown_requests: Arc<ShutdownRequests>,
     pub(crate) claims: Claims,
     /// Notified when the model has to be waited for.
@@ -24,19 +21,13 @@ pub(crate) struct TeammateHooks {
 }
 
 impl Hooks for TeammateHooks {
-    fn prompt(&mut self) -> Prompt {
+    fn reminder(&mut self) -> Option<String> {
         self.was_model_asked = true;
         let task = self.claims.current();
         self.runtime.set_task(task.as_ref().map(|task| task.id));
         let shutdowns = self.shutdown_requests.still_open();
-        // Here and not earlier, because trying out the sandbox must not delay the start.
-        let system = format!("{}\n{}", self.system, self.confinement.facts());
-        prompt(
-            &self.runtime,
-            &self.name,
-            &system,
-            (task.as_ref(), &shutdowns),
-        )
+        let open = (task.as_ref(), shutdowns.as_slice());
+        Some(reminder(&self.runtime, &self.name, open))
     }
 
     fn when_stopping(&mut self) -> Vec<UserMessage> {

@@ -1,41 +1,17 @@
-//! The teammate's system prompt, and the state of the team that goes with every request.
+//! The state of the team as a teammate's model is told it.
 
-use agent::Prompt;
 use member::{MemberRuntime, gate};
 use protocol::{AgentName, RequestId, Task};
 use rules::PlanGate;
 
-/// Who the model is and which rules it has. The same in every request, so that providers can cache it.
-pub(crate) fn system(runtime: &MemberRuntime, name: &AgentName, role: &str) -> String {
-    let workspace = runtime.team().workspace().display();
-    format!(
-        "You are '{name}', role: {role}\n\
-         You are a teammate in a team of agents. Each agent is a process of its own; you share the \
-         workspace {workspace} and the team folder .team in it.\n\
-         Rules of the team:\n\
-         - Do what your prompt, your mail and your task ask, with your tools, in the workspace.\n\
-         - Mail is shown to you by itself in <inbox> blocks. Answer people and colleagues with \
-         send_message. Do not write to somebody who needs nothing from you.\n\
-         - When you are done, end your turn with a short report. The lead gets it by itself.\n\
-         - If you hold a task, set it to completed with task_update and say in result what came of it, \
-         or release it.\n\
-         - Before major work, or when you are told to, submit a plan with plan_approval and end your \
-         turn; the decision comes by mail.\n\
-         - Answer each shutdown_request with shutdown_response: approve unless you have work in hand \
-         that would be lost.\n\
-         - Never edit files below .team yourself."
-    )
-}
-
-/// The system prompt with the state of the team now.
+/// The state of the team now.
 ///
 /// `open` is the held task and the shutdown requests that wait for an answer.
-pub(crate) fn prompt(
+pub(crate) fn reminder(
     runtime: &MemberRuntime,
     name: &AgentName,
-    system: &str,
     open: (Option<&Task>, &[RequestId]),
-) -> Prompt {
+) -> String {
     let (task, shutdowns) = open;
     let mut lines = Vec::new();
     if let Ok(roster) = runtime.team().roster() {
@@ -64,11 +40,7 @@ pub(crate) fn prompt(
     let gate = gate(runtime.team(), name, runtime.plan().as_ref());
     lines.extend(plan_line(&gate));
     lines.extend(read_only_line(runtime, &gate));
-    let reminder = format!("<team-state>\n{}\n</team-state>", lines.join("\n"));
-    Prompt {
-        system: system.to_owned(),
-        reminder: Some(reminder),
-    }
+    format!("<team-state>\n{}\n</team-state>", lines.join("\n"))
 }
 
 /// What a member may do with commands before its plan is approved.
@@ -98,7 +70,10 @@ fn plan_line(gate: &PlanGate) -> Option<String> {
             Some(format!("Your plan {request_id} is approved."))
         }
         PlanGate::Rejected { feedback } => {
-            Some(format!("Your last plan was rejected: {feedback}"))
+            Some(format!(
+                "Your last plan was rejected: {feedback}\n\
+                 You may change nothing before the lead has approved another: use plan_approval."
+            ))
         }
     }
 }

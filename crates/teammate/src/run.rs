@@ -10,9 +10,10 @@ use crate::mail_handler::TeammateMailHandler;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{Ended, StartOptions, TeammateError};
 use crate::wait::{owners, wait};
-use crate::{foreign, prompt, settings, signals};
+use crate::{foreign, settings, signals};
 use member::{AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate};
 use processes::{ProcessHandle, mark_of};
+use prompts::{CurrentPrompt, PromptSpec};
 use protocol::UserMessage;
 use protocol::{AgentName, Member, Phase, Recipient, RequestId};
 use rules::PlanGate;
@@ -122,17 +123,20 @@ impl Teammate {
         let claims = Claims::new(&runtime, &member.spec.role, &background);
         let hooks = TeammateHooks {
             runtime: runtime.clone(),
-            system: prompt::system(&runtime, &name, &member.spec.role)
-                + &settings::role_prompt(&options.workspace.config, member),
             name: name.clone(),
-            confinement,
             shutdown_requests: Arc::clone(&shutdown_requests),
             claims: claims.clone(),
             model_waits: Arc::clone(&model_waits),
             was_model_asked: false,
         };
+        let system = CurrentPrompt::new(PromptSpec {
+            reader: settings::reader(&options.workspace.config, member),
+            workspace: runtime.team().workspace().to_path_buf(),
+            confinement,
+        });
+        let host = RuntimeHost::new(runtime.clone(), system, hooks);
         let mut teammate = Self {
-            agent: AgentRunner::new(agent, RuntimeHost::new(runtime.clone(), hooks)),
+            agent: AgentRunner::new(agent, host),
             machine: TeammateMachine::new(),
             name,
             runtime,

@@ -2,6 +2,7 @@
 
 use config::{Config, OPTIONAL_TOOLS, Role};
 use member::SandboxSettings;
+use prompts::Reader;
 use protocol::Member;
 use teamdir::{RosterError, TeamDir};
 use tools::Registry;
@@ -62,12 +63,12 @@ pub(crate) fn restrict(registry: &mut Registry, config: &Config, member: &Member
     }
 }
 
-/// The role's addition to the system prompt.
-pub(crate) fn role_prompt(config: &Config, member: &Member) -> String {
-    let prompt = role(config, member).and_then(|role| role.prompt.as_ref());
-    match prompt {
-        Some(prompt) => format!("\n\nYour role:\n{}", prompt.trim()),
-        None => String::new(),
+/// The member as the reader of its system prompt.
+pub(crate) fn reader(config: &Config, member: &Member) -> Reader {
+    Reader::Teammate {
+        name: member.spec.name.clone(),
+        role: member.spec.role.clone(),
+        about_role: role(config, member).and_then(|role| role.prompt.clone()),
     }
 }
 

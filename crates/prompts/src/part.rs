@@ -1,0 +1,126 @@
+//! The parts of a system prompt, and their order.
+
+use std::fmt;
+
+/// What a part is about. The order of the variants is the order in the prompt: what differs least
+/// between members and days comes as early as it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// Who the model is.
+    Identity,
+    /// Where it works: folder, system, date, repository, sandbox.
+    Environment,
+    /// How good work is done, and what a report of it looks like.
+    Work,
+    /// Who is written to when.
+    Team,
+    /// The tasks of the team.
+    Board,
+    /// What its role asks for.
+    Role,
+}
+
+impl PartKind {
+    /// The word by which people are shown the part.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Environment => "environment",
+            Self::Work => "work",
+            Self::Team => "team",
+            Self::Board => "board",
+            Self::Role => "role",
+        }
+    }
+
+    /// The heading above the text; the identity opens the prompt without one.
+    const fn heading(self) -> Option<&'static str> {
+        match self {
+            Self::Identity => None,
+            Self::Environment => Some("# Environment"),
+            Self::Work => Some("# How to work"),
+            Self::Team => Some("# Team"),
+            Self::Board => Some("# Board"),
+            Self::Role => Some("# Your role"),
+        }
+    }
+}
+
+/// A part of a system prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub kind: PartKind,
+    pub text: String,
+}
+
+/// The system prompt of a member.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SystemPrompt {
+    parts: Vec<Part>,
+}
+
+impl SystemPrompt {
+    /// A prompt of these parts, in the fixed order. Empty ones are left out.
+    pub fn new(parts: impl IntoIterator<Item = (PartKind, String)>) -> Self {
+        let parts = parts.into_iter().map(|(kind, text)| {
+            let text = match (kind.heading(), text.trim()) {
+                (_, "") => String::new(),
+                (None, text) => text.to_owned(),
+                (Some(heading), text) => format!("{heading}\n{text}"),
+            };
+            Part { kind, text }
+        });
+        let mut parts: Vec<Part> = parts.filter(|part| !part.text.is_empty()).collect();
+        parts.sort_by_key(|part| part.kind);
+        Self { parts }
+    }
+
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+impl fmt::Display for SystemPrompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, part) in self.parts.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n\n")?;
+            }
+            f.write_str(&part.text)?;
+        }
+        Ok(())
+    }
+}
+
+/// How many tokens a text is likely to be, as long as no model has counted it.
+pub fn tokens(text: &str) -> usize {
+    text.len().div_ceil(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_one_order_however_they_are_given() {
+        let text = |kind: PartKind| (kind, format!("{}.", kind.name()));
+        let kinds = [PartKind::Board, PartKind::Identity, PartKind::Team];
+        let prompt = SystemPrompt::new(kinds.map(text));
+        assert_eq!(
+            prompt.to_string(),
+            "identity.\n\n# Team\nteam.\n\n# Board\nboard."
+        );
+        let reversed = SystemPrompt::new(kinds.into_iter().rev().map(text));
+        assert_eq!(reversed, prompt);
+    }
+
+    #[test]
+    fn a_part_without_a_text_is_left_out_with_its_heading() {
+        let prompt = SystemPrompt::new([
+            (PartKind::Identity, "I".to_owned()),
+            (PartKind::Role, " \n".to_owned()),
+        ]);
+        assert_eq!(prompt.to_string(), "I");
+        assert_eq!(prompt.parts().len(), 1);
+    }
+}

@@ -1,0 +1,85 @@
+use super::*;
+use crate::part::tokens;
+use protocol::NetworkSetting;
+
+/// The most tokens of the texts that all members of a kind have in common.
+const LIMIT: usize = 700;
+
+fn spec(reader: Reader) -> PromptSpec {
+    let confinement = Confinement {
+        workspace: "/w".into(),
+        control: Vec::new(),
+        secrets: Vec::new(),
+        locks: |_| Vec::new(),
+        programs: Vec::new(),
+        network: NetworkSetting::Off,
+        has_sandbox: false,
+        remedy: String::new(),
+        read_only_reason: String::new(),
+        home: None,
+    };
+    PromptSpec {
+        reader,
+        workspace: "/w".into(),
+        confinement: Arc::new(confinement),
+    }
+}
+
+fn teammate(about_role: Option<&str>) -> PromptSpec {
+    spec(Reader::Teammate {
+        name: AgentName::new("alice").unwrap(),
+        role: "coder".to_owned(),
+        about_role: about_role.map(str::to_owned),
+    })
+}
+
+const NOON: Timestamp = Timestamp::from_secs(1_794_916_800);
+
+#[test]
+fn the_base_of_a_prompt_is_small() {
+    for spec in [teammate(None), spec(Reader::Lead)] {
+        let sizes = spec.base().map(|(kind, text)| (kind, tokens(&text)));
+        let all: usize = sizes.iter().map(|(_, size)| size).sum();
+        println!("{:?}: {all} tokens, {sizes:?}", spec.reader);
+        assert!(all <= LIMIT, "{all} of {LIMIT} tokens: {sizes:?}");
+    }
+}
+
+#[test]
+fn a_prompt_is_the_same_all_day_and_differs_only_in_its_date_the_next() {
+    for spec in [teammate(Some("Write tests.")), spec(Reader::Lead)] {
+        let hours = |hours: i64| {
+            let later = std::time::Duration::from_secs(3600 * hours.unsigned_abs());
+            spec.build(NOON.plus(later)).to_string()
+        };
+        let today = hours(0);
+        assert_eq!(hours(11), today);
+        let tomorrow = hours(12);
+        assert_ne!(tomorrow, today);
+        assert_eq!(tomorrow.replace("2026-11-18", "2026-11-17"), today);
+    }
+}
+
+#[test]
+fn a_teammate_is_told_who_it_is_first_and_about_its_role() {
+    let prompt = teammate(Some("Write tests.")).build(NOON);
+    let text = prompt.to_string();
+    assert!(text.starts_with("You are 'alice', role: coder\n"), "{text}");
+    assert!(text.ends_with("# Your role\nWrite tests."), "{text}");
+    assert!(text.contains("- Folder: /w ("), "{text}");
+    let kinds: Vec<&str> = prompt.parts().iter().map(|part| part.kind.name()).collect();
+    let order = ["identity", "environment", "work", "team", "board", "role"];
+    assert_eq!(kinds, order);
+    assert!(
+        !teammate(None)
+            .build(NOON)
+            .to_string()
+            .contains("# Your role")
+    );
+}
+
+#[test]
+fn the_lead_is_told_who_it_is_first() {
+    let text = spec(Reader::Lead).build(NOON).to_string();
+    assert!(text.starts_with("You are 'lead', "), "{text}");
+}
