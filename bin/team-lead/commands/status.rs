@@ -166,7 +166,9 @@ fn cost(view: &MemberView, budget: &Budget) -> Option<Money> {
 /// The reason for a failure or for waiting.
 fn reason(view: &MemberView) -> Option<&str> {
     let reason = match &view.state {
-        MemberState::Failed { reason, .. } => Some(reason.as_str()),
+        MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
+            Some(reason.as_str())
+        }
         MemberState::Waiting { .. } => view.live.as_ref().and_then(|live| live.reason.as_deref()),
         MemberState::Starting { .. }
         | MemberState::Working { .. }
@@ -255,12 +257,15 @@ fn state_text(view: &MemberView) -> String {
             let place = place.unwrap_or_default();
             format!("{word}{place}, no activity for {}", duration(*silent_for))
         }
-        MemberState::Failed { reason, .. } if !reason.is_empty() => {
+        MemberState::Failed { reason, .. } | MemberState::GaveUp { reason }
+            if !reason.is_empty() =>
+        {
             format!("{word} ({})", one_line(reason))
         }
         MemberState::Starting { .. }
         | MemberState::Idle { .. }
         | MemberState::Failed { .. }
+        | MemberState::GaveUp { .. }
         | MemberState::Dead { .. }
         | MemberState::Shutdown => word.to_owned(),
     }
@@ -352,7 +357,7 @@ mod tests {
         assert!(hung.contains("hung, no activity for"), "{hung}");
         let failed = shown(&view(MemberState::Failed {
             reason: "no key\x1b[2J".into(),
-            since: Some(Timestamp::from_secs(1)),
+            since: Timestamp::from_secs(1),
         }));
         assert!(failed.contains("failed (no key\u{fffd}[2J)"), "{failed}");
         let incarnation = Incarnation(2);

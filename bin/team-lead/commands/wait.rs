@@ -156,7 +156,9 @@ fn broken(team: &TeamDir) -> Result<Vec<Broken>, Failure> {
         let name = view.member.spec.name;
         let text = match view.state {
             MemberState::Failed { reason, .. } if reason.is_empty() => format!("{name} failed"),
-            MemberState::Failed { reason, .. } => format!("{name} failed: {reason}"),
+            MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
+                format!("{name} failed: {reason}")
+            }
             MemberState::Dead { .. } => {
                 format!("{name} is dead")
             }

@@ -60,7 +60,7 @@ pub(crate) fn old_failures(team: &TeamDir) -> Vec<(AgentName, Incarnation)> {
     let failed = views.iter().filter(|view| match view.state {
         // A death that nobody has reaped yet belongs to this run.
         MemberState::Dead { .. } => view.member.reaped >= Some(view.member.incarnation),
-        MemberState::Failed { .. } => true,
+        MemberState::Failed { .. } | MemberState::GaveUp { .. } => true,
         MemberState::Starting { .. }
         | MemberState::Working { .. }
         | MemberState::Waiting { .. }
@@ -100,7 +100,9 @@ impl Inspection {
                     decision: decide_restart(team, member, now()),
                 });
             }
-            MemberState::Failed { .. } => self.failed.push((name.clone(), current)),
+            MemberState::Failed { .. } | MemberState::GaveUp { .. } => {
+                self.failed.push((name.clone(), current));
+            }
             MemberState::Starting { .. }
             | MemberState::Working { .. }
             | MemberState::Waiting { .. }
@@ -176,6 +178,7 @@ fn is_out_of_budget(team: &TeamDir) -> bool {
             | MemberState::Idle { .. }
             | MemberState::Hung { .. }
             | MemberState::Failed { .. }
+            | MemberState::GaveUp { .. }
             | MemberState::Dead { .. }
             | MemberState::Shutdown => None,
         };
@@ -188,6 +191,7 @@ fn is_out_of_budget(team: &TeamDir) -> bool {
         MemberState::Waiting { .. } => waits(view),
         MemberState::Idle { .. }
         | MemberState::Failed { .. }
+        | MemberState::GaveUp { .. }
         | MemberState::Dead { .. }
         | MemberState::Shutdown => true,
     };

@@ -94,13 +94,13 @@ pub(crate) fn is_due(
 /// Whether the last incarnation of a member died and is not reaped.
 pub(crate) fn is_unreaped(member: &Member, state: &MemberState) -> bool {
     let died = match state {
-        MemberState::Dead { .. } | MemberState::Failed { since: None, .. } => true,
+        MemberState::Dead { .. } | MemberState::GaveUp { .. } => true,
         MemberState::Starting { .. }
         | MemberState::Working { .. }
         | MemberState::Waiting { .. }
         | MemberState::Idle { .. }
         | MemberState::Hung { .. }
-        | MemberState::Failed { since: Some(_), .. }
+        | MemberState::Failed { .. }
         | MemberState::Shutdown => false,
     };
     died && member.reaped < Some(member.incarnation)

@@ -53,12 +53,10 @@ pub enum MemberState {
         /// The running tool or model call.
         activity: Option<Activity>,
     },
-    /// Its last turn ended with a permanent error, or its process died so often that its policy gave up.
-    Failed {
-        reason: String,
-        /// `None` if its process has ended.
-        since: Option<Timestamp>,
-    },
+    /// Its process runs, and its last turn ended with a permanent error.
+    Failed { reason: String, since: Timestamp },
+    /// Its process died so often that its restart policy gave up. People read `failed`.
+    GaveUp { reason: String },
     /// Its process has ended, but not cleanly.
     Dead { incarnation: Incarnation },
     /// It has ended cleanly, or has never run.
@@ -77,9 +75,8 @@ pub fn member_state(facts: &Facts<'_>) -> MemberState {
     {
         MemberState::Shutdown
     } else if let Some(reason) = facts.gave_up {
-        MemberState::Failed {
+        MemberState::GaveUp {
             reason: reason.to_owned(),
-            since: None,
         }
     } else {
         MemberState::Dead {
@@ -112,7 +109,7 @@ fn alive(facts: &Facts<'_>) -> MemberState {
         Phase::Idle => MemberState::Idle { since },
         Phase::Failed => MemberState::Failed {
             reason: live.reason.clone().unwrap_or_default(),
-            since: Some(since),
+            since,
         },
     }
 }
@@ -145,7 +142,7 @@ impl MemberState {
             Self::Waiting { .. } => "waiting",
             Self::Idle { .. } => "idle",
             Self::Hung { .. } => "hung",
-            Self::Failed { .. } => "failed",
+            Self::Failed { .. } | Self::GaveUp { .. } => "failed",
             Self::Dead { .. } => "dead",
             Self::Shutdown => "shutdown",
         }
@@ -158,9 +155,9 @@ impl MemberState {
             | Self::Working { .. }
             | Self::Waiting { .. }
             | Self::Idle { .. }
-            | Self::Hung { .. } => true,
-            Self::Failed { since, .. } => since.is_some(),
-            Self::Dead { .. } | Self::Shutdown => false,
+            | Self::Hung { .. }
+            | Self::Failed { .. } => true,
+            Self::GaveUp { .. } | Self::Dead { .. } | Self::Shutdown => false,
         }
     }
 }

@@ -112,7 +112,9 @@ fn lead(team: &TeamDir) -> Option<&'static str> {
 fn member(view: &MemberView) -> MemberRow {
     let usage = view.live.as_ref().and_then(|live| live.usage.as_ref());
     let reason = match &view.state {
-        MemberState::Failed { reason, .. } => Some(one_line(reason)),
+        MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
+            Some(one_line(reason))
+        }
         MemberState::Waiting { .. } => live_reason(view.live.as_ref()),
         MemberState::Starting { .. }
         | MemberState::Working { .. }

@@ -149,12 +149,10 @@ fn wake(
     let name = &member.spec.name;
     let (state, ..) = state_of(team, member)?;
     match state {
-        MemberState::Dead { .. }
-        | MemberState::Shutdown
-        | MemberState::Failed { since: None, .. } => {
+        MemberState::Dead { .. } | MemberState::Shutdown | MemberState::GaveUp { .. } => {
             return Ok(Wake::Gone { prompt_sent: false });
         }
-        MemberState::Idle { .. } | MemberState::Failed { since: Some(_), .. } => {}
+        MemberState::Idle { .. } | MemberState::Failed { .. } => {}
         MemberState::Starting { .. }
         | MemberState::Working { .. }
         | MemberState::Waiting { .. }

@@ -101,7 +101,9 @@ fn reports(team: &TeamDir) -> Result<Reports, ViewError> {
         }
         match &state {
             MemberState::Idle { .. } => pass.idle.push(member.clone()),
-            MemberState::Failed { .. } | MemberState::Dead { .. } => pass.failed.push(name.clone()),
+            MemberState::Failed { .. } | MemberState::GaveUp { .. } | MemberState::Dead { .. } => {
+                pass.failed.push(name.clone());
+            }
             MemberState::Waiting {
                 what: Some(WaitingFor::Plan),
                 ..

@@ -92,11 +92,10 @@ fn a_dead_member_whose_policy_gave_up_has_failed_and_a_running_one_has_not() {
             silent_after: Duration::from_secs(60),
         })
     };
-    let failed = facts(false, &MemberStatus::Working);
+    let gave_up = facts(false, &MemberStatus::Working);
     let reason = "too many deaths".to_owned();
-    let since = None;
-    assert_eq!(failed, MemberState::Failed { reason, since });
-    assert!(!failed.is_alive());
+    assert_eq!(gave_up, MemberState::GaveUp { reason });
+    assert_eq!((gave_up.word(), gave_up.is_alive()), ("failed", false));
     assert_eq!(facts(true, &MemberStatus::Working).word(), "idle");
     assert_eq!(facts(false, &MemberStatus::Shutdown).word(), "shutdown");
 }

@@ -47,9 +47,10 @@ impl Screen {
         let color = match row.state {
             MemberState::Working { .. } => Color::Green,
             MemberState::Waiting { .. } | MemberState::Starting { .. } => Color::Yellow,
-            MemberState::Hung { .. } | MemberState::Failed { .. } | MemberState::Dead { .. } => {
-                Color::Red
-            }
+            MemberState::Hung { .. }
+            | MemberState::Failed { .. }
+            | MemberState::GaveUp { .. }
+            | MemberState::Dead { .. } => Color::Red,
             MemberState::Idle { .. } | MemberState::Shutdown => Color::Reset,
         };
         let style = self.colored(color);
@@ -144,7 +145,9 @@ fn activity(row: &MemberRow, now: Timestamp) -> String {
         }
         MemberState::Idle { since } => duration(now.since(*since)),
         MemberState::Hung { silent_for, .. } => format!("silent for {}", duration(*silent_for)),
-        MemberState::Failed { .. } => row.reason.clone().unwrap_or_default(),
+        MemberState::Failed { .. } | MemberState::GaveUp { .. } => {
+            row.reason.clone().unwrap_or_default()
+        }
         MemberState::Starting { .. } | MemberState::Dead { .. } | MemberState::Shutdown => {
             String::new()
         }
