@@ -339,12 +339,12 @@ fn spec(definition: &tools::Definition) -> ToolSpec {
     ToolSpec {
         name: definition.name.to_owned(),
         description: definition.description.to_owned(),
-        input_schema: definition.schema.clone(),
+        input_schema: definition.schema.raw().into(),
     }
 }
 
 fn spec_bytes(spec: &ToolSpec) -> usize {
-    spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+    spec.name.len() + spec.description.len() + spec.input_schema.get().len()
 }
 
 /// What is said in place of a refused reply.

@@ -1,11 +1,12 @@
 //! A request to a model, and the rules that every provider enforces.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::conversation::{Block, Role, Turn};
+use crate::json::RawJson;
 
 /// A request for the next turn of a conversation.
 ///
@@ -41,8 +42,9 @@ pub struct ToolSpec {
     pub name: String,
     /// What it does and when to use it.
     pub description: String,
-    /// The JSON schema of its arguments, an object.
-    pub input_schema: Value,
+    /// The JSON schema of its arguments, an object. It is sent as it is: models write arguments in the
+    /// order in which the schema has them.
+    pub input_schema: RawJson,
 }
 
 /// Whether the model has to use a tool.
@@ -197,12 +199,22 @@ impl Request {
             if !fits || !names.insert(name) {
                 return Err(RequestError::ToolName(name.clone()));
             }
-            if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
+            if !is_object_schema(&tool.input_schema) {
                 return Err(RequestError::ToolSchema(name.clone()));
             }
         }
         Ok(())
     }
+}
+
+fn is_object_schema(schema: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Schema<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
+    let read = schema.read::<Schema<'_>>();
+    read.is_ok_and(|schema| schema.kind == "object")
 }
 
 /// Merges neighbours of the same role, without blocks that say nothing and

@@ -1,6 +1,7 @@
 //! Who the model is asked to be, and which tools it has.
 
 use llm::{Request, ToolSpec};
+use serde_json::Value;
 
 /// The agent that a request speaks for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +42,9 @@ impl<'a> Identity<'a> {
     /// Whether a tool has an argument of this name.
     pub(crate) fn takes(&self, tool: &str, argument: &str) -> bool {
         let mut tools = self.tools.iter().filter(|spec| spec.name == tool);
-        tools.any(|spec| spec.input_schema["properties"].get(argument).is_some())
+        tools.any(|spec| {
+            let schema: Value = spec.input_schema.read().unwrap_or_default();
+            schema["properties"].get(argument).is_some()
+        })
     }
 }

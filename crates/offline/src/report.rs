@@ -63,7 +63,11 @@ pub(crate) fn opens_with(text: &str, words: &str) -> bool {
 /// The report about the result of a tool call.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     let (tool, text) = (outcome.tool.as_str(), |key: &str| outcome.text(key));
-    let content = match short(&outcome.content) {
+    let content = match tool {
+        "read_file" => short(&without_line_numbers(&outcome.content)),
+        _ => short(&outcome.content),
+    };
+    let content = match content {
         empty if empty.is_empty() => format!("{tool}: (no output)"),
         content => content,
     };
@@ -87,6 +91,15 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         }
         _ => content,
     }
+}
+
+/// The text of a file without the numbers that `read_file` puts before its lines, such as `12→`.
+fn without_line_numbers(shown: &str) -> String {
+    let lines = shown.lines().map(|line| match line.split_once('→') {
+        Some((number, text)) if number.parse::<u64>().is_ok() => text,
+        Some(_) | None => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A call in short: the tool, and the argument that matters most.

@@ -10,6 +10,7 @@ use command::{End, Finished, Job, Save, SaveWhen};
 use tokio::sync::Notify;
 
 use crate::context::{ToolContext, random_id};
+use crate::output_folder::BACKGROUND;
 use crate::shell;
 use crate::tool::ToolError;
 use crate::truncate::{Pieces, truncate};
@@ -188,7 +189,7 @@ impl Background {
         while state.task(&id).is_some() {
             id = random_id();
         }
-        let output = context.output.file(&format!("bg-{id}.txt"))?;
+        let output = context.output.file(&format!("{BACKGROUND}{id}.txt"))?;
         state.tasks.push(Task {
             id: id.clone(),
             command: command.to_owned(),

@@ -1,17 +1,14 @@
 //! The context of a tool call.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use command::Surroundings;
-use safe_open::{Links, Options};
 use sandbox::Level;
 use tokio_util::sync::CancellationToken;
 
 use crate::confinement::{Access, Confinement};
+use crate::output_folder::OutputFolder;
 use crate::tool::ToolError;
 use crate::truncate::{LIMIT, Pieces, truncate};
 use crate::workspace::Workspace;
@@ -75,38 +72,6 @@ impl ToolContext {
     pub fn show_path(&self, path: &Path) -> String {
         let relative = path.strip_prefix(self.workspace.root());
         relative.unwrap_or(path).display().to_string()
-    }
-}
-
-/// The folder for long outputs and for those of background commands. It is created when it is first
-/// needed.
-#[derive(Clone, Debug)]
-pub struct OutputFolder {
-    path: PathBuf,
-}
-
-impl OutputFolder {
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
-    }
-
-    /// The path of a file for one output. The folder exists when this returns.
-    pub fn file(&self, name: &str) -> Result<PathBuf, ToolError> {
-        let mut builder = fs::DirBuilder::new();
-        let created = builder.recursive(true).mode(0o700).create(&self.path);
-        created.map_err(|error| {
-            let path = self.path.display();
-            ToolError::new(format!("cannot create the output folder {path}: {error}"))
-        })?;
-        Ok(self.path.join(name))
-    }
-
-    pub(crate) fn save(&self, label: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-        let name = format!("{label}-{}.txt", random_id());
-        let path = self.file(&name).map_err(io::Error::other)?;
-        let options = Options::write(Links::Refuse).create_new();
-        io::Write::write_all(&mut options.open(&path)?.file, bytes)?;
-        Ok(path)
     }
 }
 

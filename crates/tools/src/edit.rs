@@ -12,6 +12,7 @@ use serde::Deserialize;
 use similar::TextDiff;
 
 use crate::context::ToolContext;
+use crate::line_numbers;
 use crate::registry::blocking;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::{Pieces, truncate};
@@ -144,6 +145,9 @@ fn replace(content: &[u8], edit: &Edit, path: &str) -> Result<Vec<u8>, ToolError
     let Some(first) = finder.find(content) else {
         return Err(not_found(content, edit, path));
     };
+    if line_numbers::are_pasted(&edit.new_text) && !has_numbered_line(content) {
+        return Err(pasted_numbers("new_text"));
+    }
     let places: Vec<usize> = match edit.replace_all.unwrap_or(false) {
         true => finder.find_iter(content).collect(),
         false => {
@@ -187,7 +191,23 @@ fn join(content: &[u8], places: &[usize], length: usize, new: &[u8]) -> Vec<u8> 
     joined
 }
 
+/// The numbers of `read_file` are no part of a file, unless it has such lines already.
+fn has_numbered_line(content: &[u8]) -> bool {
+    let mut lines = content.split(|byte| *byte == b'\n');
+    lines.any(|line| line_numbers::number(&String::from_utf8_lossy(line)).is_some())
+}
+
+fn pasted_numbers(argument: &str) -> ToolError {
+    ToolError::new(format!(
+        "the lines of {argument} begin with the numbers that read_file shows (such as `12→`); they are \
+         not part of the file: give only what follows the arrows"
+    ))
+}
+
 fn not_found(content: &[u8], edit: &Edit, path: &str) -> ToolError {
+    if line_numbers::are_pasted(&edit.old_text) {
+        return pasted_numbers("old_text");
+    }
     let mut text = format!("Expected 1 occurrence, found 0: Text not found in {path}");
     match nearest::nearest(&text_of(content), &edit.old_text) {
         Some(nearest) => {

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::ToolContext;
+use crate::line_numbers;
 use crate::registry::blocking;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::{LIMIT, first_chars};
@@ -41,7 +42,9 @@ pub struct ReadFileArgs {
 impl Tool for ReadFile {
     const NAME: &'static str = "read_file";
     const DESCRIPTION: &'static str = "Read a text file, or `limit` lines of it from line \
-         `offset` on. Long files are shown in part, with the number of lines left.";
+         `offset` on. Each line is shown after its number and an arrow (`12→text`), which are not \
+         part of the file: leave them out of edits. Long files are shown in part, with the number \
+         of lines left.";
     const EFFECT: Effect = Effect::Read;
     type Args = ReadFileArgs;
 
@@ -99,13 +102,15 @@ fn show<R: BufRead>(
         let Some(line) = lines.next(LONGEST_LINE)? else {
             break;
         };
+        let number = line_numbers::prefix(first + shown);
         // One more for its newline.
-        let length = line.chars().count() + 1;
+        let length = number.chars().count() + line.chars().count() + 1;
         if length > room {
             lines.put_back(line);
             break;
         }
         room -= length;
+        text.push_str(&number);
         text.push_str(&line);
         text.push('\n');
         shown += 1;

@@ -5,10 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::Poll;
 
-use serde_json::Value;
-
 use crate::context::ToolContext;
-use crate::schema;
+use crate::schema::Schema;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 
 /// A set of tools by name. Every outcome of a call is an output for the model.
@@ -23,8 +21,7 @@ pub struct Definition {
     pub name: &'static str,
     /// What it does and when to use it.
     pub description: &'static str,
-    /// The JSON schema of its arguments, an object.
-    pub schema: Value,
+    pub schema: Schema,
     pub effect: Effect,
     /// Whether its results stay in a long conversation.
     pub keeps_results: bool,
@@ -52,7 +49,7 @@ impl Registry {
         let definition = Definition {
             name: T::NAME,
             description: T::DESCRIPTION,
-            schema: schema::of::<T::Args>(),
+            schema: Schema::of::<T::Args>(),
             effect: T::EFFECT,
             keeps_results: T::KEEPS_RESULTS,
         };
@@ -160,7 +157,7 @@ impl<T: Tool> Erased for T {
             };
             let args = serde_json::from_str(arguments).map_err(|error| {
                 let name = definition.name;
-                let expected = schema::summary(&definition.schema);
+                let expected = definition.schema.summary();
                 ToolError::new(format!(
                     "Wrong arguments for {name}: {error}. It takes: {expected}"
                 ))

@@ -1,11 +1,80 @@
 //! The JSON schema of tool arguments, in the form that providers accept.
 
+mod order;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// The schema of `T`: an object without `$schema`, definitions or titles.
-pub(crate) fn of<T: JsonSchema>() -> Value {
+/// The schema of a tool's arguments: an object without `$schema`, definitions or titles.
+///
+/// Its text has the arguments in the order in which they are declared, because models write them in the
+/// order of the schema. A [`Value`] sorts them by name.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    value: Value,
+    text: Box<RawValue>,
+    /// The names of the arguments in the order of their declaration.
+    declared: &'static [&'static str],
+}
+
+impl Schema {
+    pub(crate) fn of<T: JsonSchema + DeserializeOwned>() -> Self {
+        let value = generate::<T>();
+        let declared = order::declared_fields::<T>();
+        let text = order::to_text(&value, declared);
+        Self {
+            value,
+            text,
+            declared,
+        }
+    }
+
+    /// The schema as JSON text in the declared order.
+    pub fn raw(&self) -> &RawValue {
+        &self.text
+    }
+
+    /// The schema as a value, for looking things up.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// A summary of the arguments, for error messages.
+    pub(crate) fn summary(&self) -> String {
+        let Some(Value::Object(properties)) = self.value.get("properties") else {
+            return "no arguments".to_owned();
+        };
+        let required = order::required(&self.value);
+        let one = |(name, property): (&str, &Value)| {
+            let kind = property.get("type").and_then(Value::as_str);
+            let kind = kind.unwrap_or("any");
+            let optional = match required.contains(&name) {
+                true => "",
+                false => ", optional",
+            };
+            format!("{name} ({kind}{optional})")
+        };
+        let ordered = order::ordered(properties, self.declared);
+        let all: Vec<String> = ordered.into_iter().map(one).collect();
+        match all.is_empty() {
+            true => "no arguments".to_owned(),
+            false => all.join(", "),
+        }
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.text.get() == other.text.get()
+    }
+}
+
+impl Eq for Schema {}
+
+fn generate<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -60,35 +129,6 @@ fn unless_null(kind: &mut Value) {
     }
 }
 
-/// A summary of the arguments, for error messages.
-pub(crate) fn summary(schema: &Value) -> String {
-    let required: Vec<&str> = match schema.get("required") {
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        Some(_) | None => Vec::new(),
-    };
-    let Some(Value::Object(properties)) = schema.get("properties") else {
-        return "no arguments".to_owned();
-    };
-    let one = |(name, property): (&String, &Value)| {
-        let kind = property
-            .get("type")
-            .and_then(Value::as_str)
-            .unwrap_or("any");
-        let optional = if required.contains(&name.as_str()) {
-            ""
-        } else {
-            ", optional"
-        };
-        format!("{name} ({kind}{optional})")
-    };
-    let all: Vec<String> = properties.iter().map(one).collect();
-    if all.is_empty() {
-        "no arguments".to_owned()
-    } else {
-        all.join(", ")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,7 +159,8 @@ mod tests {
 
     #[test]
     fn schemas_are_inline_and_plain() {
-        let schema = of::<Args>();
+        let described = Schema::of::<Args>();
+        let schema = described.value();
         assert_eq!(schema["additionalProperties"], json!(false));
         assert_eq!(schema["required"], json!(["path"]));
         assert_eq!(
@@ -132,16 +173,54 @@ mod tests {
         }
         assert!(schema["properties"]["title"].is_object());
         assert_eq!(
-            summary(&schema),
-            "limit (integer, optional), path (string), title (object, optional)"
+            described.summary(),
+            "path (string), limit (integer, optional), title (object, optional)"
         );
     }
 
     #[test]
     fn no_arguments_are_an_empty_object() {
-        let schema = of::<Nothing>();
+        let schema = Schema::of::<Nothing>();
         let wanted = json!({"type": "object", "properties": {}, "additionalProperties": false});
-        assert_eq!(schema, wanted);
-        assert_eq!(summary(&schema), "no arguments");
+        assert_eq!(*schema.value(), wanted);
+        assert_eq!(schema.summary(), "no arguments");
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the schema is of interest")]
+    struct Ordered {
+        path: String,
+        #[serde(rename = "oldText", alias = "aaa")]
+        old: Option<String>,
+        #[serde(default)]
+        new: Option<String>,
+        parts: Vec<Part>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only the schema is of interest")]
+    struct Part {
+        zeal: String,
+        /// A property may have the name of a keyword.
+        properties: String,
+        all: Option<bool>,
+    }
+
+    #[test]
+    fn the_text_has_the_order_of_the_declaration() {
+        let schema = Schema::of::<Ordered>();
+        let text = schema.raw().get();
+        let at = |name: &str| {
+            let quoted = format!("\"{name}\":{{");
+            text.find(&quoted)
+                .unwrap_or_else(|| panic!("{name}: {text}"))
+        };
+        let names = ["path", "oldText", "new", "parts", "zeal"];
+        assert!(names.is_sorted_by_key(|name| at(name)), "{text}");
+        let nested = r#""properties":{"zeal":{"type":"string"},"properties":{"#;
+        assert!(text.contains(nested), "{text}");
+        let parsed: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(parsed, *schema.value(), "the text says the same");
     }
 }

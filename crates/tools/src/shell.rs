@@ -8,12 +8,13 @@ use serde::Deserialize;
 
 use crate::context::{ToolContext, random_id};
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
-use crate::truncate::{LIMIT, Pieces, truncate};
+use crate::truncate::{Pieces, truncate};
 
 /// The default limit in seconds.
 const SECONDS: u64 = 120;
-/// The characters that are reserved for the lines about the end of the command.
-const LAST_LINES: usize = 1_000;
+/// The maximum number of characters that a model is shown of an output. More of it is rarely read, and
+/// fills the conversation.
+const SHOWN: usize = 20_000;
 
 /// Runs a command in the workspace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,9 +32,11 @@ pub struct BashArgs {
 
 impl Tool for Bash {
     const NAME: &'static str = "bash";
-    const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output \
-         (standard output and standard error in order). Processes it leaves in the background are \
-         killed when it ends: use background_run for those.";
+    const DESCRIPTION: &'static str = "Run a shell command and return its output (standard output and \
+         standard error in order). Every command starts in the workspace folder: `cd` and variables do \
+         not last until the next one. Of a long output both ends are shown, 20,000 characters in all, \
+         with the path of a file that has the whole. Processes it leaves in the background are killed \
+         when it ends: use background_run for those.";
     const EFFECT: Effect = Effect::Execute;
     type Args = BashArgs;
 
@@ -46,8 +49,22 @@ impl Tool for Bash {
         let spec = spec(&args.command, &id, save, context)?.with_limit(limit(seconds));
         let finished = command::run(spec, &context.cancel).await;
         let finished = finished.map_err(|error| cannot_start(&error, context))?;
-        Ok(report(&finished, seconds, context))
+        let mut output = report(&finished, seconds, context);
+        if ends_with_cd(&args.command) {
+            let folder = context.workspace.root().display();
+            let remark = format!("\n[cd does not last: the next command starts in {folder} again]");
+            output.text.push_str(&remark);
+        }
+        Ok(output)
     }
+}
+
+/// Whether a command changes its folder and does nothing there.
+fn ends_with_cd(command: &str) -> bool {
+    let last = command.trim_end_matches([';', ' ', '\n']);
+    let last = last.rsplit([';', '&', '|', '\n']).next();
+    let word = last.and_then(|last| last.split_whitespace().next());
+    matches!(word, Some("cd" | "pushd" | "popd"))
 }
 
 pub(crate) fn check(command: &str) -> Result<(), ToolError> {
@@ -94,7 +111,7 @@ pub(crate) fn limit(seconds: u64) -> Duration {
 
 /// The output of a command for a model, with how it ended unless that is exit status 0.
 pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -> ToolOutput {
-    let mut text = output_text(&finished.output, LIMIT - LAST_LINES, context);
+    let mut text = output_text(&finished.output, SHOWN, context);
     let confinement = context.confinement.as_ref();
     let remark = confinement.and_then(|all| all.remark(finished, &text, context.access));
     let mut line = |end: String| {

@@ -237,7 +237,7 @@ async fn five_hundred_rounds_stay_under_the_threshold_and_keep_the_identity() {
     let tools: usize = requests[0]
         .tools
         .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len())
+        .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.get().len())
         .sum();
     let mut clearings = 0;
     for record in &stage.host.records {

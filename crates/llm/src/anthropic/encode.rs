@@ -1,7 +1,6 @@
 //! Requests of the Messages API.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::conversation::{Block, Provider, Role};
 use crate::json::RawJson;
@@ -71,7 +70,7 @@ struct Body<'a> {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: &'a RawJson,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde::ser::SerializeMap;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::dialect::{Dialect, TokenField};
@@ -97,7 +96,7 @@ struct Tool<'a> {
 struct ToolFunction<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: &'a RawJson,
 }
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::conversation::{ToolResult, ToolUse};
@@ -157,7 +157,7 @@ fn tools_are_checked() {
         request.tools.push(ToolSpec {
             name: name.into(),
             description: String::new(),
-            input_schema: schema,
+            input_schema: schema.into(),
         });
         request
     };
@@ -169,6 +169,10 @@ fn tools_are_checked() {
     );
     assert_eq!(
         with("bash", json!({"type": "string"})).validate(),
+        Err(RequestError::ToolSchema("bash".into()))
+    );
+    assert_eq!(
+        with("bash", json!({"properties": {}})).validate(),
         Err(RequestError::ToolSchema("bash".into()))
     );
     let mut twice = with("bash", object);

@@ -83,7 +83,7 @@ pub(crate) fn tool(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.into(),
         description: format!("Does {name}."),
-        input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}).into(),
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use llm::{Anthropic, Block, ClientOptions, Decoder, Event, Model, StopReason, ToolResult, Turn};
+use llm::{
+    Anthropic, Block, ClientOptions, Decoder, Event, Model, RawJson, StopReason, ToolResult, Turn,
+};
 use serde_json::json;
 use test_support::llm_server::{Gate, LlmServer, ServerReply};
 
@@ -269,4 +271,22 @@ fn rule_8_only_silence_has_a_limit() {
             .iter()
             .any(|event| matches!(event, Event::Waiting(_)))
     );
+}
+
+/// Models write arguments in the order of the schema, so it reaches the server byte for byte.
+#[test]
+fn a_schema_is_sent_as_it_was_given() {
+    const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string"},"old_text":{"type":"string"},"new_text":{"type":"string"}},"required":["path"]}"#;
+    let server = LlmServer::start();
+    for (agent, model) in both(&server) {
+        server.enqueue(agent, ServerReply::text("done"));
+        let mut request = hello();
+        let mut edit = tool("edit_file");
+        edit.input_schema = RawJson::parse(SCHEMA).unwrap();
+        request.tools = vec![edit];
+        ask(&model, request).0.unwrap();
+        let sent = server.last_request(agent);
+        let sent = String::from_utf8_lossy(sent.raw_body());
+        assert!(sent.contains(SCHEMA), "{agent}: {sent}");
+    }
 }

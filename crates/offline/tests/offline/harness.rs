@@ -83,7 +83,7 @@ impl Agent {
         let spec = |name: &&str| ToolSpec {
             name: (*name).to_owned(),
             description: String::new(),
-            input_schema: json!({"type": "object"}),
+            input_schema: json!({"type": "object"}).into(),
         };
         let request = Request {
             system: system.to_owned(),

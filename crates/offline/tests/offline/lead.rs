@@ -193,7 +193,7 @@ fn a_plan_is_required_where_the_tool_has_the_argument() {
         .find(|tool| tool.name == "spawn_teammate")
         .unwrap();
     tool.input_schema =
-        json!({"type": "object", "properties": {"require_plan": {"type": "boolean"}}});
+        json!({"type": "object", "properties": {"require_plan": {"type": "boolean"}}}).into();
     lead.user_says("Spawn bob with a risky refactoring task. Review and reject his plan.");
     assert_eq!(lead.turn().0[0].1["require_plan"], true);
 }

@@ -206,3 +206,29 @@ fn a_long_text_is_searched_in_linear_time() {
     assert!(refused.contains("found 0"), "not the expected refusal");
     assert!(started.elapsed() < LONG);
 }
+
+#[test]
+fn pasted_line_numbers_are_refused_by_name() {
+    let bench = Bench::new();
+    bench.file("file", "one\ntwo\nthree\n");
+    let shown = bench.works("read_file", json!({"path": "file", "limit": 2}));
+    let pasted = shown.lines().take(2).collect::<Vec<_>>().join("\n");
+    let old = json!({"path": "file", "old_text": pasted, "new_text": "x"});
+    let refused = bench.fails("edit_file", old);
+    assert!(
+        refused.starts_with("Error: the lines of old_text begin with the numbers"),
+        "{refused}"
+    );
+    let new = json!({"path": "file", "old_text": "two", "new_text": "2→zwei\n3→drei"});
+    let refused = bench.fails("edit_file", new);
+    assert!(
+        refused.starts_with("Error: the lines of new_text begin with the numbers"),
+        "{refused}"
+    );
+    assert_eq!(bench.text("file"), "one\ntwo\nthree\n");
+    // A file may have such lines of its own.
+    bench.file("table", "1→one\n");
+    let edit = json!({"path": "table", "old_text": "1→one", "new_text": "1→one\n2→two"});
+    bench.works("edit_file", edit);
+    assert_eq!(bench.text("table"), "1→one\n2→two\n");
+}

@@ -148,7 +148,7 @@ fn paths_inside_work_in_every_form() {
         "a/b/round",
         absolute.as_str(),
     ] {
-        assert_eq!(bench.works("read_file", json!({"path": path})), "inside");
+        assert_eq!(bench.works("read_file", json!({"path": path})), "1→inside");
         let arguments = json!({"path": path, "content": "inside"});
         let wrote = bench.works("write_file", arguments);
         assert_eq!(wrote, format!("Wrote 6 bytes to {path}"));
@@ -291,7 +291,7 @@ fn protected_paths_are_read_but_not_written() {
     assert!(!root.join(".TEAM").exists() && !root.join("missing").exists());
     assert_eq!(
         bench.works("read_file", json!({"path": "a/link/config"})),
-        "kept"
+        "1→kept"
     );
     for path in [".teammate", "sub/.team/x", "team/.x"] {
         bench.works("write_file", json!({"path": path, "content": "x"}));
@@ -331,7 +331,7 @@ fn what_git_runs_or_reads_is_not_written() {
         let edit = json!({"path": path, "old_text": "kept", "new_text": "lost"});
         let refused = bench.fails("edit_file", edit);
         assert!(refused.contains("must not change"), "{path}: {refused}");
-        assert_eq!(bench.works("read_file", json!({"path": path})), "kept");
+        assert_eq!(bench.works("read_file", json!({"path": path})), "1→kept");
     }
     assert_eq!(before, picture(&root));
     for path in ["own/new", "sub/HEAD", "sub/git", ".gitignore"] {

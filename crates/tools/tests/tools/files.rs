@@ -12,18 +12,21 @@ fn lines_are_read_and_the_rest_is_counted() {
     let bench = Bench::new();
     bench.file("five", "one\ntwo\nthree\nfour\nfive\n");
     let read = |arguments| bench.works("read_file", arguments);
-    assert_eq!(read(json!({"path": "five"})), "one\ntwo\nthree\nfour\nfive");
+    assert_eq!(
+        read(json!({"path": "five"})),
+        "1→one\n2→two\n3→three\n4→four\n5→five"
+    );
     assert_eq!(
         read(json!({"path": "five", "limit": 2})),
-        "one\ntwo\n... (3 more lines)"
+        "1→one\n2→two\n... (3 more lines)"
     );
     assert_eq!(
         read(json!({"path": "five", "offset": 2, "limit": 2})),
-        "two\nthree\n... (2 more lines)"
+        "2→two\n3→three\n... (2 more lines)"
     );
     assert_eq!(
         read(json!({"path": "five", "offset": 5, "limit": 9})),
-        "five"
+        "5→five"
     );
     assert_eq!(
         read(json!({"path": "five", "limit": 0})),
@@ -34,12 +37,12 @@ fn lines_are_read_and_the_rest_is_counted() {
     bench.file("open", "a\r\nb\r\n\r\nc");
     assert_eq!(
         read(json!({"path": "open", "limit": 3})),
-        "a\nb\n\n... (1 more lines)"
+        "1→a\n2→b\n3→\n... (1 more lines)"
     );
     bench.file("empty", "");
     assert_eq!(read(json!({"path": "empty"})), "(empty file: empty)");
     bench.file("latin", b"caf\xe9\n");
-    assert_eq!(read(json!({"path": "latin"})), "caf\u{fffd}");
+    assert_eq!(read(json!({"path": "latin"})), "1→caf\u{fffd}");
 }
 
 #[test]
@@ -47,16 +50,17 @@ fn a_long_file_can_be_read_piece_by_piece() {
     let bench = Bench::new();
     let lines: Vec<String> = (1..=9000).map(|n| format!("line {n} ünï")).collect();
     bench.file("long", lines.join("\n"));
+    let line = |shown: &str| shown.split_once('→').unwrap().1.to_owned();
     let mut got = Vec::new();
     loop {
         let arguments = json!({"path": "long", "offset": got.len() + 1});
         let text = bench.works("read_file", arguments);
         assert!(text.chars().count() <= tools::LIMIT);
         let Some((shown, notes)) = text.split_once("\n... (") else {
-            got.extend(text.lines().map(str::to_owned));
+            got.extend(text.lines().map(line));
             break;
         };
-        got.extend(shown.lines().map(str::to_owned));
+        got.extend(shown.lines().map(line));
         let left = lines.len() - got.len();
         assert!(notes.starts_with(&format!("{left} more lines)")), "{notes}");
         let next = format!("read on with offset {}]", got.len() + 1);
@@ -83,7 +87,7 @@ fn files_that_are_no_text_or_too_large_are_described() {
         .unwrap();
     let text = bench.works("read_file", json!({"path": "huge", "limit": 2}));
     assert!(
-        text.starts_with("a line\na line\n... (at least 1999 more lines)"),
+        text.starts_with("1→a line\n2→a line\n... (at least 1999 more lines)"),
         "{text}"
     );
     let edit = json!({"path": "huge", "old_text": "a", "new_text": "b"});
@@ -91,13 +95,14 @@ fn files_that_are_no_text_or_too_large_are_described() {
     bench.file("wide", format!("{}\nend", "ü".repeat(3_000_000)));
     let text = bench.works("read_file", json!({"path": "wide"}));
     let cut = format!(
-        "{}... [line cut, it has 6000000 bytes]\nend",
+        "1→{}... [line cut, it has 6000000 bytes]\n2→end",
         "ü".repeat(2000)
     );
     assert_eq!(text, cut);
     let exact = "x".repeat(2000);
     bench.file("exact", &exact);
-    assert_eq!(bench.works("read_file", json!({"path": "exact"})), exact);
+    let text = bench.works("read_file", json!({"path": "exact"}));
+    assert_eq!(text, format!("1→{exact}"));
 }
 
 #[test]
