@@ -68,14 +68,24 @@ impl UncheckedWorkspace {
         trust: &TrustArgs,
     ) -> Result<TrustedWorkspace, Failure> {
         let check = self.check()?;
-        let mut clearance = match trust.trust {
-            true => check.clearance_for_one_run(),
+        let cleared = match trust.trust {
+            true => Cleared::Already(check.clearance_for_one_run()),
             false => clear(args, &check)?,
+        };
+        let mut clearance = match cleared {
+            Cleared::Already(clearance) => clearance,
+            // Somebody may have changed the workspace while the person read.
+            Cleared::ByAnswer => return Self::find(args)?.into_trusted(args, trust),
         };
         let team = match self.team.take() {
             Some(team) => team,
             None => {
                 let created = member::create_team(&self.workspace, options()?)?;
+                if !created.is_new {
+                    // Somebody else made it since, and it is judged like any other.
+                    self.team = Some(created.team);
+                    return self.into_trusted(args, trust);
+                }
                 if let Some(error) = created.not_recorded {
                     args.note(&not_recorded(&error.to_string()));
                     clearance.unrecorded_team(&created.team);
@@ -111,10 +121,18 @@ pub(crate) fn not_recorded(cause: &str) -> String {
     )
 }
 
+/// How the permission to start members came about.
+enum Cleared {
+    /// There was nothing to ask.
+    Already(Clearance),
+    /// The user has said yes, which is recorded.
+    ByAnswer,
+}
+
 /// The permission to start members: there is nothing to ask, or the user says yes.
-fn clear(args: &Args, check: &TrustCheck) -> Result<Clearance, Failure> {
+fn clear(args: &Args, check: &TrustCheck) -> Result<Cleared, Failure> {
     let untrusted = match check.require_trust() {
-        Ok(clearance) => return Ok(clearance),
+        Ok(clearance) => return Ok(Cleared::Already(clearance)),
         Err(untrusted) => untrusted,
     };
     if !can_ask(args) {
@@ -124,12 +142,15 @@ fn clear(args: &Args, check: &TrustCheck) -> Result<Clearance, Failure> {
         let message = "the workspace is not trusted, so nothing was started";
         return Err(Failure::untrusted(args, message));
     }
-    check.trust().or_else(|error| {
-        args.note(&format!(
-            "warning: your answer counts for this run only: {error}"
-        ));
-        Ok(check.clearance_for_one_run())
-    })
+    match check.trust() {
+        Ok(_) => Ok(Cleared::ByAnswer),
+        Err(error) => {
+            args.note(&format!(
+                "warning: your answer counts for this run only: {error}"
+            ));
+            Ok(Cleared::Already(check.clearance_for_one_run()))
+        }
+    }
 }
 
 /// Whether a person can be asked.

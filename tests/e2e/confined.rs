@@ -2,6 +2,7 @@
 //! members that do ordinary work.
 
 mod attacks;
+mod cut_off;
 mod files;
 mod levels;
 mod place;

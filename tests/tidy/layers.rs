@@ -61,7 +61,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "sandbox",
-        ours: &[],
+        ours: &["safe-open"],
         external: &[
             "landlock",
             "libc",
@@ -164,6 +164,7 @@ const RULES: &[Rule] = &[
             "team",
             "protocol",
             "command",
+            "sandbox",
             "teamdir",
             "safe-open",
         ],

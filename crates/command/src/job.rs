@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, Captured};
 use crate::lifecycle::{Action, End, Lifecycle};
-use crate::reaper::{Plan, put_under_reaper};
+use crate::reaper::{Kept, Plan, put_under_reaper};
 use crate::record::{LENGTH, Record};
 use crate::spec::{ProxySpec, Spec, Surroundings};
 use crate::survivors::{MARK, kill_survivors};
@@ -95,8 +95,9 @@ pub fn start(spec: &Spec, done: impl FnOnce(Finished) + Send + 'static) -> Resul
         folder: spec.folder.clone(),
         source,
     };
-    let (prepared, pipes) = prepare(spec, shell).map_err(failed)?;
-    let (attendant, job) = spawn(spec, prepared, pipes, failed)?;
+    let kept = Kept::none();
+    let (prepared, pipes) = prepare(spec, shell, kept.clone()).map_err(failed)?;
+    let (attendant, job) = spawn(spec, prepared, pipes, &kept, failed)?;
     let thread = thread::Builder::new().name("job".to_owned());
     let attend = move || done(attendant.attend());
     thread.spawn(attend).map_err(failed)?;
@@ -113,7 +114,7 @@ struct Pipes {
 }
 
 /// The shell with its command, which starts below a reaper.
-fn prepare(spec: &Spec, shell: &Path) -> io::Result<(Command, Pipes)> {
+fn prepare(spec: &Spec, shell: &Path, kept: Kept) -> io::Result<(Command, Pipes)> {
     let (output, to_output) = pipe()?;
     let (control, to_control) = pipe()?;
     let (status, to_status) = pipe()?;
@@ -132,6 +133,7 @@ fn prepare(spec: &Spec, shell: &Path) -> io::Result<(Command, Pipes)> {
         status: to_status.into(),
         grace: spec.grace,
         setting: format!("{MARK}={}", spec.mark).into_bytes(),
+        kept,
     };
     put_under_reaper(&mut command, plan);
     // The flags of a new pipe are no others than this one.
@@ -150,6 +152,7 @@ fn spawn(
     spec: &Spec,
     mut command: Command,
     pipes: Pipes,
+    kept: &Kept,
     failed: impl Fn(io::Error) -> StartError,
 ) -> Result<(Attendant, Job), StartError> {
     let (session, proxy) = match &spec.surroundings {
@@ -165,6 +168,9 @@ fn spawn(
             proxy,
         } => {
             let session = sandbox::prepare(&mut command, description, layers)?;
+            if let Some(record) = session.record() {
+                kept.set(record);
+            }
             (Some(session), proxy.as_ref())
         }
     };

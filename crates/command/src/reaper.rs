@@ -8,6 +8,8 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use libc::c_int;
@@ -52,7 +54,30 @@ pub(crate) struct Plan {
     pub(crate) grace: Duration,
     /// The variable assignment that marks the processes of this command.
     pub(crate) setting: Vec<u8>,
+    pub(crate) kept: Kept,
 }
+
+/// A descriptor that the reaper keeps open until no process of the command is left. It is chosen after
+/// the plan was made and before the fork.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept(Arc<AtomicI32>);
+
+impl Kept {
+    pub(crate) fn none() -> Self {
+        Self(Arc::new(AtomicI32::new(NO_DESCRIPTOR)))
+    }
+
+    /// Keeps a copy of this descriptor, which has to stay open until the fork.
+    pub(crate) fn set(&self, descriptor: BorrowedFd<'_>) {
+        self.0.store(descriptor.as_raw_fd(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> RawFd {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+const NO_DESCRIPTOR: RawFd = -1;
 
 /// Makes the command start as the child of a reaper. The process id of the spawned child is that
 /// of the reaper.
@@ -102,16 +127,17 @@ struct Reaper<'a> {
     ended: Option<SignalFd>,
 }
 
-/// The descriptors of the two pipes.
+/// The descriptors of the two pipes, and of what is kept.
 const CONTROL: RawFd = 0;
 const STATUS: RawFd = 1;
-const FIRST_OTHER: RawFd = 2;
+const KEPT: RawFd = 2;
+const FIRST_OTHER: RawFd = 3;
 
 impl<'a> Reaper<'a> {
     fn new(plan: &'a Plan, leader: Pid) -> Self {
         // The leader does the same. The second call fails, which is harmless.
         let _ = setpgid(leader, leader);
-        keep_only(&plan.control, &plan.status);
+        keep_only(&plan.control, &plan.status, plan.kept.get());
         // SAFETY: `keep_only` has moved the pipes there, and nothing closes them before the exit.
         let (control, status) = unsafe {
             (
@@ -277,14 +303,17 @@ impl<'a> Reaper<'a> {
     }
 }
 
-/// Closes all descriptors except two, which become 0 and 1. The open files of the owner, in particular
+/// Closes all descriptors except three, which become 0, 1 and 2. The open files of the owner, in particular
 /// locks and pipes, must not stay open here.
-fn keep_only(control: &OwnedFd, status: &OwnedFd) {
+fn keep_only(control: &OwnedFd, status: &OwnedFd, kept: RawFd) {
     // SAFETY: plain system calls. The closed descriptors belong to values that this process never uses
     // again.
     unsafe {
         libc::dup2(control.as_raw_fd(), CONTROL);
         libc::dup2(status.as_raw_fd(), STATUS);
+        if libc::dup2(kept, KEPT) != KEPT {
+            libc::close(KEPT);
+        }
         if libc::syscall(libc::SYS_close_range, FIRST_OTHER, c_int::MAX, 0) != 0 {
             // Before Linux 5.9.
             for fd in FIRST_OTHER..4096 {

@@ -6,6 +6,8 @@ use crate::file::FileConfig;
 use crate::user_folder::UserFolder;
 use llm::{Variables, parse_dotenv};
 use safe_open::{Contents, Kind, Links, OpenError, Refusal};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trust::Owners;
 
@@ -50,11 +52,21 @@ pub(crate) fn read_workspace_file(
     path: &Path,
     owners: &Owners,
 ) -> Result<Option<String>, ConfigError> {
+    let foreign = |owner| ConfigError::ForeignOwner {
+        path: path.to_path_buf(),
+        owner,
+    };
+    // A link of another user could choose one of the user's own files. Where others may create names,
+    // they cannot replace the user's.
+    match path.symlink_metadata().map(|found| found.uid()) {
+        Ok(owner) if !owners.accept(owner) => return Err(foreign(owner)),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Reading it says why.
+        Err(_) => {}
+    }
     match read(path)? {
-        Some(contents) if !owners.accept(contents.owner()) => Err(ConfigError::ForeignOwner {
-            path: path.to_path_buf(),
-            owner: contents.owner(),
-        }),
+        Some(contents) if !owners.accept(contents.owner()) => Err(foreign(contents.owner())),
         Some(contents) => Ok(Some(text(&contents))),
         None => Ok(None),
     }

@@ -29,6 +29,8 @@ pub enum Kind {
     OrphanClaim,
     /// A request waits for an answer that can no longer come.
     OverdueRequest,
+    /// A command was cut off, and nobody has looked for what it created.
+    UnfinishedCommand,
     /// A lock is held by a process that is not the member.
     HeldLock,
     /// Mail could not be delivered.
@@ -101,10 +103,11 @@ pub enum Fix {
 }
 
 impl Kind {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
         Self::OverdueRequest,
+        Self::UnfinishedCommand,
         Self::HeldLock,
         Self::DeadLetters,
         Self::UnfinishedLine,
@@ -129,6 +132,7 @@ impl Kind {
             Self::UnreapedDeath => "unreaped_death",
             Self::OrphanClaim => "orphan_claim",
             Self::OverdueRequest => "overdue_request",
+            Self::UnfinishedCommand => "unfinished_command",
             Self::HeldLock => "held_lock",
             Self::DeadLetters => "dead_letters",
             Self::UnfinishedLine => "unfinished_line",

@@ -8,7 +8,10 @@ use serde_json::json;
 
 use crate::json::{RawJson, mend_whole};
 
+mod scrub;
 mod stored;
+
+pub(crate) use scrub::scrub_reply;
 
 /// Who speaks in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -59,6 +59,9 @@ pub(crate) trait Assembler: Send {
     /// Whether nothing more is to come.
     fn is_complete(&self) -> bool;
 
+    /// How much of the content of a stream came so far: text, thinking and tool uses.
+    fn content_bytes(&self) -> usize;
+
     /// The reply, if all of it came.
     fn reply(self: Box<Self>) -> Result<Reply, DecodeError>;
 }
@@ -124,6 +127,15 @@ impl Decoder {
     /// Whether the end marker has come and nothing more is to be read.
     pub fn is_complete(&self) -> bool {
         self.assembler.is_complete()
+    }
+
+    /// How much of a reply came so far, in bytes. Space and keep-alive lines do not count.
+    pub fn content_bytes(&self) -> usize {
+        match &self.body {
+            Body::Start(_) => 0,
+            Body::Plain(body) => body.len(),
+            Body::Stream(_) => self.assembler.content_bytes(),
+        }
     }
 
     /// The reply, once all bytes were taken.

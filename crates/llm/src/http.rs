@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, trace};
 
+use crate::conversation::scrub_reply;
 use crate::decode::{DecodeError, Decoder};
 use crate::error::ModelError;
 use crate::failure::{ErrorInfo, Failure, Passing, RetryHints, Site};
@@ -37,7 +38,7 @@ pub struct ClientOptions {
     pub retry: RetryPolicy,
     /// The longest time to make a connection.
     pub connect_timeout: Duration,
-    /// The longest time in which nothing arrives.
+    /// The longest time in which nothing of a reply arrives. Keep-alive lines are nothing of it.
     pub idle_timeout: Duration,
 }
 
@@ -176,13 +177,23 @@ impl Endpoint {
     ) -> Result<Reply, Failure> {
         let idle = self.options.idle_timeout;
         let mut cut = None;
+        let mut received = decoder.content_bytes();
+        let mut deadline = Instant::now() + idle;
         while !decoder.is_complete() {
-            match timeout(idle, response.chunk()).await {
+            match timeout_at(deadline, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     trace!(bytes = bytes.len(), "received a part of the reply");
                     decoder
                         .push(&bytes, &mut |event| events(event))
                         .map_err(|error| self.site.undecoded(&error, sent))?;
+                    if decoder.content_bytes() > received {
+                        received = decoder.content_bytes();
+                        deadline = Instant::now() + idle;
+                    } else if Instant::now() >= deadline {
+                        // A server that never pauses lets no timer run out.
+                        cut = Some(self.silence());
+                        break;
+                    }
                 }
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => {
@@ -199,12 +210,15 @@ impl Endpoint {
         let complete = decoder.is_complete();
         // A reply may be whole although its connection broke, since one wire
         // format has its end marker before the end of the stream.
-        let reply = decoder.finish().map_err(|error| match (error, cut) {
+        let mut reply = decoder.finish().map_err(|error| match (error, cut) {
             (DecodeError::Cut, Some(cut)) => cut,
             (error, _) => self.site.undecoded(&error, sent),
         })?;
         if complete {
             drain(response).await;
+        }
+        if let Some(secret) = &self.site.secret {
+            scrub_reply(&mut reply, secret);
         }
         Ok(reply)
     }
@@ -246,7 +260,7 @@ impl Endpoint {
 
     fn silence(&self) -> Failure {
         let seconds = self.options.idle_timeout.as_secs_f64();
-        let message = format!("nothing came for {seconds} s");
+        let message = format!("nothing of a reply came for {seconds} s");
         self.site.passing(WaitReason::Silence, &message)
     }
 

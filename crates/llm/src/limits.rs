@@ -11,6 +11,8 @@ pub const MAX_REPLY_BYTES: usize = 32 << 20;
 pub const MAX_TOOL_USES: usize = 128;
 /// The most bytes of the input of one tool use.
 pub const MAX_TOOL_INPUT_BYTES: usize = 8 << 20;
+/// The most characters of the name of a tool.
+const MAX_TOOL_NAME: usize = 128;
 /// The most blocks of any kind.
 const MAX_BLOCKS: usize = 1024;
 /// The most tokens that one reply can have cost. Beyond that a count is a mistake or a lie, and its
@@ -37,10 +39,24 @@ pub(crate) struct ReplySize {
 }
 
 impl ReplySize {
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), DecodeError> {
         self.bytes = self.bytes.saturating_add(bytes);
         check(self.bytes <= MAX_REPLY_BYTES, ReplyLimit::Bytes)
     }
+}
+
+/// The name of a tool as providers accept it. Models sometimes invent others, and a server may send anything;
+/// a name that is no tool's is answered with an error, and has to go back in the conversation.
+pub(crate) fn tool_name(name: &str) -> String {
+    let is_plain = |char: &char| char.is_ascii_alphanumeric() || "_-.:/".contains(*char);
+    let chars = name.chars().take(MAX_TOOL_NAME);
+    chars
+        .map(|char| if is_plain(&char) { char } else { '_' })
+        .collect()
 }
 
 pub(crate) fn check_tool_uses(count: usize) -> Result<(), DecodeError> {
@@ -139,6 +155,41 @@ mod tests {
             endless(Decoder::openai(1), "{}", event),
             ReplyLimit::ToolInput
         );
+    }
+
+    #[test]
+    fn the_name_of_a_tool_is_short_and_plain() {
+        assert_eq!(tool_name("send_message"), "send_message");
+        assert_eq!(tool_name("functions.bash:0"), "functions.bash:0");
+        assert_eq!(tool_name("a b\u{1b}]0;x\u{7}\u{202e}"), "a_b__0_x__");
+        assert_eq!(tool_name(&"x".repeat(1 << 20)).len(), MAX_TOOL_NAME);
+        let name = "b\u{1b}[2J".to_owned() + &"y".repeat(1000);
+        let quoted = serde_json::to_string(&name).unwrap();
+        let anthropic = format!(
+            "data: {START}\n\ndata: {{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{{\"type\":\
+             \"tool_use\",\"id\":\"a\",\"name\":{quoted}}}}}\n\ndata: {{\"type\":\"message_delta\",\"delta\":\
+             {{\"stop_reason\":\"tool_use\"}}}}\n\ndata: {{\"type\":\"message_stop\"}}\n\n"
+        );
+        let openai = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"a\",\"function\":\
+             {{\"name\":{quoted},\"arguments\":\"{{}}\"}}}}]}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+        );
+        for (mut decoder, stream) in [
+            (Decoder::anthropic(), anthropic),
+            (Decoder::openai(1), openai),
+        ] {
+            let mut started = Vec::new();
+            let mut sink = |event| {
+                if let crate::Event::ToolUseStarted { name, .. } = event {
+                    started.push(name);
+                }
+            };
+            decoder.push(stream.as_bytes(), &mut sink).unwrap();
+            let reply = decoder.finish().unwrap();
+            let used: Vec<_> = reply.tool_uses().map(|used| used.name.clone()).collect();
+            assert_eq!(used, [tool_name(&name)]);
+            assert_eq!(started, used);
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use sandbox::{Layers, Level};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use teamdir::Layout;
-use tools::Confinement;
+use teamdir::{Layout, PathError};
+use tools::{Confinement, Records};
 use tracing::warn;
 
 /// The programs of a team, which a command may call to look at it.
@@ -41,6 +41,8 @@ pub enum ConfineError {
          {level}; see `team-lead sandbox check`, or choose --network off or --network on"
     )]
     HostsNeedFull { level: Level },
+    #[error("its commands cannot be recorded: {0}; see `team-lead doctor`")]
+    Records(#[from] PathError),
 }
 
 impl MemberRuntime {
@@ -65,6 +67,7 @@ impl MemberRuntime {
             remedy,
             read_only_reason: "until your plan is approved: call plan_approval".to_owned(),
             has_sandbox,
+            records: Some(self.records()?),
             ..workspace_confinement(self.team().workspace(), settings.network.clone())
         };
         if let NetworkSetting::Hosts(_) = settings.network {
@@ -94,6 +97,14 @@ impl MemberRuntime {
     pub fn can_confine(&self) -> bool {
         let confinement = self.confinement();
         confinement.is_some_and(|confinement| confinement.level() == Level::Full)
+    }
+
+    /// Where the commands of this member are recorded while they run.
+    fn records(&self) -> Result<Records, ConfineError> {
+        Ok(Records {
+            folder: self.team().commands_folder()?,
+            owner: self.owner().to_string(),
+        })
     }
 
     fn show_level(&self, level: Level, has_sandbox: bool) {
@@ -129,6 +140,7 @@ pub fn workspace_confinement(workspace: &Path, network: NetworkSetting) -> Confi
         control: vec![teamdir::FOLDER, config::PROJECT_FILE],
         secrets: own_folders(home.as_deref()),
         locks,
+        records: None,
         programs: own_programs(),
         network,
         has_sandbox: true,

@@ -33,6 +33,8 @@ pub enum FindError {
 /// A team folder that was created or, if another process was faster, opened.
 pub struct CreatedTeam {
     pub team: TeamDir,
+    /// Whether this process made it.
+    pub is_new: bool,
     /// Why it could not be recorded that this user's program made it.
     pub not_recorded: Option<StoreError>,
 }
@@ -94,6 +96,7 @@ pub fn create_team(workspace: &Path, options: Options) -> Result<CreatedTeam, Fi
     if layout.root().is_dir() {
         return Ok(CreatedTeam {
             team: open_team(workspace, options)?,
+            is_new: false,
             not_recorded: None,
         });
     }
@@ -107,6 +110,7 @@ pub fn create_team(workspace: &Path, options: Options) -> Result<CreatedTeam, Fi
     });
     Ok(CreatedTeam {
         team,
+        is_new: true,
         not_recorded: recorded.err(),
     })
 }

@@ -12,7 +12,7 @@
 //!
 //! * [`spawn()`] and [`restart()`] are atomic: either the process is ready, or nothing of it is left.
 //! * [`repair()`] runs before a team is shown: it reaps deaths, expires requests that can no longer be
-//!   answered, and releases the tasks of dead members.
+//!   answered, releases the tasks of dead members, and finishes their commands.
 //! * [`follow_shutdown`] carries a shutdown through, whatever the member does.
 //! * [`check_idle()`] reports whether the team has anything left to do.
 //!
@@ -28,6 +28,7 @@ mod restart;
 mod shutdown;
 mod start;
 mod status;
+mod unfinished_commands;
 
 pub use mark::mark_of;
 pub use process_handle::{ProcessHandle, ProcessHandleError};
@@ -47,3 +48,4 @@ pub use start::start_lock::StartGuardError;
 pub use status::idle_check::{IdleCheck, check_idle};
 pub use status::member_view::{MemberView, ViewError, member_view, member_views};
 pub use status::unread::unread;
+pub use unfinished_commands::unfinished_commands;

@@ -15,6 +15,7 @@ use crate::mark::sweep;
 use crate::repair::end_overdue;
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::state_of;
+use crate::unfinished_commands::finish_commands_of;
 use protocol::{
     AgentName, EventKind, Incarnation, LiveState, Member, MemberSpec, NoticeCause, Phase,
     Recipient, RestartPolicy, TaskId,
@@ -119,6 +120,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     let (name, incarnation) = (&member.spec.name, member.incarnation);
     // Before others can claim its tasks: its leftover commands could interfere.
     sweep(team, guard);
+    finish_commands_of(team, &Recipient::Member(name.clone()));
     let why = format!("'{name}' died in incarnation {incarnation}");
     let tasks = claims::left_by(team, name, incarnation)?;
     claims::release(team, name, incarnation, &why)?;

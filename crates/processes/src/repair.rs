@@ -3,6 +3,7 @@
 use crate::reap::claims;
 use crate::reap::{Reaped, reap};
 use crate::shutdown::answers::record_unread_answers;
+use crate::unfinished_commands::finish_commands;
 use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, Roster, TaskId};
 use std::collections::BTreeMap;
 use team::{expire_overdue, overdue};
@@ -35,6 +36,7 @@ pub fn repair(team: &TeamDir) -> Repairs {
         Err(error) => repairs.problems.push(error.to_string()),
     }
     repairs.release_orphans(team);
+    repairs.problems.extend(finish_commands(team));
     if let Err(error) = team.recover_events() {
         repairs.problems.push(error.to_string());
     }

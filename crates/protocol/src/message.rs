@@ -266,6 +266,8 @@ pub enum NoticeCause {
     Budget,
     /// Two members are kept from writing to each other for a while.
     Traffic,
+    /// A command that was cut off left files that other programs trust.
+    LeftFiles,
     /// A cause that this version does not know.
     #[serde(untagged)]
     Other(String),
@@ -276,7 +278,7 @@ impl NoticeCause {
     pub const fn is_urgent(&self) -> bool {
         match self {
             Self::Death | Self::GaveUp | Self::Failed | Self::DeadLetter => true,
-            Self::Budget | Self::Traffic | Self::Other(_) => false,
+            Self::Budget | Self::Traffic | Self::LeftFiles | Self::Other(_) => false,
         }
     }
 }

@@ -189,6 +189,7 @@ fn every_fence_says_what_it_holds() {
         "json unknown_event",
         "json dead_letter",
         "text layout",
+        "text record",
         "text line",
         "text corrupt",
         "sh",

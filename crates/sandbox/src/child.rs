@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) report: OwnedFd,
     /// Takes the listening socket of the proxy, if there is one.
     pub(crate) listener: Option<UnixDatagram>,
+    /// The lock of the record of the command, which ends with its last process.
+    pub(crate) record: Option<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,13 @@ fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
     match plan.check(Step::Processes, unsafe { fork() })? {
         ForkResult::Parent { child } => {
             drop(to_status);
-            watch::outer(child.as_raw(), plan.lifeline.as_fd(), status.as_fd())
+            let record = plan.record.as_ref().map(AsFd::as_fd);
+            watch::outer(
+                child.as_raw(),
+                plan.lifeline.as_fd(),
+                status.as_fd(),
+                record,
+            )
         }
         ForkResult::Child => {
             drop(status);

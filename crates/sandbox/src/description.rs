@@ -33,6 +33,10 @@ pub struct Description {
     /// submodules and linked work trees, and in files that their settings name, is protected; the
     /// settings and hooks of the repositories themselves should be listed in `read_only`.
     pub repositories: Vec<PathBuf>,
+    /// A file that does not exist yet, in a folder that does. While the command runs it says what existed
+    /// before, so that [`Unfinished`](crate::Unfinished) can look for the new names if the caller is killed. Paths
+    /// that are not below `folder` are left out. The whole folder of the file is hidden from the command.
+    pub record: Option<PathBuf>,
     pub network: Network,
     /// The whole environment of the command.
     pub environment: Vec<(OsString, OsString)>,

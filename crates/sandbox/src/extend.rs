@@ -22,6 +22,9 @@ pub(crate) struct Extended {
 pub(crate) fn extend(wanted: &Description, own_tree: bool) -> Extended {
     let mut description = wanted.clone();
     let mut submodules = BTreeSet::new();
+    // A command must neither change the records of commands nor lock them.
+    let records = wanted.record.as_deref().and_then(Path::parent);
+    description.hidden.extend(records.map(Path::to_owned));
     if !own_tree {
         description.repositories.clear();
     }
@@ -57,13 +60,4 @@ fn protect_link(description: &mut Description, link: &Path) {
         .retain(|wanted| !is_behind(&wanted.path));
     description.repositories.retain(|path| path != link);
     description.read_only.push(link.to_owned());
-}
-
-/// The `.git` of submodules that were none before.
-pub(crate) fn new_submodules(repositories: &[PathBuf], before: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
-    let now = repositories
-        .iter()
-        .map(|repository| git::survey(repository));
-    let found = now.flat_map(|survey| survey.submodules);
-    found.filter(|path| !before.contains(path)).collect()
 }

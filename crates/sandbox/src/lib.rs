@@ -50,7 +50,8 @@
 //!
 //! * Local sockets with a path inside a readable or writable folder. Do not list folders with
 //!   sockets of servers in them.
-//! * Names that do not exist cannot be protected: [`Session::created`] finds them afterwards.
+//! * Names that do not exist cannot be protected: [`Session::created`] finds them afterwards. If the
+//!   caller is killed first, [`Unfinished`] finds them by the record that [`Description::record`] asked for.
 //! * A program outside that replaces a protected file by renaming another over it removes the
 //!   protection from that name while the command runs.
 //! * With [`Network::Proxy`] whatever the proxy outside lets through.
@@ -65,6 +66,7 @@
 
 mod aliases;
 mod aside;
+mod before;
 mod child;
 mod description;
 mod descriptors;
@@ -76,6 +78,7 @@ mod landlock_rules;
 mod layout;
 mod mounts;
 mod probe;
+mod record;
 mod session;
 mod syscalls;
 mod watch;
@@ -86,4 +89,5 @@ pub use description::{Content, Description, Limits, Network, Placeholder};
 pub use descriptors::PROXY;
 pub use error::{PrepareError, StartError, Step};
 pub use probe::{Layer, Layers, Level, Missing};
+pub use record::{RecordState, Unfinished, records};
 pub use session::{Session, prepare};

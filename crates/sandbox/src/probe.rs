@@ -224,6 +224,7 @@ fn smallest() -> Description {
         unwanted: Vec::new(),
         variables_unwanted_in: None,
         repositories: Vec::new(),
+        record: None,
         network: Network::Off,
         environment: Vec::new(),
         limits: Limits::default(),

@@ -1,11 +1,10 @@
 //! Preparing a command, and the caller's side of one that runs.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,18 +15,18 @@ use nix::sched::CloneFlags;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{getegid, geteuid, mkdtemp, pipe2};
 
-use crate::aside::{Moved, create, is_aside, move_aside};
+use crate::aside::{Moved, create};
+use crate::before::Before;
 use crate::child::{Namespaces, Plan, enter};
 use crate::description::{Description, Limits, Network};
 use crate::descriptors::receive_descriptor;
 use crate::error::{PrepareError, REPORT, StartError, decode};
-use crate::extend::{extend, new_submodules};
+use crate::extend::extend;
 use crate::filter::{Allowed, programs};
-use crate::git::has_no_link;
 use crate::landlock_rules::{FIRST_SCOPED, for_own_tree, for_shared_tree};
 use crate::layout::{mounts, text};
 use crate::probe::{Layers, Level};
-use crate::workspace::secret_names;
+use crate::record::Record;
 
 /// The variable that names the folder for temporary files.
 const TMPDIR: &str = "TMPDIR";
@@ -43,12 +42,9 @@ pub struct Session {
     listener: Option<UnixDatagram>,
     /// The paths of the mounts, to name the one that failed.
     paths: Vec<PathBuf>,
-    unwanted: Vec<PathBuf>,
-    /// The folder that must not get files with variables, and the names of those it had.
-    variables: Option<(PathBuf, BTreeSet<OsString>)>,
-    repositories: Vec<PathBuf>,
-    /// The `.git` of each submodule before the command ran.
-    submodules: BTreeSet<PathBuf>,
+    before: Before,
+    /// The same on the disk, for the case that the caller is killed.
+    record: Option<Record>,
     /// The private folder for temporary files where there is no private `/tmp`.
     tmp: Option<PathBuf>,
 }
@@ -85,7 +81,10 @@ pub fn prepare(
     let namespaces = is_full.then(|| namespaces(wanted)).transpose()?;
     let targets = namespaces.iter().flat_map(|spaces| &spaces.mounts);
     let paths = targets.map(|mount| absolute(mount.target())).collect();
+    let before = Before::of(&extended);
+    let record = record(wanted, &before)?;
     let plan = Plan {
+        record: record.as_ref().map(Record::share).transpose()?,
         namespaces,
         limits: limits(&wanted.limits, is_full),
         rules: match (layers.landlock(), &tmp) {
@@ -115,21 +114,17 @@ pub fn prepare(
         report,
         listener,
         paths,
-        unwanted: wanted.unwanted.clone(),
-        variables: wanted.variables_unwanted_in.clone().map(|folder| {
-            let names = secret_names(&folder);
-            (folder, names)
-        }),
-        repositories: wanted.repositories.clone(),
-        submodules: extended.submodules,
+        before,
+        record,
         tmp,
     })
 }
 
 impl Session {
-    /// Explains why `spawn` failed.
+    /// Explains why `spawn` failed. The command has not run, and there is nothing to look for.
     #[must_use]
     pub fn explain(&self, source: io::Error) -> StartError {
+        self.forget_record();
         let mut bytes = [0; REPORT];
         let read = nix::unistd::read(self.report.as_fd(), &mut bytes);
         let step = match read {
@@ -154,38 +149,35 @@ impl Session {
         Ok(Some(TcpListener::from(received)))
     }
 
-    /// The unwanted names that exist now, new files with variables, and `.git` in new submodules: `git status` outside would
-    /// follow the settings there. Ask when the command has ended.
+    /// The names that other programs trust, that did not exist before, and that exist now, such as `.envrc`,
+    /// new files with variables, and `.git` in new submodules. Ask when the command has ended.
     #[must_use]
     pub fn created(&self) -> Vec<PathBuf> {
-        let exists = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
-        let unwanted = self.unwanted.iter().filter(exists).cloned();
-        let submodules = new_submodules(&self.repositories, &self.submodules);
-        let variables = self.new_variables();
-        let created = unwanted.chain(submodules).chain(variables);
-        let mut created: Vec<PathBuf> = created.collect();
-        created.sort();
-        created.dedup();
-        // Whoever moves one must not be led elsewhere by a link that the command made.
-        created.retain(|path| path.parent().is_some_and(has_no_link));
-        created
-    }
-
-    /// The new files with variables. Those that have been moved aside are read by no program.
-    fn new_variables(&self) -> Vec<PathBuf> {
-        let Some((folder, before)) = &self.variables else {
-            return Vec::new();
-        };
-        let now = secret_names(folder);
-        let new = now.difference(before).filter(|name| !is_aside(name));
-        new.map(|name| folder.join(name)).collect()
+        self.before.created()
     }
 
     /// Gives all that was [created](Self::created) other names, beside the old ones. Call it when the
-    /// command has ended.
+    /// command has ended. The record stays if something could not get another name.
     #[must_use]
     pub fn move_aside(&self) -> Vec<Moved> {
-        self.created().into_iter().map(move_aside).collect()
+        let moved = self.before.move_aside();
+        if moved.iter().all(|moved| moved.error.is_none()) {
+            self.forget_record();
+        }
+        moved
+    }
+
+    /// The lock of the record. While any process holds a copy of it, nobody else finishes the command.
+    #[must_use]
+    pub fn record(&self) -> Option<BorrowedFd<'_>> {
+        self.record.as_ref().map(AsFd::as_fd)
+    }
+
+    fn forget_record(&self) {
+        if let Some(record) = &self.record {
+            // One that stays is finished by somebody else later, who finds nothing to do.
+            let _ = record.remove();
+        }
     }
 }
 
@@ -197,6 +189,17 @@ impl Drop for Session {
             let _ = fs::remove_dir_all(tmp);
         }
     }
+}
+
+/// Records what exists before the command, if anybody asked for it and anything has to be looked for.
+fn record(wanted: &Description, before: &Before) -> Result<Option<Record>, PrepareError> {
+    let Some(path) = wanted.record.as_ref().filter(|_| !before.is_empty()) else {
+        return Ok(None);
+    };
+    let created = Record::create(path, &before.encode(&wanted.folder));
+    created
+        .map(Some)
+        .map_err(|error| PrepareError::path(path, error))
 }
 
 /// The variables of the command. Without a private `/tmp` another folder is named.

@@ -8,6 +8,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 
 const FIRST: RawFd = 0;
 const SECOND: RawFd = 1;
+const THIRD: RawFd = 2;
 
 /// Blocks every signal. Returns what was blocked before.
 pub(crate) fn block_signals() -> nix::Result<SigSet> {
@@ -34,9 +35,16 @@ pub(crate) fn is_abandoned(pipe: BorrowedFd<'_>) -> bool {
 }
 
 /// The outer process, which the caller sees as the command. It passes signals on, ends the sandbox
-/// when the caller is gone, and ends itself exactly as the command did.
-pub(crate) fn outer(init: pid_t, lifeline: BorrowedFd<'_>, status: BorrowedFd<'_>) -> ! {
-    keep_two(lifeline.as_raw_fd(), status.as_raw_fd());
+/// when the caller is gone, and ends itself exactly as the command did. It keeps the lock of the record
+/// until the last process of the command is gone.
+pub(crate) fn outer(
+    init: pid_t,
+    lifeline: BorrowedFd<'_>,
+    status: BorrowedFd<'_>,
+    record: Option<BorrowedFd<'_>>,
+) -> ! {
+    let record = record.map(|record| record.as_raw_fd());
+    keep(lifeline.as_raw_fd(), status.as_raw_fd(), record);
     // SAFETY: a constant path.
     unsafe {
         libc::chdir(c"/".as_ptr());
@@ -82,7 +90,7 @@ pub(crate) fn outer(init: pid_t, lifeline: BorrowedFd<'_>, status: BorrowedFd<'_
 /// The first process of the pid namespace. It reaps what is orphaned, passes signals from outside
 /// on, and reports how the command ended. When it exits, the kernel kills all other processes.
 pub(crate) fn init(command: pid_t, status: BorrowedFd<'_>) -> ! {
-    keep_two(status.as_raw_fd(), status.as_raw_fd());
+    keep(status.as_raw_fd(), status.as_raw_fd(), None);
     let signals = signals();
     loop {
         let mut raw = 0;
@@ -119,18 +127,26 @@ pub(crate) fn init(command: pid_t, status: BorrowedFd<'_>) -> ! {
     }
 }
 
-/// Gives two descriptors the first two numbers and closes all others.
-fn keep_two(first: RawFd, second: RawFd) {
+/// Gives two or three descriptors the first numbers and closes all others.
+fn keep(first: RawFd, second: RawFd, third: Option<RawFd>) {
     // SAFETY: plain system calls. Neither process returns to the owners of what is closed. The
     // copies are made above the numbers in question, so that none overwrites the other.
     unsafe {
         let first = libc::fcntl(first, libc::F_DUPFD_CLOEXEC, 16);
         let second = libc::fcntl(second, libc::F_DUPFD_CLOEXEC, 16);
+        let third = third.map(|third| libc::fcntl(third, libc::F_DUPFD_CLOEXEC, 16));
         libc::dup2(first, FIRST);
         libc::dup2(second, SECOND);
+        if let Some(third) = third {
+            libc::dup2(third, THIRD);
+        }
     }
+    let rest = match third {
+        Some(_) => THIRD + 1,
+        None => THIRD,
+    };
     // Before Linux 5.9 there are neither `close_range` nor the mounts that got us here.
-    let _ = crate::syscalls::close_from(SECOND + 1, false);
+    let _ = crate::syscalls::close_from(rest, false);
 }
 
 fn signals() -> Option<OwnedFd> {

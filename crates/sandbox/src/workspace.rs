@@ -131,6 +131,7 @@ pub fn description(
         unwanted: inside.unwanted,
         variables_unwanted_in: needs.writable.then(|| workspace.to_owned()),
         repositories: inside.repositories,
+        record: None,
         network: needs.network,
         environment: environment(needs.home, variables),
         limits: Limits {

@@ -24,6 +24,7 @@ fn description(folder: &Path) -> Description {
         unwanted: Vec::new(),
         variables_unwanted_in: None,
         repositories: Vec::new(),
+        record: None,
         network: Network::Off,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         limits: Limits::default(),

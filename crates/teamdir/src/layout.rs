@@ -164,6 +164,11 @@ impl Layout {
         self.members_dir().join(format!(".{name}.lock"))
     }
 
+    /// The records of the commands that run now.
+    pub fn commands_dir(&self) -> PathBuf {
+        self.root.join("commands")
+    }
+
     /// The budget for models and what was spent.
     pub fn budget(&self) -> PathBuf {
         self.root.join("budget.json")

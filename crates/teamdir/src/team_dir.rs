@@ -200,6 +200,13 @@ impl TeamDir {
         self.layout.root().parent().unwrap_or(Path::new("/"))
     }
 
+    /// The folder for the records of running commands, which exists when this returns.
+    pub fn commands_folder(&self) -> Result<PathBuf, PathError> {
+        let folder = self.layout.commands_dir();
+        create_dir(&folder)?;
+        Ok(folder)
+    }
+
     /// How this folder is used.
     pub fn options(&self) -> &Options {
         &self.options
@@ -208,14 +215,22 @@ impl TeamDir {
 
 /// The workspace that a command in `start` means: `start` or the nearest folder above it that has a
 /// team folder. The search ends at the root of a git repository, and where the folder above belongs to
-/// another owner: beyond that, the team would be somebody else's.
+/// another owner: beyond that, the team would be somebody else's. A folder above that everybody may write
+/// into can have a team of anybody; there only one of the owner of the folder counts.
 pub fn locate(start: &Path) -> Option<&Path> {
     let owner = |folder: &Path| folder.metadata().ok().map(|metadata| metadata.uid());
+    let is_shared = |folder: &Path| {
+        folder != start
+            && folder
+                .metadata()
+                .is_ok_and(|found| found.mode() & 0o002 != 0)
+    };
     let mut folder = start;
     loop {
         // A link in its place ends the search too, and is refused when it is opened.
-        let found = folder.join(FOLDER).symlink_metadata();
-        if found.is_ok_and(|found| found.is_dir() || found.is_symlink()) {
+        let found = folder.join(FOLDER).symlink_metadata().ok();
+        let found = found.filter(|found| found.is_dir() || found.is_symlink());
+        if found.is_some_and(|found| !is_shared(folder) || owner(folder) == Some(found.uid())) {
             return Some(folder);
         }
         // In a linked worktree or a submodule it is a file.
@@ -234,7 +249,31 @@ pub fn locate(start: &Path) -> Option<&Path> {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::lchown;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, lchown};
+
+    #[test]
+    fn a_team_of_somebody_else_in_a_shared_folder_above_is_passed_over() {
+        if !nix::unistd::geteuid().is_root() {
+            eprintln!("skipped: only root can give a folder away");
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path();
+        let (shared, below) = (top.join("shared"), top.join("shared/below"));
+        fs::create_dir_all(&below).unwrap();
+        fs::create_dir(shared.join(FOLDER)).unwrap();
+        lchown(shared.join(FOLDER), Some(4711), None).unwrap();
+        // In a folder of the user's own it is odd, and refused when it is opened.
+        assert_eq!(locate(&below), Some(shared.as_path()));
+        fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(locate(&below), None);
+        assert_eq!(locate(&shared), Some(shared.as_path()));
+        fs::create_dir(top.join(FOLDER)).unwrap();
+        assert_eq!(locate(&below), Some(top));
+        lchown(shared.join(FOLDER), Some(0), None).unwrap();
+        assert_eq!(locate(&below), Some(shared.as_path()));
+    }
 
     #[test]
     fn the_search_ends_at_a_repository_and_at_another_owner() {

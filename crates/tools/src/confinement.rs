@@ -9,6 +9,8 @@ use proxy::{Policy, Refusal};
 use sandbox::workspace::{WorkspaceNeeds, describe};
 use sandbox::{Description, Layers, Level, Network};
 
+use crate::context::random_id;
+
 /// What a call may do to the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
@@ -31,6 +33,8 @@ pub struct Confinement {
     /// Finds files in a workspace that commands must not lock, for each command anew. They are hidden:
     /// whoever may read a file may lock it.
     pub locks: fn(&Path) -> Vec<PathBuf>,
+    /// Where a running command is recorded, so that others can finish it if this process is killed.
+    pub records: Option<Records>,
     /// Programs that commands may run, wherever they are.
     pub programs: Vec<PathBuf>,
     pub network: NetworkSetting,
@@ -40,6 +44,20 @@ pub struct Confinement {
     pub remedy: String,
     /// Until when a call is read-only, and what the model can do about it.
     pub read_only_reason: String,
+}
+
+/// Where running commands are recorded: in a folder that exists, under names that begin with their owner.
+#[derive(Clone, Debug)]
+pub struct Records {
+    pub folder: PathBuf,
+    pub owner: String,
+}
+
+impl Records {
+    /// The path of a new record.
+    fn path(&self) -> PathBuf {
+        self.folder.join(format!("{}.{}", self.owner, random_id()))
+    }
 }
 
 /// The variable that names the level to a command inside.
@@ -91,6 +109,7 @@ impl Confinement {
                 NetworkSetting::Hosts(_) => Network::Proxy,
             },
         });
+        description.record = self.records.as_ref().map(Records::path);
         if let NetworkSetting::Hosts(hosts) = network {
             let variables = proxy::variables(sandbox::PROXY.into(), hosts);
             description.environment.extend(variables);

@@ -43,7 +43,7 @@ pub use background::{
     Background, BackgroundRun, CheckBackground, FinishedTask, TaskState, render_finished,
 };
 pub use compact::Compact;
-pub use confinement::{Access, Confinement, LEVEL_VARIABLE};
+pub use confinement::{Access, Confinement, LEVEL_VARIABLE, Records};
 pub use context::ToolContext;
 pub use edit::EditFile;
 pub use output_folder::OutputFolder;

@@ -4,7 +4,7 @@ use super::{PROOF, clone_team, dead_member, malice};
 use crate::harness::{Run, Workspace};
 use nix::unistd::geteuid;
 use protocol::exit;
-use std::os::unix::fs::lchown;
+use std::os::unix::fs::{PermissionsExt, lchown};
 use teamdir::FOLDER;
 use test_support::report_skip;
 
@@ -63,6 +63,50 @@ fn settings_of_another_user_are_refused() {
         }
         assert!(!workspace.path().join(FOLDER).exists());
     }
+}
+
+#[test]
+fn a_link_of_another_user_to_a_file_of_ones_own_is_refused() {
+    if !geteuid().is_root() {
+        return report_skip("a_link_of_another_user", "only root can give a link away");
+    }
+    for name in [".env", "team.toml"] {
+        let workspace = Workspace::empty();
+        workspace.write("mine", "");
+        let link = workspace.path().join(name);
+        std::os::unix::fs::symlink("mine", &link).unwrap();
+        workspace.ok(&["config", "show"]);
+        lchown(&link, Some(STRANGER), None).unwrap();
+        let run = workspace.run(&["config", "show"]);
+        run.complains(exit::FAILED, name, "team-lead");
+        assert!(run.err.contains("what it says is not obeyed"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_team_that_somebody_put_into_a_shared_folder_above_keeps_nobody_from_working() {
+    if !geteuid().is_root() {
+        return report_skip(
+            "a_team_in_a_shared_folder",
+            "only root can give a folder away",
+        );
+    }
+    let workspace = Workspace::empty();
+    let mut evil = dead_member("evil");
+    evil.spec.exec = Some(malice(&workspace));
+    clone_team(workspace.path(), &[evil]);
+    lchown(workspace.path().join(FOLDER), Some(STRANGER), None).unwrap();
+    let shared = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(workspace.path(), shared).unwrap();
+    let below = workspace.path().join("below");
+    std::fs::create_dir(&below).unwrap();
+    let mut spawn = workspace.command_in(&below, &["spawn", "al", "coder", "--model", "offline"]);
+    Run::of(&mut spawn).has_code(exit::DONE);
+    assert!(below.join(FOLDER).is_dir());
+    assert!(!workspace.path().join(PROOF).exists());
+    Run::of(&mut workspace.command_in(&below, &["kill", "al"])).has_code(exit::DONE);
+    // In the shared folder itself it is refused.
+    workspace.run(&["status"]).has_code(exit::FAILED);
 }
 
 #[test]

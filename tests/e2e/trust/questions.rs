@@ -1,9 +1,10 @@
 //! The question, its answers, and the verb `trust`.
 
-use super::{PROOF, assert_stopped, malice};
+use super::{PROOF, assert_stopped, clone_team, dead_member, malice};
 use crate::harness::{Terminal, Workspace};
 use protocol::exit;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use teamdir::FOLDER;
 
 const TOOLS: &str = "model = 'offline'\n[roles.coder]\ntools = ['read_file']\n";
@@ -42,6 +43,42 @@ fn a_person_is_asked_once_and_again_about_a_change() {
     terminal.type_keys("y\n");
     assert_eq!(terminal.end().code(), Some(i32::from(exit::DONE)));
     workspace.ok(&["restart", "alice"]);
+}
+
+#[test]
+fn what_appears_while_a_person_reads_the_question_is_asked_about_too() {
+    let workspace = untrusted(TOOLS);
+    let mut evil = dead_member("evil");
+    evil.spec.exec = Some(malice(&workspace));
+    let mut terminal = at_terminal(&workspace, &["run", "hi"]);
+    clone_team(workspace.path(), &[evil]);
+    terminal.type_keys("y\n");
+    terminal.wait_for(&["+ folder", "+ program", "members.evil.exec"]);
+    terminal.type_keys("n\n");
+    assert_eq!(terminal.end().code(), Some(i32::from(exit::FAILED)));
+    assert!(!workspace.path().join(PROOF).exists());
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let workspace = untrusted(TOOLS);
+    let command = workspace.command(&["spawn", "alice", "coder"]);
+    // The shell takes the first line, and the second one waits in the terminal.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "read -r line; exec \"$0\" \"$@\""]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell.current_dir(workspace.path()).env_clear();
+    shell.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let mut terminal = Terminal::start(shell, 40, 200);
+    terminal.type_keys("begin\ny\n");
+    terminal.wait_for(&["Trust it? [y/N]"]);
+    terminal.type_keys("n\n");
+    assert_eq!(terminal.end().code(), Some(i32::from(exit::FAILED)));
+    assert!(!workspace.path().join(FOLDER).exists());
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn confinement(folder: &Path) -> Confinement {
         control: vec![teamdir::FOLDER],
         secrets: Vec::new(),
         locks: |_| Vec::new(),
+        records: None,
         programs: Vec::new(),
         network: NetworkSetting::Off,
         has_sandbox: true,

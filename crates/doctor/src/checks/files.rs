@@ -104,8 +104,9 @@ impl Permissions<'_> {
     /// theirs.
     fn is_ours(&self, path: &Path) -> bool {
         let layout = self.team.layout();
-        let folders = layout.folders();
-        path.parent() == Some(layout.root()) || folders.iter().any(|ours| path.starts_with(ours))
+        let commands = layout.commands_dir();
+        let mut folders = layout.folders().into_iter().chain([commands]);
+        path.parent() == Some(layout.root()) || folders.any(|ours| path.starts_with(ours))
     }
 
     fn in_its_place(&self, path: &Path, found: safe_open::Kind) -> Finding {

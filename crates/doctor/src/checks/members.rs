@@ -14,6 +14,7 @@ pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     let mut findings = deaths(team);
     findings.extend(or_no_access(claims(team)));
     findings.extend(or_no_access(requests(team, environment.now)));
+    findings.extend(commands(team));
     findings.extend(locks(team));
     findings.extend(strays(team).into_iter().map(stray));
     findings
@@ -71,6 +72,21 @@ fn requests(team: &TeamDir, now: Timestamp) -> Result<Vec<Finding>, PathError> {
         ));
     }
     Ok(findings)
+}
+
+fn commands(team: &TeamDir) -> impl Iterator<Item = Finding> {
+    let found = processes::unfinished_commands(team).into_iter();
+    found.map(|name| {
+        let problem =
+            format!("the command {name} was cut off, and nobody has looked for what it created");
+        Finding::automatic(
+            Kind::UnfinishedCommand,
+            name,
+            problem,
+            "It may have left files that make other programs run code, such as .envrc.",
+            Fix::Repair,
+        )
+    })
 }
 
 fn locks(team: &TeamDir) -> Vec<Finding> {

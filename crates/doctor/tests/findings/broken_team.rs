@@ -133,6 +133,11 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             broken.claimed_by("alice");
         }
         Kind::OverdueRequest => overdue_request(&mut broken),
+        Kind::UnfinishedCommand => {
+            let record = broken.team().commands_folder().unwrap().join("alice.1");
+            fs::write(record, "before 1\nunwanted .envrc\nend\n").unwrap();
+            fs::write(broken.team().workspace().join(".envrc"), "").unwrap();
+        }
         Kind::HeldLock => {
             let command = inherit_lock(&broken, Some("alice.7"));
             broken.keep(command);

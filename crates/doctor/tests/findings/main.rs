@@ -31,6 +31,7 @@ const fn is_manual(kind: Kind) -> bool {
         | Kind::UnreapedDeath
         | Kind::OrphanClaim
         | Kind::OverdueRequest
+        | Kind::UnfinishedCommand
         | Kind::UnfinishedLine
         | Kind::TemporaryFile
         | Kind::NoAccess

@@ -10,6 +10,7 @@ use super::decode::Delta;
 use crate::conversation::{Block, Provider, ToolUse};
 use crate::decode::DecodeError;
 use crate::json::{PayloadReader, RawJson, lenient_text};
+use crate::limits::tool_name;
 use crate::model::Event;
 
 /// A block that is not yet complete.
@@ -92,7 +93,7 @@ impl OpenBlock {
                 data: start.data.into_owned(),
             },
             "tool_use" => {
-                let (id, name) = (start.id.into_owned(), start.name.into_owned());
+                let (id, name) = (start.id.into_owned(), tool_name(&start.name));
                 sink(Event::ToolUseStarted {
                     id: id.clone(),
                     name: name.clone(),

@@ -147,6 +147,10 @@ impl Assembler for MessageAssembler {
         self.message.complete
     }
 
+    fn content_bytes(&self) -> usize {
+        self.message.size.bytes()
+    }
+
     fn reply(self: Box<Self>) -> Result<Reply, DecodeError> {
         let message = self.message;
         if !message.complete {

@@ -187,7 +187,7 @@ impl OpenCall {
 
     fn extend(&mut self, function: &Function<'_>) {
         if self.name.is_empty() {
-            self.name.push_str(&function.name);
+            self.name = limits::tool_name(&function.name);
         }
         match function.arguments.map(RawValue::get) {
             None | Some("null") => {}

@@ -167,6 +167,10 @@ impl Assembler for ChatAssembler {
         self.chat.done
     }
 
+    fn content_bytes(&self) -> usize {
+        self.chat.size.bytes()
+    }
+
     fn reply(self: Box<Self>) -> Result<Reply, DecodeError> {
         self.chat.reply()
     }

@@ -16,6 +16,8 @@ mod faults;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod keep_alive;
+#[cfg(test)]
 mod openai_replies;
 #[cfg(test)]
 mod openai_requests;

@@ -106,3 +106,23 @@ fn clients_and_configurations_never_show_the_key() {
     }
     assert!(!seen.contains(KEY), "{seen}");
 }
+
+#[test]
+fn a_reply_that_repeats_the_key_comes_without_it() {
+    let server = LlmServer::start();
+    for (agent, model) in both(&server) {
+        let reply = ServerReply::text(&format!("You sent {KEY}, did you not?")).call(
+            "bash",
+            serde_json::json!({"command": format!("echo {KEY}")}),
+        );
+        server.enqueue(agent, reply);
+        let reply = ask(&model, hello()).0.unwrap();
+        let stored = serde_json::to_string(&reply.blocks).unwrap();
+        assert!(!stored.contains(KEY), "{stored}");
+        assert!(
+            stored.contains("You sent [secret], did you not?"),
+            "{stored}"
+        );
+        assert!(stored.contains("echo [secret]"), "{stored}");
+    }
+}

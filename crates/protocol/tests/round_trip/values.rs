@@ -137,6 +137,7 @@ fn cause() -> impl Strategy<Value = Option<NoticeCause>> {
         Some(NoticeCause::DeadLetter),
         Some(NoticeCause::Budget),
         Some(NoticeCause::Traffic),
+        Some(NoticeCause::LeftFiles),
         Some(NoticeCause::Other("weather".to_owned())),
     ])
 }

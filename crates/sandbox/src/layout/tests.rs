@@ -12,6 +12,7 @@ fn wanted(root: &Path) -> Description {
         unwanted: Vec::new(),
         variables_unwanted_in: None,
         repositories: Vec::new(),
+        record: None,
         network: Network::Off,
         environment: Vec::new(),
         limits: Limits::default(),

@@ -100,6 +100,21 @@ fn node() {
 }
 
 #[test]
+fn npm_test_of_a_small_package() {
+    works(
+        &["node", "npm"],
+        BOTH,
+        r#"mkdir package; cd package
+        echo '{"name":"small","version":"1.0.0","scripts":{"pretest":"node -e \"require(`fs`).writeFileSync(`built`, ``)\"","test":"node --test"}}' > package.json
+        echo 'module.exports = (a, b) => a + b;' > index.js
+        echo 'require("node:test")("sum", () => require("node:assert").equal(require("./index.js")(1, 2), 3));' > index.test.js
+        npm test > output 2>&1 || { cat output >&2; exit 1; }
+        [ -e built ]; grep -q 'pass 1' output
+        sed -i 's/ 3)/ 4)/' index.test.js; if npm test > output 2>&1; then exit 1; fi; grep -q 'fail 1' output"#,
+    );
+}
+
+#[test]
 fn temporary_files_and_standard_names() {
     works(
         &[],

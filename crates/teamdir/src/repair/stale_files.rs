@@ -65,6 +65,7 @@ impl TeamDir {
             layout.root().to_path_buf(),
             layout.requests_dir(),
             layout.tasks_dir(),
+            layout.commands_dir(),
         ];
         let members = self.known_folders()?.into_iter();
         folders.extend(members.map(|owner| layout.member_dir(&owner)));

@@ -16,6 +16,7 @@ fn confined(has_sandbox: bool) -> Bench {
         control: vec!["control.toml"],
         secrets: Vec::new(),
         locks: |_| Vec::new(),
+        records: None,
         programs: Vec::new(),
         network: "off".parse().unwrap(),
         has_sandbox,

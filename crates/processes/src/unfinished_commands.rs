@@ -1,0 +1,130 @@
+//! Finishes the commands of members that were killed: what such a command created under names that other
+//! programs trust gets other names, and the lead is told.
+//!
+//! The kernel says which commands those are: nobody holds the lock of their records any more. The notice is
+//! sent before the files are renamed and has an id of its own, so that it arrives once even if this process
+//! is killed in between.
+
+use protocol::{NoticeCause, Recipient};
+use sandbox::{RecordState, Unfinished, records};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use team::notice;
+use teamdir::TeamDir;
+
+/// How long the last processes of a killed member's command may take to end.
+const END_LIMIT: Duration = Duration::from_millis(1000);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Finishes all commands that nobody else finishes. Returns what failed; the next repair tries again.
+pub(crate) fn finish_commands(team: &TeamDir) -> Vec<String> {
+    let mut problems = Vec::new();
+    match unfinished(team, |_| true) {
+        Ok(found) => {
+            for (path, command) in found {
+                problems.extend(finish(team, &path, command));
+            }
+        }
+        Err(error) => problems.push(cannot_look(team, &error)),
+    }
+    problems
+}
+
+/// Finishes the commands of a member whose process is gone, and waits for those that are just ending. What
+/// is left then is for [`finish_commands`].
+pub(crate) fn finish_commands_of(team: &TeamDir, owner: &Recipient) {
+    let began = Instant::now();
+    let is_theirs = |path: &Path| owner_of(path) == owner.as_str();
+    while let Ok(found) = unfinished(team, is_theirs) {
+        for (path, command) in found {
+            // A repair reports what fails again.
+            let _ = finish(team, &path, command);
+        }
+        let left = records(&team.layout().commands_dir()).unwrap_or_default();
+        if !left.iter().any(|path| is_theirs(path)) || began.elapsed() > END_LIMIT {
+            return;
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// The commands that nobody has finished, by the names of their records. Changes nothing.
+pub fn unfinished_commands(team: &TeamDir) -> Vec<String> {
+    let found = unfinished(team, |_| true).unwrap_or_default();
+    let paths = found.into_iter().map(|(path, _)| path);
+    paths.map(|path| name_of(&path).to_owned()).collect()
+}
+
+fn unfinished(
+    team: &TeamDir,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> io::Result<Vec<(PathBuf, Unfinished)>> {
+    let mut found = Vec::new();
+    for path in records(&team.layout().commands_dir())? {
+        if !is_wanted(&path) {
+            continue;
+        }
+        match RecordState::of(&path, team.workspace())? {
+            RecordState::Held | RecordState::Gone => {}
+            RecordState::Left(command) => found.push((path, command)),
+        }
+    }
+    Ok(found)
+}
+
+fn finish(team: &TeamDir, path: &Path, command: Unfinished) -> Vec<String> {
+    let owner = owner_of(path);
+    let text = match command.created() {
+        Some(created) if created.is_empty() => None,
+        Some(created) => {
+            let names = created.iter().map(|path| inside(team, path));
+            let names = names.collect::<Vec<_>>().join(", ");
+            Some(format!(
+                "A command of {owner} was cut off. It had created {names}, which other programs trust; each gets \
+                 a name that ends in .from-sandbox.N. Look at what is in there before you use it."
+            ))
+        }
+        None => Some(format!(
+            "A command of {owner} was cut off, and its record is damaged. It may have created files that other \
+             programs trust: look for them with `git -c core.fsmonitor=false status --ignored`."
+        )),
+    };
+    let mut problems = Vec::new();
+    if let Some(text) = text {
+        let id = format!("left_files/{}", name_of(path));
+        let sent = notice(team, Recipient::Lead, NoticeCause::LeftFiles, &id, &text);
+        problems.extend(sent.err().map(|error| error.to_string()));
+    }
+    match command.finish() {
+        Ok(moved) => {
+            let failed = moved.into_iter().filter(|moved| moved.error.is_some());
+            problems.extend(failed.map(|moved| moved.to_string()));
+        }
+        Err(error) => problems.push(format!("cannot remove {}: {error}", path.display())),
+    }
+    problems
+}
+
+fn cannot_look(team: &TeamDir, error: &io::Error) -> String {
+    let folder = team.layout().commands_dir();
+    let folder = folder.display();
+    format!("cannot look for commands that were cut off in {folder}: {error}")
+}
+
+fn name_of(record: &Path) -> &str {
+    let name = record.file_name().and_then(|name| name.to_str());
+    name.unwrap_or("?")
+}
+
+/// The member whose command it is.
+fn owner_of(record: &Path) -> &str {
+    let name = name_of(record);
+    name.rsplit_once('.').map_or(name, |(owner, _)| owner)
+}
+
+/// A path as people in the workspace write it.
+fn inside(team: &TeamDir, path: &Path) -> String {
+    let relative = path.strip_prefix(team.workspace());
+    relative.unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,238 @@
+//! The record of a command that runs: what existed before it, on the disk, for whoever comes after a
+//! caller that was killed.
+//!
+//! A record is complete and locked before it has its name, and the command starts after that. The
+//! lock is held by the caller and by the process that ends after all others of the command. A record
+//! that nobody holds therefore belongs to a command that has ended and whose new names nobody has looked
+//! for. Whoever does so holds the lock meanwhile, renames the files, and removes the record last: if it
+//! is killed, the next one goes on.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use safe_open::{Folder, Links, Opened, Options, read_opened};
+
+use crate::aside::Moved;
+use crate::before::Before;
+
+/// The longest record: some paths for each submodule.
+const LONGEST: u64 = 16 << 20;
+/// How many records are looked at. There are as many as commands that run.
+const MOST: usize = 4096;
+
+/// A record, and the lock of it.
+#[derive(Debug)]
+pub(crate) struct Record {
+    file: File,
+    path: PathBuf,
+}
+
+impl Record {
+    /// Creates the record of a command that has not started.
+    pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<Self> {
+        let (folder, name) = folder_of(path)?;
+        let mut temporary = OsString::from(".");
+        temporary.push(name);
+        temporary.push(".tmp");
+        let options = Options::write(Links::Refuse).create_new();
+        let mut file = folder.open_file(&temporary, options)?.file;
+        let written = file
+            .lock()
+            .and_then(|()| file.write_all(content))
+            .and_then(|()| folder.rename_new(&temporary, &folder, name));
+        if written.is_err() {
+            // The error to report is the first one.
+            let _ = folder.remove_file(&temporary);
+        }
+        written.map(|()| Self {
+            file,
+            path: path.to_owned(),
+        })
+    }
+
+    /// A copy of the lock for another process: the lock ends when all copies are closed.
+    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+        self.file.try_clone().map(OwnedFd::from)
+    }
+
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        let (folder, name) = folder_of(&self.path)?;
+        match folder.remove_file(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+}
+
+impl AsFd for Record {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// What a record says of its command.
+#[derive(Debug)]
+pub enum RecordState {
+    /// It runs, or its caller looks for its new names.
+    Held,
+    /// Somebody has finished it.
+    Gone,
+    Left(Unfinished),
+}
+
+/// A command that has ended, and whose caller was killed before it had looked for new names. Dropping it
+/// leaves it to the next one.
+#[derive(Debug)]
+pub struct Unfinished {
+    record: Record,
+    before: Option<Before>,
+}
+
+impl RecordState {
+    /// Looks at a record of a command that worked in `folder`, which has no links in its path.
+    pub fn of(record: &Path, folder: &Path) -> io::Result<Self> {
+        let opened = match Options::write(Links::Refuse).open(record) {
+            Err(error) if error.is_not_found() => return Ok(Self::Gone),
+            opened => opened?,
+        };
+        match opened.file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(Self::Held),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Whoever had the lock before may have finished the command.
+        if opened.file.metadata()?.nlink() == 0 {
+            return Ok(Self::Gone);
+        }
+        let bytes = read_opened(&opened, LONGEST)?;
+        let Opened { file, .. } = opened;
+        let path = record.to_owned();
+        Ok(Self::Left(Unfinished {
+            record: Record { file, path },
+            before: Before::decode(&bytes, folder),
+        }))
+    }
+}
+
+impl Unfinished {
+    /// The names that other programs trust and that are new, or `None` if the record is damaged, as after
+    /// a power cut: then nobody knows.
+    #[must_use]
+    pub fn created(&self) -> Option<Vec<PathBuf>> {
+        self.before.as_ref().map(Before::created)
+    }
+
+    /// Gives all that was created other names, and removes the record unless one could not be given.
+    pub fn finish(self) -> io::Result<Vec<Moved>> {
+        let moved = self.before.map(|before| before.move_aside());
+        let moved = moved.unwrap_or_default();
+        if moved.iter().all(|moved| moved.error.is_none()) {
+            self.record.remove()?;
+        }
+        Ok(moved)
+    }
+}
+
+/// The records in a folder; none if the folder does not exist.
+pub fn records(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let opened = match Folder::open(folder, Links::Refuse) {
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let mut found = Vec::new();
+    for entry in opened.list()?.take(MOST) {
+        let name = entry?.file_name();
+        // Others are not complete, and their commands have not started.
+        if !name.as_encoded_bytes().starts_with(b".") {
+            found.push(folder.join(name));
+        }
+    }
+    Ok(found)
+}
+
+fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = Folder::open(folder, Links::Refuse)?;
+    Ok((folder, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn before(root: &Path) -> Vec<u8> {
+        let text = "before 1\nunwanted .envrc\nfolder \nvariables .env\nend\n";
+        let before = Before::decode(text.as_bytes(), root).unwrap();
+        before.encode(root)
+    }
+
+    #[test]
+    fn a_record_is_left_when_nobody_holds_it_and_finished_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let path = root.join("records/alice.1");
+        fs::create_dir(root.join("records")).unwrap();
+        assert!(matches!(
+            RecordState::of(&path, &root),
+            Ok(RecordState::Gone)
+        ));
+        let record = Record::create(&path, &before(&root)).unwrap();
+        assert!(Record::create(&path, b"").is_err(), "one name, one record");
+        let copy = record.share().unwrap();
+        for name in [".env", ".envrc", ".env.new", "other"] {
+            fs::write(root.join(name), "").unwrap();
+        }
+        assert!(matches!(
+            RecordState::of(&path, &root),
+            Ok(RecordState::Held)
+        ));
+        drop(record);
+        assert!(matches!(
+            RecordState::of(&path, &root),
+            Ok(RecordState::Held)
+        ));
+        drop(copy);
+        assert_eq!(records(&root.join("records")).unwrap(), [path.clone()]);
+        let Ok(RecordState::Left(left)) = RecordState::of(&path, &root) else {
+            panic!("it is held");
+        };
+        assert!(matches!(
+            RecordState::of(&path, &root),
+            Ok(RecordState::Held)
+        ));
+        let new = [".env.new", ".envrc"].map(|name| root.join(name));
+        assert_eq!(left.created().unwrap(), new);
+        assert_eq!(left.finish().unwrap().len(), 2);
+        assert!(matches!(
+            RecordState::of(&path, &root),
+            Ok(RecordState::Gone)
+        ));
+        let there = |name: &str| root.join(name).exists();
+        assert!(there(".env") && there("other") && there(".envrc.from-sandbox.1"));
+        assert!(!there(".envrc") && !there(".env.new"));
+        assert!(records(&root.join("none")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_damaged_record_says_so_and_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let path = root.join("alice.1");
+        fs::write(&path, "before 1\nunwanted .env").unwrap();
+        fs::write(root.join(".envrc"), "").unwrap();
+        let Ok(RecordState::Left(left)) = RecordState::of(&path, &root) else {
+            panic!("it is held");
+        };
+        assert_eq!(left.created(), None);
+        assert!(left.finish().unwrap().is_empty());
+        assert!(!path.exists() && root.join(".envrc").exists());
+    }
+}
