@@ -98,9 +98,10 @@ impl Job<'_> {
     }
 
     /// Makes a call and reports its failure. A call that is refused until a plan is approved is made
-    /// again after the approval, and an interrupted one once.
+    /// again after the approval, and an interrupted one once. A file that is to be replaced is read first
+    /// where that is asked for.
     pub(crate) async fn call(&mut self, tool: &'static str, input: Value) -> Outcome {
-        let mut interrupted = false;
+        let (mut interrupted, mut has_read) = (false, false);
         let outcome = loop {
             let outcome = self.ask(tool, &input).await;
             if self.is_gated(&outcome) {
@@ -109,6 +110,10 @@ impl Job<'_> {
                 self.submit(&plan).await;
             } else if !interrupted && may_repeat(&outcome) {
                 interrupted = true;
+            } else if !has_read && wants_reading(&outcome) {
+                has_read = true;
+                self.ask("read_file", &json!({"path": outcome.text("path")}))
+                    .await;
             } else {
                 break outcome;
             }
@@ -207,6 +212,11 @@ impl Job<'_> {
         });
         looked.await
     }
+}
+
+/// Whether a file was not replaced because it was not read before.
+fn wants_reading(outcome: &Outcome) -> bool {
+    outcome.failed && outcome.tool == "write_file" && outcome.content.contains("not read it")
 }
 
 /// Whether a call was interrupted before it had an effect, or can be made twice without harm.

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::confinement::{Access, Confinement};
 use crate::output_folder::OutputFolder;
+use crate::seen::SeenFiles;
 use crate::tool::ToolError;
 use crate::truncate::{LIMIT, Pieces, truncate};
 use crate::workspace::Workspace;
@@ -25,6 +26,8 @@ pub struct ToolContext {
     pub confinement: Option<Arc<Confinement>>,
     /// What this call may do.
     pub access: Access,
+    /// What the agent last saw of the files.
+    pub seen: SeenFiles,
     /// The prefix of the mark in the environment of commands, by which a later process can find the
     /// remaining processes of this one. It should be unique on the machine.
     pub owner: String,
@@ -39,6 +42,7 @@ impl ToolContext {
             output,
             confinement: None,
             access: Access::Full,
+            seen: SeenFiles::default(),
             owner: owner.to_owned(),
         }
     }

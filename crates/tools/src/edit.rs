@@ -3,8 +3,6 @@
 mod nearest;
 
 use std::borrow::Cow;
-use std::io::Read;
-use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use schemars::JsonSchema;
@@ -14,12 +12,13 @@ use similar::TextDiff;
 use crate::context::ToolContext;
 use crate::line_numbers;
 use crate::registry::blocking;
+use crate::seen::Snapshot;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::{Pieces, truncate};
-use crate::workspace::Workspace;
+use crate::workspace::Expected;
 
 /// The largest file that can be edited.
-const LARGEST: u64 = 16 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 16 * 1024 * 1024;
 /// The number of context lines of the diff.
 const AROUND: usize = 3;
 /// The maximum number of characters of the diff.
@@ -59,7 +58,8 @@ impl Tool for EditFile {
     const NAME: &'static str = "edit_file";
     const DESCRIPTION: &'static str = "Replace text in a file: `old_text` by `new_text`, or several \
          such `edits`, all or none. A text must occur exactly once (give enough of its \
-         surroundings), unless `replace_all` is true.";
+         surroundings), unless `replace_all` is true. Refused if the file has changed since you last read \
+         or wrote it.";
     const EFFECT: Effect = Effect::Mutate;
     type Args = EditFileArgs;
 
@@ -68,26 +68,28 @@ impl Tool for EditFile {
         args: EditFileArgs,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let workspace = Arc::clone(&context.workspace);
-        blocking(move || edit(&workspace, args)).await
+        let context = context.clone();
+        blocking(move || edit(&context, args)).await
     }
 }
 
-fn edit(workspace: &Workspace, args: EditFileArgs) -> Result<ToolOutput, ToolError> {
+fn edit(context: &ToolContext, args: EditFileArgs) -> Result<ToolOutput, ToolError> {
     let path = args.path.clone();
     let path = path.as_str();
     let failed = |error: &dyn std::fmt::Display| ToolError::new(error.to_string());
     let edits = edits(args)?;
+    let workspace = &context.workspace;
     let mut opened = workspace.open_file(path).map_err(|error| failed(&error))?;
-    if opened.size > LARGEST {
+    let now = Snapshot::read(&mut opened);
+    let now = now.map_err(|error| ToolError::new(format!("{path}: {error}")))?;
+    // A file that was never read may be edited: that the old text is there is known then.
+    context.seen.must_be_same(&now, path)?;
+    let Some(old) = now.content else {
         let size = opened.size;
         return Err(ToolError::new(format!(
             "{path} is too large to edit: it has {size} bytes, more than {LARGEST}"
         )));
-    }
-    let mut old = Vec::new();
-    let read = (&mut opened.file).take(LARGEST + 1).read_to_end(&mut old);
-    read.map_err(|error| ToolError::new(format!("{path}: {error}")))?;
+    };
     let mut new = old.clone();
     for (at, edit) in edits.iter().enumerate() {
         let replaced = replace(&new, edit, path);
@@ -99,8 +101,9 @@ fn edit(workspace: &Workspace, args: EditFileArgs) -> Result<ToolOutput, ToolErr
             )),
         })?;
     }
-    let written = workspace.replace_version(path, &new, opened.version);
-    written.map_err(|error| failed(&error))?;
+    let written = workspace.replace_file(path, &new, Expected::File(now.version));
+    let location = written.map_err(|error| failed(&error))?;
+    context.seen.wrote(&location, &new);
     let diff = truncate(&Pieces::whole(&diff(&old, &new)), DIFF_LIMIT, None);
     Ok(ToolOutput::ok(format!("Edited {path}\n{diff}")))
 }
@@ -220,7 +223,7 @@ fn not_found(content: &[u8], edit: &Edit, path: &str) -> ToolError {
 }
 
 /// The change as a unified diff without file names.
-fn diff(old: &[u8], new: &[u8]) -> String {
+pub(crate) fn diff(old: &[u8], new: &[u8]) -> String {
     let (old, new) = (text_of(old), text_of(new));
     let diff = TextDiff::from_lines(&*old, &*new);
     let mut unified = diff.unified_diff();

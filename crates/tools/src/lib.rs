@@ -19,6 +19,9 @@
 //! to a [`Background`], which returns each completion once and kills running commands when it is
 //! dropped.
 //!
+//! A file is replaced only if it is as its agent last saw it ([`SeenFiles`]), so that nobody's change is lost
+//! unnoticed.
+//!
 //! **Invariants:** nothing here knows about teams or the protocols of models; paths are resolved only by
 //! the workspace; the outcome of a call is never empty.
 
@@ -33,6 +36,7 @@ mod read;
 mod registry;
 mod schema;
 mod search;
+mod seen;
 mod shell;
 mod tool;
 mod truncate;
@@ -53,6 +57,7 @@ pub use schema::Schema;
 pub use search::glob::Glob;
 pub use search::grep::Grep;
 pub use search::list::ListDir;
+pub use seen::SeenFiles;
 pub use shell::Bash;
 pub use tool::{Control, Effect, Tool, ToolError, ToolOutput};
 pub use truncate::{LIMIT, Pieces, truncate};

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Seek};
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,9 +9,9 @@ use serde::Deserialize;
 use crate::context::ToolContext;
 use crate::line_numbers;
 use crate::registry::blocking;
+use crate::seen::Snapshot;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
 use crate::truncate::{LIMIT, first_chars};
-use crate::workspace::{OpenFile, Workspace};
 
 /// The maximum number of characters of a line.
 const LONGEST_LINE: usize = 2_000;
@@ -53,19 +52,39 @@ impl Tool for ReadFile {
         args: ReadFileArgs,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let workspace = Arc::clone(&context.workspace);
-        blocking(move || read(&workspace, &args)).await
+        let context = context.clone();
+        blocking(move || read(&context, &args)).await
     }
 }
 
-fn read(workspace: &Workspace, args: &ReadFileArgs) -> Result<ToolOutput, ToolError> {
+fn read(context: &ToolContext, args: &ReadFileArgs) -> Result<ToolOutput, ToolError> {
     let path = args.path.as_str();
-    let opened = workspace.open_file(path);
-    let opened = opened.map_err(|error| ToolError::new(error.to_string()))?;
+    let opened = context.workspace.open_file(path);
+    let mut opened = opened.map_err(|error| ToolError::new(error.to_string()))?;
     let failed = |error| ToolError::new(format!("{path}: {error}"));
-    let OpenFile { mut file, size, .. } = opened;
+    let snapshot = Snapshot::read(&mut opened).map_err(failed)?;
+    let shown = match &snapshot.content {
+        // What is shown is what counts as seen, even if the file changes meanwhile.
+        Some(content) => read_from(std::io::Cursor::new(content), opened.size, args),
+        None => {
+            opened.file.rewind().map_err(failed)?;
+            read_from(opened.file, opened.size, args)
+        }
+    };
+    let output = shown?;
+    context.seen.saw(&snapshot);
+    Ok(output)
+}
+
+fn read_from(
+    mut file: impl Read + Seek,
+    size: u64,
+    args: &ReadFileArgs,
+) -> Result<ToolOutput, ToolError> {
+    let path = args.path.as_str();
+    let failed = |error| ToolError::new(format!("{path}: {error}"));
     let mut sample = Vec::new();
-    let sampled = (&mut file).take(SAMPLE).read_to_end(&mut sample);
+    let sampled = file.by_ref().take(SAMPLE).read_to_end(&mut sample);
     sampled.map_err(failed)?;
     if sample.is_empty() {
         return Ok(ToolOutput::ok(format!("(empty file: {path})")));

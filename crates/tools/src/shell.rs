@@ -1,6 +1,6 @@
 //! The tool that runs a shell command and waits for it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use command::{Captured, End, Finished, Save, SaveWhen, Saved, Spec, StartError};
 use schemars::JsonSchema;
@@ -47,7 +47,9 @@ impl Tool for Bash {
         let save = context.output.file(&format!("bash-{id}.txt"))?;
         let save = Save::new(save, SaveWhen::Large);
         let spec = spec(&args.command, &id, save, context)?.with_limit(limit(seconds));
+        let started = SystemTime::now();
         let finished = command::run(spec, &context.cancel).await;
+        context.seen.ran(&args.command, started);
         let finished = finished.map_err(|error| cannot_start(&error, context))?;
         let mut output = report(&finished, seconds, context);
         if ends_with_cd(&args.command) {

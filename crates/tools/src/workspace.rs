@@ -21,11 +21,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
 pub use error::PathError;
+use guard::Guard;
 pub(crate) use look::EntryKind;
 use walk::Walk;
 
@@ -54,7 +56,17 @@ pub struct OpenFile {
     pub file: File,
     /// The size in bytes when it was opened.
     pub size: u64,
+    /// Where it is, relative to the workspace and without links.
+    pub(crate) location: PathBuf,
     pub(crate) version: Version,
+}
+
+/// What must be at a path for it to be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Nothing,
+    /// The file of this version.
+    File(Version),
 }
 
 /// Identifies a version of a file.
@@ -118,6 +130,7 @@ impl Workspace {
         let (folder, leaf) = walk.existing_file(self, path)?;
         leaf.must_be_regular(path)?;
         walk.must_not_be_secret(self, path)?;
+        let location = walk.location(path)?;
         let flags = OFlag::O_RDONLY
             | OFlag::O_NONBLOCK
             | OFlag::O_NOFOLLOW
@@ -131,24 +144,27 @@ impl Workspace {
         Ok(OpenFile {
             file: File::from(opened),
             size: u64::try_from(stat.st_size).unwrap_or(0),
+            location,
             version: Version::of(&stat),
         })
     }
 
-    /// Replaces the content of a file atomically. Creates the file and its folders if they are missing;
-    /// keeps the permissions of an existing file.
-    pub fn replace_file(&self, path: &str, content: &[u8]) -> Result<(), PathError> {
-        replace::replace(self, path, content, None)
-    }
-
-    /// Replaces a file if it is still the version that was read.
-    pub(crate) fn replace_version(
+    /// Creates a file, with its folders if they are missing, or replaces the content of one atomically
+    /// and keeps its permissions. Fails if something else than expected is there. The comparison and
+    /// the change are one step for all who use this method, in whatever process. Returns where the file
+    /// is, relative to the workspace and without links.
+    pub(crate) fn replace_file(
         &self,
         path: &str,
         content: &[u8],
-        version: Version,
-    ) -> Result<(), PathError> {
-        replace::replace(self, path, content, Some(version))
+        expected: Expected,
+    ) -> Result<PathBuf, PathError> {
+        replace::replace(self, path, content, expected)
+    }
+
+    /// Refuses a path that the file tools must not write.
+    pub(crate) fn must_not_be_protected(&self, path: &str) -> Result<(), PathError> {
+        Walk::along(self, path)?.must_not_be_protected(self, &Guard::of(self), path)
     }
 
     /// An absolute path relative to the workspace, or `None` if it is outside. The walk checks whether the
@@ -161,6 +177,19 @@ impl Workspace {
 }
 
 impl Version {
+    /// The size in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        u64::try_from(self.size).unwrap_or(0)
+    }
+
+    /// When the content was last changed.
+    pub(crate) fn modified(&self) -> SystemTime {
+        let (seconds, nanos) = self.modified;
+        let seconds = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        let nanos = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+        SystemTime::UNIX_EPOCH + seconds + nanos
+    }
+
     fn of(stat: &FileStat) -> Self {
         Self {
             identity: Identity::of(stat),
@@ -213,25 +242,30 @@ mod tests {
         fs::write(&path, "mine").unwrap();
         let opened = workspace.open_file("file").unwrap();
         fs::write(&path, "theirs").unwrap();
-        let replaced = workspace.replace_version("file", b"x", opened.version);
+        let replace = |expected| workspace.replace_file("file", b"x", expected);
+        let replaced = replace(Expected::File(opened.version));
         assert!(
             matches!(replaced, Err(PathError::Changed(_))),
             "{replaced:?}"
         );
+        let created = replace(Expected::Nothing);
+        assert!(matches!(created, Err(PathError::Exists(_))), "{created:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         fs::remove_file(&path).unwrap();
-        let replaced = workspace.replace_version("file", b"x", opened.version);
+        let replaced = replace(Expected::File(opened.version));
         assert!(
             matches!(replaced, Err(PathError::Changed(_))),
             "{replaced:?}"
         );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        let version = workspace
-            .replace_file("file", b"new")
-            .and_then(|()| workspace.open_file("file").map(|opened| opened.version));
-        workspace
-            .replace_version("file", b"newer", version.unwrap())
-            .unwrap();
+        let location = replace(Expected::Nothing).unwrap();
+        let opened = workspace.open_file("file").unwrap();
+        assert_eq!(
+            (location.as_path(), location.as_path()),
+            (Path::new("file"), opened.location.as_path())
+        );
+        let expected = Expected::File(opened.version);
+        workspace.replace_file("file", b"newer", expected).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
     }
 

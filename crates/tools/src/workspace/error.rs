@@ -29,6 +29,10 @@ pub enum PathError {
     Special { path: String, kind: &'static str },
     #[error("{0} has changed since it was read; read it again")]
     Changed(String),
+    #[error("{0} exists and you have not read it; read it with read_file before you replace it")]
+    Exists(String),
+    #[error("{0} is being changed by another process; try again")]
+    Busy(String),
     #[error("File not found: {0}")]
     NotFound(String),
     #[error("{path}: {source}")]

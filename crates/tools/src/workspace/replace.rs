@@ -1,9 +1,11 @@
 //! Replaces a file atomically.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
@@ -11,18 +13,21 @@ use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat};
 use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, fsync, unlinkat};
 
 use super::walk::{Target, Walk};
-use super::{PathError, Version, Workspace, must_be_regular};
+use super::{Expected, PathError, Version, Workspace, must_be_regular};
 
 /// The permissions that are kept. As usual, setuid and setgid bits are lost on a write.
 const KEPT: u32 = 0o1777;
+/// How long another process may keep the folder of a file locked.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+const LOCK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// See [`Workspace::replace_file`].
 pub(super) fn replace(
     workspace: &Workspace,
     path: &str,
     content: &[u8],
-    version: Option<Version>,
-) -> Result<(), PathError> {
+    expected: Expected,
+) -> Result<PathBuf, PathError> {
     let target = Walk::along(workspace, path)?.target(workspace, path)?;
     if let Some(existing) = &target.existing {
         must_be_regular(existing, path)?;
@@ -31,7 +36,7 @@ pub(super) fn replace(
     let temporary = OsString::from(format!(".tmp-{:016x}", fastrand::u64(..)));
     let written = write(&target, &temporary, content)
         .map_err(|error| PathError::io(path, error))
-        .and_then(|()| put(&target, &temporary, path, version));
+        .and_then(|()| put(&target, &temporary, path, expected));
     if written.is_err() {
         // The temporary file is removed after a failure.
         let _ = unlinkat(
@@ -40,7 +45,7 @@ pub(super) fn replace(
             UnlinkatFlags::NoRemoveDir,
         );
     }
-    written
+    written.map(|()| target.location)
 }
 
 /// A read-only file is not replaced, although a rename could do it.
@@ -97,19 +102,18 @@ fn put(
     target: &Target,
     temporary: &OsString,
     path: &str,
-    version: Option<Version>,
+    expected: Expected,
 ) -> Result<(), PathError> {
     let folder = target.folder.as_fd();
-    if let Some(version) = version {
-        let now = fstatat(
-            folder,
-            target.name.as_os_str(),
-            AtFlags::AT_SYMLINK_NOFOLLOW,
-        );
-        if now.as_ref().map(Version::of) != Ok(version) {
-            return Err(PathError::Changed(path.to_owned()));
-        }
+    // The handle of the walk can be neither locked nor synced.
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let opened = openat(folder, c".", flags, Mode::empty());
+    // A folder that may be written but not read can be used all the same.
+    let opened = opened.ok().map(File::from);
+    if let Some(opened) = &opened {
+        lock(opened, path)?;
     }
+    must_be(target, path, expected)?;
     renameat(
         folder,
         temporary.as_os_str(),
@@ -117,11 +121,42 @@ fn put(
         target.name.as_os_str(),
     )
     .map_err(PathError::errno(path))?;
-    // The handle of the walk cannot be synced. A folder that cannot be synced does not undo the
-    // rename.
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    if let Ok(folder) = openat(folder, c".", flags, Mode::empty()) {
-        let _ = fsync(folder);
+    if let Some(opened) = &opened {
+        // Closing the folder frees the lock too. A folder that cannot be synced does not undo the rename.
+        let _ = opened.unlock();
+        let _ = fsync(opened);
     }
     Ok(())
+}
+
+/// Keeps other agents from replacing files of the folder until the rename is done. It takes
+/// microseconds, so whoever waits longer waits for something else that locked the folder.
+fn lock(folder: &File, path: &str) -> Result<(), PathError> {
+    let start = Instant::now();
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(LOCK_INTERVAL);
+            }
+            Err(TryLockError::WouldBlock) => return Err(PathError::Busy(path.to_owned())),
+            // Some file systems have no locks. There the comparison alone has to do.
+            Err(TryLockError::Error(_)) => return Ok(()),
+        }
+    }
+}
+
+fn must_be(target: &Target, path: &str, expected: Expected) -> Result<(), PathError> {
+    let now = fstatat(
+        &target.folder,
+        target.name.as_os_str(),
+        AtFlags::AT_SYMLINK_NOFOLLOW,
+    );
+    match (expected, now) {
+        (Expected::Nothing, Err(Errno::ENOENT)) => Ok(()),
+        (Expected::Nothing, Ok(_)) => Err(PathError::Exists(path.to_owned())),
+        (Expected::Nothing, Err(error)) => Err(PathError::io(path, error)),
+        (Expected::File(version), Ok(now)) if Version::of(&now) == version => Ok(()),
+        (Expected::File(_), Ok(_) | Err(_)) => Err(PathError::Changed(path.to_owned())),
+    }
 }

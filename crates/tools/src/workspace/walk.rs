@@ -62,6 +62,8 @@ impl Leaf {
 pub(super) struct Target {
     pub(super) folder: OwnedFd,
     pub(super) name: OsString,
+    /// Where it is, relative to the workspace and without links.
+    pub(super) location: PathBuf,
     /// The existing file.
     pub(super) existing: Option<FileStat>,
 }
@@ -232,6 +234,9 @@ impl Walk {
     pub(super) fn target(mut self, workspace: &Workspace, path: &str) -> Result<Target, PathError> {
         let guard = Guard::of(workspace);
         self.must_not_be_protected(workspace, &guard, path)?;
+        let folders = self.folders.iter().map(|level| &level.name);
+        let location = folders.chain(self.leaf.iter().map(|leaf| &leaf.name));
+        let location = location.collect();
         let (name, existing) = match self.leaf.take() {
             Some(leaf) => (leaf.name, Some(leaf.stat)),
             None => match self.folders.pop() {
@@ -257,6 +262,7 @@ impl Walk {
         Ok(Target {
             folder,
             name,
+            location,
             existing,
         })
     }

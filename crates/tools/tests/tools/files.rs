@@ -125,6 +125,7 @@ fn writing_creates_folders_keeps_permissions_and_leaves_no_trace() {
             (wanted, String::new())
         );
         bench.file("a/b/c.txt", "one");
+        bench.works("read_file", json!({"path": "a/b/c.txt"}));
         let edit = json!({"path": "a/b/c.txt", "old_text": "one", "new_text": "two"});
         bench.works("edit_file", edit);
         assert_eq!(
@@ -145,12 +146,12 @@ fn readers_never_see_a_half_written_file() {
     let contents = ["a".repeat(200_000), "b".repeat(300_000)];
     bench.file("file", &contents[0]);
     let path = bench.root().join("file");
+    bench.works("read_file", json!({"path": "file"}));
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for number in 0..40 {
                 let content = &contents[number % 2];
-                let workspace = &bench.context.workspace;
-                workspace.replace_file("file", content.as_bytes()).unwrap();
+                bench.works("write_file", json!({"path": "file", "content": content}));
             }
         });
         while !writer.is_finished() {

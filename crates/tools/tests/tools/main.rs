@@ -11,4 +11,5 @@ mod files;
 mod orphans;
 mod registry;
 mod search;
+mod seen;
 mod shell;
