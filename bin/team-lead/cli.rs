@@ -4,7 +4,7 @@
 //! a command: write that module, add a variant to [`Verb`], and a line to the `match` in `main.rs`.
 
 use crate::commands::{
-    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
+    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes, process,
     requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
 };
 use crate::failure::Failure;
@@ -75,6 +75,7 @@ pub(crate) enum Verb {
     Restart(process::Restart),
     Logs(logs::Logs),
     Task(task::Task),
+    Notes(notes::Notes),
     Wait(wait::Wait),
     Events(events::Events),
     Costs(costs::Costs),

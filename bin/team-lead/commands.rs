@@ -10,6 +10,7 @@ pub(crate) mod events;
 pub(crate) mod limits;
 pub(crate) mod logs;
 pub(crate) mod mail;
+pub(crate) mod notes;
 pub(crate) mod process;
 pub(crate) mod requests;
 pub(crate) mod run;

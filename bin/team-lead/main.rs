@@ -18,7 +18,7 @@ mod trusted_workspace;
 mod wrong_value;
 
 use crate::commands::{
-    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, process,
+    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes, process,
     requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
 };
 use cli::{Args, Verb, open};
@@ -62,6 +62,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Restart(command) => process::restart(args, command),
         Verb::Logs(command) => logs::show(&open(args)?, args, command),
         Verb::Task(command) => task::run(args, command),
+        Verb::Notes(command) => notes::run(&open(args)?, args, command),
         Verb::Wait(command) => wait::run(&open(args)?, args, command),
         Verb::Events(command) => events::show(&open(args)?, args, command),
         Verb::Costs(command) => costs::run(&open(args)?, args, command),

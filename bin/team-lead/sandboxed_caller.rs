@@ -57,6 +57,7 @@ fn needs(verb: &Verb) -> Needs {
         Verb::Approve(_) | Verb::Reject(_) => Needs::Team(Some("plan_approval")),
         Verb::Inbox(command) => command.needs(),
         Verb::Task(command) => command.needs(),
+        Verb::Notes(command) => command.needs(),
         Verb::Budget(command) => command.needs(),
         Verb::Limits(command) => command.needs(),
         Verb::Doctor(command) => command.needs(),

@@ -1,7 +1,7 @@
 //! A team folder of format version 1, as it was frozen, still opens and loses nothing.
 
 use protocol::{
-    Body, DeadLetter, EventLine, Incarnation, JournalLine, Line, MemberStatus, Recipient,
+    Body, DeadLetter, EventLine, Incarnation, JournalLine, Line, MemberStatus, Note, Recipient,
     RequestKind, RequestStatus, Task, TaskId, TaskStatus,
 };
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ fn the_frozen_folder_is_as_it_was() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211);
         }
     }
-    assert_eq!(hash, 16_325_217_289_917_149_973);
+    assert_eq!(hash, 10_224_942_560_891_951_017);
 }
 
 #[test]
@@ -279,4 +279,31 @@ fn logs_of_version_1_are_read_to_their_end() {
         let again = serde_json::to_value(&dead_letter).unwrap();
         assert_eq!(again, serde_json::from_str::<Value>(&line).unwrap());
     }
+}
+
+#[test]
+fn the_notes_and_the_to_do_list_of_version_1_are_read() {
+    let (_dir, team) = copy();
+    let texts = || {
+        let read = team.notes().unwrap();
+        let texts = read.notes.iter().map(|note| note.text.clone());
+        (texts.collect::<Vec<_>>(), read.broken)
+    };
+    let mut wanted = [
+        "The parser is in src/parse.rs.",
+        "by hand",
+        "Use make check.",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    assert_eq!(texts(), (wanted.clone(), 2));
+    team.add_note(&Note::new("new")).unwrap();
+    wanted.push("new".to_owned());
+    assert_eq!(texts(), (wanted, 3), "the line without an end is closed");
+    let list = team.todo_list(&alice()).unwrap();
+    assert_eq!(list.summary().unwrap().to_string(), "1/3: run the tests");
+    team.set_todo_list(&alice(), &list).unwrap();
+    let kept = read_json(&team.layout().todo_list(&alice()));
+    assert_eq!(kept["colour"], "green");
+    assert_eq!(kept["items"][1]["since"], 1_763_251_217);
 }

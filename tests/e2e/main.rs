@@ -14,6 +14,7 @@ mod hostile;
 mod lead;
 mod logs;
 mod mail;
+mod notes;
 mod python_member;
 mod readme;
 mod requests;

@@ -28,6 +28,8 @@ const NEED_A_TEAM: &[&[&str]] = &[
     &["doctor", "--fix"],
     &["clean", "--dry-run"],
     &["task", "list"],
+    &["notes"],
+    &["notes", "--add", "hello"],
 ];
 
 #[test]

@@ -30,7 +30,7 @@ not end cleanly), shutdown. The command also repairs: the lead is notified of de
 has handled yet, and the tasks of dead members return to the board.
 
 With --json: {\"team_name\", \"folder\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
-\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"sandbox\", \"tokens\", \"cost\", ...}]}.
+\"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"todo\", \"sandbox\", \"tokens\", \"cost\", ...}]}.
 The sandbox is the level in force for the member's commands: full, landlock or none (docs/security.md).")]
 pub(crate) struct Status {
     /// Print only the process id of this member.
@@ -126,6 +126,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "since": present.map(|live| live.since),
         "unread": view.unread,
         "task": view.task,
+        "todo": view.todo,
         "tokens": tokens(live),
         "cost": cost(view, budget),
         "reason": reason(view),
@@ -193,6 +194,9 @@ fn as_text(view: &MemberView, budget: &Budget) -> String {
     parts.push(format!("{} unread", view.unread));
     if let Some(task) = view.task {
         parts.push(format!("task #{task}"));
+    }
+    if let Some(todo) = &view.todo {
+        parts.push(format!("to-do {}", one_line(&todo.to_string())));
     }
     let present = view.live.as_ref().filter(|_| view.is_alive());
     parts.extend(sandbox_text(present));
@@ -314,6 +318,7 @@ mod tests {
             live: None,
             unread: 0,
             task: None,
+            todo: None,
         }
     }
 

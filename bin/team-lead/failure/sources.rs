@@ -4,7 +4,7 @@ use super::{Failure, Kind};
 use member::{FindError, TrustError};
 use processes::{FollowError, ViewError};
 use protocol::NameError;
-use team::{AnswerError, AskError};
+use team::{AnswerError, AskError, NoteError};
 use teamdir::{
     JoinError, LockError, OpenError, PathError, ReceiveError, RequestError, RosterError, SendError,
     SessionError,
@@ -70,6 +70,17 @@ impl From<SendError> for Failure {
             | SendError::TooLong { .. }
             | SendError::Roster(_)
             | SendError::Append(_) => Self::failed(message),
+        }
+    }
+}
+
+impl From<NoteError> for Failure {
+    fn from(error: NoteError) -> Self {
+        match error {
+            NoteError::Empty | NoteError::TooLong { .. } | NoteError::Tags => {
+                Self::usage(error.to_string())
+            }
+            NoteError::Full { .. } | NoteError::Append(_) => Self::failed(with_causes(&error)),
         }
     }
 }

@@ -173,6 +173,7 @@ impl Replay {
                 ..
             } => self.die(member, incarnation),
             EventKind::GaveUp { .. }
+            | EventKind::Note { .. }
             | EventKind::Tool { .. }
             | EventKind::Model { .. }
             | EventKind::Compaction { .. }

@@ -1,7 +1,8 @@
 //! The state of the team as the lead's model is told it.
 
+use member::memory_lines;
 use processes::member_views;
-use protocol::{Request, Subject, TaskStatus};
+use protocol::{Recipient, Request, Subject, TaskStatus};
 use team_tools::member_line;
 use teamdir::TeamDir;
 
@@ -14,6 +15,7 @@ pub(crate) fn reminder(team: &TeamDir) -> String {
     lines.extend(members(team));
     lines.extend(requests(team));
     lines.extend(tasks(team));
+    lines.extend(memory_lines(team, &Recipient::Lead));
     lines.push("</team-state>".to_owned());
     lines.join("\n")
 }

@@ -118,6 +118,15 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<Party>,
     },
+    /// Somebody wrote a note for the team.
+    Note {
+        /// Its identifier.
+        id: String,
+        /// Who wrote it.
+        from: Sender,
+        /// How its text begins.
+        preview: String,
+    },
     /// A member's process is gone without having said so.
     Death {
         /// Who.

@@ -36,10 +36,12 @@ mod message;
 mod money;
 mod name;
 mod network;
+mod note;
 mod request;
 mod roster;
 mod task;
 mod time;
+mod todo;
 mod version;
 
 pub use actor::Actor;
@@ -66,6 +68,7 @@ pub use name::{AgentName, NameError, Party, Recipient, Sender};
 pub use network::{
     Endpoint, Host, HostError, HostList, HostName, HostRule, NetworkSetting, Reason, Special,
 };
+pub use note::{MAX_NOTE_CHARS, MAX_NOTE_TAG_CHARS, MAX_NOTE_TAGS, Note};
 pub use record::Extra;
 pub use request::{
     Answer, IgnoredAnswer, InvalidRequest, Request, RequestFile, RequestKind, RequestState,
@@ -74,4 +77,5 @@ pub use request::{
 pub use roster::{Member, MemberSpec, MemberStatus, RestartPolicy, Roster, TeamName};
 pub use task::{Owner, Priority, Task, TaskHistory, TaskStatus};
 pub use time::Timestamp;
+pub use todo::{MAX_TODO_CHARS, MAX_TODO_ITEMS, TodoItem, TodoList, TodoSummary};
 pub use version::{FORMAT_VERSION, FormatVersion, UnsupportedVersion};

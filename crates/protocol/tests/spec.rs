@@ -5,8 +5,9 @@
 
 use protocol::{
     Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord, Holder,
-    JournalLine, JournalRecord, Line, LiveState, MemberStatus, Request, RequestFile, RequestKind,
-    RequestStatus, Roster, Task, TaskStatus, TeamLimits, Traffic, decode_line, exit,
+    JournalLine, JournalRecord, Line, LiveState, MemberStatus, Note, Request, RequestFile,
+    RequestKind, RequestStatus, Roster, Task, TaskStatus, TeamLimits, TodoList, Traffic,
+    decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -119,6 +120,7 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Request { .. } => "request",
     EventKind::Resolve { .. } => "resolve",
     EventKind::Task { .. } => "task",
+    EventKind::Note { .. } => "note",
     EventKind::Death { .. } => "death",
     EventKind::GaveUp { .. } => "gave_up",
     EventKind::Restart { .. } => "restart",
@@ -188,6 +190,8 @@ fn every_fence_says_what_it_holds() {
         "json event",
         "json unknown_event",
         "json dead_letter",
+        "json note",
+        "json todo",
         "text layout",
         "text record",
         "text line",
@@ -389,5 +393,17 @@ fn every_link_inside_the_page_leads_to_a_heading() {
     for part in README.split("](#").skip(1) {
         let (target, _) = part.split_once(')').expect("a link is closed");
         assert!(headings.contains(target), "no heading #{target}");
+    }
+}
+
+#[test]
+fn notes_and_to_do_lists_read_as_written() {
+    for text in lines_of("json note") {
+        let note: Note = serde_json::from_str(&text).unwrap();
+        assert_eq!(encoded(&note), json(&text));
+        assert!(!note.text.is_empty());
+    }
+    for list in documents::<TodoList>("json todo") {
+        assert!(list.summary().is_some());
     }
 }

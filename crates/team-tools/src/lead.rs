@@ -179,10 +179,14 @@ fn roster(team: &TeamDir) -> Result<String, ToolError> {
     Ok(text)
 }
 
-/// One line for a member: `alice (coder): idle`.
+/// One line for a member: `alice (coder): working, to-do 2/5: run the tests`.
 pub fn member_line(view: &MemberView) -> String {
     let (name, role) = (&view.member.spec.name, &view.member.spec.role);
-    format!("{name} ({role}): {}", view.state.word())
+    let line = format!("{name} ({role}): {}", view.state.word());
+    match &view.todo {
+        Some(todo) => format!("{line}, to-do {todo}"),
+        None => line,
+    }
 }
 
 /// Asks a teammate to end.

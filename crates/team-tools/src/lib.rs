@@ -13,8 +13,10 @@ mod agent_handle;
 mod context;
 mod lead;
 mod mail;
+mod notes;
 mod tasks;
 mod teammate;
+mod todo;
 
 pub use agent_handle::{AgentHandle, TeammateHandle};
 pub use context::TeamContext;
@@ -23,8 +25,10 @@ pub use lead::{
     member_line,
 };
 pub use mail::{Broadcast, ReadInbox, SendMessage};
+pub use notes::{ReadNotes, WriteNote};
 pub use tasks::{ClaimTask, TaskCreate, TaskGet, TaskList, TaskUpdate, add_task_tools};
 pub use teammate::{Idle, PlanSubmission, ShutdownAnswer};
+pub use todo::WriteTodo;
 
 use processes::Programs;
 use protocol::MemberSpec;
@@ -49,6 +53,13 @@ fn add_basic_tools(registry: &mut Registry, background: &Background) -> Result<(
     registry.add(Compact)
 }
 
+/// Adds the tools that every agent of a team has besides those for tasks.
+fn add_memory_tools(registry: &mut Registry, context: &TeamContext) -> Result<(), DuplicateTool> {
+    registry.add(WriteTodo::new(context.clone()))?;
+    registry.add(WriteNote::new(context.clone()))?;
+    registry.add(ReadNotes::new(context.clone()))
+}
+
 /// All tools of a teammate.
 pub fn teammate_tools(
     context: &TeamContext,
@@ -64,6 +75,7 @@ pub fn teammate_tools(
     registry.add(Idle)?;
     registry.add(ClaimTask::new(context.clone()))?;
     add_task_tools(&mut registry, context)?;
+    add_memory_tools(&mut registry, context)?;
     Ok(registry)
 }
 
@@ -94,6 +106,7 @@ pub fn lead_tools(
     registry.add(PlanDecision::new(context.clone()))?;
     registry.add(ClaimTask::new(context.clone()))?;
     add_task_tools(&mut registry, context)?;
+    add_memory_tools(&mut registry, context)?;
     Ok(registry)
 }
 

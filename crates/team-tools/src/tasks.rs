@@ -2,7 +2,7 @@
 //!
 //! The board's rules decide what is allowed; the model gets the text of a refusal.
 
-mod args;
+pub(crate) mod args;
 mod change;
 mod read;
 #[cfg(test)]

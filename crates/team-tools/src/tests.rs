@@ -67,6 +67,9 @@ fn every_tool_declares_its_effect() {
         ("task_update", Effect::State),
         ("task_list", Effect::Read),
         ("task_get", Effect::Read),
+        ("todo", Effect::State),
+        ("note", Effect::State),
+        ("notes", Effect::Read),
     ];
     let teammate = [
         ("send_message", Effect::State),

@@ -1,4 +1,4 @@
-//! How members of a team interact through its files: mail, requests and the task board.
+//! How members of a team interact through its files: mail, requests, the task board and the shared notes.
 //!
 //! # Theory of operation
 //!
@@ -15,6 +15,7 @@ pub mod board;
 mod event_recovery;
 mod limits;
 mod mail;
+mod notes;
 mod requests;
 
 pub use board::{
@@ -25,6 +26,9 @@ pub use board::{
 pub use event_recovery::{LoggedMail, pending_events, recently_logged};
 pub use limits::{LimitedSendError, reset_traffic};
 pub use mail::{broadcast, notice, send, send_event, send_message};
+pub use notes::{
+    NewNote, NoteError, NoteQuery, add_note, find_notes, newest_note_lines, note_line,
+};
 pub use protocol::Actor;
 pub use requests::{
     AnswerError, AskError, MailedAnswer, Overdue, ShutdownOptions, SubmitError, addressee,

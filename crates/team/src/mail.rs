@@ -31,7 +31,7 @@ pub fn send_event(message: &Message, id: MessageId, to: Recipient) -> EventKind 
 }
 
 /// The beginning of a text on one line. `None` if the text is empty.
-fn preview(text: &str) -> Option<String> {
+pub(crate) fn preview(text: &str) -> Option<String> {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if line.chars().count() >= PREVIEW {

@@ -139,6 +139,11 @@ impl Layout {
         self.member_dir(owner).join("state.json")
     }
 
+    /// What `owner` means to do.
+    pub fn todo_list(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("todo.json")
+    }
+
     /// How the last process of `owner` ended.
     pub fn exit_record(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("exit.json")
@@ -210,6 +215,15 @@ impl Layout {
 
     pub(crate) fn events_lock(&self) -> PathBuf {
         self.root.join(".events.lock")
+    }
+
+    /// The shared notes.
+    pub fn notes(&self) -> PathBuf {
+        self.root.join("notes.jsonl")
+    }
+
+    pub(crate) fn notes_lock(&self) -> PathBuf {
+        self.root.join(".notes.lock")
     }
 
     /// Mail that could not be delivered.

@@ -4,7 +4,7 @@
 //!
 //! Every file belongs to one of four families, and each family has one way to be written:
 //!
-//! * **Logs many processes append to** (inboxes, events, dead letters): a lock file, one `write`
+//! * **Logs many processes append to** (inboxes, events, notes, dead letters): a lock file, one `write`
 //!   of a whole line (`append.rs`). Nothing ever shortens them.
 //! * **Files that are replaced whole** (roster, requests, tasks, live state): temporary file,
 //!   sync, rename, sync of the folder, under a lock where the new text depends on the old.
@@ -27,6 +27,7 @@ mod layout;
 mod locks;
 mod mail;
 mod members;
+mod notes;
 mod repair;
 mod requests;
 mod roster;
@@ -54,6 +55,7 @@ pub use watch::{
 
 pub use board::{LockedBoard, TaskError};
 pub use events::EventReader;
+pub use notes::{NOTES_LIMIT, NotesRead, new_note_id};
 pub use requests::{RequestError, new_request_id};
 pub use team_files::TeamFileError;
 

@@ -4,6 +4,7 @@
 //! * `journal`: the member's journal, whose append is the commit point of its mail.
 //! * `live_file`: the file with the member's current state.
 //! * `exit_file`: the file that says how the member's last process ended.
+//! * `todo`: the to-do list that the member keeps for itself.
 //! * `log`: the log file and the archived conversations.
 //! * `removal`: removing all of them.
 //! * `session`: all of these together, opened in the one safe order.
@@ -16,6 +17,7 @@ pub(crate) mod lock;
 mod log;
 mod removal;
 pub(crate) mod session;
+mod todo;
 
 pub use journal::Journal;
 pub use lock::{JoinError, Liveness, MemberGuard, StartLock};

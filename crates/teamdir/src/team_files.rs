@@ -125,7 +125,7 @@ fn caps(budget: &Budget) -> Vec<&Caps> {
 
 /// What a file holds, if there is one. An empty one is what a power cut may leave of a file that was
 /// never synced, and counts as none.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TeamFileError> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TeamFileError> {
     let bytes = match files::read_whole(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.context("read", path)?,
@@ -140,7 +140,11 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TeamFileError> {
     decoded.map(Some)
 }
 
-fn put(path: &Path, value: &impl Serialize, durability: Durability) -> Result<(), TeamFileError> {
+pub(crate) fn put(
+    path: &Path,
+    value: &impl Serialize,
+    durability: Durability,
+) -> Result<(), TeamFileError> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("text keys and finite numbers encode");
     bytes.push(b'\n');
     let mut temporary = atomic::write_beside(path, &bytes, durability)?;

@@ -1,6 +1,6 @@
 //! The state of the team as a teammate's model is told it.
 
-use member::{MemberRuntime, gate};
+use member::{MemberRuntime, gate, memory_lines};
 use protocol::{AgentName, RequestId, Task};
 use rules::PlanGate;
 
@@ -40,6 +40,7 @@ pub(crate) fn reminder(
     let gate = gate(runtime.team(), name, runtime.plan().as_ref());
     lines.extend(plan_line(&gate));
     lines.extend(read_only_line(runtime, &gate));
+    lines.extend(memory_lines(runtime.team(), runtime.owner()));
     format!("<team-state>\n{}\n</team-state>", lines.join("\n"))
 }
 

@@ -46,6 +46,7 @@ fn text(event: &Event) -> Option<String> {
         EventKind::Task {
             task, action, by, ..
         } => format!("# {} {action} task {task}", by.as_str()),
+        EventKind::Note { from, preview, .. } => format!("* {} noted: {preview}", from.as_str()),
         EventKind::Request {
             request_id,
             kind,

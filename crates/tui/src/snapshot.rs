@@ -40,6 +40,8 @@ pub struct MemberRow {
     pub incarnation: Incarnation,
     pub unread: usize,
     pub task: Option<TaskId>,
+    /// The to-do list in short, such as `2/5: run the tests`.
+    pub todo: Option<String>,
     pub tokens: u64,
 }
 
@@ -131,6 +133,7 @@ fn member(view: &MemberView) -> MemberRow {
         incarnation: view.member.incarnation,
         unread: view.unread,
         task: view.task,
+        todo: view.todo.as_ref().map(|todo| one_line(&todo.to_string())),
         tokens: usage.map_or(0, Tally::tokens),
     }
 }

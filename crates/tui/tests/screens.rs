@@ -36,6 +36,7 @@ fn member(text: &str, state: MemberState) -> MemberRow {
         incarnation: Incarnation(1),
         unread: 0,
         task: None,
+        todo: None,
         tokens: 0,
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const REQUEST: &str = "1a2b3c4d";
 
 /// Verbs that meet the files of a team, and end by themselves.
-const VERBS: [&[&str]; 20] = [
+const VERBS: [&[&str]; 22] = [
     &["status"],
     &["inbox", "alice"],
     &["send", "alice", "hi"],
@@ -27,6 +27,8 @@ const VERBS: [&[&str]; 20] = [
     &["task", "create", "two"],
     &["task", "graph"],
     &["events"],
+    &["notes"],
+    &["notes", "--add", "hi"],
     &["costs"],
     &["budget", "show"],
     &["limits"],
@@ -38,7 +40,7 @@ const VERBS: [&[&str]; 20] = [
 ];
 
 /// Files of a team, and a verb that cannot do without each.
-const FILES: [(&str, &[&str]); 17] = [
+const FILES: [(&str, &[&str]); 19] = [
     ("config.json", &["status"]),
     (".config.lock", &["spawn", "zoe", "x", "--model", "offline"]),
     ("inbox/alice.jsonl", &["send", "alice", "hi"]),
@@ -56,6 +58,8 @@ const FILES: [(&str, &[&str]); 17] = [
     ("budget.json", &["costs"]),
     ("limits.json", &["limits"]),
     ("dead_letters.jsonl", &["doctor"]),
+    ("notes.jsonl", &["notes"]),
+    (".notes.lock", &["notes", "--add", "hi"]),
 ];
 
 /// A team with alice, a task, and mail for alice.

@@ -225,7 +225,12 @@ fn no_field_of_any_file_reaches_the_terminal_as_it_is() {
 fn lines_that_are_no_json_reach_the_terminal_clean() {
     let workspace = Workspace::empty();
     write_all(&workspace, &files());
-    for name in ["events.jsonl", "dead_letters.jsonl", "inbox/alice.jsonl"] {
+    for name in [
+        "events.jsonl",
+        "dead_letters.jsonl",
+        "notes.jsonl",
+        "inbox/alice.jsonl",
+    ] {
         let text = format!("{HOSTILE}\n{{\"event\":\"{HOSTILE}\n");
         write_all(&workspace, &[(PathBuf::from(name), text)]);
     }
@@ -233,6 +238,7 @@ fn lines_that_are_no_json_reach_the_terminal_clean() {
         &["events"][..],
         &["doctor"],
         &["inbox", "alice"],
+        &["notes"],
         &["status"],
     ] {
         assert_clean(&workspace.run(verb), &format!("{verb:?}"));

@@ -226,7 +226,7 @@ fn unfinished_lines(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
                 "A sender was killed while it wrote, or left out the newline. The line is not read \
                  before it is closed; if it is not a message, it then becomes a dead letter."
             }
-            LogFile::Events | LogFile::DeadLetters => {
+            LogFile::Events | LogFile::Notes | LogFile::DeadLetters => {
                 "A process was killed while it wrote. The line is skipped, and the next one \
                  closes it."
             }

@@ -2,7 +2,7 @@
 
 use crate::reap::is_unreaped;
 use crate::status::unread::UnreadCounts;
-use protocol::{AgentName, Holder, LiveState, Member, Recipient, TaskId};
+use protocol::{AgentName, Holder, LiveState, Member, Recipient, TaskId, TodoSummary};
 use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
 use teamdir::{Liveness, PathError, RosterError, TeamDir, now};
@@ -23,6 +23,8 @@ pub struct MemberView {
     pub unread: usize,
     /// The task that its running incarnation works on.
     pub task: Option<TaskId>,
+    /// Its to-do list in short, if it keeps one.
+    pub todo: Option<TodoSummary>,
 }
 
 /// Why members could not be read.
@@ -99,6 +101,8 @@ fn view_of(
         member: member.clone(),
         task: task.filter(|_| state.is_alive()),
         unread: unread_counts.unread(team, &owner)?,
+        // A list that cannot be read is a matter for its owner, who writes it anew.
+        todo: team.todo_list(&owner).ok().and_then(|list| list.summary()),
         state,
         holder,
         live,

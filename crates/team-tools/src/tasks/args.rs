@@ -26,12 +26,12 @@ impl Number {
 }
 
 /// The number of a task.
-pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub(crate) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Number::deserialize(deserializer)?.value()
 }
 
 /// The number of a task that may be left out.
-pub(super) fn optional_number<'de, D: Deserializer<'de>>(
+pub(crate) fn optional_number<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
     let number = Option::<Number>::deserialize(deserializer)?;
@@ -39,14 +39,14 @@ pub(super) fn optional_number<'de, D: Deserializer<'de>>(
 }
 
 /// A list of task numbers. `null` is none.
-pub(super) fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+pub(crate) fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
     let numbers = Option::<Vec<Number>>::deserialize(deserializer)?;
     let numbers = numbers.unwrap_or_default().into_iter();
     numbers.map(Number::value).collect()
 }
 
 /// A priority, checked.
-pub(super) fn priority(value: Option<u8>) -> Result<Option<Priority>, ToolError> {
+pub(crate) fn priority(value: Option<u8>) -> Result<Option<Priority>, ToolError> {
     let Some(value) = value else {
         return Ok(None);
     };

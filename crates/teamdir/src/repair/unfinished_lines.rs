@@ -32,6 +32,8 @@ pub enum LogFile {
     Inbox(Recipient),
     /// The event log.
     Events,
+    /// The shared notes.
+    Notes,
     /// The dead letters.
     DeadLetters,
 }
@@ -39,7 +41,7 @@ pub enum LogFile {
 impl TeamDir {
     /// The files that end in the middle of a line.
     pub fn unfinished_lines(&self) -> Result<Vec<UnfinishedLine>, PathError> {
-        let mut places = vec![LogFile::Events, LogFile::DeadLetters];
+        let mut places = vec![LogFile::Events, LogFile::Notes, LogFile::DeadLetters];
         places.extend(self.inboxes()?.into_iter().map(LogFile::Inbox));
         let mut found = Vec::new();
         for place in places {
@@ -56,6 +58,7 @@ impl TeamDir {
         let lock = match &line.place {
             LogFile::Inbox(owner) => self.layout.inbox_lock(owner),
             LogFile::Events => self.layout.events_lock(),
+            LogFile::Notes => self.layout.notes_lock(),
             LogFile::DeadLetters => self.layout.dead_letters_lock(),
         };
         close_tail(&self.path_of(&line.place), &lock, self.options.lock_wait)
@@ -65,6 +68,7 @@ impl TeamDir {
         match place {
             LogFile::Inbox(owner) => self.layout.inbox(owner),
             LogFile::Events => self.layout.events(),
+            LogFile::Notes => self.layout.notes(),
             LogFile::DeadLetters => self.layout.dead_letters(),
         }
     }
@@ -134,7 +138,10 @@ mod tests {
         let team = TeamDir::create(dir.path(), "t", Options::default()).unwrap();
         std::fs::write(team.layout().events(), "{\"time\":1,\"ev").unwrap();
         std::fs::write(team.layout().dead_letters(), "{").unwrap();
-        assert_eq!(team.unfinished_lines().unwrap().len(), 2);
+        std::fs::write(team.layout().notes(), "{").unwrap();
+        assert_eq!(team.unfinished_lines().unwrap().len(), 3);
+        team.add_note(&protocol::Note::new("ends the line before it"))
+            .unwrap();
         team.log_event(EventKind::Polling {
             member: Recipient::Lead,
             reason: String::new(),

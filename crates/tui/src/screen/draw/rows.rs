@@ -35,13 +35,16 @@ impl Screen {
         let who = format!("{} ({})", row.name, row.role);
         let task = row.task.map_or_else(String::new, |id| format!("#{id}"));
         let text = format!(
-            "{}{} {} {} {} {} {}",
+            "{}{} {} {} {} {} {}{}",
             if is_selected { "> " } else { "  " },
             fit(&who, 16),
             fit(row.state.word(), 8),
             fit(&activity(row, self.now), 18),
             fit(&format!("{} unread", row.unread), 9),
             fit(&format!("{task} {}", tokens(row.tokens)), 8),
+            row.todo
+                .as_ref()
+                .map_or_else(String::new, |todo| format!("{todo} ")),
             restarts(row),
         );
         let color = match row.state {
