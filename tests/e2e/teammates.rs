@@ -1,6 +1,7 @@
 //! Teams of real processes: members that think with a server that plays their models, with a
 //! script, or offline; killed, stopped, refused and asked to end in every state.
 
+mod context;
 mod crash;
 mod edge_cases;
 mod failures;

@@ -56,6 +56,8 @@ pub struct Agent {
     pub(crate) tools_bytes: usize,
     pub(crate) estimator: Estimator,
     pub(crate) conversation: Conversation,
+    /// Whether this process has given the model a reminder.
+    pub(crate) has_reminded: bool,
 }
 
 /// What a turn remembers from round to round.
@@ -106,6 +108,7 @@ impl Agent {
             tools_bytes,
             estimator: Estimator::default(),
             conversation,
+            has_reminded: false,
         }
     }
 

@@ -2,45 +2,72 @@
 
 use crate::context::{ClearingRules, plan_clearing, plan_compaction};
 use llm::{Block, CancellationToken, ModelError, Reply, Request, Role, StopReason, Turn};
-use protocol::ClearedRecord;
+use protocol::{ClearedRecord, MessageSource, UserMessage, UserRecord};
 
 use crate::agent::Agent;
+use crate::compaction::Source;
 use crate::host::{Event, Host, Prompt};
 use crate::outcome::{Halt, TurnError};
 use crate::record::Record;
 use tracing::{Instrument, debug, debug_span};
 
-/// The turns of a conversation while a request holds them. They go back without the reminder when this
+/// The turns of a conversation while a request holds them. They go back without the question when this
 /// is dropped, however the call ends.
 struct Lent<'a> {
     request: &'a mut Request,
     turns: &'a mut Vec<Turn>,
+    question: Question,
+}
+
+/// Where a question stands that is not part of the conversation.
+enum Question {
+    None,
+    InLastTurn,
+    InOwnTurn,
 }
 
 impl<'a> Lent<'a> {
-    fn new(request: &'a mut Request, turns: &'a mut Vec<Turn>, prompt: Prompt) -> Self {
+    fn new(
+        request: &'a mut Request,
+        turns: &'a mut Vec<Turn>,
+        system: String,
+        question: Option<&str>,
+    ) -> Self {
         std::mem::swap(&mut request.turns, turns);
-        request.system = prompt.system;
+        request.system = system;
         let last = request.turns.last_mut();
-        request.resume = last.as_ref().map(|turn| turn.role) == Some(Role::Assistant);
-        let reminder = prompt.reminder.filter(|text| !text.trim().is_empty());
-        request.has_reminder = match (last, reminder) {
-            (Some(turn), Some(reminder)) if turn.role == Role::User => {
-                turn.blocks.push(Block::text(reminder));
-                true
+        let ends_with_model = last.as_ref().map(|turn| turn.role) == Some(Role::Assistant);
+        request.resume = ends_with_model && question.is_none();
+        let question = match (last, question) {
+            (_, None) => Question::None,
+            (Some(turn), Some(question)) if turn.role == Role::User => {
+                turn.blocks.push(Block::text(question));
+                Question::InLastTurn
             }
-            (Some(_) | None, Some(_) | None) => false,
+            (_, Some(question)) => {
+                request.turns.push(Turn::user(question));
+                Question::InOwnTurn
+            }
         };
-        Self { request, turns }
+        Self {
+            request,
+            turns,
+            question,
+        }
     }
 }
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        if std::mem::take(&mut self.request.has_reminder)
-            && let Some(turn) = self.request.turns.last_mut()
-        {
-            turn.blocks.pop();
+        match self.question {
+            Question::None => {}
+            Question::InLastTurn => {
+                let last = self.request.turns.last_mut();
+                last.and_then(|turn| turn.blocks.pop());
+            }
+            Question::InOwnTurn => {
+                self.request.turns.pop();
+            }
         }
         std::mem::swap(&mut self.request.turns, self.turns);
     }
@@ -55,14 +82,16 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Reply, Halt> {
         let prompt = self.prompt_for_short_conversation(host, cancel).await?;
-        match self.call(prompt, host, cancel).await {
+        self.remind(&prompt, host)?;
+        match self.call(prompt, None, host, cancel).await {
             Err(error) if is_too_long(&error) => self.learn_window(&error),
             Ok(reply) if reply.stop == StopReason::ContextWindowExceeded => {}
             outcome => return Ok(outcome?),
         }
-        self.compact_now(None, host, cancel).await?;
+        self.compact_refused(host, cancel).await?;
         let prompt = host.prompt();
-        let reply = self.call(prompt, host, cancel).await?;
+        self.remind(&prompt, host)?;
+        let reply = self.call(prompt, None, host, cancel).await?;
         match reply.stop {
             StopReason::ContextWindowExceeded => Err(Halt::Failed(TurnError::WindowFull)),
             _ => Ok(reply),
@@ -87,8 +116,37 @@ impl Agent {
         let Some(plan) = plan else {
             return Ok(prompt);
         };
-        self.compact_with(plan, None, host, cancel).await?;
+        self.compact_with(plan, Source::Conversation, None, host, cancel)
+            .await?;
         Ok(host.prompt())
+    }
+
+    /// Gives the model the reminder as a message of the conversation, if it has changed since the last
+    /// one and there is other input to answer.
+    ///
+    /// A message that stays where it was put keeps the start of all later requests the same, and so in
+    /// the provider's cache; a text that is sent with each request and then taken away is paid for each
+    /// time. Text behind tool results makes models end their turn without a word, so a change in the
+    /// middle of a turn waits for mail or the next turn. That loses nothing: what the agent has to act
+    /// on comes as mail, and what it changed itself is in the results of its tools.
+    ///
+    /// The first request of a process has the reminder in any case, since much may have changed while
+    /// no process ran. A compaction puts it into the new conversation itself.
+    fn remind(&mut self, prompt: &Prompt, host: &mut dyn Host) -> Result<(), Halt> {
+        let reminder = prompt.reminder.as_deref();
+        let Some(text) = reminder.filter(|text| !text.trim().is_empty()) else {
+            return Ok(());
+        };
+        let is_known = self.has_reminded && self.conversation.reminder() == Some(text);
+        let is_place = self.conversation.ends_with_input() || !self.has_reminded;
+        if is_known || !is_place || self.conversation.is_paused() {
+            return Ok(());
+        }
+        let message = UserMessage::with_source(MessageSource::Reminder, text);
+        let messages = vec![message];
+        self.commit(Record::User(UserRecord { messages }), host)?;
+        self.has_reminded = true;
+        Ok(())
     }
 
     /// Clears old tool results if the window fills. `fixed` is the size of the request besides the
@@ -109,23 +167,25 @@ impl Agent {
     }
 
     fn fixed_bytes(&self, prompt: &Prompt) -> usize {
-        let reminder = prompt.reminder.as_ref().map_or(0, String::len);
-        self.tools_bytes + prompt.system.len() + reminder
+        self.tools_bytes + prompt.system.len()
     }
 
-    /// One call of the model for the next turn.
-    async fn call(
+    /// One call of the model: for the next turn, or for the answer to a question that is not part of
+    /// the conversation. Nobody is shown such an answer.
+    pub(crate) async fn call(
         &mut self,
         prompt: Prompt,
+        question: Option<&str>,
         host: &mut dyn Host,
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
         let bytes = self.conversation.bytes() + self.fixed_bytes(&prompt);
-        let lent = Lent::new(&mut self.request, &mut self.conversation.turns, prompt);
-        let mut sink = |event| {
-            if let Some(event) = shown(event) {
-                host.event(event);
-            }
+        let turns = &mut self.conversation.turns;
+        let lent = Lent::new(&mut self.request, turns, prompt.system, question);
+        let mut sink = |event| match shown(event) {
+            Some(Event::Text(_) | Event::Thinking(_)) if question.is_some() => {}
+            Some(event) => host.event(event),
+            None => {}
         };
         let span = debug_span!("model_call", model = self.model.name(), bytes);
         let call = async {
@@ -156,7 +216,7 @@ impl Agent {
         } = error
             && *limit < self.limits.window
         {
-            self.limits = crate::context::Limits::for_window(*limit);
+            self.limits = self.limits.in_window(*limit);
         }
     }
 }

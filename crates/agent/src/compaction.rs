@@ -1,17 +1,36 @@
 //! Making the conversation shorter.
 
-use crate::context::Plan;
-use llm::{CancellationToken, ModelError, Reply, StopReason};
+use crate::context::{Carried, Fault, Plan, check};
+use llm::{CancellationToken, ModelError, Reply, Usage};
 use protocol::CompactionRecord;
 
 use crate::agent::Agent;
 use crate::ask::is_too_long;
-use crate::host::{Event, Host};
+use crate::host::{Event, Host, Prompt};
 use crate::outcome::{Halt, Outcome};
 use crate::record::Record;
+use tracing::warn;
 
 /// How often a summary is asked for before the conversation is cut instead.
-const TRIES: usize = 3;
+const TRIES: usize = 4;
+
+/// What a summary is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The conversation as it was sent before, with a question behind it: the provider has all of it
+    /// in its cache.
+    Conversation,
+    /// A transcript of so much of it as there is room for.
+    Transcript,
+}
+
+/// What came of asking for a summary.
+#[derive(Default)]
+struct Answer {
+    summary: Option<String>,
+    /// What all tries together have cost, if known.
+    usage: Option<Usage>,
+}
 
 impl Agent {
     /// Makes the conversation shorter now, whatever its size, with a summary that stresses the
@@ -45,32 +64,42 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<String, Halt> {
         let plan = Plan::new(&self.limits, &self.estimator);
-        self.compact_with(plan, focus, host, cancel).await
+        self.compact_with(plan, Source::Conversation, focus, host, cancel)
+            .await
+    }
+
+    /// Makes a conversation shorter that the model has just found too long.
+    pub(crate) async fn compact_refused(
+        &mut self,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<String, Halt> {
+        let plan = Plan::new(&self.limits, &self.estimator);
+        self.compact_with(plan, Source::Transcript, None, host, cancel)
+            .await
     }
 
     pub(crate) async fn compact_with(
         &mut self,
         plan: Plan,
+        source: Source,
         focus: Option<&str>,
         host: &mut dyn Host,
         cancel: &CancellationToken,
     ) -> Result<String, Halt> {
         host.event(Event::Compacting);
         let archive = host.archive(&self.conversation.whole_turns())?;
-        let summary = self.summarise(plan, focus, host, cancel).await?;
-        let turns = self.conversation.turns();
-        let summarised = summary.is_some();
-        let (turns, usage) = match summary {
-            Some(reply) => (plan.after(turns, &reply.text(), &archive), reply.usage),
-            None => (plan.cut(turns, &archive), None),
+        let asking = Asking {
+            plan,
+            source,
+            focus,
+            fault: None,
         };
-        let record = Record::Compaction(CompactionRecord {
-            archive: archive.clone(),
-            summarised,
-            turns,
-            usage,
-        });
+        let answer = self.summarise(asking, host, cancel).await?;
+        let summarised = answer.summary.is_some();
+        let record = self.compacted(plan, answer, archive.clone(), host);
         self.commit(record, host)?;
+        self.has_reminded = true;
         host.event(Event::Compacted {
             archive: archive.clone(),
             summarised,
@@ -78,48 +107,141 @@ impl Agent {
         Ok(archive)
     }
 
-    /// A summary, or nothing if there is none to be had.
-    async fn summarise(
+    /// The conversation from now on, with what is true at this moment.
+    fn compacted(
         &self,
-        mut plan: Plan,
-        focus: Option<&str>,
+        plan: Plan,
+        answer: Answer,
+        archive: String,
+        host: &mut dyn Host,
+    ) -> Record {
+        let mut kept = self.conversation.kept().clone();
+        plan.fit(&mut kept);
+        let reminder = host.prompt().reminder;
+        let reminder = reminder.filter(|text| !text.trim().is_empty());
+        let (open_work, records) = (host.open_work(), host.records_path());
+        let carried = Carried {
+            kept: &kept,
+            open_work: open_work.as_deref(),
+            reminder: reminder.as_deref(),
+            last_reminder: self.conversation.reminder(),
+            records: &records,
+        };
+        let turns = self.conversation.turns();
+        let turns = match &answer.summary {
+            Some(summary) => plan.after(turns, summary, &archive, &carried),
+            None => plan.cut(turns, &archive, &carried),
+        };
+        Record::Compaction(CompactionRecord {
+            archive,
+            summarised: answer.summary.is_some(),
+            turns,
+            usage: answer.usage,
+            kept,
+            reminder,
+        })
+    }
+
+    /// A summary, or none if there is none to be had. A reply that lacks something is asked for once
+    /// more: a model that fails twice would fail again, and nothing else goes on meanwhile.
+    async fn summarise(
+        &mut self,
+        mut asking: Asking<'_>,
         host: &mut dyn Host,
         cancel: &CancellationToken,
-    ) -> Result<Option<Reply>, Halt> {
-        let whole = self.conversation.whole_turns();
+    ) -> Result<Answer, Halt> {
+        let mut answer = Answer::default();
         for _ in 0..TRIES {
-            let request = plan.request(&whole, focus);
-            let mut sink = |event| {
-                if let llm::Event::Waiting(waiting) = event {
-                    host.event(Event::Waiting(waiting));
-                }
-            };
-            let reply = tokio::select! {
-                reply = self.model.complete(&request, &mut sink, cancel) => reply,
-                () = cancel.cancelled() => Err(ModelError::Cancelled),
-            };
-            match reply {
+            match self.ask_for_summary(&asking, host, cancel).await {
                 Ok(reply) => {
-                    host.event(Event::Replied {
-                        model: reply.model.clone(),
-                        usage: reply.usage,
-                    });
-                    if is_summary(&reply) {
-                        return Ok(Some(reply));
+                    answer.usage = sum(answer.usage, reply.usage);
+                    match check(&reply) {
+                        Ok(summary) => {
+                            answer.summary = Some(summary);
+                            return Ok(answer);
+                        }
+                        Err(fault) => {
+                            warn!("the model's summary was not taken: {fault}");
+                            if asking.fault.replace(fault).is_some() {
+                                return Ok(answer);
+                            }
+                        }
                     }
                 }
-                Err(error) if is_too_long(&error) => plan = plan.smaller(),
+                Err(error) if is_too_long(&error) => asking.shrink(),
                 Err(error) if is_hopeless(&error) => return Err(error.into()),
                 Err(_) => {}
             }
         }
-        Ok(None)
+        Ok(answer)
+    }
+
+    async fn ask_for_summary(
+        &mut self,
+        asking: &Asking<'_>,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, ModelError> {
+        let question = asking.plan.question(asking.focus, asking.fault.as_ref());
+        if asking.source == Source::Conversation {
+            // The same prompt, tools and settings as always: a change of one of them, even of whether
+            // tools may be called, would make the cache miss.
+            let prompt: Prompt = host.prompt();
+            return self.call(prompt, Some(&question), host, cancel).await;
+        }
+        let whole = self.conversation.whole_turns();
+        let request = asking.plan.request(&whole, &question);
+        let mut sink = |event| {
+            if let llm::Event::Waiting(waiting) = event {
+                host.event(Event::Waiting(waiting));
+            }
+        };
+        let reply = tokio::select! {
+            reply = self.model.complete(&request, &mut sink, cancel) => reply?,
+            () = cancel.cancelled() => return Err(ModelError::Cancelled),
+        };
+        host.event(Event::Replied {
+            model: reply.model.clone(),
+            usage: reply.usage,
+        });
+        Ok(reply)
     }
 }
 
-fn is_summary(reply: &Reply) -> bool {
-    let is_refused = matches!(reply.stop, StopReason::Refusal { .. });
-    !is_refused && !reply.text().trim().is_empty()
+/// How a summary is asked for.
+struct Asking<'a> {
+    plan: Plan,
+    source: Source,
+    focus: Option<&'a str>,
+    /// What was wrong with the last reply.
+    fault: Option<Fault>,
+}
+
+impl Asking<'_> {
+    /// Asks for a summary of less, because the model found this too long.
+    fn shrink(&mut self) {
+        match self.source {
+            Source::Conversation => self.source = Source::Transcript,
+            Source::Transcript => self.plan = self.plan.smaller(),
+        }
+    }
+}
+
+fn sum(before: Option<Usage>, new: Option<Usage>) -> Option<Usage> {
+    let (Some(before), Some(new)) = (before, new) else {
+        return before.or(new);
+    };
+    let reasoning = match (before.reasoning, new.reasoning) {
+        (Some(before), Some(new)) => Some(before + new),
+        (before, new) => before.or(new),
+    };
+    Some(Usage {
+        input: before.input + new.input,
+        output: before.output + new.output,
+        cache_read: before.cache_read + new.cache_read,
+        cache_write: before.cache_write + new.cache_write,
+        reasoning,
+    })
 }
 
 /// Whether the model would not answer anything else either. Then nothing is gained by a cut.

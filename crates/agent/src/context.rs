@@ -12,23 +12,30 @@
 //!   placeholder. It waits until half of the window is full and then clears many at once, because each
 //!   change makes the provider's prompt cache miss for everything behind it.
 //! - *Compaction* ([`plan_compaction`], [`Plan`]) replaces the whole conversation by a summary that
-//!   the model writes, followed by what the model has not seen yet. If there is no summary to be had,
-//!   [`Plan::cut`] keeps the newest turns instead.
+//!   the model writes, what the program carries over by itself ([`Carried`]), and what the model has
+//!   not seen yet. If there is no summary with all its parts to be had, [`Plan::cut`] keeps the newest
+//!   turns instead.
 //!
 //! **Invariant:** what these functions make of a valid conversation is a valid conversation: no tool
 //! use loses its result, and it starts with the user.
 //!
 //! **Invariant:** no message that the model has not answered yet is dropped. A very long one may be
 //! shortened in its middle, with a note about what is missing.
+//!
+//! **Invariant:** what people said is there word for word, however many compactions there were, up to
+//! a share of the window. What is left out of it is named with the file that has it.
 
 mod clear;
 mod compact;
 mod estimate;
+mod kept;
 mod limits;
+mod summary;
 mod transcript;
 
 pub use clear::{Cleared, ClearingRules, clear_results, plan_clearing};
-pub use compact::{KEPT_WHOLE, Plan, plan_compaction};
+pub use compact::{Carried, KEPT_WHOLE, Plan, plan_compaction};
 pub use estimate::{Estimator, block_bytes, turns_bytes};
 pub use limits::Limits;
+pub(crate) use summary::{Fault, check};
 pub use transcript::{clip, transcript};

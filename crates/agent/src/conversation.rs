@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use crate::context::{Cleared, block_bytes, clear_results, turns_bytes};
 use llm::{Block, Role, StopReason, ToolResult, ToolUse, Turn};
 
-use protocol::{AssistantRecord, CompactionRecord, MessageSource, UserRecord};
+use protocol::{
+    AssistantRecord, CompactionRecord, KeptMessage, KeptMessages, MessageSource, UserMessage,
+    UserRecord,
+};
 
 use crate::record::{LlmTypes, Record};
 
@@ -28,6 +31,10 @@ pub struct Conversation {
     cleared: Vec<Cleared>,
     /// The messages that must not be given to the model again.
     given: HashSet<MessageSource>,
+    /// The messages that compactions keep word for word.
+    kept: KeptMessages,
+    /// The last reminder among the turns.
+    reminder: Option<String>,
     is_waiting: bool,
     is_paused: bool,
 }
@@ -86,6 +93,23 @@ impl Conversation {
         self.given.contains(source)
     }
 
+    /// The messages that compactions keep word for word.
+    pub(crate) const fn kept(&self) -> &KeptMessages {
+        &self.kept
+    }
+
+    /// The last reminder that the model was given since the last compaction.
+    pub(crate) fn reminder(&self) -> Option<&str> {
+        self.reminder.as_deref()
+    }
+
+    /// Whether the user's turn at the end has more than tool results.
+    pub(crate) fn ends_with_input(&self) -> bool {
+        let last = self.turns.last().filter(|turn| turn.role == Role::User);
+        let mut blocks = last.into_iter().flat_map(|turn| &turn.blocks);
+        blocks.any(|block| matches!(block, Block::Text { .. }))
+    }
+
     /// The tool uses that have no result yet, in order.
     pub fn open_uses(&self) -> impl Iterator<Item = &ToolUse> {
         let uses = self.uses.iter().zip(&self.answered);
@@ -112,16 +136,28 @@ impl Conversation {
     fn apply_user(&mut self, user: UserRecord) {
         self.answer_open_uses();
         for message in user.messages {
-            let once = message.source.filter(MessageSource::is_given_once);
+            let once = message.source.as_ref();
+            let once = once.filter(|source| source.is_given_once()).cloned();
             let is_new = once.is_none_or(|source| self.given.insert(source));
             if is_new && !message.text.trim().is_empty() {
-                let blocks = self.user_blocks();
-                blocks.push(Block::text(message.text));
-                self.bytes += blocks.last().map_or(0, block_bytes);
-                self.is_waiting = true;
-                self.is_paused = false;
+                self.add_message(message);
             }
         }
+    }
+
+    fn add_message(&mut self, message: UserMessage) {
+        if message.source == Some(MessageSource::Reminder) {
+            self.reminder = Some(message.text.clone());
+        }
+        if message.is_kept() {
+            let text = message.text.clone();
+            self.kept.messages.push(KeptMessage { text, cut: None });
+        }
+        let blocks = self.user_blocks();
+        blocks.push(Block::text(message.text));
+        self.bytes += blocks.last().map_or(0, block_bytes);
+        self.is_waiting = true;
+        self.is_paused = false;
     }
 
     fn apply_assistant(&mut self, assistant: AssistantRecord<LlmTypes>) {
@@ -163,6 +199,8 @@ impl Conversation {
         self.uses.clear();
         self.answered.clear();
         self.cleared.clear();
+        self.kept = compaction.kept;
+        self.reminder = compaction.reminder;
         self.is_paused = false;
     }
 

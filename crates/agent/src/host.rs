@@ -50,6 +50,12 @@ pub trait Host: Log + Sources {
     /// The prompt of the next request, made anew from what is true now.
     fn prompt(&mut self) -> Prompt;
 
+    /// The work that the agent holds, word for word, such as its task: what must be in the conversation
+    /// after it was compacted, whatever a summary says.
+    fn open_work(&mut self) -> Option<String> {
+        None
+    }
+
     /// Whether a tool may be run, and what the call may do. A refusal is given to the model. `effect`
     /// is absent if there is no such tool.
     fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Access, ToolError> {
@@ -63,13 +69,13 @@ pub trait Host: Log + Sources {
     }
 }
 
-/// What goes into a request besides the conversation. It is not kept.
+/// What goes into a request besides the conversation, as it is now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// Who the model is and what rules it has.
     pub system: String,
-    /// What changes often. It goes behind the last turn, where it does not make the provider's
-    /// prompt cache miss for the conversation.
+    /// What changes often. It becomes a message of the conversation when it has changed and there is
+    /// other input, see [`Agent::remind`](crate::Agent).
     pub reminder: Option<String>,
 }
 

@@ -25,6 +25,9 @@
 //! **Invariant:** every request is valid for every provider: tool results first and complete,
 //! injections behind them in the same turn, nothing empty, ends with the user.
 //!
+//! **Invariant:** a request begins with all that the request before it had, but after a clearing, a
+//! compaction or a change of the system prompt: so the provider's cache has it.
+//!
 //! **Invariant:** what has happened is in the log before the model is asked again.
 //!
 //! **Invariant:** a message with an id is shown to the model at most once, however often a source
@@ -42,8 +45,8 @@ mod record;
 
 pub use agent::{Agent, Settings};
 pub use context::{
-    Cleared, ClearingRules, Estimator, KEPT_WHOLE, Limits, Plan, block_bytes, clear_results, clip,
-    plan_clearing, plan_compaction, transcript, turns_bytes,
+    Carried, Cleared, ClearingRules, Estimator, KEPT_WHOLE, Limits, Plan, block_bytes,
+    clear_results, clip, plan_clearing, plan_compaction, transcript, turns_bytes,
 };
 pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED};
 pub use host::{Event, Host, Log, LogError, Prompt, Sources};

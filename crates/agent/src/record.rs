@@ -23,7 +23,8 @@ mod tests {
     use llm::{Provider, RawJson, ToolUse};
     use protocol::{
         AssistantRecord, ClearedRecord, ClearedResult, CompactionRecord, EndedRecord, JournalLine,
-        JournalRecord, JsonLine, MessageSource, ResultRecord, UserMessage, UserRecord,
+        JournalRecord, JsonLine, KeptMessage, KeptMessages, MessageCut, MessageSource,
+        ResultRecord, UserMessage, UserRecord,
     };
 
     use super::*;
@@ -62,6 +63,8 @@ mod tests {
                 messages: vec![
                     UserMessage::new("hi\nthere"),
                     UserMessage::with_source(MessageSource::Mail(1), "mail"),
+                    UserMessage::from_person("please"),
+                    UserMessage::with_source(MessageSource::Reminder, "all is well"),
                 ],
             }),
             Record::Assistant(AssistantRecord {
@@ -91,6 +94,14 @@ mod tests {
                     Turn::results([ToolResult::ok("u1", "yes")]),
                 ],
                 usage: None,
+                kept: KeptMessages {
+                    messages: vec![KeptMessage {
+                        text: "hi\nthere".into(),
+                        cut: Some(MessageCut { at: 2, bytes: 7 }),
+                    }],
+                    left_out: 1,
+                },
+                reminder: Some("all is well".into()),
             }),
             Record::Ended(EndedRecord {
                 reason: "round limit".into(),

@@ -1,11 +1,12 @@
 //! Whatever is done to a valid conversation, it stays one.
 
 use agent::{
-    ClearingRules, Estimator, Limits, Plan, clear_results, plan_clearing, plan_compaction,
+    Carried, ClearingRules, Estimator, Limits, Plan, clear_results, plan_clearing, plan_compaction,
     turns_bytes,
 };
 use llm::{Block, Request, ToolResult, ToolUse, Turn};
 use proptest::prelude::*;
+use protocol::{KeptMessage, KeptMessages};
 
 /// One step of a conversation.
 #[derive(Clone, Debug)]
@@ -71,9 +72,35 @@ fn take(step: &Step, number: usize, turns: &mut Vec<Turn>, plan: &Plan, limits: 
             let count = planned.len();
             assert_eq!(clear_results(turns, planned).len(), count);
         }
-        Step::Summarise => *turns = plan.after(turns, "a summary", "archive"),
-        Step::Cut => *turns = plan.cut(turns, "archive"),
+        Step::Summarise | Step::Cut => {
+            let kept = kept(plan);
+            let carried = Carried {
+                kept: &kept,
+                open_work: Some("task 7"),
+                reminder: Some("all is well"),
+                last_reminder: None,
+                records: "records",
+            };
+            *turns = match step {
+                Step::Summarise => plan.after(turns, "a summary", "archive", &carried),
+                _ => plan.cut(turns, "archive", &carried),
+            };
+        }
     }
+}
+
+/// More words of the user than there is room for.
+fn kept(plan: &Plan) -> KeptMessages {
+    let message = |at: usize| KeptMessage {
+        text: format!("{at} {}", "ö".repeat(900)),
+        cut: None,
+    };
+    let mut kept = KeptMessages {
+        messages: (0..20).map(message).collect(),
+        left_out: 0,
+    };
+    plan.fit(&mut kept);
+    kept
 }
 
 proptest! {
@@ -92,7 +119,7 @@ proptest! {
             prop_assert_eq!(request.validate(), Ok(()), "after {:?}", step);
             let newest = turns.last().and_then(|turn| turn.blocks.last());
             prop_assert!(newest.is_some(), "the last turn says something");
-            prop_assert!(plan.request(&turns, None).validate().is_ok());
+            prop_assert!(plan.request(&turns, "?").validate().is_ok());
             if matches!(step, Step::Summarise | Step::Cut) {
                 let due = plan_compaction(turns_bytes(&turns), 0, &limits, &Estimator::default());
                 prop_assert!(due.is_none(), "a compacted conversation is short");

@@ -117,8 +117,8 @@ impl TeamModel {
     pub(crate) fn answer(&self, request: &CapturedRequest) -> ServerReply {
         self.requests.fetch_add(1, Ordering::SeqCst);
         let name = request.model().to_owned();
-        if request.system_text().starts_with("You summarise") {
-            return ServerReply::text("All mail was handled.");
+        if request.asks_for_summary() {
+            return ServerReply::summary("All mail was handled.");
         }
         let view = View::of(request.messages());
         let deed = if name == LEAD {

@@ -175,7 +175,7 @@ impl Lead {
             true => self.runtime.mail_for_model(),
             false => Vec::new(),
         };
-        messages.extend(input.into_iter().map(UserMessage::new));
+        messages.extend(input.into_iter().map(UserMessage::from_person));
         self.agent.start_turn(messages);
     }
 

@@ -10,9 +10,8 @@ use crate::json::RawJson;
 
 /// A request for the next turn of a conversation.
 ///
-/// Text that changes from request to request belongs at the end of the last
-/// turn. In the system text it would make the provider's prompt cache miss for
-/// all that follows.
+/// Text that changes belongs in a turn of the user. In the system text it would
+/// make the provider's prompt cache miss for all that follows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Who the model is and what rules it has.
@@ -26,9 +25,6 @@ pub struct Request {
     pub tool_choice: ToolChoice,
     /// What is sent only if it is set.
     pub tuning: Tuning,
-    /// Whether the last block is a reminder that the next request will not have. Then a provider
-    /// should keep only what is before it in its prompt cache.
-    pub has_reminder: bool,
     /// Whether the conversation may end with the model's turn. It may only to go
     /// on with a reply that stopped with
     /// [`StopReason::Paused`](crate::StopReason::Paused).

@@ -4,6 +4,7 @@ use crate::gate::gate;
 use crate::inner::Inner;
 use crate::logging::excerpt;
 use crate::mail::given_by;
+use crate::open_work::open_work;
 use crate::recovered::add;
 use crate::runtime::MemberRuntime;
 use agent::{Event, Host, Log, LogError, Prompt, Record, Sources};
@@ -147,6 +148,10 @@ impl<H: Hooks> Host for RuntimeHost<H> {
             inner.set_phase_with(Phase::Working, None, None, Some("model"));
         }
         prompt
+    }
+
+    fn open_work(&mut self) -> Option<String> {
+        open_work(self.runtime.team(), &self.runtime.me())
     }
 
     fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Access, ToolError> {

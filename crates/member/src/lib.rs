@@ -41,6 +41,7 @@ mod live;
 mod logging;
 mod mail;
 mod memory;
+mod open_work;
 mod recovered;
 mod runtime;
 mod status;

@@ -1,7 +1,7 @@
 //! Mail on its way from the journal to the model.
 
 use agent::Record;
-use protocol::{Line, Message, MessageSource, Sender, UserMessage};
+use protocol::{Line, Message, MessageSource, Party, Sender, UserMessage};
 use serde_json::{Map, Value, json};
 
 /// A message that was received and not yet given to the model.
@@ -42,7 +42,16 @@ impl MailItem {
         } else {
             String::new()
         };
-        UserMessage::with_source(MessageSource::Mail(self.number), text)
+        UserMessage {
+            is_from_person: self.is_from_person(),
+            ..UserMessage::with_source(MessageSource::Mail(self.number), text)
+        }
+    }
+
+    /// Whether a person wrote it, with `team-lead send`.
+    fn is_from_person(&self) -> bool {
+        let from = self.message().and_then(|message| message.from.as_ref());
+        matches!(from, Some(Sender::Party(Party::User)))
     }
 
     /// The message as a tool's result lists it; nothing if it is not shown.
@@ -127,7 +136,9 @@ pub(crate) fn given_by(record: &Record) -> Vec<u64> {
                 .filter_map(|given| given.source.as_ref());
             let numbers = sources.filter_map(|source| match source {
                 MessageSource::Mail(number) => Some(*number),
-                MessageSource::Prompt(_) | MessageSource::Commands(_) => None,
+                MessageSource::Prompt(_) | MessageSource::Commands(_) | MessageSource::Reminder => {
+                    None
+                }
             });
             numbers.collect()
         }
@@ -155,6 +166,16 @@ mod tests {
             given.text,
             "<inbox>\n{\"content\":\"hi\",\"from\":\"bob\",\"ticket\":4,\"type\":\"message\"}\n</inbox>"
         );
+    }
+
+    #[test]
+    fn what_a_person_sends_is_marked_as_said_by_a_person() {
+        let given = |from: &str| {
+            let line = format!(r#"{{"type":"message","from":"{from}","content":"hi"}}"#);
+            item(&line).for_model().is_from_person
+        };
+        assert!(given("user"));
+        assert!(!given("bob") && !given("lead"));
     }
 
     #[test]

@@ -8,8 +8,9 @@ use crate::recovered::Recovered;
 use crate::status::RosterStatus;
 use agent::Conversation;
 use protocol::{
-    AgentName, CompactionRecord, EndedRecord, EventKind, Incarnation, JournalRecord, MemberStatus,
-    Party, Phase, PlanRecord, Recipient, ReportRecord, TaskId, UserMessage, WaitingFor,
+    AgentName, CompactionRecord, EndedRecord, EventKind, Incarnation, JournalRecord, KeptMessages,
+    MemberStatus, Party, Phase, PlanRecord, Recipient, ReportRecord, TaskId, UserMessage,
+    WaitingFor,
 };
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -308,6 +309,8 @@ impl MemberRuntime {
                 summarised: false,
                 turns: Vec::new(),
                 usage: None,
+                kept: KeptMessages::default(),
+                reminder: None,
             }),
             agent::Record::Ended(EndedRecord {
                 reason: "a new conversation".to_owned(),

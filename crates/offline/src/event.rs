@@ -85,15 +85,24 @@ pub(crate) fn of_turns(turns: &[Turn]) -> Vec<Event> {
     reader.events
 }
 
-/// The summary of a conversation that is given as a transcript: the events since the work before
-/// was finished, with long results cut.
-pub(crate) fn summary(transcript: &str) -> String {
+/// The events of a conversation that is given as a transcript.
+pub(crate) fn of_transcript(transcript: &str) -> Vec<Event> {
     let mut reader = Reader::default();
     reader.transcript(transcript);
+    reader.events
+}
+
+/// The summary of a conversation, with the parts that agents ask for: the events since the work before
+/// was finished, with long results cut, are the next step.
+pub(crate) fn summary(events: Vec<Event>) -> String {
     let ends = |event: &Event| matches!(event, Event::Said { waits: false });
-    let open = reader.events.iter().rposition(ends).map_or(0, |at| at + 1);
-    let mut text = HEAD.to_owned();
-    for mut event in reader.events.into_iter().skip(open) {
+    let open = events.iter().rposition(ends).map_or(0, |at| at + 1);
+    let mut text = String::new();
+    for part in ["Goal", "Done", "Files", "Open points"] {
+        text += &format!("## {part}\nSee the next step.\n");
+    }
+    text += &format!("## Next step\n{HEAD}");
+    for mut event in events.into_iter().skip(open) {
         if let Event::Result(outcome) = &mut event {
             outcome.shorten();
         }

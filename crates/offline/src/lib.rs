@@ -95,9 +95,8 @@ impl Model for OfflineModel {
 
 /// The call that comes next, or the text that ends the turn.
 fn next(request: &Request) -> (Block, StopReason) {
-    if let Some(transcript) = transcript_to_summarise(request) {
-        let summary = event::summary(transcript);
-        return (Block::text(summary), StopReason::EndTurn);
+    if let Some(events) = events_to_summarise(request) {
+        return (Block::text(event::summary(events)), StopReason::EndTurn);
     }
     let mut follower = Follower::default();
     follower.me = Identity::of(request);
@@ -113,15 +112,24 @@ fn next(request: &Request) -> (Block, StopReason) {
     }
 }
 
-/// The conversation that an agent wants a summary of. Only such a request comes without tools.
-fn transcript_to_summarise(request: &Request) -> Option<&str> {
-    let last = request.turns.last().filter(|_| request.tools.is_empty())?;
-    let text = last.blocks.iter().rev().find_map(|block| match block {
-        Block::Text { text } => Some(text),
-        _ => None,
-    })?;
-    let (_, conversation) = text.split_once("<conversation>")?;
-    Some(conversation.rsplit_once("</conversation>")?.0)
+/// The events of the conversation that an agent wants a summary of: the one that the request has, or
+/// one that it has as a text.
+fn events_to_summarise(request: &Request) -> Option<Vec<event::Event>> {
+    let (last, before) = request.turns.split_last()?;
+    let (question, rest) = last.blocks.split_last()?;
+    let Block::Text { text } = question else {
+        return None;
+    };
+    let (start, _) = text.split_once("<summary-request>")?;
+    if let Some((_, transcript)) = start.split_once("<conversation>") {
+        let (transcript, _) = transcript.rsplit_once("</conversation>")?;
+        return Some(event::of_transcript(transcript));
+    }
+    let last = Turn {
+        role: last.role,
+        blocks: rest.to_vec(),
+    };
+    Some(event::of_turns(&[before, &[last]].concat()))
 }
 
 /// An id that no tool use of the conversation has.

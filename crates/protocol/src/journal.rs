@@ -9,8 +9,9 @@ mod mail;
 
 pub use conversation::{
     AssistantRecord, Block, ClearedRecord, ClearedResult, CompactionRecord, ConversationRecord,
-    EndedRecord, MessageSource, ModelTypes, Plain, PlanRecord, ReportRecord, ResultRecord, Role,
-    Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
+    EndedRecord, KeptMessage, KeptMessages, MessageCut, MessageSource, ModelTypes, Plain,
+    PlanRecord, ReportRecord, ResultRecord, Role, Stored, ToolResult, Turn, Usage, UserMessage,
+    UserRecord,
 };
 pub use mail::{
     Checkpoint, MailEntry, MailRecord, OpenRecord, Quarantined, SealRecord, SegmentPosition,

@@ -53,10 +53,10 @@ pub use event::{Event, EventKind, EventLine};
 pub use id::{IdError, Incarnation, MessageId, RequestId, TaskId};
 pub use journal::{
     AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult, CompactionRecord,
-    ConversationRecord, EndedRecord, JournalLine, JournalRecord, MailEntry, MailRecord,
-    MessageSource, ModelTypes, OpenRecord, Plain, PlanRecord, Quarantined, ReportRecord,
-    ResultRecord, Role, SealRecord, SegmentPosition, SenderWindow, Stored, ToolResult, Turn, Usage,
-    UserMessage, UserRecord,
+    ConversationRecord, EndedRecord, JournalLine, JournalRecord, KeptMessage, KeptMessages,
+    MailEntry, MailRecord, MessageCut, MessageSource, ModelTypes, OpenRecord, Plain, PlanRecord,
+    Quarantined, ReportRecord, ResultRecord, Role, SealRecord, SegmentPosition, SenderWindow,
+    Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};

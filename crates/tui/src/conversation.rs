@@ -134,6 +134,8 @@ fn message_lines(given: &UserMessage) -> Vec<String> {
             Err(_) => with_name("mail", inside),
         },
         Some(MessageSource::Commands(_)) => with_name("background", inside),
+        // The view has its own windows for what a reminder says.
+        Some(MessageSource::Reminder) => Vec::new(),
         None => with_name(tag.unwrap_or("user"), inside),
     }
 }

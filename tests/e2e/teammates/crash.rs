@@ -349,15 +349,17 @@ fn killed_in_a_compaction_with_mail_that_no_request_has_shown() {
     workspace.script("alice", [say("Never heard.").gate_head(&gate)]);
     restart();
     gate.wait_until_reached(LIMIT);
-    let is_summary = |request: &CapturedRequest| request.system_text().starts_with("You summarise");
+    let is_summary = CapturedRequest::asks_for_summary;
     assert!(is_summary(&workspace.server.last_request("alice")));
     let is_given =
         |record: &str| record.contains(r#""kind":"user""#) && record.contains("[note 0]");
     assert!(workspace.journal("alice").lines().any(is_given));
     workspace.kill9("alice");
 
-    workspace.script("alice", [say("She told a story.")]);
-    workspace.server.always("alice", say("Noted."));
+    workspace.script("alice", [ServerReply::summary("She told a story.")]);
+    workspace
+        .server
+        .always("alice", ServerReply::summary("Noted."));
     restart();
     workspace.ok(&["wait", "--timeout", "90"]);
     let requests = workspace.server.requests("alice");

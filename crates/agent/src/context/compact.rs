@@ -1,10 +1,15 @@
 //! Replaces the whole conversation by a summary, or by its newest part.
 
 use llm::{Block, Request, Role, Turn};
+use protocol::KeptMessages;
 
 use crate::context::estimate::{Estimator, turns_bytes};
+use crate::context::kept;
 use crate::context::limits::Limits;
-use crate::context::transcript::{clip, clip_evenly, transcript, unanswered};
+use crate::context::summary::{Fault, question};
+use crate::context::transcript::{
+    clip, clip_evenly, digest, texts, transcript, unanswered, unanswered_texts, without_texts,
+};
 
 /// The most that a summary is asked to have, in tokens.
 const LONGEST_SUMMARY: u64 = 4_000;
@@ -17,14 +22,28 @@ const SUMMARY_SYSTEM: &str = "You summarise the conversation of an agent with it
      users, so that the agent can go on working from your summary alone. Answer with the summary \
      only.";
 
-const SUMMARY_QUESTION: &str = "Summarise the conversation above for the agent that will go on \
-     with it. Say:\n\
-     1. what was asked for and what was done,\n\
-     2. the current state: files, results, what works and what does not,\n\
-     3. the decisions that were made, and why,\n\
-     4. the requests and questions that are still open, from whom, with their exact identifiers,\n\
-     5. what comes next.\n\
-     Keep names, paths, numbers and identifiers exactly as they are.";
+/// What the program puts into a compacted conversation by itself, so that no summary can lose it.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried<'a> {
+    /// What the model was told, and made to fit by [`Plan::fit`].
+    pub kept: &'a KeptMessages,
+    /// The work that the agent holds, read from where it is kept.
+    pub open_work: Option<&'a str>,
+    /// The reminder of now.
+    pub reminder: Option<&'a str>,
+    /// The reminder that the conversation has so far.
+    pub last_reminder: Option<&'a str>,
+    /// The file that has every message whole.
+    pub records: &'a str,
+}
+
+impl Carried<'_> {
+    /// Whether a text of the conversation is carried over, or replaced by what is.
+    fn has(&self, text: &str) -> bool {
+        let mut kept = self.kept.messages.iter();
+        kept.any(|message| kept::is_whole_of(text, message)) || self.last_reminder == Some(text)
+    }
+}
 
 /// How a conversation is to be compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +54,8 @@ pub struct Plan {
     part_room: usize,
     /// How much of what has no answer yet stays as it is, in bytes.
     unanswered_room: usize,
+    /// How much of what is kept word for word stays, in bytes.
+    kept_room: usize,
     /// How long the summary may be, in tokens.
     summary_tokens: u32,
 }
@@ -60,6 +81,7 @@ impl Plan {
             transcript_room: estimator.bytes(limits.window / 10 * 8),
             part_room: estimator.bytes(limits.threshold / 8),
             unanswered_room: limits.portion(),
+            kept_room: estimator.bytes(limits.threshold / 4),
             summary_tokens: u32::try_from(summary_tokens).unwrap_or(u32::MAX),
         }
     }
@@ -73,49 +95,68 @@ impl Plan {
         }
     }
 
-    /// The request for a summary of these turns, which stresses the focus if there is one.
-    pub fn request(&self, turns: &[Turn], focus: Option<&str>) -> Request {
+    /// Makes the messages that are kept word for word fit in their share of the window.
+    pub fn fit(&self, kept: &mut KeptMessages) {
+        kept::fit(kept, self.kept_room);
+    }
+
+    /// The question for a summary, to be put behind the conversation as it stands. Then the provider
+    /// reads the whole conversation from its cache.
+    pub(crate) fn question(&self, focus: Option<&str>, fault: Option<&Fault>) -> String {
+        question(self.summary_tokens, focus, fault)
+    }
+
+    /// The request for a summary of so much of these turns as there is room for, for a model that finds
+    /// the conversation as it stands too long.
+    pub fn request(&self, turns: &[Turn], question: &str) -> Request {
         let conversation = transcript(turns, self.transcript_room);
-        let mut question =
-            format!("<conversation>\n{conversation}</conversation>\n\n{SUMMARY_QUESTION}");
-        if let Some(focus) = focus {
-            question.push_str("\nTake the most care of this: ");
-            question.push_str(focus);
-        }
+        let text = format!("<conversation>\n{conversation}</conversation>\n\n{question}");
         Request {
             system: SUMMARY_SYSTEM.to_owned(),
-            turns: vec![Turn::user(question)],
+            turns: vec![Turn::user(text)],
             max_tokens: self.summary_tokens,
             ..Request::default()
         }
     }
 
     /// The conversation after a summary: one turn of the user with the summary, the place where the
-    /// whole conversation can be read, and what the model has not answered yet.
-    pub fn after(&self, turns: &[Turn], summary: &str, archive: &str) -> Vec<Turn> {
+    /// whole conversation can be read, what is carried over, and what the model has not answered yet.
+    pub fn after(
+        &self,
+        turns: &[Turn],
+        summary: &str,
+        archive: &str,
+        carried: &Carried<'_>,
+    ) -> Vec<Turn> {
         let summary = clip(summary.trim(), self.part_room);
         let mut blocks = vec![Block::text(format!(
             "[Conversation compressed. Transcript: {archive}]\n\n{summary}"
         ))];
-        blocks.extend(self.unanswered(turns).map(Block::text));
+        blocks.extend(self.carried(turns, &[], carried));
+        blocks.extend(self.unanswered(turns, carried).map(Block::text));
         vec![Turn {
             role: Role::User,
             blocks,
         }]
     }
 
-    /// The conversation after a cut: a note about it, how the conversation began, and as many of the
-    /// newest turns as there is room for, from a place where no tool use is parted from its result.
-    pub fn cut(&self, turns: &[Turn], archive: &str) -> Vec<Turn> {
-        let begun = turns.first().map(std::slice::from_ref).unwrap_or_default();
-        let begun = clip(transcript(begun, self.part_room).trim(), self.part_room);
-        let mut note = vec![Block::text(format!(
-            "[Earlier conversation cut. Transcript: {archive}]\n\nIt began with:\n{begun}"
-        ))];
+    /// The conversation after a cut: what the program can say of the turns that are gone, what is
+    /// carried over, and as many of the newest turns as there is room for, from a place where no tool
+    /// use is parted from its result.
+    pub fn cut(&self, turns: &[Turn], archive: &str, carried: &Carried<'_>) -> Vec<Turn> {
         let from = self.cut_at(turns);
-        let kept = from.map(|from| turns.get(from..).unwrap_or_default());
-        let Some((first, rest)) = kept.and_then(<[Turn]>::split_first) else {
-            note.extend(self.unanswered(turns).map(Block::text));
+        let gone = turns.get(..from.unwrap_or(turns.len())).unwrap_or_default();
+        let gone = without_texts(gone, |text| carried.has(text));
+        let gone = digest(&gone, self.part_room);
+        let mut note = vec![Block::text(format!(
+            "[Earlier conversation cut. Transcript: {archive}]\n\nNobody summarised it. In short:\n{}",
+            gone.trim()
+        ))];
+        let stays = from.map(|from| turns.get(from..).unwrap_or_default());
+        let stays = stays.unwrap_or_default();
+        note.extend(self.carried(turns, stays, carried));
+        let Some((first, rest)) = stays.split_first() else {
+            note.extend(self.unanswered(turns, carried).map(Block::text));
             return vec![Turn {
                 role: Role::User,
                 blocks: note,
@@ -131,6 +172,21 @@ impl Plan {
         }
         after.extend(rest.iter().cloned());
         after
+    }
+
+    /// The blocks of what is carried over into a conversation that goes on with the turns that stay.
+    fn carried(&self, turns: &[Turn], stays: &[Turn], carried: &Carried<'_>) -> Vec<Block> {
+        let (open, stays) = (unanswered_texts(turns), texts(stays));
+        let is_among =
+            |texts: &[&str], message: &_| texts.iter().any(|text| kept::is_whole_of(text, message));
+        let mut shown = carried.kept.clone();
+        shown.messages.retain(|message| !is_among(&stays, message));
+        let is_open = |message: &_| is_among(&open, message);
+        let messages = kept::render(&shown, is_open, carried.records);
+        let work = carried.open_work.map(|text| clip(text, self.part_room));
+        let reminder = carried.reminder.map(str::to_owned);
+        let texts = [messages, work, reminder].into_iter().flatten();
+        texts.map(Block::text).collect()
     }
 
     /// The first turn that can be kept, with all behind it.
@@ -151,11 +207,11 @@ impl Plan {
 
     /// What the model has not answered yet, as text. Only the longest messages and results are
     /// shortened: nobody has seen the others, so a cut in the middle of them all would lose whole
-    /// messages.
-    fn unanswered(&self, turns: &[Turn]) -> Option<String> {
+    /// messages. What is carried over is not repeated.
+    fn unanswered(&self, turns: &[Turn], carried: &Carried<'_>) -> Option<String> {
         let room = self.unanswered_room;
-        let texts = clip_evenly(&unanswered(turns), room, KEPT_WHOLE.min(room));
-        let text = texts.concat();
+        let texts = unanswered(turns, |text| carried.has(text));
+        let text = clip_evenly(&texts, room, KEPT_WHOLE.min(room)).concat();
         let text = text.trim();
         (!text.is_empty()).then(|| format!("Not answered yet:\n\n{text}"))
     }

@@ -32,6 +32,17 @@ impl Limits {
         }
     }
 
+    /// The same shares of a window of another size.
+    #[must_use]
+    pub fn in_window(&self, window: u64) -> Self {
+        let share = self.clear_above as f64 / self.window.max(1) as f64;
+        Self {
+            keep_results: self.keep_results,
+            clear_above: (window as f64 * share) as u64,
+            ..Self::for_window(window)
+        }
+    }
+
     /// The size that clearing aims at.
     pub(crate) fn clear_down_to(&self) -> u64 {
         self.clear_above / CLEAR_DOWN_TO

@@ -4,6 +4,8 @@ use llm::{Block, Role, Turn};
 
 /// How much of one tool's input or result is shown, in bytes.
 const LONGEST_PART: usize = 4_000;
+/// The same where only what was done matters.
+const SHORT_PART: usize = 200;
 /// The share of the room that the start of a conversation gets when not all of it fits.
 const START_SHARE: usize = 4;
 
@@ -25,7 +27,16 @@ pub fn clip(text: &str, most: usize) -> String {
 /// there too, shortened if need be, since it says what the work is about; turns between may be left
 /// out.
 pub fn transcript(turns: &[Turn], room: usize) -> String {
-    let parts = parts(turns, LONGEST_PART).into_iter();
+    fitted(turns, room, LONGEST_PART)
+}
+
+/// The same with only the start and the end of each tool's input and result.
+pub(crate) fn digest(turns: &[Turn], room: usize) -> String {
+    fitted(turns, room, SHORT_PART)
+}
+
+fn fitted(turns: &[Turn], room: usize, longest: usize) -> String {
+    let parts = parts(turns, longest).into_iter();
     let parts: Vec<String> = parts.map(|blocks| blocks.concat()).collect();
     if parts.iter().map(String::len).sum::<usize>() <= room {
         return parts.concat();
@@ -52,16 +63,49 @@ pub fn transcript(turns: &[Turn], room: usize) -> String {
     format!("{first}\n[... {left_out} turns left out ...]\n\n{newest}")
 }
 
-/// What the user's side has said since the model's last reply: each message and each result whole.
-pub(crate) fn unanswered(turns: &[Turn]) -> Vec<String> {
-    let end = turns.iter().rposition(|turn| turn.role == Role::Assistant);
-    let end = end.map_or(0, |at| at + 1);
-    let (answered, _) = turns.split_at(end);
+/// What the user's side has said since the model's last reply: each message and each result whole,
+/// but for the messages that are left out.
+pub(crate) fn unanswered(turns: &[Turn], is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
+    let end = answered(turns);
+    let (before, open) = turns.split_at(end);
     // The last reply names the tools of the results, and may have come in several turns.
-    let before = answered.iter().rposition(|turn| turn.role == Role::User);
-    let start = before.map_or(0, |at| at + 1);
-    let parts = parts(turns.get(start..).unwrap_or_default(), usize::MAX);
+    let start = before.iter().rposition(|turn| turn.role == Role::User);
+    let start = start.map_or(0, |at| at + 1);
+    let reply = before.get(start..).unwrap_or_default();
+    let turns = [reply, &without_texts(open, is_left_out)].concat();
+    let parts = parts(&turns, usize::MAX);
     parts.get(end - start..).unwrap_or_default().concat()
+}
+
+/// Some turns without the texts that are left out.
+pub(crate) fn without_texts(turns: &[Turn], is_left_out: impl Fn(&str) -> bool) -> Vec<Turn> {
+    let stays = |block: &&Block| !matches!(block, Block::Text { text } if is_left_out(text));
+    let turns = turns.iter().map(|turn| Turn {
+        role: turn.role,
+        blocks: turn.blocks.iter().filter(stays).cloned().collect(),
+    });
+    turns.collect()
+}
+
+/// The texts of the user's side since the model's last reply.
+pub(crate) fn unanswered_texts(turns: &[Turn]) -> Vec<&str> {
+    texts(turns.get(answered(turns)..).unwrap_or_default())
+}
+
+/// The texts of some turns.
+pub(crate) fn texts(turns: &[Turn]) -> Vec<&str> {
+    let blocks = turns.iter().flat_map(|turn| &turn.blocks);
+    let texts = blocks.filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// How many turns there are up to the model's last reply.
+fn answered(turns: &[Turn]) -> usize {
+    let last = turns.iter().rposition(|turn| turn.role == Role::Assistant);
+    last.map_or(0, |at| at + 1)
 }
 
 /// Texts, each clipped to the same length, so that all of them fit in `room`. None is clipped to less

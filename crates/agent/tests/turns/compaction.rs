@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use agent::{Agent, Conversation, Event, Outcome, Record, Settings, TurnError};
 use agent::{Estimator, Limits, turns_bytes};
-use llm::{Block, Detail, Model, ModelError, Request, Role, StopReason};
+use llm::{Detail, Model, ModelError, Request, Role, StopReason};
 
 use protocol::{MessageSource, UserMessage, UserRecord};
 
-use crate::support::{Answer, Echo, Stage, call, last_blocks, reply, say};
+use crate::support::{Answer, Echo, Stage, call, is_summary, last_blocks, reply, say, summary};
 
 fn settings(window: u64) -> Settings {
     Settings {
@@ -26,30 +26,30 @@ fn too_long() -> Answer {
     })
 }
 
-fn is_summary(request: &Request) -> bool {
-    request.system.starts_with("You summarise")
-}
-
 #[tokio::test]
 async fn the_compact_tool_summarises_with_its_focus_and_work_goes_on() {
     let mut stage = Stage::new(vec![
         call(&[("a", "compact", r#"{"focus":"the roof"}"#)]),
-        say("We build a house."),
+        summary("We build a house."),
         say("done"),
     ]);
     assert_eq!(stage.finish("build it").await, "done");
     let asked = stage.model.asked();
     assert!(is_summary(&asked[1]));
-    assert!(last_blocks(&asked[1])[0].ends_with("the roof"));
+    assert!(last_blocks(&asked[1])[1].contains("care of this: the roof"));
+    assert!(
+        asked[1].turns.starts_with(&asked[0].turns) && asked[1].tools == asked[0].tools,
+        "the provider has the conversation in its cache"
+    );
+    assert_eq!(asked[1].system, asked[0].system);
     let [turn] = asked[2].turns.as_slice() else {
         panic!("{:?}", asked[2].turns)
     };
     assert_eq!(turn.role, Role::User);
     let said = last_blocks(&asked[2]);
-    assert_eq!(
-        said[0],
-        "[Conversation compressed. Transcript: archive-1]\n\nWe build a house."
-    );
+    let begin = "[Conversation compressed. Transcript: archive-1]\n\n## Goal\nWe build a house.";
+    assert!(said[0].starts_with(begin), "{said:?}");
+    assert!(said[1].contains("[message 1]\nbuild it\n"), "{said:?}");
     assert_eq!(asked[2].system, "You are 'alice', role: coder");
     assert_eq!(
         stage.host.archives[0].len(),
@@ -63,12 +63,12 @@ async fn the_compact_tool_summarises_with_its_focus_and_work_goes_on() {
 async fn a_model_that_finds_it_too_long_is_asked_once_more_after_a_summary() {
     let full = reply(vec![], StopReason::ContextWindowExceeded);
     for refused in [too_long(), full] {
-        let mut stage = Stage::new(vec![refused, say("summary"), say("done")]);
+        let mut stage = Stage::new(vec![refused, summary("summary"), say("done")]);
         assert_eq!(stage.finish("the open question").await, "done");
         let said = last_blocks(&stage.model.asked()[2]).concat();
         assert!(said.contains("summary") && said.contains("the open question"));
     }
-    let mut stage = Stage::new(vec![too_long(), say("summary"), too_long()]);
+    let mut stage = Stage::new(vec![too_long(), summary("summary"), too_long()]);
     let outcome = stage.turn("go").await;
     assert!(matches!(
         outcome,
@@ -77,7 +77,7 @@ async fn a_model_that_finds_it_too_long_is_asked_once_more_after_a_summary() {
         }
     ));
     let full = || reply(vec![], StopReason::ContextWindowExceeded);
-    let mut stage = Stage::new(vec![full(), say("summary"), full()]);
+    let mut stage = Stage::new(vec![full(), summary("summary"), full()]);
     let outcome = stage.turn("go").await;
     assert!(matches!(
         outcome,
@@ -88,21 +88,25 @@ async fn a_model_that_finds_it_too_long_is_asked_once_more_after_a_summary() {
 }
 
 #[tokio::test]
-async fn after_three_failures_to_summarise_the_conversation_is_cut() {
-    let empty = || reply(vec![Block::text(" ")], StopReason::EndTurn);
+async fn after_four_failures_to_summarise_the_conversation_is_cut() {
     let mut stage = Stage::new(vec![
         call(&[("a", "echo", r#"{"say":"one"}"#)]),
         too_long(),
         too_long(),
-        empty(),
+        too_long(),
+        too_long(),
         too_long(),
         say("done"),
     ]);
     assert_eq!(stage.finish("build it").await, "done");
     let asked = stage.model.asked();
-    assert!(asked[2..5].iter().all(is_summary));
+    assert!(asked[2..6].iter().all(is_summary));
     assert!(
-        format!("{:?}", asked[5].turns)
+        asked[2].tools.is_empty(),
+        "what the model found too long is not sent again"
+    );
+    assert!(
+        format!("{:?}", asked[6].turns)
             .contains("[Earlier conversation cut. Transcript: archive-1]")
     );
     let compacted = Event::Compacted {
@@ -111,6 +115,49 @@ async fn after_three_failures_to_summarise_the_conversation_is_cut() {
     };
     assert!(stage.host.events.contains(&compacted));
     assert_eq!(stage.agent.conversation(), &stage.replayed());
+}
+
+#[tokio::test]
+async fn a_reply_that_lacks_its_parts_is_asked_for_once_more() {
+    let called = call(&[("x", "echo", r#"{"say":"step 0"}"#)]);
+    for bad in [say("step 0"), called, reply(vec![], StopReason::EndTurn)] {
+        let compact = call(&[("a", "compact", "{}")]);
+        let answers = vec![compact, bad, summary("A house."), say("done")];
+        let mut stage = Stage::new(answers);
+        assert_eq!(stage.finish("build it").await, "done");
+        let asked = stage.model.asked();
+        assert!(is_summary(&asked[1]) && is_summary(&asked[2]));
+        let again = last_blocks(&asked[2]).concat();
+        assert!(again.contains("was not taken: it "), "{again}");
+        assert_eq!(asked[2].turns.len(), asked[1].turns.len());
+        assert!(last_blocks(&asked[3])[0].contains("A house."));
+        let usage = stage.host.records.iter().find_map(|record| match record {
+            Record::Compaction(compaction) => compaction.usage,
+            _ => None,
+        });
+        assert_eq!(usage.unwrap().output, 2, "both answers were paid for");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_summarise_goes_on_with_what_the_program_kept() {
+    let compact = call(&[("a", "compact", "{}")]);
+    let answers = vec![compact, say("step 0"), say("step 0"), say("done")];
+    let mut stage = Stage::new(answers);
+    stage.host.reminder = Some("all is well".into());
+    stage.host.open_work = Some("Task 7: the roof.".into());
+    assert_eq!(stage.finish("build it").await, "done");
+    let last = stage.model.asked().pop().unwrap();
+    let said = format!("{:?}", last.turns);
+    for text in [
+        "Earlier conversation cut",
+        "build it",
+        "Task 7: the roof.",
+        "all is well",
+    ] {
+        assert_eq!(said.matches(text).count(), 1, "{text}: {said}");
+    }
+    assert!(!said.contains("step 0"), "{said}");
 }
 
 #[tokio::test]
@@ -133,7 +180,7 @@ async fn a_key_that_is_refused_does_not_cost_the_conversation() {
 
 #[tokio::test]
 async fn compacting_an_idle_conversation_starts_nothing() {
-    let mut stage = Stage::new(vec![say("hello"), say("They greeted."), say("yes")]);
+    let mut stage = Stage::new(vec![say("hello"), summary("They greeted."), say("yes")]);
     let outcome = stage
         .agent
         .compact(None, &mut stage.host, &stage.cancel)
@@ -150,7 +197,7 @@ async fn compacting_an_idle_conversation_starts_nothing() {
     assert!(matches!(outcome, Outcome::Finished { text } if text.contains("archive-1")));
     assert!(!stage.replayed().is_waiting());
     assert_eq!(stage.finish("are you there?").await, "yes");
-    assert_eq!(last_blocks(&stage.model.asked()[2])[1], "are you there?");
+    assert_eq!(last_blocks(&stage.model.asked()[2])[2], "are you there?");
 }
 
 fn mail(number: u64) -> UserMessage {
@@ -174,7 +221,7 @@ async fn mail_that_a_killed_process_recorded_survives_a_compaction_before_its_fi
     let messages: Vec<UserMessage> = (1..=25).map(mail).collect();
     let mail = Record::User(UserRecord { messages });
     before.host.records.push(mail);
-    let answers = vec![say("They greeted."), say("done")];
+    let answers = vec![summary("They greeted."), say("done")];
     let mut stage = Stage::with(answers, settings(4_000), before.replayed());
     let outcome = stage
         .agent
@@ -190,7 +237,7 @@ async fn mail_that_a_killed_process_recorded_survives_a_compaction_before_its_fi
 async fn more_mail_than_fits_in_a_request_comes_in_portions() {
     let settings = settings(4_000);
     let portion = settings.limits.portion();
-    let answers = (0..30).map(|_| say("noted")).collect();
+    let answers = (0..30).map(|_| summary("noted")).collect();
     let mut stage = Stage::with(answers, settings, Conversation::new());
     // A source offers all mail that no record has as given.
     let all: Vec<UserMessage> = (1..=100).map(mail).collect();
@@ -282,7 +329,7 @@ impl Model for Rounds {
             .filter(|request| !is_summary(request))
             .count();
         let answer = if is_summary(request) {
-            say("The task is task number 7.")
+            summary("So it goes.")
         } else if round <= 500 {
             let text = format!(r#"{{"say":"{round} {}"}}"#, "out ".repeat(200));
             call(&[(&format!("u{round}"), "echo", &text)])

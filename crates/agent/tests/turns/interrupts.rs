@@ -76,6 +76,6 @@ async fn a_turn_that_is_dropped_loses_nothing() {
     assert_eq!(stage.finish("again").await, "done");
     assert_eq!(
         last_blocks(&stage.model.asked()[1]),
-        ["go", "again", "remember"]
+        ["go", "remember", "again"]
     );
 }

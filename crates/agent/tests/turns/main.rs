@@ -5,6 +5,7 @@
 mod background;
 mod compaction;
 mod interrupts;
+mod reminder;
 mod replay;
 mod stops;
 mod support;

@@ -106,18 +106,6 @@ async fn messages_go_behind_tool_results_and_keep_a_model_from_stopping() {
 }
 
 #[tokio::test]
-async fn the_reminder_is_in_each_request_and_not_in_the_conversation() {
-    let mut stage = Stage::new(vec![call(&[("a", "echo", r#"{"say":"hi"}"#)]), say("done")]);
-    stage.host.reminder = Some("your task is 7".into());
-    stage.finish("go").await;
-    let asked = stage.model.asked();
-    assert_eq!(last_blocks(&asked[0]), ["go", "your task is 7"]);
-    assert_eq!(last_blocks(&asked[1]), ["result: hi", "your task is 7"]);
-    assert_eq!(stage.agent.conversation(), &stage.replayed());
-    assert_eq!(stage.host.prompts, 2, "it is made anew for each request");
-}
-
-#[tokio::test]
 async fn a_reply_that_is_cut_off_goes_on_once_and_is_then_reported() {
     let cut = |text: &str| reply(vec![Block::text(text)], StopReason::MaxTokens);
     let mut stage = Stage::new(vec![cut("one "), say("two"), cut("three "), cut("four")]);

@@ -81,6 +81,19 @@ pub(crate) fn say(text: &str) -> Answer {
     reply(vec![Block::text(text)], StopReason::EndTurn)
 }
 
+/// A summary with all parts that it must have.
+pub(crate) fn summary(text: &str) -> Answer {
+    let parts = ["Goal", "Done", "Files", "Open points", "Next step"];
+    let parts = parts.map(|part| format!("## {part}\n{text}"));
+    say(&parts.join("\n"))
+}
+
+/// Whether a request asks for a summary.
+pub(crate) fn is_summary(request: &Request) -> bool {
+    let last = request.turns.last().and_then(|turn| turn.blocks.last());
+    matches!(last, Some(Block::Text { text }) if text.contains("<summary-request>"))
+}
+
 /// A reply that uses tools, each given by its id, name and arguments.
 pub(crate) fn call(uses: &[(&str, &str, &str)]) -> Answer {
     let uses = uses.iter();
@@ -99,6 +112,9 @@ pub(crate) struct Recovered {
     pub(crate) when_stopping: VecDeque<Vec<UserMessage>>,
     pub(crate) forbidden: Option<&'static str>,
     pub(crate) reminder: Option<String>,
+    /// What the reminder says in the next requests, one by one.
+    pub(crate) next_reminders: VecDeque<&'static str>,
+    pub(crate) open_work: Option<String>,
     pub(crate) prompts: usize,
     /// After how many records the log fails.
     pub(crate) room: Option<usize>,
@@ -136,10 +152,17 @@ impl Sources for Recovered {
 impl Host for Recovered {
     fn prompt(&mut self) -> Prompt {
         self.prompts += 1;
+        if let Some(next) = self.next_reminders.pop_front() {
+            self.reminder = Some(next.to_owned());
+        }
         Prompt {
             system: "You are 'alice', role: coder".into(),
             reminder: self.reminder.clone(),
         }
+    }
+
+    fn open_work(&mut self) -> Option<String> {
+        self.open_work.clone()
     }
 
     fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> Result<Access, ToolError> {
@@ -270,7 +293,7 @@ impl Stage {
     }
 
     pub(crate) async fn turn(&mut self, input: &str) -> Outcome {
-        let input = vec![UserMessage::new(input)];
+        let input = vec![UserMessage::from_person(input)];
         self.agent
             .run_turn(input, &mut self.host, &self.cancel)
             .await

@@ -87,9 +87,9 @@ impl Mail {
         let system = request.system_text();
         let size = request.raw_body().len() as u64 / 4;
         // What is summarised is in other requests too.
-        if system.starts_with("You summarise") {
+        if request.asks_for_summary() {
             self.compactions.fetch_add(1, Ordering::SeqCst);
-            let summary = ServerReply::text("Mail came in and was passed on. Nothing is open.");
+            let summary = ServerReply::summary("Mail came in and was passed on. Nothing is open.");
             return summary.usage(size, 20, 0, 0);
         }
         let agent = system.split('\'').nth(1).unwrap_or("");

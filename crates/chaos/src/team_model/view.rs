@@ -2,7 +2,7 @@
 
 use crate::tags::{Mark, Tag, Verb};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The start of the result of a tool call that was interrupted by the death of its process.
 const INTERRUPTED: &str = "interrupted, outcome unknown";
@@ -24,8 +24,20 @@ pub(crate) struct View {
     pub(crate) outcomes: BTreeMap<(String, Mark), ToolOutcome>,
     /// Whether one of the last tool calls failed.
     pub(crate) failed: bool,
-    /// The state of the team, which the program adds to each request.
+    /// The state of the team as the program last told it.
     pub(crate) state: String,
+    /// What was done since, and so may have changed it.
+    since: SinceState,
+}
+
+/// The calls since the program last told the state of the team.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct SinceState {
+    /// The requests that were answered.
+    answered: BTreeSet<String>,
+    /// The tasks that were changed.
+    updated: BTreeSet<u64>,
+    submitted_plan: bool,
 }
 
 impl View {
@@ -42,6 +54,7 @@ impl View {
                 match block["type"].as_str() {
                     Some("text") if is_user => view.hear(block["text"].as_str().unwrap_or("")),
                     Some("tool_use") => {
+                        view.since.add(block);
                         let id = block["id"].as_str().unwrap_or("").to_owned();
                         uses.insert(id, purposes(block));
                     }
@@ -62,6 +75,7 @@ impl View {
     }
 
     fn hear(&mut self, text: &str) {
+        let text = &without_answered(text);
         for part in text.split("<inbox>").skip(1) {
             let Some((inside, _)) = part.split_once("</inbox>") else {
                 continue;
@@ -73,6 +87,7 @@ impl View {
         }
         if let Some((_, state)) = text.rsplit_once("<team-state>") {
             state.clone_into(&mut self.state);
+            self.since = SinceState::default();
         }
     }
 
@@ -117,19 +132,22 @@ impl View {
         let (number, subject) = line.split_once(':')?;
         let tags = Tag::all(subject);
         let mark = tags.into_iter().find(|tag| tag.mark.verb == Verb::Task)?;
-        Some((number.parse().ok()?, mark.mark))
+        let number = number.parse().ok()?;
+        (!self.since.updated.contains(&number)).then_some((number, mark.mark))
     }
 
     /// The shutdown request that waits for this member's answer.
     pub(crate) fn shutdown(&self) -> Option<String> {
-        let line = self.lines("Shutdown request ").next()?;
-        Some(line.split(' ').next()?.to_owned())
+        let lines = self.lines("Shutdown request ");
+        let mut ids = lines.filter_map(|line| line.split(' ').next());
+        let id = ids.find(|id| !self.since.answered.contains(*id))?;
+        Some(id.to_owned())
     }
 
     /// Whether a plan of this member waits for a decision.
     pub(crate) fn waits_for_plan(&self) -> bool {
         let mut lines = self.lines("Your plan ");
-        lines.any(|line| line.contains("waits for a decision"))
+        self.since.submitted_plan || lines.any(|line| line.contains("waits for a decision"))
     }
 
     /// The plans that wait for the lead.
@@ -137,13 +155,42 @@ impl View {
         let lines = self.lines("plan ");
         let lines = lines.filter(|line| line.contains("waits for a decision"));
         let ids = lines.filter_map(|line| line.split(' ').next());
-        ids.map(str::to_owned).collect()
+        let open = ids.filter(|id| !self.since.answered.contains(*id));
+        open.map(str::to_owned).collect()
     }
 
     fn lines<'a>(&'a self, start: &'a str) -> impl Iterator<Item = &'a str> {
         let lines = self.state.lines().map(str::trim_start);
         lines.filter_map(move |line| line.strip_prefix(start))
     }
+}
+
+impl SinceState {
+    /// Notes a call of a tool. Whether it succeeded is not looked at: the next state tells.
+    fn add(&mut self, used: &Value) {
+        let (tool, input) = (used["name"].as_str().unwrap_or(""), &used["input"]);
+        match (tool, input["request_id"].as_str()) {
+            ("plan_approval" | "shutdown_response", Some(id)) => {
+                self.answered.insert(id.to_owned());
+            }
+            ("plan_approval", None) => self.submitted_plan = true,
+            ("task_update", _) => self.updated.extend(input["task_id"].as_u64()),
+            _ => {}
+        }
+    }
+}
+
+/// A text without the messages that a compaction repeats though they were answered.
+fn without_answered(text: &str) -> String {
+    let Some(messages) = text.strip_prefix("<user-messages>") else {
+        return text.to_owned();
+    };
+    let parts = messages.split("\n[message ");
+    let open = parts.filter(|part| {
+        let head = part.lines().next().unwrap_or("");
+        head.ends_with("not answered yet]")
+    });
+    open.collect()
 }
 
 /// What a tool is used for, by its arguments.
@@ -239,5 +286,39 @@ mod tests {
         let text = "<team-state>\nPending requests:\n  plan 5e6f7a8b of m03 waits for a decision\n</team-state>";
         let view = View::of(&[json!({"role": "user", "content": text})]);
         assert_eq!(view.plans_to_decide(), ["5e6f7a8b"]);
+    }
+
+    #[test]
+    fn what_was_done_since_the_state_was_told_is_not_done_again() {
+        let state = "<team-state>\nYour task: #7: [task T-000042]\n\
+            Shutdown request 1a2b3c4d waits for your answer: use shutdown_response.\n</team-state>";
+        let told = json!({"role": "user", "content": state});
+        let call = |name: &str, input: Value| {
+            json!({"role": "assistant", "content": [
+                {"type": "tool_use", "id": "a", "name": name, "input": input}
+            ]})
+        };
+        let answer = call("shutdown_response", json!({"request_id": "1a2b3c4d"}));
+        let update = call("task_update", json!({"task_id": 7}));
+        let plan = call("plan_approval", json!({"plan": "look"}));
+        let view = View::of(&[told.clone(), answer, update, plan]);
+        assert_eq!((view.shutdown(), view.task()), (None, None));
+        assert!(view.waits_for_plan());
+        let view = View::of(&[told.clone(), told]);
+        assert!(view.shutdown().is_some() && view.task().is_some());
+    }
+
+    #[test]
+    fn a_message_that_a_compaction_repeats_is_heard_only_if_it_is_open() {
+        let text = format!(
+            "<user-messages>\nWord for word.\n[message 1]\n{}\n[message 2, not answered yet]\n{}\n\
+             </user-messages>",
+            mail("[order A-000001 m07]"),
+            mail("[order A-000002 m07]")
+        );
+        let view = View::of(&[json!({"role": "user", "content": text})]);
+        let open = view.open_orders();
+        assert_eq!(open.len(), 1, "{open:?}");
+        assert_eq!(open[0].0, Mark::new(Verb::Note, "A-000002"));
     }
 }

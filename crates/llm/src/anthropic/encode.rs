@@ -10,9 +10,9 @@ use crate::request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSp
 ///
 /// It has at most four cache breakpoints: after the tools, after the system
 /// text, and after the last two turns of the user. The last makes the next
-/// request find all that is sent now, but for a reminder, which it will not have;
-/// the one before finds what the previous request left there, also if this turn
-/// brought more blocks than the provider searches.
+/// request find all that is sent now; the one before finds what the previous
+/// request left there, also if this turn brought more blocks than the provider
+/// searches.
 pub(super) fn encode(request: &Request, model: &str) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(is_understood)?;
     let body = Body {
@@ -26,7 +26,7 @@ pub(super) fn encode(request: &Request, model: &str) -> Result<Vec<u8>, RequestE
         top_p: request.tuning.top_p,
         thinking: request.tuning.thinking.map(thinking),
         output_config: request.tuning.effort.map(|effort| OutputConfig { effort }),
-        messages: messages(&turns, request.has_reminder),
+        messages: messages(&turns),
     };
     Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
 }
@@ -200,7 +200,7 @@ fn thinking(mode: Thinking) -> WireThinking {
     }
 }
 
-fn messages<'a>(turns: &[TurnView<'a>], has_reminder: bool) -> Vec<Message<'a>> {
+fn messages<'a>(turns: &[TurnView<'a>]) -> Vec<Message<'a>> {
     let mut messages: Vec<_> = turns
         .iter()
         .map(|turn| Message {
@@ -212,11 +212,10 @@ fn messages<'a>(turns: &[TurnView<'a>], has_reminder: bool) -> Vec<Message<'a>> 
         .iter_mut()
         .rev()
         .filter(|message| message.role == Role::User);
-    for (from_end, message) in users.take(2).enumerate() {
-        let uncached = usize::from(has_reminder && from_end == 0);
+    for message in users.take(2) {
         if let Some(Content::Known(
             Known::Text { cache_control, .. } | Known::ToolResult { cache_control, .. },
-        )) = message.content.iter_mut().nth_back(uncached)
+        )) = message.content.last_mut()
         {
             *cache_control = Some(CacheControl::EPHEMERAL);
         }

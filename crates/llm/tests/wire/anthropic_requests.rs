@@ -146,27 +146,6 @@ fn a_conversation_goes_out_as_it_came_with_results_first() {
 }
 
 #[test]
-fn a_reminder_stands_behind_the_breakpoint() {
-    let mut request = long_conversation();
-    let last = request.turns.last_mut().unwrap();
-    last.blocks.push(Block::text("Your task is 7."));
-    request.has_reminder = true;
-    let got = sent(request);
-    let ephemeral = json!({"type": "ephemeral"});
-    let messages = got.messages();
-    let blocks = messages[2]["content"].as_array().unwrap();
-    let [.., before, reminder] = blocks.as_slice() else {
-        panic!("{blocks:?}");
-    };
-    assert_eq!(before["cache_control"], ephemeral);
-    assert_eq!(
-        *reminder,
-        json!({"type": "text", "text": "Your task is 7."})
-    );
-    assert_eq!(got.cache_breakpoints(), 4);
-}
-
-#[test]
 fn tools_and_their_breakpoint() {
     let got = sent(long_conversation());
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});

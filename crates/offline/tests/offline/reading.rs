@@ -82,9 +82,18 @@ fn a_kind_of_files_is_a_language_or_an_ending() {
     }
 }
 
-/// The summary that the model itself gives of a conversation.
+/// The summary that the model itself gives of a conversation, asked for behind it.
 fn summary(agent: &Agent) -> String {
-    summary_of_transcript(agent, 4_000)
+    let mut request = agent.request.clone();
+    let question = llm::Block::text("<summary-request>\nSummarise.\n</summary-request>");
+    match request.turns.last_mut() {
+        Some(turn) if turn.role == llm::Role::User => turn.blocks.push(question),
+        _ => request.turns.push(Turn {
+            role: llm::Role::User,
+            blocks: vec![question],
+        }),
+    }
+    offline::OfflineModel.reply(&request).text()
 }
 
 #[test]
@@ -135,7 +144,7 @@ fn summary_of_transcript(agent: &Agent, longest: usize) -> String {
     }
     let mut asker = Agent::new("You summarise the conversation of an agent.", &[]);
     asker.user_says(&format!(
-        "<conversation>\n{text}</conversation>\n\nSummarise the conversation above for the agent."
+        "<conversation>\n{text}</conversation>\n\n<summary-request>\nSummarise.\n</summary-request>"
     ));
     match asker.step() {
         Reply::Text(text) => text,

@@ -73,6 +73,9 @@ pub struct UserMessage {
     pub source: Option<MessageSource>,
     /// May be empty: then the source is done with and the model sees nothing.
     pub text: String,
+    /// Whether a person said it. Compactions keep it word for word.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_from_person: bool,
 }
 
 /// Where a message for the model comes from. Mail and prompts are given to the model once,
@@ -86,6 +89,8 @@ pub enum MessageSource {
     Prompt(MessageId),
     /// Background commands that have ended, by their ids.
     Commands(Vec<String>),
+    /// How things stand around the member, read from disk when it was written.
+    Reminder,
 }
 
 impl MessageSource {
@@ -93,7 +98,7 @@ impl MessageSource {
     pub const fn is_given_once(&self) -> bool {
         match self {
             Self::Mail(_) | Self::Prompt(_) => true,
-            Self::Commands(_) => false,
+            Self::Commands(_) | Self::Reminder => false,
         }
     }
 }
@@ -104,6 +109,15 @@ impl UserMessage {
         Self {
             source: None,
             text: text.into(),
+            is_from_person: false,
+        }
+    }
+
+    /// What a person said.
+    pub fn from_person(text: impl Into<String>) -> Self {
+        Self {
+            is_from_person: true,
+            ..Self::new(text)
         }
     }
 
@@ -111,8 +125,14 @@ impl UserMessage {
     pub fn with_source(source: MessageSource, text: impl Into<String>) -> Self {
         Self {
             source: Some(source),
-            text: text.into(),
+            ..Self::new(text)
         }
+    }
+
+    /// Whether compactions keep it word for word: the words of a person, and the prompt, which says
+    /// what the member is for.
+    pub const fn is_kept(&self) -> bool {
+        self.is_from_person || matches!(self.source, Some(MessageSource::Prompt(_)))
     }
 }
 
@@ -184,6 +204,47 @@ pub struct CompactionRecord<M: ModelTypes = Plain> {
     /// What the summary cost, if known.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub usage: Option<M::Usage>,
+    /// The kept messages that are among these turns, for the next compaction.
+    #[serde(default, skip_serializing_if = "KeptMessages::is_empty")]
+    pub kept: KeptMessages,
+    /// The reminder that is among these turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reminder: Option<String>,
+}
+
+/// The messages that compactions keep word for word.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeptMessages {
+    /// Oldest first.
+    pub messages: Vec<KeptMessage>,
+    /// How many were left out behind the first one, because there was no room for all.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+impl KeptMessages {
+    pub const fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+}
+
+/// A message that compactions keep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptMessage {
+    pub text: String,
+    /// What was cut out of a message that is too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<MessageCut>,
+}
+
+/// A part that was cut out of the middle of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageCut {
+    /// Where in the remaining text it was, in bytes.
+    pub at: usize,
+    /// How long it was, in bytes.
+    pub bytes: usize,
 }
 
 /// The turn ended without a reply to what the model was given last.
@@ -204,6 +265,10 @@ pub struct ReportRecord {
 pub struct PlanRecord {
     pub request_id: RequestId,
     pub plan_hash: String,
+}
+
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The default of an optional field whose type has no default.

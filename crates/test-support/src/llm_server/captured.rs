@@ -129,6 +129,11 @@ impl CapturedRequest {
         text(&last["content"])
     }
 
+    /// Whether it asks for a summary of the conversation.
+    pub fn asks_for_summary(&self) -> bool {
+        self.last_text().contains("<summary-request>")
+    }
+
     /// How many cache breakpoints there are, wherever they stand.
     pub fn cache_breakpoints(&self) -> usize {
         count_keys(&self.body, "cache_control")

@@ -63,6 +63,13 @@ impl ServerReply {
         Self::new().say(text)
     }
 
+    /// The answer to a request for a summary, with all parts that it must have.
+    pub fn summary(text: &str) -> Self {
+        let parts = ["Goal", "Done", "Files", "Open points", "Next step"];
+        let parts = parts.map(|part| format!("## {part}\n{text}"));
+        Self::text(&parts.join("\n"))
+    }
+
     /// A turn that uses tools, each by name and input.
     pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         calls
