@@ -1,7 +1,6 @@
 //! Runs the member from arguments and environment.
 
 use crate::cli::{Args, Switch};
-use agent::Limits;
 use agent::Settings;
 use anyhow::Context;
 use member::{TrustCheck, WorkspaceSettings};
@@ -16,12 +15,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     register(&team, args)?;
     let options = StartOptions {
         name: args.name.clone(),
-        workspace,
         settings: Settings {
-            limits: Limits::for_window(args.window),
+            limits: member::limits(&workspace.config, args.window),
             max_rounds: args.max_rounds,
             ..Settings::default()
         },
+        workspace,
         log: args.log.options(std::io::stdout().is_terminal()),
         team,
     };

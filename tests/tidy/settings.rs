@@ -149,7 +149,7 @@ fn the_page_names_every_key_of_the_files() {
     }
     assert!(keys.0.len() > 20, "the keys were found: {:?}", keys.0);
     let named = named(&page);
-    let tables = ["budget", "limits", "prices", "roles", "members"];
+    let tables = ["budget", "limits", "context", "prices", "roles", "members"];
     let is_named = |key: &str| match tables.contains(&key) {
         true => page.contains(&format!("`[{key}")) || page.contains(&format!("`[[{key}")),
         false => named.contains(key),
@@ -188,7 +188,9 @@ fn the_page_has_the_defaults_of_limits() {
     assert_default("`inbox_bytes`", &limits.max_inbox_bytes().to_string());
     let context = agent::Limits::default();
     assert_default("`TEAM_WINDOW`", &context.window.to_string());
-    assert_default("are never cleared", &context.keep_results.to_string());
+    assert_default("`keep_results`", &context.keep_results.to_string());
+    let clear_at = context.clear_above * 100 / context.window;
+    assert_default("`clear_at`", &clear_at.to_string());
     let share = format!(
         "{} % of the window",
         context.threshold * 100 / context.window

@@ -218,6 +218,16 @@ impl Config {
         }
     }
 
+    /// How many of the newest tool results are never cleared.
+    pub fn keep_results(&self) -> Setting<u64> {
+        self.pick(|_| None, |file| file.context.keep_results)
+    }
+
+    /// The share of the model's window from which on old tool results are cleared, in percent.
+    pub fn clear_at(&self) -> Setting<u64> {
+        self.pick(|_| None, |file| file.context.clear_at)
+    }
+
     pub fn prices(&self) -> Prices {
         let of = |file: &Option<FileConfig>| {
             let file = file.as_ref();

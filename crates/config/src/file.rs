@@ -39,6 +39,7 @@ pub struct FileConfig {
     pub budget: Caps,
     #[serde(with = "LimitsTable")]
     pub limits: TeamLimits,
+    pub context: ContextTable,
     /// The prices of tokens, by model.
     #[serde(deserialize_with = "prices")]
     pub prices: BTreeMap<String, Price>,
@@ -46,6 +47,17 @@ pub struct FileConfig {
     /// The members that `team-lead up` starts.
     #[serde(deserialize_with = "distinct_members")]
     pub members: Vec<MemberEntry>,
+}
+
+/// The table `[context]`: when old tool results are cleared from a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table [context]")]
+pub struct ContextTable {
+    /// How many of the newest results are never cleared.
+    pub keep_results: Option<u64>,
+    /// The share of the model's window from which on they are cleared, in percent.
+    #[serde(deserialize_with = "percent")]
+    pub clear_at: Option<u64>,
 }
 
 /// What all members of a role have in common.
@@ -215,6 +227,13 @@ fn sandbox_mode<'de, D: Deserializer<'de>>(
     match SandboxMode::deserialize(deserializer)? {
         SandboxMode::Other(word) => Err(D::Error::unknown_variant(&word, &SANDBOX_WORDS)),
         known => Ok(Some(known)),
+    }
+}
+
+fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match u64::deserialize(deserializer)? {
+        number @ 1..=100 => Ok(Some(number)),
+        _ => Err(D::Error::custom("a number from 1 to 100 is needed")),
     }
 }
 

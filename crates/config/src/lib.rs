@@ -28,7 +28,7 @@ mod user_folder;
 pub use apply::{ApplyError, apply};
 pub use config::{Config, Origin, PROJECT_FILE, Setting, Source, load, price_source};
 pub use error::ConfigError;
-pub use file::{FileConfig, MemberEntry, OPTIONAL_TOOLS, Role};
+pub use file::{ContextTable, FileConfig, MemberEntry, OPTIONAL_TOOLS, Role};
 pub use read::{DOTENV_FILE, with_dotenv};
 pub use risky::{risky_member_settings, risky_model};
 pub use show::{ShownSetting, ShownTrust};

@@ -103,6 +103,10 @@ impl Config {
                 default.max_inbox_bytes(),
             ),
         ];
+        let keep = self.keep_results().map(number);
+        all.push(shown("context.keep_results", keep, "3"));
+        let clear_at = self.clear_at().map(number);
+        all.push(shown("context.clear_at", clear_at, "50"));
         let working = self.limit(|limits| limits.working).map(number);
         all.push(shown("limits.working", working, &none()));
         for (key, setting, default) in limits {

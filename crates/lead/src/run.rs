@@ -9,7 +9,6 @@ use crate::main_loop::{Finish, Lead, State};
 use crate::model::{self, LeadModel};
 use crate::signals::Signals;
 use crate::starter::TrustedStarter;
-use agent::Limits;
 use agent::{Agent, Settings};
 use config::Config;
 use member::{
@@ -277,7 +276,7 @@ impl LeadBuilder<'_> {
         recovered: Recovered,
     ) -> Result<Agent, OpenWorkspaceError> {
         let settings = Settings {
-            limits: Limits::for_window(self.options.window),
+            limits: member::limits(&self.options.settings.config, self.options.window),
             max_rounds: self.options.max_rounds,
             ..Settings::default()
         };

@@ -2,9 +2,9 @@
 
 use crate::runtime::MemberRuntime;
 use crate::workspace::{WorkspaceSettings, owners};
-use agent::{Agent, Conversation, Settings};
+use agent::{Agent, Conversation, Limits, Settings};
 use budget::{BudgetedModel, MemberBudget};
-use config::price_source;
+use config::{Config, price_source};
 use llm::choice::{BuildError, ChoiceError};
 use llm::{ClientOptions, Model, ModelChoice, Variables};
 use std::sync::Arc;
@@ -55,6 +55,12 @@ pub fn choose_model(
         choice,
         is_default: value.is_none(),
     })
+}
+
+/// How long a conversation may grow in a window of this size, with what is set about it.
+pub fn limits(config: &Config, window: u64) -> Limits {
+    let (keep_results, clear_at) = (config.keep_results(), config.clear_at());
+    Limits::for_window(window).clearing(keep_results.value, clear_at.value)
 }
 
 impl MemberRuntime {

@@ -50,7 +50,7 @@ mod turn;
 mod workspace;
 
 pub use backoff::Backoff;
-pub use build::{AgentTools, ChosenModel, ModelError, choose_model};
+pub use build::{AgentTools, ChosenModel, ModelError, choose_model, limits};
 pub use confine::{
     ConfineError, SandboxSettings, hide_own_memory, weakness, workspace_confinement,
 };

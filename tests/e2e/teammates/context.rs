@@ -42,7 +42,7 @@ fn step(number: usize, inbox: &Path) -> ServerReply {
         ),
         17 => say("All is done."),
         18 => say("Green it is."),
-        _ => bash(&format!("yes {number} | head -c 8000")),
+        _ => bash(&format!("yes {number} | head -c 4000")),
     }
 }
 

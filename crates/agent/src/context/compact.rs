@@ -81,7 +81,7 @@ impl Plan {
             transcript_room: estimator.bytes(limits.window / 10 * 8),
             part_room: estimator.bytes(limits.threshold / 8),
             unanswered_room: limits.portion(),
-            kept_room: estimator.bytes(limits.threshold / 4),
+            kept_room: estimator.bytes(limits.threshold / 8),
             summary_tokens: u32::try_from(summary_tokens).unwrap_or(u32::MAX),
         }
     }

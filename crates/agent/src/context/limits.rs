@@ -32,6 +32,19 @@ impl Limits {
         }
     }
 
+    /// The same, but for what a person has set: how many of the newest results are never cleared, and
+    /// the share of the window from which on others are, in percent.
+    #[must_use]
+    pub fn clearing(self, keep_results: Option<u64>, clear_at: Option<u64>) -> Self {
+        let keep_results = keep_results.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let clear_above = clear_at.map(|percent| self.window.saturating_mul(percent) / 100);
+        Self {
+            keep_results: keep_results.unwrap_or(self.keep_results),
+            clear_above: clear_above.unwrap_or(self.clear_above),
+            ..self
+        }
+    }
+
     /// The same shares of a window of another size.
     #[must_use]
     pub fn in_window(&self, window: u64) -> Self {
@@ -58,5 +71,21 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self::for_window(USUAL_WINDOW)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_holds_in_every_window() {
+        let limits = Limits::for_window(200_000);
+        assert_eq!(limits.clearing(None, None), limits);
+        let set = limits.clearing(Some(7), Some(30));
+        assert_eq!((set.keep_results, set.clear_above), (7, 60_000));
+        let small = set.in_window(10_000);
+        assert_eq!((small.keep_results, small.clear_above), (7, 3_000));
+        assert_eq!(small.threshold, Limits::for_window(10_000).threshold);
     }
 }

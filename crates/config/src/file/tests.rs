@@ -30,6 +30,10 @@ messages_per_minute = 30
 message_bytes = 1000
 inbox_bytes = 2000
 
+[context]
+keep_results = 5
+clear_at = 60
+
 [prices."openai:llama*"]
 input = 1
 output = 2.5
@@ -55,6 +59,10 @@ no_claim = true
     assert_eq!(config.restart, Some(RestartPolicy::OnFailure));
     assert_eq!(config.budget.max_cost, Money::from_dollars(2.5).ok());
     assert_eq!(config.limits.working, Some(2));
+    assert_eq!(
+        (config.context.keep_results, config.context.clear_at),
+        (Some(5), Some(60))
+    );
     let price = config.prices["openai:llama*"];
     assert_eq!(price.cache_read, Money::from_dollars(1.0).unwrap());
     let role = &config.roles["coder"];
@@ -153,4 +161,12 @@ fn two_members_with_the_same_name_are_an_error() {
     let twice =
         "[[members]]\nname = \"al\"\nrole = \"r\"\n[[members]]\nname = \"AL\"\nrole = \"r\"";
     assert!(error(twice).contains("two [[members]] are called AL"));
+}
+
+#[test]
+fn a_share_of_the_window_is_a_percentage() {
+    for number in ["0", "101"] {
+        let message = error(&format!("[context]\nclear_at = {number}"));
+        assert!(message.contains("from 1 to 100"), "{message}");
+    }
 }
