@@ -93,6 +93,14 @@ impl Conversation {
         self.given.contains(source)
     }
 
+    /// The text of the model's last reply.
+    pub fn last_reply(&self) -> String {
+        let mut turns = self.turns.iter().rev();
+        let reply = turns.find(|turn| turn.role == Role::Assistant);
+        let blocks = reply.into_iter().flat_map(|turn| &turn.blocks);
+        blocks.filter_map(Block::readable_text).collect()
+    }
+
     /// The messages that compactions keep word for word.
     pub(crate) const fn kept(&self) -> &KeptMessages {
         &self.kept

@@ -1,14 +1,11 @@
 //! The conversation stays short enough, whatever the model does.
 
-use std::sync::{Arc, Mutex};
-
-use agent::{Agent, Conversation, Event, Outcome, Record, Settings, TurnError};
-use agent::{Estimator, Limits, turns_bytes};
-use llm::{Detail, Model, ModelError, Request, Role, StopReason};
+use agent::{Conversation, Event, Limits, Outcome, Record, Settings, TurnError};
+use llm::{Detail, ModelError, Request, Role, StopReason};
 
 use protocol::{MessageSource, UserMessage, UserRecord};
 
-use crate::support::{Answer, Echo, Stage, call, is_summary, last_blocks, reply, say, summary};
+use crate::support::{Answer, Stage, call, is_summary, last_blocks, reply, say, summary};
 
 fn settings(window: u64) -> Settings {
     Settings {
@@ -254,91 +251,4 @@ async fn more_mail_than_fits_in_a_request_comes_in_portions() {
         shown.extend(notes_in(request));
     }
     assert_eq!(shown, (1..=100).collect::<Vec<u64>>());
-}
-
-/// A model that works for many rounds: it answers a request for a summary with one.
-#[tokio::test]
-async fn five_hundred_rounds_stay_under_the_threshold_and_keep_the_identity() {
-    let settings = settings(4_000);
-    let threshold = settings.limits.threshold;
-    let model = Arc::new(Rounds::default());
-    let mut stage = Stage::new(vec![]);
-    let mut registry = tools::Registry::new();
-    registry.add(Echo).unwrap();
-    stage.agent = Agent::new(
-        Arc::clone(&model) as Arc<dyn Model>,
-        Arc::new(registry),
-        stage.context.clone(),
-        settings,
-        Conversation::new(),
-    );
-    assert_eq!(stage.finish("task number 7").await, "done");
-    let requests = model.requests.lock().unwrap();
-    assert_eq!(
-        requests
-            .iter()
-            .filter(|request| !is_summary(request))
-            .count(),
-        501
-    );
-    let tools: usize = requests[0]
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.get().len())
-        .sum();
-    let mut clearings = 0;
-    for record in &stage.host.records {
-        clearings += usize::from(matches!(record, Record::Cleared(_)));
-    }
-    assert!(
-        clearings > 0,
-        "old results are cleared before it comes to a summary"
-    );
-    for request in requests.iter().filter(|request| !is_summary(request)) {
-        assert_eq!(request.system, "You are 'alice', role: coder");
-        let bytes = turns_bytes(&request.turns) + request.system.len() + tools;
-        assert!(Estimator::default().tokens(bytes) <= threshold);
-        let text = format!("{:?}", request.turns);
-        assert!(text.contains("task number 7"), "the task is never lost");
-    }
-    assert!(stage.host.archives.len() > 3);
-    assert_eq!(stage.agent.conversation(), &stage.replayed());
-}
-
-#[derive(Default)]
-struct Rounds {
-    requests: Mutex<Vec<Request>>,
-}
-
-impl Model for Rounds {
-    fn name(&self) -> &str {
-        "rounds"
-    }
-
-    fn complete<'a>(
-        &'a self,
-        request: &'a Request,
-        _: &'a mut llm::EventSink<'_>,
-        _: &'a llm::CancellationToken,
-    ) -> llm::BoxFuture<'a, Result<llm::Reply, ModelError>> {
-        request.validate().unwrap();
-        let mut requests = self.requests.lock().unwrap();
-        requests.push(request.clone());
-        let round = requests
-            .iter()
-            .filter(|request| !is_summary(request))
-            .count();
-        let answer = if is_summary(request) {
-            summary("So it goes.")
-        } else if round <= 500 {
-            let text = format!(r#"{{"say":"{round} {}"}}"#, "out ".repeat(200));
-            call(&[(&format!("u{round}"), "echo", &text)])
-        } else {
-            say("done")
-        };
-        let Answer::Reply(reply) = answer else {
-            unreachable!("all answers are replies")
-        };
-        Box::pin(async move { Ok(reply) })
-    }
 }

@@ -5,6 +5,7 @@
 mod background;
 mod compaction;
 mod interrupts;
+mod long;
 mod reminder;
 mod replay;
 mod stops;
