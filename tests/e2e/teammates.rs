@@ -4,6 +4,7 @@
 mod context;
 mod crash;
 mod edge_cases;
+mod explore;
 mod failures;
 mod folder_gone;
 mod foreign;

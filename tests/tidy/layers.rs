@@ -231,6 +231,7 @@ const RULES: &[Rule] = &[
         ],
         external: &[
             "nix",
+            "schemars",
             "serde",
             "serde_json",
             "thiserror",
@@ -324,6 +325,7 @@ const RULES: &[Rule] = &[
             "libc",
             "nix",
             "notify",
+            "schemars",
             "serde",
             "serde_json",
             "signal-hook",

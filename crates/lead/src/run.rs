@@ -271,15 +271,17 @@ impl LeadBuilder<'_> {
     fn agent(
         &self,
         model: LeadModel,
-        registry: Registry,
+        mut registry: Registry,
         background: &Background,
         recovered: Recovered,
-    ) -> Result<Agent, OpenWorkspaceError> {
+    ) -> Result<Agent, RunError> {
         let settings = Settings {
             limits: member::limits(&self.options.settings.config, self.options.window),
             max_rounds: self.options.max_rounds,
             ..Settings::default()
         };
+        self.runtime
+            .add_explore(&mut registry, &model.model, &settings)?;
         let tools = AgentTools {
             registry,
             background: background.clone(),

@@ -1,5 +1,6 @@
 //! Builds what the agents of lead and teammate have in common: model, budget, tools and input.
 
+use crate::explore::Explore;
 use crate::runtime::MemberRuntime;
 use crate::workspace::{WorkspaceSettings, owners};
 use agent::{Agent, Conversation, Limits, Settings};
@@ -8,7 +9,9 @@ use config::{Config, price_source};
 use llm::choice::{BuildError, ChoiceError};
 use llm::{ClientOptions, Model, ModelChoice, Variables};
 use std::sync::Arc;
-use tools::{Background, OpenWorkspaceError, OutputFolder, Registry, ToolContext, Workspace};
+use tools::{
+    Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext, Workspace,
+};
 
 /// Why there is no model.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +76,25 @@ impl MemberRuntime {
         }));
         let budget = MemberBudget::new(self.team(), self.owner(), self.incarnation(), prices);
         Arc::new(BudgetedModel::new(model, budget))
+    }
+
+    /// Adds the tool with which the member lets a helper search, if it has tools for that itself.
+    pub fn add_explore(
+        &self,
+        registry: &mut Registry,
+        model: &Arc<dyn Model>,
+        settings: &Settings,
+    ) -> Result<(), DuplicateTool> {
+        let tools = Explore::tools_of(registry);
+        if tools.is_empty() {
+            return Ok(());
+        }
+        registry.add(Explore {
+            runtime: self.clone(),
+            model: Arc::clone(model),
+            settings: settings.clone(),
+            tools,
+        })
     }
 
     /// The member's agent. Its tools work in the team's workspace, and not in the team folder.

@@ -239,6 +239,20 @@ impl<H: Hooks> Host for RuntimeHost<H> {
     }
 }
 
+impl MemberRuntime {
+    /// Counts a reply to a helper of this member.
+    pub(crate) fn helper_replied(&self, model: String, usage: Option<Usage>, took: Duration) {
+        self.lock().count_reply(model, usage, took, 0);
+    }
+
+    /// Shows which tool a helper of this member runs.
+    pub(crate) fn helper_runs(&self, tool: &str) {
+        let mut inner = self.lock();
+        inner.live.set_activity(Some(&format!("explore: {tool}")));
+        inner.write_state();
+    }
+}
+
 impl Inner {
     /// Shows from time to time that a reply goes on.
     fn show_progress(&mut self) {
@@ -260,6 +274,11 @@ impl Inner {
     }
 
     fn replied(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
+        self.count_reply(model, usage, took, retries);
+        self.end_activity();
+    }
+
+    fn count_reply(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
         add(self.live.tally(), usage);
         let usage = usage.unwrap_or_default();
         let cost = self.price.as_ref().and_then(|price| price(&usage));
@@ -276,7 +295,6 @@ impl Inner {
             retries,
             cost,
         });
-        self.end_activity();
     }
 
     fn compacted(&mut self, archive: String, summarised: bool) {

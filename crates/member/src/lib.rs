@@ -34,6 +34,7 @@
 mod backoff;
 mod build;
 mod confine;
+mod explore;
 mod gate;
 mod host;
 mod inner;

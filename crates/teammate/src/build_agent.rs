@@ -39,6 +39,7 @@ pub(crate) fn build_agent(
     )?;
     let model = runtime.within_budget(model.model, options.workspace.variables.clone());
     let input = first_input(member, &recovered);
+    runtime.add_explore(&mut registry, &model, &options.settings)?;
     let tools = AgentTools {
         registry,
         background: background.clone(),

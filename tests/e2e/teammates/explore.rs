@@ -1,0 +1,103 @@
+//! A member lets a helper search for it: what the helper reads stays out of the member's context.
+
+use crate::harness::{LIMIT, Workspace, call, say};
+use serde_json::json;
+use test_support::llm_server::{CapturedRequest, Gate, ServerReply};
+
+const ANSWER: &str = "It is in part_3.txt, line 400.";
+
+fn is_helper(request: &CapturedRequest) -> bool {
+    request.system_text().contains("short-lived helper")
+}
+
+fn explore() -> ServerReply {
+    call("explore", json!({"question": "Where is the needle?"}))
+}
+
+/// A workspace with long files.
+fn haystack() -> Workspace {
+    let workspace = Workspace::new();
+    for number in 0..6 {
+        let text = format!("hay {number}\n").repeat(2_000);
+        workspace.write(&format!("part_{number}.txt"), &text);
+    }
+    workspace
+}
+
+#[test]
+fn a_long_search_fills_the_helpers_context_and_not_the_members() {
+    let workspace = haystack();
+    let read = |number: usize| ("read_file", json!({"path": format!("part_{number}.txt")}));
+    workspace.script(
+        "alice",
+        [
+            explore(),
+            ServerReply::calls((0..3).map(read)),
+            ServerReply::calls((3..6).map(read)),
+            call("write_file", json!({"path": "a.txt", "content": "x"})),
+            say(ANSWER),
+            say("Found."),
+        ],
+    );
+    let prompt = "Find the needle.";
+    // A helper can only read, so a member whose plan is not approved may have one.
+    workspace.spawn("alice", &["--require-plan", "--prompt", prompt]);
+    assert_eq!(workspace.wait_reports("alice", 1), ["Found."]);
+    let requests = workspace.server.requests("alice");
+    let (helper, member): (Vec<_>, Vec<_>) = requests.iter().partition(|r| is_helper(r));
+    assert_eq!((helper.len(), member.len()), (4, 2));
+    let size = |request: &CapturedRequest| request.raw_body().len();
+    assert!(
+        size(helper[3]) - size(helper[0]) > 60_000,
+        "it has read much"
+    );
+    assert!(
+        size(member[1]) - size(member[0]) < 2_000,
+        "the member has the answer only"
+    );
+    assert!(member[1].last_text().contains(ANSWER));
+    for name in helper[0].tool_names() {
+        let only_reads = ["read_file", "grep", "glob", "list_dir", "bash"];
+        assert!(only_reads.contains(&name), "{name}");
+    }
+    assert!(helper[3].last_text().contains("Unknown tool: write_file"));
+    let asked =
+        |event: &&serde_json::Value| event["event"] == "model" && event["member"] == "alice";
+    assert_eq!(workspace.events().iter().filter(asked).count(), 6);
+    let live = workspace.live("alice").unwrap();
+    assert_eq!(live.usage.unwrap().calls, 6, "its calls are the member's");
+    assert!(workspace.log("alice").contains("explore > read_file"));
+    workspace.end();
+}
+
+#[test]
+fn a_helper_ends_with_its_member_and_counts_as_interrupted() {
+    let workspace = haystack();
+    let gate = Gate::new();
+    workspace.script("alice", [explore(), say("Too late.").gate_head(&gate)]);
+    workspace.spawn("alice", &["--prompt", "Find the needle."]);
+    gate.wait_until_reached(LIMIT);
+    workspace.kill9("alice");
+    workspace.script("alice", [say("I begin again.")]);
+    workspace.restart("alice");
+    assert_eq!(workspace.wait_reports("alice", 1), ["I begin again."]);
+    let last = workspace.server.last_request("alice");
+    assert!(!is_helper(&last));
+    assert!(last.last_text().contains("interrupted, outcome unknown"));
+    workspace.end();
+}
+
+#[test]
+fn a_member_stops_while_its_helper_waits_for_the_model() {
+    let workspace = haystack();
+    let gate = Gate::new();
+    workspace.script("alice", [explore(), say("Too late.").gate_head(&gate)]);
+    let mut alice = workspace.start_teammate("alice");
+    workspace.ok(&["send", "alice", "Find the needle."]);
+    gate.wait_until_reached(LIMIT);
+    let live = workspace.live("alice").unwrap();
+    assert_eq!(live.activity.unwrap().name, "explore");
+    alice.terminate();
+    assert_eq!(alice.wait(LIMIT).code(), Some(0));
+    workspace.check_gone();
+}
