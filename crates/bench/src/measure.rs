@@ -16,6 +16,7 @@ mod bare;
 mod board;
 pub(crate) mod clock;
 mod commands;
+mod context;
 mod deaths;
 pub(crate) mod end;
 mod history;
@@ -83,10 +84,11 @@ enum Name {
     Deaths,
     Hosts,
     Tokens,
+    Context,
     Search,
 }
 
-const ALL: [Name; 16] = [
+const ALL: [Name; 17] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -102,6 +104,7 @@ const ALL: [Name; 16] = [
     Name::Deaths,
     Name::Hosts,
     Name::Tokens,
+    Name::Context,
     Name::Search,
 ];
 
@@ -202,6 +205,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Deaths => deaths::measure(plan),
         Name::Hosts => hosts::measure(plan),
         Name::Tokens => tokens::measure(plan),
+        Name::Context => context::measure(plan),
         Name::Search => search::measure(plan),
     };
     section.with_context(|| format!("measure {name:?}"))
