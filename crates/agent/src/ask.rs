@@ -5,7 +5,7 @@ use llm::{Block, CancellationToken, ModelError, Reply, Request, Role, StopReason
 use protocol::{ClearedRecord, MessageSource, UserMessage, UserRecord};
 
 use crate::agent::Agent;
-use crate::compaction::Source;
+use crate::compaction::Asking;
 use crate::host::{Event, Host, Prompt};
 use crate::outcome::{Halt, TurnError};
 use crate::record::Record;
@@ -116,8 +116,7 @@ impl Agent {
         let Some(plan) = plan else {
             return Ok(prompt);
         };
-        self.compact_with(plan, Source::Conversation, None, host, cancel)
-            .await?;
+        self.compact_with(Asking::new(plan), host, cancel).await?;
         Ok(host.prompt())
     }
 

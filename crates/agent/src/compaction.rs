@@ -16,7 +16,7 @@ const TRIES: usize = 4;
 
 /// What a summary is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+enum Source {
     /// The conversation as it was sent before, with a question behind it: the provider has all of it
     /// in its cache.
     Conversation,
@@ -64,8 +64,11 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<String, Halt> {
         let plan = Plan::new(&self.limits, &self.estimator);
-        self.compact_with(plan, Source::Conversation, focus, host, cancel)
-            .await
+        let asking = Asking {
+            focus,
+            ..Asking::new(plan)
+        };
+        self.compact_with(asking, host, cancel).await
     }
 
     /// Makes a conversation shorter that the model has just found too long.
@@ -75,26 +78,22 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<String, Halt> {
         let plan = Plan::new(&self.limits, &self.estimator);
-        self.compact_with(plan, Source::Transcript, None, host, cancel)
-            .await
+        let asking = Asking {
+            source: Source::Transcript,
+            ..Asking::new(plan)
+        };
+        self.compact_with(asking, host, cancel).await
     }
 
     pub(crate) async fn compact_with(
         &mut self,
-        plan: Plan,
-        source: Source,
-        focus: Option<&str>,
+        asking: Asking<'_>,
         host: &mut dyn Host,
         cancel: &CancellationToken,
     ) -> Result<String, Halt> {
         host.event(Event::Compacting);
         let archive = host.archive(&self.conversation.whole_turns())?;
-        let asking = Asking {
-            plan,
-            source,
-            focus,
-            fault: None,
-        };
+        let plan = asking.plan;
         let answer = self.summarise(asking, host, cancel).await?;
         let summarised = answer.summary.is_some();
         let record = self.compacted(plan, answer, archive.clone(), host);
@@ -209,7 +208,7 @@ impl Agent {
 }
 
 /// How a summary is asked for.
-struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     plan: Plan,
     source: Source,
     focus: Option<&'a str>,
@@ -218,6 +217,16 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
+    /// A summary of the conversation as it was sent before.
+    pub(crate) const fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            source: Source::Conversation,
+            focus: None,
+            fault: None,
+        }
+    }
+
     /// Asks for a summary of less, because the model found this too long.
     fn shrink(&mut self) {
         match self.source {

@@ -40,6 +40,26 @@ mod tests {
         }
     }
 
+    fn compaction() -> Record {
+        Record::Compaction(CompactionRecord {
+            archive: "a/1".into(),
+            summarised: true,
+            turns: vec![
+                Turn::user("summary"),
+                Turn::results([ToolResult::ok("u1", "yes")]),
+            ],
+            usage: None,
+            kept: KeptMessages {
+                messages: vec![KeptMessage {
+                    text: "hi\nthere".into(),
+                    cut: Some(MessageCut { at: 2, bytes: 7 }),
+                }],
+                left_out: 1,
+            },
+            reminder: Some("all is well".into()),
+        })
+    }
+
     fn records() -> Vec<Record> {
         // Spacing inside the arguments must survive.
         let tool_use = ToolUse::new("u1", "bash", r#"{"command":  "ls\n" }"#);
@@ -86,23 +106,7 @@ mod tests {
                 ..ResultRecord::new(ToolResult::error("u1", "no"))
             }),
             Record::Cleared(cleared()),
-            Record::Compaction(CompactionRecord {
-                archive: "a/1".into(),
-                summarised: true,
-                turns: vec![
-                    Turn::user("summary"),
-                    Turn::results([ToolResult::ok("u1", "yes")]),
-                ],
-                usage: None,
-                kept: KeptMessages {
-                    messages: vec![KeptMessage {
-                        text: "hi\nthere".into(),
-                        cut: Some(MessageCut { at: 2, bytes: 7 }),
-                    }],
-                    left_out: 1,
-                },
-                reminder: Some("all is well".into()),
-            }),
+            compaction(),
             Record::Ended(EndedRecord {
                 reason: "round limit".into(),
             }),

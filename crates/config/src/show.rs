@@ -103,10 +103,7 @@ impl Config {
                 default.max_inbox_bytes(),
             ),
         ];
-        let keep = self.keep_results().map(number);
-        all.push(shown("context.keep_results", keep, "3"));
-        let clear_at = self.clear_at().map(number);
-        all.push(shown("context.clear_at", clear_at, "50"));
+        all.extend(self.shown_context());
         let working = self.limit(|limits| limits.working).map(number);
         all.push(shown("limits.working", working, &none()));
         for (key, setting, default) in limits {
@@ -114,6 +111,14 @@ impl Config {
             all.push(shown(&key, setting.map(number), &default.to_string()));
         }
         all
+    }
+
+    fn shown_context(&self) -> [ShownSetting; 2] {
+        let number = |n: u64| n.to_string();
+        [
+            shown("context.keep_results", self.keep_results().map(number), "3"),
+            shown("context.clear_at", self.clear_at().map(number), "50"),
+        ]
     }
 
     /// Settings of the project's file that need trust and that no other line shows, as in `members.carol.exec`.

@@ -194,18 +194,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 self.text.clear();
                 warn!("{waiting}");
                 let reason = Some(waiting.to_string());
-                let what = match waiting.reason {
-                    WaitReason::Budget => WaitingFor::Budget,
-                    WaitReason::Turn => WaitingFor::Turn,
-                    WaitReason::RateLimit | WaitReason::Overloaded => WaitingFor::RateLimit,
-                    WaitReason::ServerError(_)
-                    | WaitReason::ErrorInReply
-                    | WaitReason::CannotConnect
-                    | WaitReason::StreamCut
-                    | WaitReason::Silence
-                    | WaitReason::Unreadable
-                    | WaitReason::Empty => WaitingFor::Server,
-                };
+                let what = waiting_for(&waiting.reason);
                 inner.set_phase(Phase::Waiting, Some(what), reason);
             }
             Event::Replied { model, usage } => {
@@ -325,4 +314,19 @@ impl Inner {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn waiting_for(reason: &WaitReason) -> WaitingFor {
+    match reason {
+        WaitReason::Budget => WaitingFor::Budget,
+        WaitReason::Turn => WaitingFor::Turn,
+        WaitReason::RateLimit | WaitReason::Overloaded => WaitingFor::RateLimit,
+        WaitReason::ServerError(_)
+        | WaitReason::ErrorInReply
+        | WaitReason::CannotConnect
+        | WaitReason::StreamCut
+        | WaitReason::Silence
+        | WaitReason::Unreadable
+        | WaitReason::Empty => WaitingFor::Server,
+    }
 }
