@@ -15,6 +15,7 @@ mod lead;
 mod logs;
 mod mail;
 mod notes;
+mod prompts;
 mod python_member;
 mod readme;
 mod requests;

@@ -207,7 +207,14 @@ const RULES: &[Rule] = &[
     Rule {
         package: "prompts",
         ours: &["protocol", "safe-open", "tools"],
-        external: &[],
+        external: &[
+            "schemars",
+            "serde",
+            "similar",
+            "thiserror",
+            "tokio",
+            "tracing",
+        ],
         dev_ours: &[],
     },
     Rule {

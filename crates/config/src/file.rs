@@ -64,7 +64,7 @@ pub struct ContextTable {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table [roles.NAME]")]
 pub struct Role {
-    /// Text that is added to the system prompt.
+    /// What the role asks for, in the system prompt.
     pub prompt: Option<String>,
     /// Those of [`OPTIONAL_TOOLS`] that the members have; all of them if absent.
     #[serde(deserialize_with = "tool_names")]

@@ -14,9 +14,10 @@ use config::Config;
 use member::{
     AgentRunner, AgentTools, Clearance, ConfineError, LogOptions, MemberRuntime, ModelError,
     Recovered, RuntimeError, RuntimeHost, SandboxSettings, TrustError, WorkspaceSettings,
+    prompt_spec,
 };
 use processes::{NoTeammate, Programs};
-use prompts::{CurrentPrompt, PromptSpec, Reader};
+use prompts::{CurrentPrompt, Reader};
 use protocol::{NetworkSetting, Recipient, SandboxMode};
 use std::io;
 use std::sync::Arc;
@@ -233,15 +234,14 @@ impl LeadBuilder<'_> {
         let background = Background::new();
         let jobs = Jobs::new(self.team.clone(), self.runtime.me(), Arc::clone(&starter));
         let (jobs, job_results) = jobs;
-        let registry = self.registry(&model, starter, &background)?;
+        let spec = prompt_spec(self.team.workspace(), Reader::Lead, self.confinement);
+        let mut registry = self.registry(&model, starter, &background)?;
+        if let Some(skills) = spec.skill_tool() {
+            registry.add(skills)?;
+        }
         let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
         let agent = self.agent(model, registry, &background, recovered)?;
-        let system = CurrentPrompt::new(PromptSpec {
-            reader: Reader::Lead,
-            workspace: self.team.workspace().to_path_buf(),
-            confinement: Arc::clone(self.confinement),
-        });
-        let host = RuntimeHost::new(self.runtime.clone(), system, hooks);
+        let host = RuntimeHost::new(self.runtime.clone(), CurrentPrompt::new(spec), hooks);
         let timeout = self.options.timeout;
         let lead = Lead {
             runtime: self.runtime.clone(),

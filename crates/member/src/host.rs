@@ -76,6 +76,11 @@ impl<H: Hooks> RuntimeHost<H> {
     pub fn hooks(&mut self) -> &mut H {
         &mut self.hooks
     }
+
+    /// What has changed in the instructions that the model was given.
+    pub(crate) fn news(&mut self) -> Option<UserMessage> {
+        self.system.news().map(UserMessage::new)
+    }
 }
 
 impl<H: Hooks> Log for RuntimeHost<H> {
@@ -92,6 +97,11 @@ impl<H: Hooks> Log for RuntimeHost<H> {
         };
         appended.map_err(LogError::new)?;
         inner.mark_delivered(&given_by(record));
+        if let Record::User(user) = record {
+            for message in &user.messages {
+                self.system.given(&message.text);
+            }
+        }
         Ok(())
     }
 
@@ -117,7 +127,8 @@ impl<H: Hooks> Log for RuntimeHost<H> {
 
 impl<H: Hooks> Sources for RuntimeHost<H> {
     fn after_tools(&mut self) -> Vec<UserMessage> {
-        let mut messages = self.runtime.mail_for_model();
+        let mut messages: Vec<UserMessage> = self.news().into_iter().collect();
+        messages.extend(self.runtime.mail_for_model());
         messages.extend(self.hooks.after_tools());
         messages
     }

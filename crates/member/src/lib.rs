@@ -13,6 +13,9 @@
 //! reading the journal once ([`Recovered`]), which messages are still pending. Numbers cannot
 //! collide, as the ids that senders choose could.
 //!
+//! **System prompt.** The host keeps it the same from request to request. When the instructions of the
+//! repository change, it tells the model at the start of a turn or after the results of tools.
+//!
 //! **Mail handler.** The program sees every message before the model does. A [`MailHandler`] decides
 //! what it means to this member, and whether it is shown.
 //!
@@ -43,6 +46,7 @@ mod logging;
 mod mail;
 mod memory;
 mod open_work;
+mod prompt;
 mod recovered;
 mod runtime;
 mod status;
@@ -61,6 +65,7 @@ pub use inner::{MailHandler, Price, Treatment};
 pub use logging::{LogFilter, LogFormat, LogOptions, LogSettingError, log_to_stderr};
 pub use mail::MailItem;
 pub use memory::memory_lines;
+pub use prompt::prompt_spec;
 pub use recovered::Recovered;
 pub use runtime::{MemberRuntime, RuntimeError};
 pub use trust_check::{Clearance, TrustCheck, TrustError, Untrusted};

@@ -21,7 +21,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
 /// The crates whose events are logged.
-const CRATES: [&str; 19] = [
+const CRATES: [&str; 20] = [
     "agent",
     "budget",
     "command",
@@ -32,6 +32,7 @@ const CRATES: [&str; 19] = [
     "member",
     "offline",
     "processes",
+    "prompts",
     "protocol",
     "rules",
     "team",

@@ -112,12 +112,16 @@ impl<H: Hooks + 'static> AgentRunner<H> {
     }
 
     /// Starts a turn with this input. Does nothing while another one runs.
-    pub fn start_turn(&mut self, input: Vec<UserMessage>) {
+    pub fn start_turn(&mut self, mut input: Vec<UserMessage>) {
         self.turns += 1;
         let span = info_span!("turn", n = self.turns);
         self.start(|mut worker, cancel| {
             let turn = async move {
                 worker.host.hooks().turn_started();
+                // By themselves they are no reason to ask the model.
+                if !input.is_empty() {
+                    input.splice(0..0, worker.host.news());
+                }
                 let turn = worker.agent.run_turn(input, &mut worker.host, &cancel);
                 let outcome = TurnOutcome::from(turn.await);
                 if let TurnOutcome::Finished { text } = &outcome {

@@ -9,7 +9,7 @@ use llm::{
 use member::{
     Hooks, MailHandler, MemberRuntime, Recovered, RuntimeHost, Treatment, workspace_confinement,
 };
-use prompts::{CurrentPrompt, PromptSpec, Reader};
+use prompts::{CurrentPrompt, PromptSpec, Reader, UserFolders};
 use protocol::{Body, LiveState, Message, NetworkSetting, Phase, Recipient};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -98,6 +98,7 @@ fn system(temp: &TempTeam) -> CurrentPrompt {
         reader: Reader::Lead,
         workspace,
         confinement: Arc::new(confinement),
+        user: UserFolders::default(),
     })
 }
 

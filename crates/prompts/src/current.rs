@@ -1,12 +1,16 @@
 //! The system prompt of a running member.
 
+use crate::instructions::{Instructions, changes};
 use crate::spec::PromptSpec;
 use protocol::Timestamp;
+use tracing::warn;
 
 /// The system prompt of a running member: the same bytes in every request, for as long as possible.
 ///
 /// It is made for the first request, and again on another day and after a compaction, when the provider
-/// has nothing in its cache that it could reuse.
+/// has nothing in its cache that it could reuse. Instructions that change in between are told as
+/// [news](Self::news) at the end of the conversation, which costs the change itself and not the whole
+/// conversation.
 pub struct CurrentPrompt {
     spec: PromptSpec,
     made: Option<Made>,
@@ -15,6 +19,10 @@ pub struct CurrentPrompt {
 struct Made {
     text: String,
     date: String,
+    /// What the model was told, in the prompt and in news since.
+    told: Instructions,
+    /// News that were offered, and the instructions that they make known.
+    offered: Option<(String, Instructions)>,
 }
 
 impl CurrentPrompt {
@@ -26,16 +34,89 @@ impl CurrentPrompt {
     pub fn text(&mut self, now: Timestamp) -> &str {
         let date = now.date();
         let made = self.made.take().filter(|made| made.date == date);
-        let made = made.unwrap_or_else(|| Made {
-            text: self.spec.build(now).to_string(),
-            date,
-        });
+        let made = made.unwrap_or_else(|| self.make(now, date));
         &self.made.insert(made).text
+    }
+
+    fn make(&self, now: Timestamp, date: String) -> Made {
+        let told = self.spec.instructions();
+        let prompt = self.spec.build_with(&told, now);
+        for problem in prompt.problems() {
+            warn!("{problem}");
+        }
+        Made {
+            text: prompt.to_string(),
+            date,
+            told,
+            offered: None,
+        }
+    }
+
+    /// What has changed since the prompt was made, for the end of the conversation. It is offered again
+    /// until it was [given](Self::given).
+    pub fn news(&mut self) -> Option<String> {
+        let now = self.spec.instructions();
+        let made = self.made.as_mut()?;
+        let text = changes(&made.told, &now)?;
+        made.offered = Some((text.clone(), now));
+        Some(text)
+    }
+
+    /// Notes that the model was given this text.
+    pub fn given(&mut self, text: &str) {
+        if let Some(made) = &mut self.made
+            && let Some((_, now)) = made.offered.take_if(|(offered, _)| offered == text)
+        {
+            made.told = now;
+        }
     }
 
     /// Notes that the conversation was made shorter: the next request has nothing in common with those
     /// before but the prompt.
     pub fn compacted(&mut self) {
         self.made = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::tests::{NOON, lead_in};
+    use std::fs;
+
+    #[test]
+    fn changed_instructions_leave_the_prompt_as_it_is_and_are_told_once() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("AGENTS.md");
+        fs::write(&file, "Use tabs.").unwrap();
+        let mut prompt = CurrentPrompt::new(lead_in(place.path()));
+        assert_eq!(prompt.news(), None, "nothing was told yet");
+        let first = prompt.text(NOON).to_owned();
+        assert!(first.contains("Use tabs."), "{first}");
+        assert_eq!(prompt.news(), None);
+        fs::write(&file, "Use spaces.").unwrap();
+        assert_eq!(prompt.text(NOON), first);
+        let news = prompt.news().unwrap();
+        assert!(news.contains("Use spaces."), "{news}");
+        assert_eq!(prompt.news(), Some(news.clone()), "until it was given");
+        prompt.given("something else");
+        assert_eq!(prompt.news(), Some(news.clone()));
+        prompt.given(&news);
+        assert_eq!(prompt.news(), None);
+        assert_eq!(prompt.text(NOON), first);
+        prompt.compacted();
+        assert!(prompt.text(NOON).contains("Use spaces."));
+        assert_eq!(prompt.news(), None);
+    }
+
+    #[test]
+    fn the_prompt_is_made_again_on_another_day() {
+        let place = tempfile::tempdir().unwrap();
+        let mut prompt = CurrentPrompt::new(lead_in(place.path()));
+        let first = prompt.text(NOON).to_owned();
+        fs::write(place.path().join("AGENTS.md"), "Use tabs.").unwrap();
+        assert_eq!(prompt.text(NOON), first);
+        let tomorrow = NOON.plus(std::time::Duration::from_secs(86_400));
+        assert!(prompt.text(tomorrow).contains("Use tabs."));
     }
 }

@@ -6,6 +6,7 @@
 
 use safe_open::Links;
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The largest file that is read.
@@ -68,10 +69,21 @@ pub(crate) fn head(folder: &Path) -> Option<Head> {
     })
 }
 
-/// The root of the repository around a folder.
+/// The root of the repository around a folder. Folders above it count as long as they have the same owner:
+/// anybody can put a repository in a folder such as `/tmp`.
 pub(crate) fn root(folder: &Path) -> Option<&Path> {
-    let mut folders = folder.ancestors();
-    folders.find(|folder| folder.join(".git").symlink_metadata().is_ok())
+    let owner = |folder: &Path| folder.metadata().ok().map(|found| found.uid());
+    let mut here = folder;
+    loop {
+        if here.join(".git").symlink_metadata().is_ok() {
+            return Some(here);
+        }
+        let above = here.parent()?;
+        if owner(above) != owner(here) {
+            return None;
+        }
+        here = above;
+    }
 }
 
 /// The folder with git's files. In a linked worktree and in a submodule `.git` is a file that names it.

@@ -21,9 +21,14 @@ mod base;
 mod current;
 mod environment;
 mod git;
+mod instructions;
 mod part;
+mod roles;
+mod skills;
 mod spec;
+mod text;
 
 pub use current::CurrentPrompt;
 pub use part::{Part, PartKind, SystemPrompt, tokens};
-pub use spec::{PromptSpec, Reader};
+pub use skills::SkillTool;
+pub use spec::{PromptSpec, Reader, UserFolders};

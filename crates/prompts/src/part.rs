@@ -18,6 +18,10 @@ pub enum PartKind {
     Board,
     /// What its role asks for.
     Role,
+    /// What the user and the repository wrote down about working here.
+    Instructions,
+    /// What it can read about kinds of work.
+    Skills,
 }
 
 impl PartKind {
@@ -30,6 +34,8 @@ impl PartKind {
             Self::Team => "team",
             Self::Board => "board",
             Self::Role => "role",
+            Self::Instructions => "instructions",
+            Self::Skills => "skills",
         }
     }
 
@@ -42,6 +48,8 @@ impl PartKind {
             Self::Team => Some("# Team"),
             Self::Board => Some("# Board"),
             Self::Role => Some("# Your role"),
+            Self::Instructions => Some("# Instructions"),
+            Self::Skills => Some("# Skills"),
         }
     }
 }
@@ -57,6 +65,7 @@ pub struct Part {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SystemPrompt {
     parts: Vec<Part>,
+    problems: Vec<String>,
 }
 
 impl SystemPrompt {
@@ -72,7 +81,22 @@ impl SystemPrompt {
         });
         let mut parts: Vec<Part> = parts.filter(|part| !part.text.is_empty()).collect();
         parts.sort_by_key(|part| part.kind);
-        Self { parts }
+        Self {
+            parts,
+            problems: Vec::new(),
+        }
+    }
+
+    /// The same, with what was to be in it and could not be used.
+    #[must_use]
+    pub fn with_problems(mut self, problems: impl IntoIterator<Item = String>) -> Self {
+        self.problems.extend(problems);
+        self
+    }
+
+    /// What was to be in it and could not be used, for people.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
     }
 
     pub fn parts(&self) -> &[Part] {

@@ -1,7 +1,9 @@
 //! From what a system prompt is made.
 
+use crate::instructions::Instructions;
 use crate::part::{PartKind, SystemPrompt};
-use crate::{base, environment};
+use crate::skills::{SkillPlaces, SkillTool};
+use crate::{base, environment, roles};
 use protocol::{AgentName, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ pub enum Reader {
     Teammate {
         name: AgentName,
         role: String,
-        /// What its role asks for, if the configuration says so.
+        /// What the configuration says about the role; it counts before what is built in.
         about_role: Option<String>,
     },
 }
@@ -27,18 +29,56 @@ pub struct PromptSpec {
     pub workspace: PathBuf,
     /// What its commands run in.
     pub confinement: Arc<Confinement>,
+    pub user: UserFolders,
+}
+
+/// The user's own folders.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserFolders {
+    /// Of this program, such as `~/.config/team-lead`.
+    pub own: Option<PathBuf>,
+    pub home: Option<PathBuf>,
 }
 
 impl PromptSpec {
     /// The prompt as it is on disk and by the clock now. Trying out the sandbox may take a moment the
     /// first time.
     pub fn build(&self, now: Timestamp) -> SystemPrompt {
+        self.build_with(&self.instructions(), now)
+    }
+
+    /// The same with instructions that were read before.
+    pub(crate) fn build_with(&self, instructions: &Instructions, now: Timestamp) -> SystemPrompt {
         let sandbox = self.confinement.facts();
         let environment = environment::facts(&self.workspace, &sandbox, now);
-        SystemPrompt::new(self.base().into_iter().chain([
+        let skills = self.skill_places().find();
+        let parts = self.base().into_iter().chain([
             (PartKind::Environment, environment),
             (PartKind::Role, self.about_role().to_owned()),
-        ]))
+            (PartKind::Instructions, instructions.text()),
+            (PartKind::Skills, skills.text()),
+        ]);
+        let problems = instructions.problems.iter().cloned();
+        SystemPrompt::new(parts).with_problems(problems.chain(skills.problems))
+    }
+
+    /// What the user and the repository wrote down, now.
+    pub(crate) fn instructions(&self) -> Instructions {
+        Instructions::read(&self.workspace, self.user.own.as_deref())
+    }
+
+    /// The tool that reads skills, if there are any.
+    pub fn skill_tool(&self) -> Option<SkillTool> {
+        let places = self.skill_places();
+        let has_any = !places.find().is_empty();
+        has_any.then(|| SkillTool::new(places))
+    }
+
+    fn skill_places(&self) -> SkillPlaces {
+        SkillPlaces {
+            workspace: self.workspace.clone(),
+            user: self.user.clone(),
+        }
     }
 
     /// The parts that are the same for all members of a kind, but for their names.
@@ -65,10 +105,17 @@ impl PromptSpec {
     fn about_role(&self) -> &str {
         match &self.reader {
             Reader::Lead => "",
-            Reader::Teammate { about_role, .. } => about_role.as_deref().unwrap_or_default(),
+            Reader::Teammate {
+                role, about_role, ..
+            } => {
+                let configured = about_role.as_deref();
+                configured
+                    .or_else(|| roles::built_in(role))
+                    .unwrap_or_default()
+            }
         }
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -40,6 +40,7 @@ mod note;
 mod request;
 mod roster;
 mod task;
+mod text_block;
 mod time;
 mod todo;
 mod version;
@@ -76,6 +77,7 @@ pub use request::{
 };
 pub use roster::{Member, MemberSpec, MemberStatus, RestartPolicy, Roster, TeamName};
 pub use task::{Owner, Priority, Task, TaskHistory, TaskStatus};
+pub use text_block::TextBlock;
 pub use time::Timestamp;
 pub use todo::{MAX_TODO_CHARS, MAX_TODO_ITEMS, TodoItem, TodoList, TodoSummary};
 pub use version::{FORMAT_VERSION, FormatVersion, UnsupportedVersion};

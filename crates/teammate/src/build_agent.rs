@@ -6,6 +6,7 @@ use crate::shutdown::ShutdownRequests;
 use crate::start_options::{StartOptions, TeammateError};
 use agent::{Agent, Conversation};
 use member::{AgentTools, MemberRuntime, Recovered, choose_model};
+use prompts::PromptSpec;
 use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
 use team_tools::{TeamContext, TeammateHandle, teammate_tools};
@@ -16,10 +17,11 @@ use tracing::info;
 pub(crate) fn build_agent(
     options: &StartOptions,
     member: &Member,
-    runtime: &MemberRuntime,
+    place: (&MemberRuntime, &PromptSpec),
     recovered: Recovered,
     shared: (&Arc<ShutdownRequests>, &Background),
 ) -> Result<(Agent, Vec<UserMessage>), TeammateError> {
+    let (runtime, spec) = place;
     let (shutdown_requests, background) = shared;
     let handle: Arc<dyn TeammateHandle> = Arc::new(ToolHandle {
         runtime: runtime.clone(),
@@ -31,6 +33,9 @@ pub(crate) fn build_agent(
         role: member.spec.role.clone(),
     };
     let mut registry = teammate_tools(&team, &handle, background)?;
+    if let Some(skills) = spec.skill_tool() {
+        registry.add(skills)?;
+    }
     settings::restrict(&mut registry, &options.workspace.config, member);
     let model = choose_model(
         settings::model_name(&options.workspace.config, member).as_deref(),

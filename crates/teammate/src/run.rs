@@ -11,9 +11,9 @@ use crate::shutdown::ShutdownRequests;
 use crate::start_options::{Ended, StartOptions, TeammateError};
 use crate::wait::{owners, wait};
 use crate::{foreign, settings, signals};
-use member::{AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate};
+use member::{AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate, prompt_spec};
 use processes::{ProcessHandle, mark_of};
-use prompts::{CurrentPrompt, PromptSpec};
+use prompts::CurrentPrompt;
 use protocol::UserMessage;
 use protocol::{AgentName, Member, Phase, Recipient, RequestId};
 use rules::PlanGate;
@@ -112,10 +112,12 @@ impl Teammate {
         let background = Background::new();
         let unreported = recovered.unreported.clone();
         let unreported = unreported.filter(|_| !recovered.conversation.is_waiting());
+        let reader = settings::reader(&options.workspace.config, member);
+        let spec = prompt_spec(runtime.team().workspace(), reader, &confinement);
         let (agent, input) = build_agent(
             &options,
             member,
-            &runtime,
+            (&runtime, &spec),
             recovered,
             (&shutdown_requests, &background),
         )?;
@@ -129,12 +131,7 @@ impl Teammate {
             model_waits: Arc::clone(&model_waits),
             was_model_asked: false,
         };
-        let system = CurrentPrompt::new(PromptSpec {
-            reader: settings::reader(&options.workspace.config, member),
-            workspace: runtime.team().workspace().to_path_buf(),
-            confinement,
-        });
-        let host = RuntimeHost::new(runtime.clone(), system, hooks);
+        let host = RuntimeHost::new(runtime.clone(), CurrentPrompt::new(spec), hooks);
         let mut teammate = Self {
             agent: AgentRunner::new(agent, host),
             machine: TeammateMachine::new(),

@@ -1,9 +1,18 @@
 use super::*;
 use crate::part::tokens;
 use protocol::NetworkSetting;
+use std::fs;
+use std::path::Path;
 
 /// The most tokens of the texts that all members of a kind have in common.
 const LIMIT: usize = 700;
+
+pub(crate) fn lead_in(workspace: &Path) -> PromptSpec {
+    PromptSpec {
+        workspace: workspace.to_path_buf(),
+        ..spec(Reader::Lead)
+    }
+}
 
 fn spec(reader: Reader) -> PromptSpec {
     let confinement = Confinement {
@@ -22,6 +31,7 @@ fn spec(reader: Reader) -> PromptSpec {
         reader,
         workspace: "/w".into(),
         confinement: Arc::new(confinement),
+        user: UserFolders::default(),
     }
 }
 
@@ -33,7 +43,7 @@ fn teammate(about_role: Option<&str>) -> PromptSpec {
     })
 }
 
-const NOON: Timestamp = Timestamp::from_secs(1_794_916_800);
+pub(crate) const NOON: Timestamp = Timestamp::from_secs(1_794_916_800);
 
 #[test]
 fn the_base_of_a_prompt_is_small() {
@@ -70,11 +80,12 @@ fn a_teammate_is_told_who_it_is_first_and_about_its_role() {
     let kinds: Vec<&str> = prompt.parts().iter().map(|part| part.kind.name()).collect();
     let order = ["identity", "environment", "work", "team", "board", "role"];
     assert_eq!(kinds, order);
+    let text = teammate(None).build(NOON).to_string();
+    assert!(text.contains("# Your role\nYou write code"), "{text}");
+    let own = teammate(Some("")).build(NOON).to_string();
     assert!(
-        !teammate(None)
-            .build(NOON)
-            .to_string()
-            .contains("# Your role")
+        !own.contains("# Your role"),
+        "an empty text is a text: {own}"
     );
 }
 
@@ -82,4 +93,26 @@ fn a_teammate_is_told_who_it_is_first_and_about_its_role() {
 fn the_lead_is_told_who_it_is_first() {
     let text = spec(Reader::Lead).build(NOON).to_string();
     assert!(text.starts_with("You are 'lead', "), "{text}");
+}
+
+#[test]
+fn instructions_and_skills_come_last_and_what_is_wrong_with_them_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let skill = place.path().join(".agents/skills/pdf");
+    fs::create_dir_all(&skill).unwrap();
+    assert!(lead_in(place.path()).skill_tool().is_none());
+    fs::write(
+        skill.join("SKILL.md"),
+        "---\ndescription: Makes PDFs.\n---\n",
+    )
+    .unwrap();
+    fs::write(place.path().join("AGENTS.md"), "Use tabs.").unwrap();
+    fs::create_dir_all(place.path().join(".claude/skills/bad")).unwrap();
+    fs::write(place.path().join(".claude/skills/bad/SKILL.md"), "Text.").unwrap();
+    let spec = lead_in(place.path());
+    let prompt = spec.build(NOON);
+    let kinds: Vec<&str> = prompt.parts().iter().map(|part| part.kind.name()).collect();
+    assert_eq!(kinds.last_chunk(), Some(&["instructions", "skills"]));
+    assert_eq!(prompt.problems().len(), 1, "{:?}", prompt.problems());
+    assert!(spec.skill_tool().is_some());
 }

@@ -1,0 +1,82 @@
+//! What members are told: the prompt that stays the same, the repository's instructions, and skills.
+
+use crate::harness::{LIMIT, Workspace, bash, call, say};
+use serde_json::json;
+use test_support::llm_server::Gate;
+
+const SKILL: &str = "---\nname: release\ndescription: How releases are made.\n---\nTag it first.\n";
+
+#[test]
+fn instructions_are_in_the_prompt_and_a_change_is_told_once() {
+    let workspace = Workspace::new();
+    workspace.write("AGENTS.md", "Indent with tabs.\n");
+    workspace.write_home(".config/team-lead/AGENTS.md", "I like short answers.\n");
+    let gate = Gate::new();
+    workspace.script(
+        "alice",
+        [
+            bash("true"),
+            bash("true").gate_head(&gate),
+            bash("true"),
+            say("Done."),
+        ],
+    );
+    workspace.spawn("alice", &["--prompt", "Begin."]);
+    gate.wait_until_reached(LIMIT);
+    workspace.write("AGENTS.md", "Indent with spaces.\n");
+    gate.open();
+    workspace.wait_reports("alice", 1);
+    workspace.script("alice", [say("Again.")]);
+    workspace.ok(&["send", "alice", "Go on."]);
+    workspace.wait_reports("alice", 2);
+    let requests = workspace.server.requests("alice");
+    assert_eq!(requests.len(), 5);
+    let system = requests[0].system_text();
+    assert!(system.contains("Indent with tabs."), "{system}");
+    assert!(system.contains("I like short answers."), "{system}");
+    for request in &requests {
+        assert_eq!(request.system_text(), system, "the prompt stays the same");
+    }
+    let told = |request: usize| {
+        let body = String::from_utf8_lossy(requests[request].raw_body()).into_owned();
+        body.matches("Indent with spaces.").count()
+    };
+    assert_eq!([0, 1, 2, 3, 4].map(told), [0, 0, 1, 1, 1]);
+    workspace.end();
+}
+
+#[test]
+fn a_skill_is_listed_in_the_prompt_and_read_with_its_tool() {
+    let workspace = Workspace::new();
+    workspace.write(".agents/skills/release/SKILL.md", SKILL);
+    workspace.write(".claude/skills/broken/SKILL.md", "no front matter");
+    workspace.script(
+        "alice",
+        [call("skill", json!({"name": "release"})), say("Read.")],
+    );
+    workspace.spawn("alice", &["--require-plan", "--prompt", "Release it."]);
+    workspace.wait_reports("alice", 1);
+    let requests = workspace.server.requests("alice");
+    let system = requests[0].system_text();
+    let line = "- release (repository): How releases are made.";
+    assert!(system.contains(line), "{system}");
+    assert!(!system.contains("Tag it first."), "{system}");
+    // It only reads, so it needs no plan.
+    assert_eq!(workspace.count_in_last_request("alice", "Tag it first."), 1);
+    let log = workspace.ok(&["logs", "alice"]);
+    assert!(log.contains("broken/SKILL.md is not used"), "{log}");
+    workspace.end();
+}
+
+#[test]
+fn a_team_without_skills_has_no_tool_for_them() {
+    let workspace = Workspace::new();
+    workspace.script("alice", [say("Hi.")]);
+    workspace.spawn("alice", &["--prompt", "Hello."]);
+    workspace.wait_reports("alice", 1);
+    assert_eq!(
+        workspace.count_in_last_request("alice", "\"name\":\"skill\""),
+        0
+    );
+    workspace.end();
+}
