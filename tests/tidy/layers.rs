@@ -55,7 +55,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "offline",
-        ours: &["llm"],
+        ours: &["llm", "protocol"],
         external: &["serde", "serde_json"],
         dev_ours: &[],
     },

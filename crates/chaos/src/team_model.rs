@@ -242,13 +242,16 @@ fn work(name: &str, view: &View, number: u64, mark: &Mark) -> (&'static str, Val
 mod tests {
     use super::*;
     use crate::tags::Verb;
+    use protocol::{MAIL_TAG, TextBlock};
 
     fn heard(text: &str) -> View {
         View::of(&[json!({"role": "user", "content": text})])
     }
 
     fn mail(content: &str) -> String {
-        format!("<inbox>\n{}\n</inbox>", json!({"content": content}))
+        TextBlock::new(content)
+            .with("from", "user")
+            .render(MAIL_TAG)
     }
 
     fn tools(deed: &Deed) -> Vec<&'static str> {

@@ -12,7 +12,6 @@ use protocol::{
     MemberStatus, Party, Phase, PlanRecord, Recipient, ReportRecord, TaskId, UserMessage,
     WaitingFor,
 };
-use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use team::Actor;
@@ -26,6 +25,8 @@ use tracing::{info, warn};
 /// How much mail a tool's result may hold, in bytes: a compaction before the next request could shorten
 /// a longer one, and nobody could tell which messages the model was given.
 const MAX_LISTED_BYTES: usize = agent::KEPT_WHOLE - 500;
+/// The result of a tool that reads mail, if there is none.
+const NO_MAIL: &str = "There is no unread mail.";
 /// How long to wait after something could not be written: the disk may be full for a while.
 const WRITE_RETRY: Duration = Duration::from_secs(1);
 
@@ -175,8 +176,7 @@ impl MemberRuntime {
         inner.mail_for_model()
     }
 
-    /// The pending mail as a JSON list for a tool's result. It counts as delivered when that result
-    /// is in the journal.
+    /// The pending mail for a tool's result. It counts as delivered when that result is in the journal.
     pub fn read_inbox(&self) -> Result<ToolOutput, ReceiveError> {
         let mut inner = self.lock();
         inner.receive_mail()?;
@@ -184,16 +184,19 @@ impl MemberRuntime {
         let mut room = MAX_LISTED_BYTES;
         let items = inner.pending_mail.iter();
         let items = items.filter_map(|item| Some((item.number, item.listed()?)));
-        let (mail, list): (Vec<u64>, Vec<Value>) = items
+        let (mail, list): (Vec<u64>, Vec<String>) = items
             .take_while(|(_, item)| {
-                let size = item.to_string().len();
-                let fits = size <= room;
-                room = room.saturating_sub(size);
+                let fits = item.len() < room;
+                room = room.saturating_sub(item.len() + 1);
                 fits
             })
             .unzip();
+        let text = match list.is_empty() {
+            true => NO_MAIL.to_owned(),
+            false => list.join("\n"),
+        };
         Ok(ToolOutput {
-            text: Value::Array(list).to_string(),
+            text,
             mail,
             ..ToolOutput::default()
         })

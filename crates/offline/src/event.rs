@@ -1,6 +1,7 @@
 //! What happened in a conversation, read from its turns or from a transcript of them.
 
 use llm::{Block, Role, Turn};
+use protocol::MAIL_TAG;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -160,12 +161,17 @@ impl Reader {
             return;
         }
         while let Some((tag, inner, after)) = block(rest) {
-            self.block(tag, inner.trim());
+            match tag == MAIL_TAG {
+                true => {
+                    let whole = rest.get(..rest.len() - after.len()).unwrap_or(rest);
+                    let mails = Mail::read_all(whole).into_iter();
+                    self.events.extend(mails.map(Event::Mail));
+                }
+                false => self.block(tag, inner.trim()),
+            }
             rest = after.trim();
         }
-        if let Some(mails) = Mail::read_all(rest) {
-            self.events.extend(mails.into_iter().map(Event::Mail));
-        } else if !rest.is_empty() {
+        if !rest.is_empty() {
             self.events.push(Event::Instruction(rest.to_owned()));
         }
     }
@@ -173,10 +179,6 @@ impl Reader {
     /// Takes a block of the program. Blocks of other names hold context, not instructions.
     fn block(&mut self, tag: &str, inner: &str) {
         match tag {
-            "inbox" => {
-                let mails = Mail::read_all(inner).unwrap_or_default();
-                self.events.extend(mails.into_iter().map(Event::Mail));
-            }
             "auto-claimed" => self.events.extend(claimed(inner)),
             "background-results" => {
                 let inner = format!("\n{inner}");
@@ -233,7 +235,8 @@ fn named<'a>(part: &'a str, start: &str) -> Option<(&'a str, &'a str)> {
 
 /// The name and the inside of the block that a text begins with, and what follows it.
 fn block(text: &str) -> Option<(&str, &str, &str)> {
-    let (tag, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let (head, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let tag = head.split(' ').next()?;
     let (inner, after) = rest.split_once(&format!("</{tag}>"))?;
     Some((tag, inner, after))
 }

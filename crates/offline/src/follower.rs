@@ -111,9 +111,13 @@ impl<'a> Follower<'a> {
         self.jobs.push(running);
     }
 
-    /// Takes mail. A teammate follows messages and agrees to a shutdown.
+    /// Takes mail. A teammate follows messages and agrees to a shutdown; the lead follows the user.
     fn receive(&mut self, mut mail: Mail) {
         mail.used = match mail.kind.as_str() {
+            "message" if self.me.is_lead() && mail.from == "user" => {
+                let text = mail.content.trim();
+                self.order(text, None, true)
+            }
             _ if self.me.is_lead() => false,
             "message" => {
                 // Nobody can write to a user or to an unsigned line: the answer goes to the lead.
@@ -209,7 +213,7 @@ impl<'a> Follower<'a> {
     /// Takes the result of the call that was next.
     fn result(&mut self, outcome: Outcome) {
         if outcome.tool == "read_inbox" && !outcome.failed {
-            for mut mail in Mail::read_all(&outcome.content).unwrap_or_default() {
+            for mut mail in Mail::read_all(&outcome.content) {
                 mail.reported = true;
                 self.receive(mail);
             }

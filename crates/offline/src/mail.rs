@@ -1,5 +1,6 @@
 //! Messages, and what the agent waits for in them.
 
+use protocol::{MAIL_TAG, TextBlock};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::READY;
@@ -9,7 +10,6 @@ use crate::report::short;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Mail {
-    #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) from: String,
     pub(crate) content: String,
@@ -18,7 +18,6 @@ pub(crate) struct Mail {
     pub(crate) request_id: Option<String>,
     pub(crate) approve: Option<bool>,
     pub(crate) plan: Option<String>,
-    #[serde(alias = "reason")]
     pub(crate) feedback: Option<String>,
     /// An instruction went on with it.
     #[serde(skip)]
@@ -29,15 +28,28 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    /// Messages as a JSON list or as one object after the other.
-    pub(crate) fn read_all(text: &str) -> Option<Vec<Self>> {
-        let list = || serde_json::from_str(text).ok();
-        let objects = || {
-            let objects = serde_json::Deserializer::from_str(text).into_iter();
-            objects.collect::<Result<Vec<Self>, _>>().ok()
+    /// The messages in a text of the program.
+    pub(crate) fn read_all(text: &str) -> Vec<Self> {
+        let blocks = TextBlock::read_all(text, MAIL_TAG);
+        blocks.into_iter().map(Self::of).collect()
+    }
+
+    fn of(block: TextBlock) -> Self {
+        let field = |name: &str| block.get(name).map(str::to_owned);
+        let mut mail = Self {
+            kind: field("type").unwrap_or_default(),
+            from: field("from").unwrap_or_default(),
+            cause: field("cause"),
+            request_id: field("request_id"),
+            approve: field("approve").map(|approve| approve == "true"),
+            ..Self::default()
         };
-        let is_json = text.trim_start().starts_with(['[', '{']);
-        is_json.then(|| list().or_else(objects))?
+        match mail.kind.as_str() {
+            "plan_approval_request" => mail.plan = Some(block.text),
+            "plan_approval_response" | "shutdown_response" => mail.feedback = Some(block.text),
+            _ => mail.content = block.text,
+        }
+        mail
     }
 
     /// What it is about, in short.

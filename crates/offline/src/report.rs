@@ -110,7 +110,7 @@ pub(crate) fn describe(tool: &str, input: &Value) -> String {
 }
 
 fn inbox(content: &str) -> String {
-    let mails = Mail::read_all(content).unwrap_or_default();
+    let mails = Mail::read_all(content);
     match mails.iter().map(mail).collect::<Vec<_>>().as_slice() {
         [] => "Inbox: no messages.".to_owned(),
         lines => format!("Inbox:\n{}", lines.join("\n")),

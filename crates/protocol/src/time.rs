@@ -48,6 +48,13 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}")
     }
 
+    /// The date and the time of day in UTC without seconds, as in `2026-11-18 06:21`.
+    pub fn to_minute(self) -> String {
+        let time = self.time_of_day();
+        let minute = time.get(..5).unwrap_or(&time);
+        format!("{} {minute}", self.date())
+    }
+
     /// The point `duration` later.
     pub fn plus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);

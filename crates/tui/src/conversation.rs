@@ -4,9 +4,10 @@
 
 use crate::one_line;
 use protocol::{
-    Block, ConversationRecord, JournalLine, JournalRecord, MessageSource, ToolResult, UserMessage,
+    Block, ConversationRecord, JournalLine, JournalRecord, MAIL_TAG, MessageSource, TextBlock,
+    ToolResult, UserMessage,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The maximum number of characters of the arguments of a tool call.
 const MAX_ARGUMENTS: usize = 80;
@@ -27,8 +28,6 @@ const SHOWN_ARGUMENTS: [&str; 10] = [
     "plan",
     "id",
 ];
-/// The field that holds the text of a message, in order of preference.
-const TEXT_FIELDS: [&str; 4] = ["content", "plan", "reason", "feedback"];
 
 /// Follows a conversation, record by record.
 #[derive(Debug, Default)]
@@ -129,9 +128,9 @@ fn message_lines(given: &UserMessage) -> Vec<String> {
     let (tag, inside) = split_tag(text);
     match &given.source {
         Some(MessageSource::Prompt(_)) => with_name("prompt", text),
-        Some(MessageSource::Mail(_)) => match serde_json::from_str(inside) {
-            Ok(message) => with_name(&sender(&message), text_of(&message)),
-            Err(_) => with_name("mail", inside),
+        Some(MessageSource::Mail(_)) => match TextBlock::read_all(text, MAIL_TAG).first() {
+            Some(mail) => with_name(&sender(mail), &mail.text),
+            None => with_name("mail", inside),
         },
         Some(MessageSource::Commands(_)) => with_name("background", inside),
         // The view has its own windows for what a reminder says.
@@ -165,20 +164,12 @@ fn first_lines(text: &str) -> Vec<String> {
 }
 
 /// The sender of a message, and its type unless it is a plain message.
-fn sender(message: &Map<String, Value>) -> String {
-    let field = |name: &str| message.get(name).and_then(Value::as_str);
-    let from = field("from").unwrap_or("an unknown sender");
-    match field("type") {
+fn sender(mail: &TextBlock) -> String {
+    let from = mail.get("from").unwrap_or("an unknown sender");
+    match mail.get("type") {
         None | Some("message") => from.to_owned(),
         Some(kind) => format!("{from} ({kind})"),
     }
-}
-
-fn text_of(message: &Map<String, Value>) -> &str {
-    let mut texts = TEXT_FIELDS
-        .iter()
-        .filter_map(|field| message.get(*field)?.as_str());
-    texts.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
 /// Splits a text of the program into its tag and content.
@@ -241,7 +232,7 @@ mod tests {
             r#"{"kind":"assistant","blocks":[{"type":"thinking","text":"hm"},{"type":"text","text":"I look."},{"type":"tool_use","id":"1","name":"bash","input":{"command":"ls\nnowhere"}},{"type":"tool_use","id":"2","name":"list_teammates","input":{}}],"stop":"tool_use"}"#,
             r#"{"kind":"result","result":{"tool_use_id":"1","content":"no such file\n[exit status 2]","is_error":true},"millis":9}"#,
             r#"{"kind":"mail","incarnation":2,"time":1,"position":{},"mail":[]}"#,
-            r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<inbox>\n{\"content\":\"a <\\/b>\",\"from\":\"bob\",\"type\":\"message\"}\n</inbox>"},{"source":{"mail":2},"text":""},{"source":{"mail":3},"text":"<inbox>\n{\"reason\":\"busy\",\"from\":\"carol\",\"type\":\"shutdown_response\"}\n</inbox>"},{"text":"<plan-decided>Your plan was decided.</plan-decided>"}]}"#,
+            r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<mail from=\"bob\" type=\"message\">\na </b>\n</mail>"},{"source":{"mail":2},"text":""},{"source":{"mail":3},"text":"<mail from=\"carol\" type=\"shutdown_response\" request_id=\"1a2b3c4d\" approve=\"false\">\nbusy\n</mail>"},{"text":"<plan-decided>Your plan was decided.</plan-decided>"}]}"#,
         ]);
         assert_eq!(
             lines,

@@ -302,7 +302,7 @@ fn a_scrolled_log_keeps_its_position() {
 
 /// A journal in the middle of a turn.
 const JOURNAL: [&str; 5] = [
-    r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<inbox>\n{\"content\":\"The parser loses its last line.\",\"from\":\"lead\",\"type\":\"message\"}\n</inbox>"}]}"#,
+    r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<mail from=\"lead\" type=\"message\">\nThe parser loses its last line.\n</mail>"}]}"#,
     r#"{"kind":"assistant","blocks":[{"type":"text","text":"I check the tests first."},{"type":"tool_use","id":"1","name":"read_file","input":{"path":"tests/parser.rs"}}],"stop":"tool_use"}"#,
     r#"{"kind":"result","result":{"tool_use_id":"1","content":"use parser::parse;\n\n#[test]","is_error":false},"millis":1}"#,
     r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"2","name":"bash","input":{"command":"cargo test"}}],"stop":"tool_use"}"#,

@@ -48,7 +48,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     section.rows.extend(sums.rows(work.tasks));
     section.note(
         "coordination = system texts with the rules of the team, schemas of team tools, <team-state> \
-         (roster and board), <inbox> (mail and notices), calls and results of team tools, questions \
+         (roster and board), <mail> (mail and notices), calls and results of team tools, questions \
          for the outcome of a task; work = the prompt, the text of the task, the model's own text, \
          and schemas, calls and results of the shell and file tools",
     );

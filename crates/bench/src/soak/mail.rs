@@ -202,7 +202,7 @@ mod tests {
     fn messages_are_found_in_a_request_to_the_model() {
         let mail = Mail::new(2);
         let (first, second) = (mail.next("person"), mail.next("model"));
-        let text = format!("<inbox>{{\"content\":\"{first} xxx\"}}</inbox>\n{second}\" soak-x");
+        let text = format!("<mail>\n{first} xxx\n</mail>\n{second}\" soak-x");
         let found = messages(&text);
         let seen: Vec<_> = found
             .iter()

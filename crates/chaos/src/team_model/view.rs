@@ -1,6 +1,7 @@
 //! A request as the model sees it.
 
 use crate::tags::{Mark, Tag, Verb};
+use protocol::{MAIL_TAG, TextBlock};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,12 +77,8 @@ impl View {
 
     fn hear(&mut self, text: &str) {
         let text = &without_answered(text);
-        for part in text.split("<inbox>").skip(1) {
-            let Some((inside, _)) = part.split_once("</inbox>") else {
-                continue;
-            };
-            let note: Value = serde_json::from_str(inside.trim()).unwrap_or_default();
-            for tag in Tag::all(note["content"].as_str().unwrap_or("")) {
+        for mail in TextBlock::read_all(text, MAIL_TAG) {
+            for tag in Tag::all(&mail.text) {
                 *self.mail.entry(tag).or_default() += 1;
             }
         }
@@ -232,8 +229,8 @@ mod tests {
     use serde_json::json;
 
     fn mail(content: &str) -> String {
-        let note = json!({"type": "message", "from": "user", "content": content});
-        format!("<inbox>\n{note}\n</inbox>")
+        let mail = TextBlock::new(content).with("from", "user");
+        mail.with("type", "message").render(MAIL_TAG)
     }
 
     fn sent(id: &str, note: &str) -> Value {

@@ -2,6 +2,7 @@
 
 use llm::{Block, Request, Role, ToolResult, ToolSpec, Turn};
 use offline::OfflineModel;
+use protocol::{MAIL_TAG, decode_line};
 use serde_json::{Value, json};
 
 pub(crate) const LEAD: &[&str] = &[
@@ -99,7 +100,12 @@ impl Agent {
     }
 
     pub(crate) fn mail(&mut self, messages: Value) {
-        self.user_says(&format!("<inbox>\n{messages:#}\n</inbox>"));
+        let messages = messages.as_array().cloned().unwrap_or_default();
+        let blocks = messages.iter().map(|message| {
+            let line = decode_line(message.to_string().as_bytes());
+            line.mail_block().expect("a message").render(MAIL_TAG)
+        });
+        self.user_says(&blocks.collect::<Vec<_>>().join("\n"));
     }
 
     /// Asks for the next turn and appends it.
@@ -166,7 +172,7 @@ impl Agent {
             "send_message" => format!("Sent message to {}", text("to")),
             "broadcast" => "Broadcast to 2 teammates".into(),
             "list_teammates" => "Team: default\n  alice (coder): idle\n  bob (tester): working\n  carl (x): shutdown".into(),
-            "read_inbox" => "[]".into(),
+            "read_inbox" => "There is no unread mail.".into(),
             "shutdown_request" => format!("Shutdown request 1a2b3c4d sent to '{}' (status: pending)", text("teammate")),
             "shutdown_response" => "Shutdown approved".into(),
             "plan_approval" if input.get("plan").is_some() => {

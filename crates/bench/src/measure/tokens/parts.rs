@@ -122,7 +122,7 @@ fn by_text(text: &Value) -> Part {
     let text = text.as_str().unwrap_or("").trim_start();
     if text.starts_with("<team-state>") {
         Part::State
-    } else if text.starts_with("<inbox>") {
+    } else if text.starts_with("<mail ") {
         Part::Mail
     } else if text.starts_with("<task-outcome>") || text.starts_with("<shutdown") {
         Part::Protocol
@@ -157,7 +157,7 @@ mod tests {
             "messages": [
                 {"role": "user", "content": [
                     {"type": "text", "text": "<auto-claimed>Task #1</auto-claimed>"},
-                    {"type": "text", "text": "<inbox>\n{}\n</inbox>"},
+                    {"type": "text", "text": "<mail from=\"bob\">\nhi\n</mail>"},
                     {"type": "text", "text": "<team-state>\n</team-state>", "cache_control": {}},
                 ]},
                 {"role": "assistant", "content": [
