@@ -5,7 +5,7 @@
 
 use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes, process,
-    requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
+    prompt, requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
 };
 use crate::failure::Failure;
 use crate::log_args::LogArgs;
@@ -84,6 +84,7 @@ pub(crate) enum Verb {
     Trust(trust::Trust),
     Limits(limits::Limits),
     Config(config::ConfigVerb),
+    Prompt(prompt::PromptVerb),
     Watch(watch::Watch),
     Doctor(doctor::Doctor),
     Sandbox(sandbox::Sandbox),

@@ -12,6 +12,7 @@ pub(crate) mod logs;
 pub(crate) mod mail;
 pub(crate) mod notes;
 pub(crate) mod process;
+pub(crate) mod prompt;
 pub(crate) mod requests;
 pub(crate) mod run;
 pub(crate) mod sandbox;

@@ -19,7 +19,7 @@ mod wrong_value;
 
 use crate::commands::{
     budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes, process,
-    requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
+    prompt, requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
 };
 use cli::{Args, Verb, open};
 use failure::Failure;
@@ -71,6 +71,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Up(command) => up::run(args, command),
         Verb::Trust(command) => trust::run(args, command),
         Verb::Config(command) => config::run(args, command),
+        Verb::Prompt(command) => prompt::run(args, command),
         Verb::Watch(command) => return watch::run(&open(args)?, args, command),
         Verb::Doctor(command) => return doctor::run(args, command),
         Verb::Sandbox(command) => return sandbox::run(args, command),

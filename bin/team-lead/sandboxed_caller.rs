@@ -5,6 +5,7 @@
 
 use crate::cli::{Args, Verb};
 use crate::failure::{Failure, Kind};
+use protocol::Incarnation;
 
 /// What a command needs that a sandbox does not give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +20,21 @@ pub(crate) enum Needs {
 
 /// The variable that a program has which is a member itself. It may change the team.
 const MEMBER: &str = "TEAM_MEMBER";
+/// Its incarnation.
+const INCARNATION: &str = "TEAM_INCARNATION";
+/// The mark of every command of a member.
+const JOB: &str = "TEAM_JOB";
 
 /// Refuses a command that cannot work here.
 pub(crate) fn check(args: &Args) -> Result<(), Failure> {
     let level = std::env::var(tools::LEVEL_VARIABLE).unwrap_or_default();
-    if !matches!(level.as_str(), "full" | "landlock") {
-        return Ok(());
-    }
     let is_member = std::env::var_os(MEMBER).is_some();
+    if !matches!(level.as_str(), "full" | "landlock") {
+        return match std::env::var_os(JOB) {
+            Some(_) if !is_member => refuse_to_speak_for_the_user(&args.verb),
+            Some(_) | None => Ok(()),
+        };
+    }
     let (what, tool) = match needs(&args.verb) {
         Needs::Nothing => return Ok(()),
         Needs::Team(_) if is_member => return Ok(()),
@@ -42,6 +50,27 @@ pub(crate) fn check(args: &Args) -> Result<(), Failure> {
          {instead}"
     );
     Err(Failure::new(Kind::Refused, message).hint("team-lead status"))
+}
+
+/// Refuses what would count as a word of the user, in a command of a model that no sandbox keeps from it.
+/// One that hides whose command it is is not found: without a sandbox it may write any file anyway.
+fn refuse_to_speak_for_the_user(verb: &Verb) -> Result<(), Failure> {
+    let Needs::Team(Some(tool @ ("send_message" | "broadcast" | "plan_approval"))) = needs(verb)
+    else {
+        return Ok(());
+    };
+    let message = format!(
+        "this is a command of a member, which does not speak for the user: use the tool {tool}"
+    );
+    Err(Failure::new(Kind::Refused, message).hint("team-lead status"))
+}
+
+/// The name and the incarnation of the member whose program runs this command, if one does.
+pub(crate) fn member() -> Option<(String, Option<Incarnation>)> {
+    let name = std::env::var(MEMBER).ok()?;
+    let incarnation = std::env::var(INCARNATION).ok();
+    let incarnation = incarnation.and_then(|number| number.parse().ok());
+    Some((name, incarnation.map(Incarnation)))
 }
 
 fn needs(verb: &Verb) -> Needs {
@@ -69,6 +98,7 @@ fn needs(verb: &Verb) -> Needs {
         | Verb::Events(_)
         | Verb::Costs(_)
         | Verb::Config(_)
+        | Verb::Prompt(_)
         | Verb::Watch(_)
         | Verb::Sandbox(_)
         | Verb::Completions(_)

@@ -345,6 +345,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "team-lead",
         ours: &[
+            "prompts",
             "protocol",
             "rules",
             "teamdir",

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::input::text_or_stdin;
 use crate::names;
 use crate::output::{print, print_json};
-use crate::sandboxed_caller::Needs;
-use protocol::{Line, Recipient, Sender};
+use crate::sandboxed_caller::{self, Needs};
+use protocol::{AgentName, Line, Party, Recipient, Sender};
 use serde_json::{Value, json};
 use team::Actor;
 use teamdir::{Liveness, TeamDir};
@@ -84,7 +84,7 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
     // The name is resolved first: a typo should not wait for the end of standard input.
     let to = names::recipient(&*team.roster()?, &send.to)?;
     let content = content(&send.text)?;
-    let sent = team::send(team, &Actor::user(), to, &content)?;
+    let sent = team::send(team, &sender()?, to, &content)?;
     if let Ok(Liveness::Gone(_)) = team.liveness(&sent.to) {
         args.note(&match &sent.to {
             Recipient::Lead => {
@@ -103,7 +103,7 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
 
 pub(crate) fn broadcast(team: &TeamDir, args: &Args, command: &Broadcast) -> Result<(), Failure> {
     let content = content(&command.text)?;
-    let reached = team::broadcast(team, &Actor::user(), &content)?;
+    let reached = team::broadcast(team, &sender()?, &content)?;
     let count = reached.len();
     if count == 0 {
         args.note("no teammate is there to read it; see: team-lead status");
@@ -113,6 +113,18 @@ pub(crate) fn broadcast(team: &TeamDir, args: &Args, command: &Broadcast) -> Res
         &json!({"to": reached}),
         &format!("Broadcast to {count} teammate{plural}"),
     )
+}
+
+/// Whose message it is: what a person sends counts as the user's word, and what a program sends that is
+/// a member as the member's.
+fn sender() -> Result<Actor, Failure> {
+    let Some((name, incarnation)) = sandboxed_caller::member() else {
+        return Ok(Actor::user());
+    };
+    Ok(Actor {
+        party: Party::Member(AgentName::new(&name)?),
+        incarnation,
+    })
 }
 
 /// The text of a message. An empty text is an error.

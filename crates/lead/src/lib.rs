@@ -33,6 +33,7 @@ mod prompt;
 mod restart_queue;
 mod run;
 mod show;
+mod shown;
 mod shut_down;
 mod signals;
 mod starter;
@@ -40,3 +41,4 @@ mod typed;
 
 pub use console::{ConsoleOptions, Verbosity};
 pub use run::{Ended, RunError, RunOptions, run};
+pub use shown::{ShowError, lead_prompt, lead_tool_definitions};

@@ -2,7 +2,8 @@
 
 use member::memory_lines;
 use processes::member_views;
-use protocol::{Recipient, Request, Subject, TaskStatus};
+use prompts::one_line;
+use protocol::{Recipient, Request, Subject, TaskStatus, TextBlock};
 use team_tools::member_line;
 use teamdir::TeamDir;
 
@@ -11,13 +12,10 @@ const MAX_LISTED: usize = 30;
 
 /// How things stand now: who is in the team, what waits for an answer, what is on the board.
 pub(crate) fn reminder(team: &TeamDir) -> String {
-    let mut lines = vec!["<team-state>".to_owned()];
-    lines.extend(members(team));
-    lines.extend(requests(team));
-    lines.extend(tasks(team));
-    lines.extend(memory_lines(team, &Recipient::Lead));
-    lines.push("</team-state>".to_owned());
-    lines.join("\n")
+    let memory = memory_lines(team, &Recipient::Lead);
+    let lines = [members(team), requests(team), tasks(team), memory].concat();
+    // Roles, names of tasks and notes are texts of others.
+    TextBlock::new(lines.join("\n")).render("team-state")
 }
 
 fn members(team: &TeamDir) -> Vec<String> {
@@ -25,7 +23,7 @@ fn members(team: &TeamDir) -> Vec<String> {
         Ok(views) if views.is_empty() => vec!["You have no teammates.".to_owned()],
         Ok(views) => {
             let lines = views.iter().map(|view| {
-                let mut line = format!("  {}", member_line(view));
+                let mut line = format!("  {}", one_line(&member_line(view)));
                 if let Some(task) = view.task {
                     line.push_str(&format!(", task #{task}"));
                 }

@@ -17,12 +17,12 @@ use member::{
     prompt_spec,
 };
 use processes::{NoTeammate, Programs};
-use prompts::{CurrentPrompt, Reader};
+use prompts::{CurrentPrompt, PromptSpec, Reader};
 use protocol::{NetworkSetting, Recipient, SandboxMode};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use team_tools::{Starter, TeamContext, TeammateDefaults, lead_tools};
+use team_tools::{AgentHandle, Starter, TeamContext, TeammateDefaults, lead_tools};
 use teamdir::{JoinError, PathError, SessionError, TeamDir};
 use tokio::sync::mpsc::Receiver;
 use tools::{Background, Confinement, DuplicateTool, OpenWorkspaceError, Registry};
@@ -120,7 +120,8 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     }
     let starter = Arc::new(TrustedStarter::new(Programs::find()?, clearance));
     let (runtime, recovered) = open(team, &options.log)?;
-    let sandbox = sandbox_settings(options, &settings.config);
+    let chosen = (options.sandbox.clone(), options.network.clone());
+    let sandbox = sandbox_settings(chosen, &settings.config);
     let confinement = runtime.confine(&sandbox, SANDBOX_REMEDY.to_owned())?;
     let model = LeadModel {
         model: runtime.within_budget(model.model, variables),
@@ -154,8 +155,12 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     ended
 }
 
-fn sandbox_settings(options: &RunOptions, config: &Config) -> SandboxSettings {
-    let (mode, network) = (options.sandbox.clone(), options.network.clone());
+/// How the lead's commands are confined: as its options say, else the configuration.
+pub(crate) fn sandbox_settings(
+    chosen: (Option<SandboxMode>, Option<NetworkSetting>),
+    config: &Config,
+) -> SandboxSettings {
+    let (mode, network) = chosen;
     let mode = mode.or_else(|| config.sandbox().value);
     let network = network.or_else(|| config.network().value);
     SandboxSettings {
@@ -235,10 +240,7 @@ impl LeadBuilder<'_> {
         let jobs = Jobs::new(self.team.clone(), self.runtime.me(), Arc::clone(&starter));
         let (jobs, job_results) = jobs;
         let spec = prompt_spec(self.team.workspace(), Reader::Lead, self.confinement);
-        let mut registry = self.registry(&model, starter, &background)?;
-        if let Some(skills) = spec.skill_tool() {
-            registry.add(skills)?;
-        }
+        let registry = self.registry(&model, &spec, starter, &background)?;
         let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
         let agent = self.agent(model, registry, &background, recovered)?;
         let host = RuntimeHost::new(self.runtime.clone(), CurrentPrompt::new(spec), hooks);
@@ -299,6 +301,7 @@ impl LeadBuilder<'_> {
     fn registry(
         &self,
         model: &LeadModel,
+        spec: &PromptSpec,
         starter: Arc<TrustedStarter>,
         background: &Background,
     ) -> Result<Registry, DuplicateTool> {
@@ -307,13 +310,28 @@ impl LeadBuilder<'_> {
             me: self.runtime.me(),
             role: "lead".to_owned(),
         };
-        let handle: Arc<dyn team_tools::AgentHandle> = Arc::new(LeadHandle(self.runtime.clone()));
+        let handle: Arc<dyn AgentHandle> = Arc::new(LeadHandle(self.runtime.clone()));
         let defaults = TeammateDefaults {
             model: model.for_teammates.clone(),
             sandbox: self.options.sandbox.clone(),
             network: self.options.network.clone(),
         };
         let starter: Arc<dyn Starter> = starter;
-        lead_tools(&context, &handle, background, &starter, defaults)
+        registry((&context, &handle, background), spec, &starter, defaults)
     }
+}
+
+/// The tools of a lead.
+pub(crate) fn registry(
+    parts: (&TeamContext, &Arc<dyn AgentHandle>, &Background),
+    spec: &PromptSpec,
+    starter: &Arc<dyn Starter>,
+    defaults: TeammateDefaults,
+) -> Result<Registry, DuplicateTool> {
+    let (context, handle, background) = parts;
+    let mut registry = lead_tools(context, handle, background, starter, defaults)?;
+    if let Some(skills) = spec.skill_tool() {
+        registry.add(skills)?;
+    }
+    Ok(registry)
 }

@@ -10,7 +10,8 @@ use llm::choice::{BuildError, ChoiceError};
 use llm::{ClientOptions, Model, ModelChoice, Variables};
 use std::sync::Arc;
 use tools::{
-    Background, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext, Workspace,
+    Background, Definition, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext,
+    Workspace,
 };
 
 /// Why there is no model.
@@ -64,6 +65,14 @@ pub fn choose_model(
 pub fn limits(config: &Config, window: u64) -> Limits {
     let (keep_results, clear_at) = (config.keep_results(), config.clear_at());
     Limits::for_window(window).clearing(keep_results.value, clear_at.value)
+}
+
+/// The tools of a member with this registry, as its model is told them: the registry's own, and the one
+/// that [`MemberRuntime::add_explore`] adds.
+pub fn all_definitions(registry: &Registry) -> Vec<Definition> {
+    let has_explore = !Explore::tools_of(registry).is_empty();
+    let explore = has_explore.then(Definition::of::<Explore>);
+    registry.definitions().cloned().chain(explore).collect()
 }
 
 impl MemberRuntime {

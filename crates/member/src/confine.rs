@@ -55,20 +55,13 @@ impl MemberRuntime {
         remedy: String,
     ) -> Result<Arc<Confinement>, ConfineError> {
         hide_own_memory();
-        let has_sandbox = match &settings.mode {
-            SandboxMode::Auto => true,
-            SandboxMode::Required | SandboxMode::Other(_) => {
-                require_full()?;
-                true
-            }
-            SandboxMode::Off => false,
-        };
+        match &settings.mode {
+            SandboxMode::Auto | SandboxMode::Off => {}
+            SandboxMode::Required | SandboxMode::Other(_) => require_full()?,
+        }
         let confinement = Confinement {
-            remedy,
-            read_only_reason: "until your plan is approved: call plan_approval".to_owned(),
-            has_sandbox,
             records: Some(self.records()?),
-            ..workspace_confinement(self.team().workspace(), settings.network.clone())
+            ..confinement(self.team().workspace(), settings, remedy)
         };
         if let NetworkSetting::Hosts(_) = settings.network {
             let level = confinement.level();
@@ -126,6 +119,18 @@ pub fn hide_own_memory() {
     if std::env::var_os(DUMPABLE).is_none_or(|value| value != "on") {
         // On a kernel that refuses, everything else works.
         let _ = set_dumpable(false);
+    }
+}
+
+/// The confinement of a member's commands as people chose it. `remedy` is what a person types to allow
+/// them more.
+#[must_use]
+pub fn confinement(workspace: &Path, settings: &SandboxSettings, remedy: String) -> Confinement {
+    Confinement {
+        remedy,
+        read_only_reason: "until your plan is approved: call plan_approval".to_owned(),
+        has_sandbox: settings.mode != SandboxMode::Off,
+        ..workspace_confinement(workspace, settings.network.clone())
     }
 }
 

@@ -55,9 +55,9 @@ mod turn;
 mod workspace;
 
 pub use backoff::Backoff;
-pub use build::{AgentTools, ChosenModel, ModelError, choose_model, limits};
+pub use build::{AgentTools, ChosenModel, ModelError, all_definitions, choose_model, limits};
 pub use confine::{
-    ConfineError, SandboxSettings, hide_own_memory, weakness, workspace_confinement,
+    ConfineError, SandboxSettings, confinement, hide_own_memory, weakness, workspace_confinement,
 };
 pub use gate::gate;
 pub use host::{Hooks, RuntimeHost};

@@ -32,3 +32,4 @@ pub use current::CurrentPrompt;
 pub use part::{Part, PartKind, SystemPrompt, tokens};
 pub use skills::SkillTool;
 pub use spec::{PromptSpec, Reader, UserFolders};
+pub use text::one_line;

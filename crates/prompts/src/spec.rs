@@ -3,6 +3,7 @@
 use crate::instructions::Instructions;
 use crate::part::{PartKind, SystemPrompt};
 use crate::skills::{SkillPlaces, SkillTool};
+use crate::text::one_line;
 use crate::{base, environment, roles};
 use protocol::{AgentName, Timestamp};
 use std::path::PathBuf;
@@ -93,7 +94,11 @@ impl PromptSpec {
             Reader::Teammate { name, role, .. } => [
                 (
                     PartKind::Identity,
-                    format!("You are '{name}', role: {role}\n{}", base::TEAMMATE),
+                    format!(
+                        "You are '{name}', role: {}\n{}",
+                        one_line(role),
+                        base::TEAMMATE
+                    ),
                 ),
                 (PartKind::Work, [base::WORK, base::TEAMMATE_WORK].join("\n")),
                 (PartKind::Team, base::TEAMMATE_TEAM.to_owned()),

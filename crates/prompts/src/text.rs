@@ -6,6 +6,11 @@ pub(crate) fn readable(bytes: &[u8]) -> String {
     text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
+/// A text of others on one line, so that it cannot pass for a line of the program.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Whether a character cannot be seen: whoever reads a file before trusting it would not find what is
 /// written with these, and a model would.
 const fn is_hidden(c: char) -> bool {

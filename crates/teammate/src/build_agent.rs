@@ -5,12 +5,13 @@ use crate::settings;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{StartOptions, TeammateError};
 use agent::{Agent, Conversation};
+use config::Config;
 use member::{AgentTools, MemberRuntime, Recovered, choose_model};
 use prompts::PromptSpec;
 use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
 use team_tools::{TeamContext, TeammateHandle, teammate_tools};
-use tools::{Background, FinishedTask, render_finished};
+use tools::{Background, DuplicateTool, FinishedTask, Registry, render_finished};
 use tracing::info;
 
 /// The agent of a member, and the input of its first turn.
@@ -32,11 +33,8 @@ pub(crate) fn build_agent(
         me: runtime.me(),
         role: member.spec.role.clone(),
     };
-    let mut registry = teammate_tools(&team, &handle, background)?;
-    if let Some(skills) = spec.skill_tool() {
-        registry.add(skills)?;
-    }
-    settings::restrict(&mut registry, &options.workspace.config, member);
+    let config = &options.workspace.config;
+    let mut registry = registry((&team, &handle, background), spec, config, member)?;
     let model = choose_model(
         settings::model_name(&options.workspace.config, member).as_deref(),
         member.spec.name.as_str(),
@@ -52,6 +50,22 @@ pub(crate) fn build_agent(
     let settings = options.settings.clone();
     let agent = runtime.build_agent(model, tools, settings, recovered.conversation)?;
     Ok((agent, input))
+}
+
+/// The tools of a member.
+pub(crate) fn registry(
+    parts: (&TeamContext, &Arc<dyn TeammateHandle>, &Background),
+    spec: &PromptSpec,
+    config: &Config,
+    member: &Member,
+) -> Result<Registry, DuplicateTool> {
+    let (team, handle, background) = parts;
+    let mut registry = teammate_tools(team, handle, background)?;
+    if let Some(skills) = spec.skill_tool() {
+        registry.add(skills)?;
+    }
+    settings::restrict(&mut registry, config, member);
+    Ok(registry)
 }
 
 /// Background commands that ended with their process, and the prompt if the model has not seen it.

@@ -31,6 +31,7 @@ mod prompt;
 mod report;
 mod run;
 mod settings;
+mod shown;
 mod shutdown;
 mod signals;
 mod start_options;
@@ -38,4 +39,5 @@ mod wait;
 
 pub use run::run;
 pub use settings::sandbox as sandbox_settings;
+pub use shown::{Told, told};
 pub use start_options::{Ended, StartOptions, TeammateError};

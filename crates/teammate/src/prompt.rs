@@ -1,7 +1,8 @@
 //! The state of the team as a teammate's model is told it.
 
 use member::{MemberRuntime, gate, memory_lines};
-use protocol::{AgentName, RequestId, Task};
+use prompts::one_line;
+use protocol::{AgentName, RequestId, Task, TextBlock};
 use rules::PlanGate;
 
 /// The state of the team now.
@@ -20,7 +21,7 @@ pub(crate) fn reminder(
             .iter()
             .filter(|member| !member.spec.name.same_as(name));
         let others: Vec<String> = others
-            .map(|member| format!("{} ({})", member.spec.name, member.spec.role))
+            .map(|member| format!("{} ({})", member.spec.name, one_line(&member.spec.role)))
             .collect();
         let others = if others.is_empty() {
             "nobody else".to_owned()
@@ -30,7 +31,11 @@ pub(crate) fn reminder(
         lines.push(format!("Team {}: lead, you, {others}", roster.team_name.0));
     }
     if let Some(task) = task {
-        lines.push(format!("Your task: #{}: {}", task.id, task.subject));
+        lines.push(format!(
+            "Your task: #{}: {}",
+            task.id,
+            one_line(&task.subject)
+        ));
     }
     lines.extend(
         shutdowns.iter().map(|id| {
@@ -41,7 +46,8 @@ pub(crate) fn reminder(
     lines.extend(plan_line(&gate));
     lines.extend(read_only_line(runtime, &gate));
     lines.extend(memory_lines(runtime.team(), runtime.owner()));
-    format!("<team-state>\n{}\n</team-state>", lines.join("\n"))
+    // Names of tasks, feedback and notes are texts of others.
+    TextBlock::new(lines.join("\n")).render("team-state")
 }
 
 /// What a member may do with commands before its plan is approved.
@@ -72,8 +78,9 @@ fn plan_line(gate: &PlanGate) -> Option<String> {
         }
         PlanGate::Rejected { feedback } => {
             Some(format!(
-                "Your last plan was rejected: {feedback}\n\
-                 You may change nothing before the lead has approved another: use plan_approval."
+                "Your last plan was rejected: {}\n\
+                 You may change nothing before the lead has approved another: use plan_approval.",
+                one_line(feedback)
             ))
         }
     }

@@ -27,6 +27,19 @@ pub struct Definition {
     pub keeps_results: bool,
 }
 
+impl Definition {
+    /// The description of a tool, without the tool.
+    pub fn of<T: Tool>() -> Self {
+        Self {
+            name: T::NAME,
+            description: T::DESCRIPTION,
+            schema: Schema::of::<T::Args>(),
+            effect: T::EFFECT,
+            keeps_results: T::KEEPS_RESULTS,
+        }
+    }
+}
+
 /// Two tools have the same name.
 #[derive(Debug, thiserror::Error)]
 #[error("there is already a tool with the name {0}")]
@@ -46,15 +59,8 @@ impl Registry {
         if self.entry(T::NAME).is_some() {
             return Err(DuplicateTool(T::NAME));
         }
-        let definition = Definition {
-            name: T::NAME,
-            description: T::DESCRIPTION,
-            schema: Schema::of::<T::Args>(),
-            effect: T::EFFECT,
-            keeps_results: T::KEEPS_RESULTS,
-        };
         self.tools.push(Entry {
-            definition,
+            definition: Definition::of::<T>(),
             tool: Box::new(tool),
         });
         Ok(())

@@ -134,7 +134,9 @@ fn no_command_opens_a_plan_gate() {
             ("move", "mv .team away && mv away .team"),
         ];
         let attacks = attacks.map(|(name, attack)| (name, attack.to_owned()));
-        let approve = ("approve", format!("{TEAM_LEAD} approve carol"));
+        // The program would refuse, if the command did not hide whose it is.
+        let hidden = "env -u TEAM_JOB -u TEAM_SANDBOX_LEVEL";
+        let approve = ("approve", format!("{hidden} {TEAM_LEAD} approve carol"));
         let before = fs::read_to_string(&plan).unwrap();
         if conditions.level == Level::None {
             // The attacks are real ones.

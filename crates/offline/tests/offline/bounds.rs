@@ -175,7 +175,7 @@ fn result() -> impl Strategy<Value = (String, bool)> {
         "crates/a.rs\ncrates/b.rs",
         "Team: default\n  alice (x): idle",
         "Plan submitted (request_id=ab). Waiting.",
-        "[{\"type\":\"message\",\"from\":\"lead\",\"content\":\"Run ls?\"}]",
+        "<mail from=\"lead\" type=\"message\">\nRun ls?\n</mail>",
     ]);
     (text.prop_map(str::to_owned), any::<bool>())
 }
@@ -192,7 +192,7 @@ proptest! {
             match form {
                 0 => agent.user_says(&format!("<auto-claimed>Task #7: {text}</auto-claimed>")),
                 1 => agent.mail(json!([message("message", "lead", &text)])),
-                2 => agent.mail(json!([{"type": "plan_approval_response", "from": "lead", "approve": false, "content": text}])),
+                2 => agent.mail(json!([{"type": "plan_approval_response", "request_id": "0badcafe", "from": "lead", "approve": false, "content": text}])),
                 _ => agent.user_says(&format!("{text} .")),
             }
             let count = std::cell::Cell::new(0);

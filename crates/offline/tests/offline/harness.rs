@@ -100,12 +100,7 @@ impl Agent {
     }
 
     pub(crate) fn mail(&mut self, messages: Value) {
-        let messages = messages.as_array().cloned().unwrap_or_default();
-        let blocks = messages.iter().map(|message| {
-            let line = decode_line(message.to_string().as_bytes());
-            line.mail_block().expect("a message").render(MAIL_TAG)
-        });
-        self.user_says(&blocks.collect::<Vec<_>>().join("\n"));
+        self.user_says(&as_mail(&messages));
     }
 
     /// Asks for the next turn and appends it.
@@ -216,6 +211,16 @@ impl Agent {
             result.content = "[Previous: used a tool]".to_owned();
         }
     }
+}
+
+/// Messages as a model is given them.
+pub(crate) fn as_mail(messages: &Value) -> String {
+    let messages = messages.as_array().expect("a list");
+    let blocks = messages.iter().map(|message| {
+        let line = decode_line(message.to_string().as_bytes());
+        line.mail_block().expect("a message").render(MAIL_TAG)
+    });
+    blocks.collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn message(kind: &str, from: &str, content: &str) -> Value {

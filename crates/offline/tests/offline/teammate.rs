@@ -122,13 +122,6 @@ fn two_models_never_answer_each_other_for_ever() {
 }
 
 #[test]
-fn raw_json_mail_is_mail_too() {
-    let mut bob = Agent::teammate("bob", "tester");
-    bob.user_says(&message("message", "lead", "Run ls.").to_string());
-    assert_eq!(bob.turn().0[0], call("bash", json!({"command": "ls"})));
-}
-
-#[test]
 fn a_shutdown_is_approved_after_the_work_in_hand() {
     let mut bob = Agent::teammate("bob", "tester");
     let mut request = message("shutdown_request", "lead", "Please shut down gracefully.");

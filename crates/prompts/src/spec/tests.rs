@@ -26,6 +26,7 @@ fn spec(reader: Reader) -> PromptSpec {
         remedy: String::new(),
         read_only_reason: String::new(),
         home: None,
+        records: None,
     };
     PromptSpec {
         reader,

@@ -139,7 +139,8 @@ impl Sources for Member {
         let results = results.count();
         let is_time = results % TURN == TURN / 2;
         let source = MessageSource::Mail(results as u64);
-        let text = format!("<inbox>\nbob: part {results} is merged.\n</inbox>");
+        let text =
+            format!("<mail from=\"bob\" type=\"message\">\npart {results} is merged.\n</mail>");
         is_time
             .then(|| UserMessage::with_source(source, text))
             .into_iter()

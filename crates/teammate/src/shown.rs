@@ -1,0 +1,62 @@
+//! What a teammate's model is told, without the process that asks it.
+
+use crate::build_agent::registry;
+use crate::settings;
+use config::Config;
+use member::{all_definitions, confinement, prompt_spec};
+use prompts::PromptSpec;
+use protocol::{Member, RequestId};
+use std::sync::Arc;
+use team::Actor;
+use team_tools::{AgentHandle, TeamContext, TeammateHandle};
+use teamdir::TeamDir;
+use tools::{Background, Definition, DuplicateTool, ToolError, ToolOutput};
+
+/// What a member is told by its system prompt and its tools.
+pub struct Told {
+    pub prompt: PromptSpec,
+    pub tools: Vec<Definition>,
+}
+
+/// What the member's process would tell its model if it started now.
+pub fn told(team: &TeamDir, config: &Config, member: &Member) -> Result<Told, DuplicateTool> {
+    let workspace = team.workspace();
+    let confinement = confinement(workspace, &settings::sandbox(config, member), String::new());
+    let reader = settings::reader(config, member);
+    let prompt = prompt_spec(workspace, reader, &Arc::new(confinement));
+    let context = TeamContext {
+        team: team.clone(),
+        me: Actor::member(member.spec.name.clone(), member.incarnation),
+        role: member.spec.role.clone(),
+    };
+    let handle: Arc<dyn TeammateHandle> = Arc::new(NoProcess);
+    let tools = (&context, &handle, &Background::new());
+    let registry = registry(tools, &prompt, config, member)?;
+    let tools = all_definitions(&registry);
+    Ok(Told { prompt, tools })
+}
+
+/// In the place of a member's process, for tools that are shown and never called.
+struct NoProcess;
+
+impl NoProcess {
+    fn refuse<T>() -> Result<T, ToolError> {
+        Err(ToolError::new("the member's process does not run here"))
+    }
+}
+
+impl AgentHandle for NoProcess {
+    fn read_inbox(&self) -> Result<ToolOutput, ToolError> {
+        Self::refuse()
+    }
+}
+
+impl TeammateHandle for NoProcess {
+    fn answer_shutdown(&self, _: &RequestId, _: bool, _: &str) -> Result<(), ToolError> {
+        Self::refuse()
+    }
+
+    fn submit_plan(&self, _: &str) -> Result<RequestId, ToolError> {
+        Self::refuse()
+    }
+}
