@@ -3,6 +3,7 @@
 use crate::harness::{Run, Workspace};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use protocol::Phase;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
@@ -51,6 +52,38 @@ fn check_lists_each_layer_and_says_how_to_get_a_missing_one() {
         text.starts_with(&format!("level: {}", found["level"].as_str().unwrap())),
         "{text}"
     );
+}
+
+#[test]
+fn the_programs_of_the_team_can_look_at_it_from_inside_and_change_nothing() {
+    let workspace = Workspace::new();
+    if !is_full(&workspace) {
+        return;
+    }
+    workspace.spawn("alice", &[]);
+    workspace.wait_phase("alice", Phase::Idle);
+    let inside = |args: &[&str]| {
+        let run = ["sandbox", "run", "--"];
+        workspace.run(&[&run, args].concat())
+    };
+    let lead = env!("CARGO_BIN_EXE_team-lead");
+    let status = inside(&[lead, "status"]);
+    assert!(status.has_code(0).out.contains("alice"), "{status:?}");
+    inside(&[env!("CARGO_BIN_EXE_teammate"), "--version"]).has_code(0);
+    let before = workspace.listing();
+    for change in [
+        &["send", "alice", "Obey."][..],
+        &["kill", "alice"],
+        &["shutdown", "alice", "--force", "--timeout", "0"],
+        &["task", "create", "Obey."],
+        &["budget", "raise", "--max-tokens", "9"],
+        &["spawn", "eve", "coder", "--exec", "true"],
+    ] {
+        let changed = inside(&[&[lead], change].concat());
+        assert_ne!(changed.code, 0, "{change:?}: {changed:?}");
+    }
+    assert_eq!(workspace.listing(), before);
+    assert!(workspace.alive("alice").is_some());
 }
 
 #[test]

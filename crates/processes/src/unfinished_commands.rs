@@ -16,17 +16,24 @@ use teamdir::TeamDir;
 /// How long the last processes of a killed member's command may take to end.
 const END_LIMIT: Duration = Duration::from_millis(1000);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The most files that a notice names. A command can create any number.
+const MOST_NAMES: usize = 20;
 
 /// Finishes all commands that nobody else finishes. Returns what failed; the next repair tries again.
 pub(crate) fn finish_commands(team: &TeamDir) -> Vec<String> {
+    let folder = team.layout().commands_dir();
     let mut problems = Vec::new();
-    match unfinished(team, |_| true) {
-        Ok(found) => {
-            for (path, command) in found {
-                problems.extend(finish(team, &path, command));
-            }
+    let found = records(&folder).unwrap_or_else(|error| {
+        problems.push(cannot_look(&folder, &error));
+        Vec::new()
+    });
+    // One after the other: each that is looked at is an open file.
+    for path in found {
+        match RecordState::of(&path, team.workspace()) {
+            Ok(RecordState::Held | RecordState::Gone) => {}
+            Ok(RecordState::Left(command)) => problems.extend(finish(team, &path, command)),
+            Err(error) => problems.push(cannot_look(&path, &error)),
         }
-        Err(error) => problems.push(cannot_look(team, &error)),
     }
     problems
 }
@@ -35,14 +42,19 @@ pub(crate) fn finish_commands(team: &TeamDir) -> Vec<String> {
 /// is left then is for [`finish_commands`].
 pub(crate) fn finish_commands_of(team: &TeamDir, owner: &Recipient) {
     let began = Instant::now();
-    let is_theirs = |path: &Path| owner_of(path) == owner.as_str();
-    while let Ok(found) = unfinished(team, is_theirs) {
-        for (path, command) in found {
-            // A repair reports what fails again.
-            let _ = finish(team, &path, command);
+    let folder = team.layout().commands_dir();
+    loop {
+        let mut is_one_ending = false;
+        let all = records(&folder).unwrap_or_default();
+        for path in all.iter().filter(|path| owner_of(path) == owner.as_str()) {
+            match RecordState::of(path, team.workspace()) {
+                Ok(RecordState::Held) => is_one_ending = true,
+                // A repair reports what fails again.
+                Ok(RecordState::Left(command)) => drop(finish(team, path, command)),
+                Ok(RecordState::Gone) | Err(_) => {}
+            }
         }
-        let left = records(&team.layout().commands_dir()).unwrap_or_default();
-        if !left.iter().any(|path| is_theirs(path)) || began.elapsed() > END_LIMIT {
+        if !is_one_ending || began.elapsed() > END_LIMIT {
             return;
         }
         std::thread::sleep(POLL_INTERVAL);
@@ -51,26 +63,13 @@ pub(crate) fn finish_commands_of(team: &TeamDir, owner: &Recipient) {
 
 /// The commands that nobody has finished, by the names of their records. Changes nothing.
 pub fn unfinished_commands(team: &TeamDir) -> Vec<String> {
-    let found = unfinished(team, |_| true).unwrap_or_default();
-    let paths = found.into_iter().map(|(path, _)| path);
-    paths.map(|path| name_of(&path).to_owned()).collect()
-}
-
-fn unfinished(
-    team: &TeamDir,
-    is_wanted: impl Fn(&Path) -> bool,
-) -> io::Result<Vec<(PathBuf, Unfinished)>> {
-    let mut found = Vec::new();
-    for path in records(&team.layout().commands_dir())? {
-        if !is_wanted(&path) {
-            continue;
-        }
-        match RecordState::of(&path, team.workspace())? {
-            RecordState::Held | RecordState::Gone => {}
-            RecordState::Left(command) => found.push((path, command)),
-        }
-    }
-    Ok(found)
+    let found = records(&team.layout().commands_dir()).unwrap_or_default();
+    let is_left = |path: &PathBuf| {
+        let state = RecordState::of(path, team.workspace());
+        matches!(state, Ok(RecordState::Left(_)))
+    };
+    let left = found.into_iter().filter(is_left);
+    left.map(|path| name_of(&path).to_owned()).collect()
 }
 
 fn finish(team: &TeamDir, path: &Path, command: Unfinished) -> Vec<String> {
@@ -78,8 +77,13 @@ fn finish(team: &TeamDir, path: &Path, command: Unfinished) -> Vec<String> {
     let text = match command.created() {
         Some(created) if created.is_empty() => None,
         Some(created) => {
-            let names = created.iter().map(|path| inside(team, path));
-            let names = names.collect::<Vec<_>>().join(", ");
+            // A command chooses the names, and must not choose the words of a notice.
+            let names = created.iter().take(MOST_NAMES);
+            let names = names.map(|path| format!("{:?}", inside(team, path)));
+            let mut names = names.collect::<Vec<_>>().join(", ");
+            if created.len() > MOST_NAMES {
+                names.push_str(&format!(" and {} more", created.len() - MOST_NAMES));
+            }
             Some(format!(
                 "A command of {owner} was cut off. It had created {names}, which other programs trust; each gets \
                  a name that ends in .from-sandbox.N. Look at what is in there before you use it."
@@ -106,10 +110,11 @@ fn finish(team: &TeamDir, path: &Path, command: Unfinished) -> Vec<String> {
     problems
 }
 
-fn cannot_look(team: &TeamDir, error: &io::Error) -> String {
-    let folder = team.layout().commands_dir();
-    let folder = folder.display();
-    format!("cannot look for commands that were cut off in {folder}: {error}")
+fn cannot_look(path: &Path, error: &io::Error) -> String {
+    format!(
+        "cannot look for a command that was cut off at {}: {error}",
+        path.display()
+    )
 }
 
 fn name_of(record: &Path) -> &str {

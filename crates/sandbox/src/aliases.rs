@@ -1,8 +1,13 @@
 //! Other paths of the same files, by mounts of the same folder elsewhere.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+
+/// Longer than the list of most machines.
+const USUAL_LENGTH: usize = 32 << 10;
 
 /// The mounts of this process.
 #[derive(Debug, Default)]
@@ -18,7 +23,12 @@ struct MountPoint {
 
 impl Mounts {
     pub(crate) fn read() -> Self {
-        let text = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+        // The kernel makes the text anew for each piece that is read, so that there should be one.
+        let mut text = Vec::with_capacity(USUAL_LENGTH);
+        if let Ok(mut file) = File::open("/proc/self/mountinfo") {
+            // What cannot be read to its end is used up to there.
+            let _ = file.read_to_end(&mut text);
+        }
         Self::parse(&String::from_utf8_lossy(&text))
     }
 

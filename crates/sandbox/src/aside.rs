@@ -3,21 +3,28 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, RenameFlags, openat, renameat2};
 use nix::sys::stat::{Mode, mkdirat};
+use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::description::{Content, Placeholder};
 use crate::error::PrepareError;
 use crate::layout::text;
 use crate::syscalls::reference;
 
-/// How many names are tried.
-const MOST_NAMES: u32 = 10_000;
+/// How many numbers are tried in order, and how many at random: a command can take the first ones.
+const IN_ORDER: u64 = 100;
+const AT_RANDOM: u64 = 16;
+/// All rights of the owner.
+const OWNER: u32 = 0o700;
 /// Stands between the old name and a number.
 const MARK: &str = ".from-sandbox.";
 
@@ -45,7 +52,11 @@ impl fmt::Display for Moved {
 pub(crate) fn move_aside(from: PathBuf) -> Moved {
     let mut to = from.clone();
     let moved = folder_of(&from).and_then(|(folder, name)| {
-        for number in 1..=MOST_NAMES {
+        for attempt in 1..=IN_ORDER + AT_RANDOM {
+            let number = match attempt <= IN_ORDER {
+                true => attempt,
+                false => random(),
+            };
             let mut new = name.to_owned();
             new.push(format!("{MARK}{number}"));
             to.set_file_name(&new);
@@ -59,6 +70,39 @@ pub(crate) fn move_aside(from: PathBuf) -> Moved {
     });
     let error = moved.err().map(io::Error::from);
     Moved { from, to, error }
+}
+
+fn random() -> u64 {
+    // A hasher of the standard library has keys that nobody can foresee.
+    RandomState::new().build_hasher().finish()
+}
+
+/// Gives the user back the access to a folder of the user's own that a command has taken: otherwise nothing
+/// in it could be found or renamed, and all of it would be there when a person gives it back.
+pub(crate) fn allow_access(folder: &Path) {
+    let all = AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK;
+    if access(folder, all).is_ok() {
+        return;
+    }
+    let mut above: Vec<&Path> = folder.ancestors().collect();
+    above.reverse();
+    for folder in above {
+        // One that is no folder, or behind a link, is none of ours.
+        let _ = allow_access_to_one(folder);
+    }
+}
+
+fn allow_access_to_one(folder: &Path) -> io::Result<()> {
+    let path = text(folder).map_err(|_| Errno::EINVAL)?;
+    let found = reference(None, &path)?;
+    // Through the descriptor, so that no link can take its place meanwhile.
+    let same = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let metadata = fs::metadata(&same)?;
+    let mode = metadata.permissions().mode();
+    if metadata.is_dir() && metadata.uid() == geteuid().as_raw() && mode & OWNER != OWNER {
+        fs::set_permissions(&same, fs::Permissions::from_mode(mode | OWNER))?;
+    }
+    Ok(())
 }
 
 /// Whether this is a name that [`move_aside`] gives.
@@ -96,8 +140,6 @@ fn folder_of(path: &Path) -> nix::Result<(OwnedFd, &OsStr)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -112,6 +154,20 @@ mod tests {
         assert_eq!(fs::read_to_string(&moved.to).unwrap(), "new");
         assert!(!root.join("name").exists());
         assert!(move_aside(root.join("name")).error.is_some());
+    }
+
+    #[test]
+    fn a_command_cannot_take_all_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for number in 0..20_000 {
+            fs::write(root.join(format!("name{MARK}{number}")), "").unwrap();
+        }
+        fs::write(root.join("name"), "new").unwrap();
+        let moved = move_aside(root.join("name"));
+        assert!(moved.error.is_none(), "{moved}");
+        assert!(is_aside(moved.to.file_name().unwrap()), "{moved}");
+        assert_eq!(fs::read_to_string(&moved.to).unwrap(), "new");
     }
 
     #[test]

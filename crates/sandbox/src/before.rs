@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use crate::aside::{Moved, is_aside, move_aside};
+use crate::aside::{Moved, allow_access, is_aside, move_aside};
 use crate::extend::Extended;
-use crate::git::{has_no_link, survey};
+use crate::git::{Survey, has_no_link, survey};
 use crate::workspace::secret_names;
 
 /// What existed before a command ran.
@@ -57,6 +57,7 @@ impl Before {
     /// The unwanted names that exist now, new files with variables, and `.git` in new submodules: `git
     /// status` outside would follow the settings there.
     pub(crate) fn created(&self) -> Vec<PathBuf> {
+        self.allow_access();
         let exists = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
         let unwanted = self.unwanted.iter().filter(exists).cloned();
         let created = unwanted
@@ -75,12 +76,21 @@ impl Before {
         self.created().into_iter().map(move_aside).collect()
     }
 
+    /// A command may have closed a folder with something new in it.
+    fn allow_access(&self) {
+        let parents = self.unwanted.iter().filter_map(|path| path.parent());
+        let folders = self.variables.iter().map(|(folder, _)| folder.as_path());
+        let repositories = self.repositories.iter().map(PathBuf::as_path);
+        let all: BTreeSet<&Path> = folders.chain(parents).chain(repositories).collect();
+        all.into_iter().for_each(allow_access);
+    }
+
     /// The `.git` of submodules that were none before.
     fn new_submodules(&self) -> Vec<PathBuf> {
         let now = self
             .repositories
             .iter()
-            .map(|repository| survey(repository));
+            .map(|repository| survey_all(repository));
         let found = now.flat_map(|survey| survey.submodules);
         found
             .filter(|path| !self.submodules.contains(path))
@@ -140,6 +150,18 @@ impl Before {
         before.variables = folder.map(|folder| (folder, names));
         Some(before)
     }
+}
+
+/// A survey that no closed folder keeps anything from.
+fn survey_all(repository: &Path) -> Survey {
+    let mut found = survey(repository);
+    let mut known = BTreeSet::new();
+    while !found.closed.is_subset(&known) {
+        found.closed.iter().for_each(|folder| allow_access(folder));
+        known.append(&mut found.closed);
+        found = survey(repository);
+    }
+    found
 }
 
 struct Lines<'a> {

@@ -7,6 +7,7 @@ use std::io;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -33,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) limits: Vec<(Resource, u64)>,
     pub(crate) rules: Option<Rules>,
-    pub(crate) filters: Vec<BpfProgram>,
+    pub(crate) filters: Arc<[BpfProgram]>,
     /// Its end means that the caller is gone.
     pub(crate) lifeline: OwnedFd,
     /// Takes the step that failed.
@@ -169,7 +170,7 @@ fn harden(plan: &Plan, own_tree: bool) -> io::Result<()> {
         }
         plan.check(Step::Landlock, landlock_restrict(rules.rules.as_fd()))?;
     }
-    for filter in &plan.filters {
+    for filter in plan.filters.iter() {
         let applied = seccompiler::apply_filter(filter);
         plan.check(Step::Seccomp, applied.map_err(|_| Errno::last()))?;
     }

@@ -1,6 +1,7 @@
 //! The system calls that a command may not make.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
@@ -62,6 +63,11 @@ const REFUSED: &[i64] = &[
 const QUOTACTL_FD: i64 = 443;
 const OPEN_TREE_ATTR: i64 = 467;
 
+/// Commands of `fcntl` for whoever may read a file of the user's: while one is in force nobody else can open the
+/// file for writing, be it the journal of a program outside or its lock.
+const F_SETLEASE: u64 = 1024;
+const F_SETDELEG: u64 = 1040;
+
 /// Calls whose arguments lie in memory, where a filter cannot see them. Programs fall back to older
 /// calls when these do not exist.
 const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_openat2];
@@ -113,8 +119,20 @@ pub(crate) struct Allowed {
     pub(crate) others: bool,
 }
 
-/// The programs to install, all of them.
-pub(crate) fn programs(allowed: Allowed) -> Result<Vec<BpfProgram>, BackendError> {
+/// The programs to install, all of them. Nothing changes them while this process runs, so that each set is
+/// compiled once.
+pub(crate) fn programs(allowed: Allowed) -> Result<Arc<[BpfProgram]>, BackendError> {
+    static COMPILED: Mutex<Vec<(Allowed, Arc<[BpfProgram]>)>> = Mutex::new(Vec::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = compiled.iter().find(|(known, _)| *known == allowed) {
+        return Ok(Arc::clone(known));
+    }
+    let new: Arc<[BpfProgram]> = all_programs(allowed)?.into();
+    compiled.push((allowed, Arc::clone(&new)));
+    Ok(new)
+}
+
+fn all_programs(allowed: Allowed) -> Result<Vec<BpfProgram>, BackendError> {
     let mut programs = vec![
         compile(refused(allowed)?, libc::EPERM)?,
         compile(calls(UNKNOWN), libc::ENOSYS)?,
@@ -152,6 +170,12 @@ fn refused(allowed: Allowed) -> Result<Rules, BackendError> {
     rules.insert(
         libc::SYS_ioctl,
         typing.into_iter().collect::<Result<_, _>>()?,
+    );
+    let leases = [F_SETLEASE, F_SETDELEG];
+    let leases = leases.map(|command| SeccompRule::new(vec![equal(1, command)?]));
+    rules.insert(
+        libc::SYS_fcntl,
+        leases.into_iter().collect::<Result<_, _>>()?,
     );
     rules.insert(libc::SYS_socket, refused_sockets(allowed)?);
     modes(&mut rules)?;

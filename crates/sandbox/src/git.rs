@@ -6,7 +6,7 @@ mod settings;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -36,6 +36,9 @@ const DEEPEST: usize = 8;
 /// How many files of settings may include each other.
 const MOST_SETTINGS: usize = 16;
 const LONGEST_SETTINGS: u64 = 1 << 20;
+/// How many repositories of submodules and linked work trees are protected one by one. Each takes some
+/// mounts for every command.
+const MOST_REPOSITORIES: usize = 512;
 /// Longer than any index of the largest repositories.
 const LONGEST_INDEX: u64 = 1 << 30;
 
@@ -48,6 +51,8 @@ pub(crate) struct Survey {
     pub(crate) unwanted: BTreeSet<PathBuf>,
     /// The `.git` of each submodule that has one.
     pub(crate) submodules: BTreeSet<PathBuf>,
+    /// Folders of submodules that cannot be looked into.
+    pub(crate) closed: BTreeSet<PathBuf>,
 }
 
 /// Looks at a repository and everything that git visits from it.
@@ -55,8 +60,13 @@ pub(crate) fn survey(git: &Path) -> Survey {
     let mut survey = Survey::default();
     if let Some(tree) = git.parent() {
         survey.repository(git, tree, 0);
+        let own = std::mem::take(&mut survey.placeholders);
         survey.modules(&git.join("modules"), 0);
         survey.linked_trees(&git.join("worktrees"));
+        if survey.placeholders.len() > MOST_REPOSITORIES * PLACEHOLDERS.len() {
+            survey.protect_all(&["modules", "worktrees"].map(|name| git.join(name)));
+        }
+        survey.placeholders.extend(own);
         // The settings may name files anywhere, which are not a command's to create.
         survey.unwanted.retain(|path| path.starts_with(tree));
         survey.forget_what_is_behind_links();
@@ -83,9 +93,15 @@ impl Survey {
             if has_link(tree, &path) {
                 continue;
             }
-            let Ok(found) = fs::symlink_metadata(&dot) else {
-                self.unwanted.insert(dot);
-                continue;
+            let found = match fs::symlink_metadata(&dot) {
+                Ok(found) => found,
+                Err(error) => {
+                    if error.kind() == io::ErrorKind::PermissionDenied {
+                        self.closed.insert(folder);
+                    }
+                    self.unwanted.insert(dot);
+                    continue;
+                }
             };
             self.submodules.insert(dot.clone());
             if found.is_dir() {
@@ -134,6 +150,15 @@ impl Survey {
         let is_here = |path: &Path| path.parent().is_some_and(has_no_link);
         self.read_only.retain(|path| is_here(path));
         self.placeholders.retain(|wanted| is_here(&wanted.path));
+    }
+
+    /// Protects whole folders instead of what was found in them, which a command may have multiplied so
+    /// that none starts any more.
+    fn protect_all(&mut self, folders: &[PathBuf]) {
+        let is_inside = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        self.read_only.retain(|path| !is_inside(path));
+        self.placeholders.retain(|wanted| !is_inside(&wanted.path));
+        self.read_only.extend(folders.iter().cloned());
     }
 
     fn protect(&mut self, git: &Path) {
@@ -231,12 +256,15 @@ fn hooks_folder(tree: &Path, path: &Path) -> PathBuf {
 }
 
 /// The content of a file, which a command may have replaced by anything: nothing is waited for, and
-/// what is no plain file is empty, as it is for git. `None` if it is too long.
+/// what is no plain file is empty, as it is for git. `None` if it is too long or closed.
 fn read(path: &Path, longest: u64) -> Option<Vec<u8>> {
     let mut options = fs::File::options();
     options.read(true).custom_flags(libc::O_NONBLOCK);
-    let Ok(file) = options.open(path) else {
-        return Some(Vec::new());
+    let file = match options.open(path) {
+        Ok(file) => file,
+        // Whoever closed it can open it again.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
+        Err(_) => return Some(Vec::new()),
     };
     let length = match file.metadata() {
         Ok(found) if found.is_file() => found.len(),
@@ -245,7 +273,7 @@ fn read(path: &Path, longest: u64) -> Option<Vec<u8>> {
     if length > longest {
         return None;
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
     // What cannot be read to its end is used up to there.
     let _ = file.take(longest).read_to_end(&mut bytes);
     Some(bytes)

@@ -108,7 +108,8 @@ impl RecordState {
         if opened.file.metadata()?.nlink() == 0 {
             return Ok(Self::Gone);
         }
-        let bytes = read_opened(&opened, LONGEST)?;
+        // One that cannot be read, or is too long to be ours, is as good as a damaged one.
+        let bytes = read_opened(&opened, LONGEST).unwrap_or_default();
         let Opened { file, .. } = opened;
         let path = record.to_owned();
         Ok(Self::Left(Unfinished {
@@ -200,7 +201,7 @@ mod tests {
             Ok(RecordState::Held)
         ));
         drop(copy);
-        assert_eq!(records(&root.join("records")).unwrap(), [path.clone()]);
+        assert_eq!(records(&root.join("records")).unwrap(), [&*path]);
         let Ok(RecordState::Left(left)) = RecordState::of(&path, &root) else {
             panic!("it is held");
         };
@@ -226,13 +227,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let path = root.join("alice.1");
-        fs::write(&path, "before 1\nunwanted .env").unwrap();
         fs::write(root.join(".envrc"), "").unwrap();
-        let Ok(RecordState::Left(left)) = RecordState::of(&path, &root) else {
-            panic!("it is held");
-        };
-        assert_eq!(left.created(), None);
-        assert!(left.finish().unwrap().is_empty());
-        assert!(!path.exists() && root.join(".envrc").exists());
+        for length in [0, LONGEST + 1] {
+            fs::write(&path, "before 1\nunwanted .env").unwrap();
+            let longer = File::options().write(true).open(&path).unwrap();
+            longer.set_len(length.max(22)).unwrap();
+            let Ok(RecordState::Left(left)) = RecordState::of(&path, &root) else {
+                panic!("it is held");
+            };
+            assert_eq!(left.created(), None);
+            assert!(left.finish().unwrap().is_empty());
+            assert!(!path.exists() && root.join(".envrc").exists());
+        }
     }
 }

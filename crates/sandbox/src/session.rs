@@ -9,6 +9,7 @@ use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use nix::fcntl::OFlag;
 use nix::sched::CloneFlags;
@@ -94,7 +95,7 @@ pub fn prepare(
         },
         filters: match layers.has_seccomp() {
             true => programs(allowed(wanted.network, layers))?,
-            false => Vec::new(),
+            false => Arc::default(),
         },
         lifeline,
         report: to_report,

@@ -35,10 +35,15 @@ pub struct WorkspaceNeeds<'a> {
 /// The description for these needs as the disk and the environment of this process are now.
 #[must_use]
 pub fn describe(needs: &WorkspaceNeeds<'_>) -> Description {
-    let exists = |path: &Path| path.symlink_metadata().is_ok();
-    let entries = std::fs::read_dir(needs.workspace);
-    let entries = entries.into_iter().flatten().flatten();
-    let names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    let workspace = Listing::of(needs.workspace);
+    let home = needs.home.map(Listing::of);
+    let exists = |path: &Path| {
+        let mut listed = [Some(&workspace), home.as_ref()].into_iter().flatten();
+        let is_there = listed.find_map(|listing| listing.has(path));
+        is_there.unwrap_or_else(|| path.symlink_metadata().is_ok())
+    };
+    let names = workspace.names.iter().flatten().cloned();
+    let names: Vec<OsString> = names.collect();
     // Naming a secret, or a link to one, does not make it a program.
     let secrets = secrets(needs);
     let is_secret = |path: &Path| secrets.iter().any(|secret| path.starts_with(secret));
@@ -52,6 +57,35 @@ pub fn describe(needs: &WorkspaceNeeds<'_>) -> Description {
         ..needs.clone()
     };
     description(&needs, &names, exists, std::env::vars_os())
+}
+
+/// The names in a folder. Most of the names that are asked for do not exist, and one listing costs less
+/// than asking the kernel for each.
+struct Listing<'a> {
+    folder: &'a Path,
+    /// `None` if it cannot be read to its end.
+    names: Option<BTreeSet<OsString>>,
+}
+
+impl<'a> Listing<'a> {
+    fn of(folder: &'a Path) -> Self {
+        let names = std::fs::read_dir(folder).and_then(|entries| {
+            let names = entries.map(|entry| Ok(entry?.file_name()));
+            names.collect::<std::io::Result<_>>()
+        });
+        Self {
+            folder,
+            names: names.ok(),
+        }
+    }
+
+    /// Whether a path exists, if the listing says it.
+    fn has(&self, path: &Path) -> Option<bool> {
+        let names = self.names.as_ref()?;
+        let mut parts = path.strip_prefix(self.folder).ok()?.components();
+        let is_there = names.contains(parts.next()?.as_os_str());
+        (!is_there || parts.next().is_none()).then_some(is_there)
+    }
 }
 
 /// What commands must leave alone, each path with everything below it.

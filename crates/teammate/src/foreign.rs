@@ -51,6 +51,9 @@ pub(crate) async fn run(
             running.await
         }
     };
+    for moved in finished.iter().flat_map(|finished| &finished.moved) {
+        warn!("{moved}");
+    }
     let how = match finished.map(|finished| finished.end) {
         Ok(End::Exited(0)) => {
             runtime.close()?;

@@ -16,6 +16,9 @@ const SECONDS: u64 = 120;
 /// fills the conversation.
 const SHOWN: usize = 20_000;
 
+/// The most renamed files that are listed one by one. A command can create any number.
+const MOST_MOVED: usize = 10;
+
 /// Runs a command in the workspace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bash;
@@ -134,8 +137,12 @@ pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -
         let count = finished.left_behind;
         line(format!("[{count} of its processes could not be killed]"));
     }
-    for moved in &finished.moved {
+    for moved in finished.moved.iter().take(MOST_MOVED) {
         line(format!("[{moved}]"));
+    }
+    if finished.moved.len() > MOST_MOVED {
+        let more = finished.moved.len() - MOST_MOVED;
+        line(format!("[and {more} more like these]"));
     }
     remark.into_iter().for_each(line);
     if text.is_empty() {

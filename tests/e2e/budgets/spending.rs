@@ -129,6 +129,22 @@ fn costs_are_told_by_member_model_and_task_and_unknown_prices_as_unknown() {
 }
 
 #[test]
+fn a_price_of_zero_in_the_workspace_lifts_no_limit_of_the_user() {
+    let workspace = Workspace::with_config("[prices.test]\ninput = 0\noutput = 0\n");
+    workspace.write_home(
+        ".config/team-lead/config.toml",
+        "[prices.test]\ninput = 1\noutput = 10\n",
+    );
+    workspace.server.always("alice", work());
+    workspace.spawn("alice", &["--prompt", "Work.", "--max-cost", "0.001"]);
+    workspace.wait_for_budget("alice");
+    let shown = workspace.json(&["costs"]);
+    // Each call costs 0.00046.
+    let cost = shown["costs"][0]["cost"].as_f64().unwrap();
+    assert!((0.001..0.002).contains(&cost), "{shown}");
+}
+
+#[test]
 fn wrong_use_of_a_budget_is_explained() {
     let workspace = Workspace::with_config("");
     workspace.spawn("alice", &[]);

@@ -70,7 +70,8 @@ fn check_finished(place: &Place, command: impl Fn() -> Command) {
     let [(_, text)] = told[..] else {
         panic!("{notices:?}");
     };
-    assert!(text.contains(".env.production, .envrc, .vscode"), "{text}");
+    let names = r#"".env.production", ".envrc", ".vscode""#;
+    assert!(text.contains(names), "{text}");
 }
 
 #[test]

@@ -133,11 +133,7 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             broken.claimed_by("alice");
         }
         Kind::OverdueRequest => overdue_request(&mut broken),
-        Kind::UnfinishedCommand => {
-            let record = broken.team().commands_folder().unwrap().join("alice.1");
-            fs::write(record, "before 1\nunwanted .envrc\nend\n").unwrap();
-            fs::write(broken.team().workspace().join(".envrc"), "").unwrap();
-        }
+        Kind::UnfinishedCommand => unfinished_command(&broken),
         Kind::HeldLock => {
             let command = inherit_lock(&broken, Some("alice.7"));
             broken.keep(command);
@@ -187,6 +183,13 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
         }
     }
     broken
+}
+
+/// A command whose member was killed, and what it had created.
+fn unfinished_command(broken: &BrokenTeam) {
+    let record = broken.team().commands_folder().unwrap().join("alice.1");
+    fs::write(record, "before 1\nunwanted .envrc\nend\n").unwrap();
+    fs::write(broken.team().workspace().join(".envrc"), "").unwrap();
 }
 
 /// A link to a folder of somebody else, and a FIFO.

@@ -102,10 +102,13 @@ impl Scrub<'_> {
     fn value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => self.text(text),
-            Value::Array(values) => values.iter_mut().fold(false, |found, value| {
-                // Each of them is searched.
-                self.value(value) || found
-            }),
+            Value::Array(values) => {
+                let mut found = false;
+                for value in values {
+                    found |= self.value(value);
+                }
+                found
+            }
             Value::Object(fields) => {
                 let mut found = false;
                 for (mut name, mut value) in std::mem::take(fields) {

@@ -271,3 +271,26 @@ fn files_that_are_no_files_are_not_waited_for() {
     index.set_len(LONGEST_INDEX + 1).unwrap();
     assert_eq!(names(&root, &survey(&dot).submodules), [".git/index"]);
 }
+
+#[test]
+fn repositories_that_a_command_has_multiplied_are_protected_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    repository(&root, "sha1");
+    let git = root.join(".git");
+    let few = |count: usize| {
+        for number in 0..count {
+            let module = git.join(format!("modules/{number}"));
+            fs::create_dir_all(&module).unwrap();
+            fs::write(module.join("HEAD"), "").unwrap();
+        }
+        survey(&git)
+    };
+    let found = few(3);
+    assert!(found.read_only.contains(&git.join("modules/2/config")));
+    assert_eq!(found.placeholders.len(), 9);
+    let found = few(MOST_REPOSITORIES + 1);
+    assert!(found.read_only.contains(&git.join("modules")));
+    assert!(found.read_only.len() < 10, "{:?}", found.read_only);
+    assert_eq!(found.placeholders, []);
+}

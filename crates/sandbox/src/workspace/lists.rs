@@ -93,7 +93,7 @@ pub(super) const HOME_TOOLS: [&str; 46] = [
 
 /// Secrets in a home folder. Most are invisible anyway; they are listed for workspaces that contain
 /// the home folder, and for secrets that lie among tools.
-pub(super) const HOME_SECRETS: [&str; 32] = [
+pub(super) const HOME_SECRETS: [&str; 36] = [
     ".aws",
     ".azure",
     ".bash_history",
@@ -108,10 +108,13 @@ pub(super) const HOME_SECRETS: [&str; 32] = [
     ".config/hub",
     ".config/op",
     ".docker",
+    ".dotnet/corefx",
     ".git-credentials",
     ".gnupg",
+    ".julia/servers",
     ".kube",
     ".local/share/keyrings",
+    ".local/share/uv/credentials",
     ".mozilla",
     ".my.cnf",
     ".netrc",
@@ -121,6 +124,7 @@ pub(super) const HOME_SECRETS: [&str; 32] = [
     ".pypirc",
     ".python_history",
     ".ssh",
+    ".stack/upload",
     ".terraform.d",
     ".thunderbird",
     ".vault-token",
@@ -128,10 +132,12 @@ pub(super) const HOME_SECRETS: [&str; 32] = [
     ".zsh_history",
 ];
 
-/// Names in a workspace that make editors, agents and shells outside run code or trust something.
-pub(super) const CONTROL: [&str; 20] = [
+/// Names in a workspace that make editors, agents, shells and version control outside run code or trust
+/// something. Git, whose repository is to be written inside, is not among them.
+pub(super) const CONTROL: [&str; 29] = [
     ".agents",
     ".aider.conf.yml",
+    ".amazonq",
     ".claude",
     ".codex",
     ".continue",
@@ -139,17 +145,25 @@ pub(super) const CONTROL: [&str; 20] = [
     ".devcontainer",
     ".devcontainer.json",
     ".envrc",
+    ".exrc",
     ".fleet",
     ".gemini",
+    ".helix",
+    ".hg",
     ".idea",
+    ".jj",
+    ".junie",
+    ".kiro",
     ".mcp.json",
     ".nvim.lua",
     ".nvimrc",
     ".opencode",
     ".roo",
+    ".vimrc",
     ".vscode",
     ".windsurf",
     ".zed",
+    "_darcs",
 ];
 
 /// Files with variables that many programs read. Others of the kind are found by their names.

@@ -88,7 +88,7 @@ fn control_files_are_protected_or_unwanted() {
         let path = format!("/home/u/work/{path}");
         assert!(has(&found.read_only, &path), "{path} is not protected");
     }
-    for path in [".mcp.json", ".envrc", ".claude"] {
+    for path in [".mcp.json", ".envrc", ".claude", ".helix", ".hg", ".jj"] {
         let path = format!("/home/u/work/{path}");
         assert!(has(&found.unwanted, &path), "{path} is not unwanted");
     }

@@ -509,6 +509,24 @@ def descriptor_input_reopened():
     return write("/proc/self/fd/0")()
 
 
+def lease(path, kind):
+    def run():
+        import fcntl
+        fcntl.fcntl(os.open(path, os.O_RDONLY), 1024, kind)
+        return True
+    return run
+
+
+# Whoever holds a lease keeps programs outside from opening the file.
+
+several("lease", {
+    "control_to_read": lease(".git/config", 0),
+    "control_to_write": lease(".git/config", 1),
+    "own_file": lease("attack.py", 0),
+    "system": lease("/etc/hostname", 0),
+})
+
+
 @attempt
 def terminal_input():
     import fcntl

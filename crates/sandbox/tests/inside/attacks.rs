@@ -173,6 +173,28 @@ fn control_files_that_a_command_creates_are_found() {
     }
 }
 
+/// What a closed folder hides would be there when a person opens it again.
+#[test]
+fn control_files_in_folders_that_a_command_closes_are_found() {
+    for script in [
+        "echo x > .envrc; chmod 555 .",
+        "echo x > .envrc; chmod 000 .",
+        "for i in {1..12000}; do : > .envrc.from-sandbox.$i; done; echo x > .envrc",
+    ] {
+        for conditions in all_conditions() {
+            let scene = Scene::new(conditions.user);
+            let output = run(&scene, conditions, script, Stdio::null());
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(0), "{script}: {text}");
+            assert!(text.contains("CREATED "), "{conditions:?}: {text}");
+            assert!(!scene.workspace().join(".envrc").exists(), "{script}");
+            scene.workspace().read_dir().unwrap_or_else(|error| {
+                panic!("{script}: {error}");
+            });
+        }
+    }
+}
+
 /// A forged `commondir` would make git outside run a program of the command's choice.
 #[test]
 fn git_outside_runs_nothing_of_the_commands_choice() {

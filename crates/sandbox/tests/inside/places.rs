@@ -188,6 +188,9 @@ fn git_outside_does_not_visit_a_submodule_of_the_commands_making() {
           git update-index --add --cacheinfo 160000,$(git -C sub -c core.fsmonitor= rev-parse HEAD),sub",
             "sub/.git",
         ),
+        // What is closed is there when a person opens it again.
+        ("new sub; add sub sub; chmod 000 sub", "sub/.git"),
+        ("new sub; add sub sub; chmod 000 .git", "sub/.git"),
         // The entry is there before, and only the repository is new.
         ("new declared", "declared/.git"),
     ] {
