@@ -176,6 +176,17 @@ fn a_busy_team_on_a_large_terminal() {
 }
 
 #[test]
+fn how_far_a_member_is_stands_in_its_line() {
+    let mut snapshot = busy_snapshot();
+    snapshot.members[0].todo = Some("2/5: run the tests".to_owned());
+    let mut screen = Screen::default();
+    screen.handle(Input::Tick(NOW));
+    screen.handle(Input::Snapshot(Box::new(snapshot)));
+    let shown = shown(&screen, 120, 40);
+    assert!(shown.contains("2/5: run the tests"), "{shown}");
+}
+
+#[test]
 fn a_team_without_members() {
     let mut screen = Screen::default();
     let team = "default".to_owned();

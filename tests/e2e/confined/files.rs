@@ -18,6 +18,24 @@ const CONTROL: [&str; 11] = [
     ".TEAM/inbox/bob.jsonl",
 ];
 
+/// The whole of a long output is in a file that the member can read, by its tools and its commands.
+#[test]
+fn a_long_output_can_be_read_in_full() {
+    for conditions in conditions(&[Level::Full, Level::None]) {
+        let place = Place::new(conditions);
+        place.spawn(&[]);
+        let shown = place.bash("seq 1 50000");
+        let (_, note) = shown.split_once("the full output is in ").unwrap();
+        let (path, _) = note.split_once(" ...]").unwrap();
+        let read = json!({"path": path, "offset": 31_234, "limit": 1});
+        let by_tool = place.results(vec![call("read_file", read)]).remove(0);
+        assert!(by_tool.contains("31234→31234"), "{conditions:?}: {by_tool}");
+        let by_command = place.bash(&format!("sed -n 31234p {path}"));
+        assert!(by_command.contains("31234"), "{conditions:?}: {by_command}");
+        place.end();
+    }
+}
+
 #[test]
 fn control_files_are_not_written_and_secrets_not_read() {
     for conditions in conditions(&[Level::Full, Level::None]) {
