@@ -27,3 +27,4 @@ mod trust;
 mod usage;
 mod wait;
 mod watch;
+mod wires;

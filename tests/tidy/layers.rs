@@ -39,6 +39,7 @@ const RULES: &[Rule] = &[
         package: "llm",
         ours: &[],
         external: &[
+            "base64",
             "fastrand",
             "httpdate",
             "memchr",

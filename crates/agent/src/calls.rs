@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use llm::{CancellationToken, ToolResult, ToolUse};
+use llm::{CancellationToken, Image, ToolResult, ToolUse};
 use protocol::ResultRecord;
 use tokio::task::JoinSet;
-use tools::{Access, Control, Effect, ToolContext, ToolError, ToolOutput};
+use tools::{Access, Control, Effect, OutputImage, ToolContext, ToolError, ToolOutput};
 
 use crate::agent::Agent;
 use crate::conversation::{INTERRUPTED, NOT_STARTED};
@@ -190,6 +190,7 @@ impl Agent {
             tool_use_id: tool_use.id.clone(),
             content: output.text.clone(),
             is_error: output.is_error,
+            images: output.images.iter().map(image).collect(),
         };
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let record = ResultRecord {
@@ -208,6 +209,10 @@ impl Agent {
         });
         Ok(())
     }
+}
+
+fn image(image: &OutputImage) -> Image {
+    Image::new(image.media_type, &image.bytes)
 }
 
 /// The outcome of a tool that was not run, or not to its end.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::context::{Cleared, block_bytes, clear_results, turns_bytes};
-use llm::{Block, Role, StopReason, ToolResult, ToolUse, Turn};
+use llm::{Block, Image, Role, StopReason, ToolResult, ToolUse, Turn};
 
 use protocol::{
     AssistantRecord, CompactionRecord, KeptMessage, KeptMessages, MessageSource, UserMessage,
@@ -161,9 +161,16 @@ impl Conversation {
             let text = message.text.clone();
             self.kept.messages.push(KeptMessage { text, cut: None });
         }
-        let blocks = self.user_blocks();
-        blocks.push(Block::text(message.text));
-        self.bytes += blocks.last().map_or(0, block_bytes);
+        let images = message.images.into_iter().map(|image| {
+            Block::Image(Image {
+                media_type: image.media_type,
+                data: image.data,
+            })
+        });
+        for block in [Block::text(message.text)].into_iter().chain(images) {
+            self.bytes += block_bytes(&block);
+            self.user_blocks().push(block);
+        }
         self.is_waiting = true;
         self.is_paused = false;
     }
@@ -239,7 +246,7 @@ impl Conversation {
 fn kept_blocks(blocks: Vec<Block>) -> Vec<Block> {
     let mut ids: Vec<String> = Vec::new();
     let keep = |block| match block {
-        Block::ToolResult(_) => None,
+        Block::ToolResult(_) | Block::Image(_) => None,
         Block::ToolUse(mut tool_use) => {
             let id = tool_use.id.clone();
             let mut number = 2;

@@ -1,7 +1,7 @@
 //! The settings with their origins, for display.
 
 use crate::config::{Config, Origin, Setting};
-use llm::choice::{ADDRESS_VARIABLES, KEY_VARIABLES};
+use llm::choice::{ADDRESS_VARIABLES, DIALECT_VARIABLE, KEY_VARIABLES};
 use llm::{VariableOrigin, Variables};
 use protocol::TeamLimits;
 use std::collections::BTreeSet;
@@ -225,13 +225,14 @@ fn trust_of(setting: &RiskySetting, untrusted: &[RiskySetting]) -> ShownTrust {
     }
 }
 
-/// Addresses and keys, where they are set. The keys themselves are not shown.
+/// Addresses, the dialect and keys, where they are set. The keys themselves are not shown.
 fn shown_variables(variables: &Variables) -> Vec<ShownSetting> {
     let origin = |name: &'static str, origin: VariableOrigin<'_>| match origin {
         VariableOrigin::Environment => Origin::Variable(name),
         VariableOrigin::File { path, .. } => Origin::Dotenv(name, path.to_path_buf()),
     };
-    let open = ADDRESS_VARIABLES.into_iter().filter_map(|name| {
+    let open = ADDRESS_VARIABLES.into_iter().chain([DIALECT_VARIABLE]);
+    let open = open.filter_map(|name| {
         let found = variables.find(name)?;
         let value = found.value.to_owned();
         Some(ShownSetting::new(

@@ -13,7 +13,6 @@ use crate::show::show;
 use crate::signals::{Request, Signals};
 use crate::typed::Typed;
 use member::{AgentRunner, MemberRuntime, TurnFailure, TurnOutcome};
-use protocol::UserMessage;
 use protocol::{AgentName, Incarnation, Phase, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -175,7 +174,8 @@ impl Lead {
             true => self.runtime.mail_for_model(),
             false => Vec::new(),
         };
-        messages.extend(input.into_iter().map(UserMessage::from_person));
+        let said = input.into_iter();
+        messages.extend(said.map(|text| self.runtime.said_by_person(text)));
         self.agent.start_turn(messages);
     }
 

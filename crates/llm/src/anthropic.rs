@@ -1,13 +1,17 @@
 //! The Messages API of Anthropic, also served by others.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::conversation::Provider;
 use crate::decode::Decoder;
 use crate::error::ModelError;
 use crate::failure::Site;
 use crate::http::{self, ClientError, ClientOptions, Endpoint};
+use crate::images::ImageMemory;
 use crate::model::{BoxFuture, EventSink, Model, Reply};
 use crate::request::Request;
 use crate::secret::Secret;
@@ -99,6 +103,7 @@ pub struct Anthropic {
     name: String,
     model: String,
     endpoint: Endpoint,
+    images: Mutex<ImageMemory>,
 }
 
 impl Anthropic {
@@ -133,7 +138,12 @@ impl Anthropic {
             name: format!("anthropic:{}", config.model),
             endpoint: Endpoint::new(http::join(&base, path), headers, site, config.options)?,
             model: config.model,
+            images: Mutex::default(),
         })
+    }
+
+    fn images(&self) -> MutexGuard<'_, ImageMemory> {
+        self.images.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -149,10 +159,24 @@ impl Model for Anthropic {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            let body = encode::encode(request, &self.model)?;
-            self.endpoint
-                .ask(body, Decoder::anthropic, events, cancel)
-                .await
+            loop {
+                let shown = self.images().shown(request);
+                let body = encode::encode(request, &self.model, &shown)?;
+                let asked = self.endpoint.ask(body, Decoder::anthropic, events, cancel);
+                let refusal = match asked.await {
+                    Ok(reply) => {
+                        self.images().accept(shown);
+                        return Ok(reply);
+                    }
+                    Err(refusal) => refusal,
+                };
+                // Each refusal hides images, so that the loop ends.
+                let answer = refusal.answer.as_ref();
+                if !answer.is_some_and(|answer| self.images().refuse(answer, &shown)) {
+                    return Err(refusal.error);
+                }
+                debug!("asking again without images that the server refused");
+            }
         })
     }
 }

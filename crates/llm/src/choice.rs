@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::anthropic::{Anthropic, AnthropicAuth, AnthropicConfig};
 use crate::http::{ClientError, ClientOptions};
 use crate::model::Model;
-use crate::openai::{OpenAi, OpenAiConfig};
+use crate::openai::{Dialect, OpenAi, OpenAiConfig, OpenAiWire};
 use crate::script::{ScriptError, ScriptModel};
 use crate::secret::Secret;
 
@@ -24,7 +24,12 @@ pub const ADDRESS_VARIABLES: [&str; 2] = [ANTHROPIC_ADDRESS, OPENAI_ADDRESS];
 /// The variables with keys.
 pub const KEY_VARIABLES: [&str; 3] = [ANTHROPIC_KEYS[0], ANTHROPIC_KEYS[1], OPENAI_KEY];
 
+/// The variable with the dialect of Chat Completions.
+pub const DIALECT_VARIABLE: &str = "OPENAI_DIALECT";
+
 const SCRIPT: &str = "script";
+const CHAT: &str = "openai-chat";
+const RESPONSES: &str = "openai-responses";
 const ANTHROPIC_KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"];
 const ANTHROPIC_ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
@@ -35,8 +40,10 @@ const OPENAI_ADDRESS: &str = "OPENAI_BASE_URL";
 pub enum ModelChoice {
     /// A model of this name behind the Messages API.
     Anthropic(String),
-    /// A model of this name behind Chat Completions.
+    /// A model of this name of OpenAI or of a server that follows it.
     OpenAi(String),
+    /// The same, always asked by one wire format.
+    OpenAiBy(OpenAiWire, String),
     /// The built-in model that needs no server.
     Offline,
     /// Recorded turns from this file.
@@ -48,6 +55,7 @@ impl fmt::Display for ModelChoice {
         match self {
             Self::Anthropic(name) => write!(f, "anthropic:{name}"),
             Self::OpenAi(name) => write!(f, "openai:{name}"),
+            Self::OpenAiBy(wire, name) => write!(f, "{}:{name}", prefix(*wire)),
             Self::Offline => f.write_str("offline"),
             Self::Script(path) => write!(f, "{SCRIPT}:{}", path.display()),
         }
@@ -83,8 +91,8 @@ pub enum NoModel {
 }
 
 /// The valid values, for the text of errors.
-const VALUES: &str = "choose anthropic:NAME, openai:NAME (any OpenAI-compatible server), offline, \
-    script:FILE, or a bare NAME if ANTHROPIC_API_KEY or OPENAI_API_KEY is set";
+const VALUES: &str = "choose anthropic:NAME, openai:NAME (any OpenAI-compatible server; \
+    openai-chat:NAME or openai-responses:NAME to fix its wire format), offline, script:FILE, or a bare NAME if ANTHROPIC_API_KEY or OPENAI_API_KEY is set";
 
 /// Why a chosen model cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,6 +117,10 @@ pub enum BuildError {
         /// The address.
         value: String,
     },
+    #[error(
+        "{DIALECT_VARIABLE}={value} is not a dialect: set it to openai, compatible or deepseek, or leave it out"
+    )]
+    Dialect { value: String },
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error(transparent)]
@@ -119,6 +131,17 @@ pub enum BuildError {
 pub fn is_script(value: &str) -> bool {
     let provider = value.trim().split_once(':');
     provider.is_some_and(|(provider, _)| provider == SCRIPT)
+}
+
+fn is_provider(word: &str) -> bool {
+    matches!(word, "anthropic" | "openai" | CHAT | RESPONSES | SCRIPT)
+}
+
+const fn prefix(wire: OpenAiWire) -> &'static str {
+    match wire {
+        OpenAiWire::Chat => CHAT,
+        OpenAiWire::Responses => RESPONSES,
+    }
 }
 
 impl ModelChoice {
@@ -132,15 +155,18 @@ impl ModelChoice {
         match value.split_once(':') {
             None if value.is_empty() => Err(wrong(NoModel::Empty)),
             None if value == "offline" => Ok(Self::Offline),
-            None if matches!(value, "anthropic" | "openai" | SCRIPT) => {
-                Err(wrong(NoModel::NoColon))
-            }
+            None if is_provider(value) => Err(wrong(NoModel::NoColon)),
             None => of_bare_name(value, variables).map_err(wrong),
-            Some(("anthropic" | "openai" | SCRIPT, rest)) if rest.trim().is_empty() => {
+            Some((provider, rest)) if is_provider(provider) && rest.trim().is_empty() => {
                 Err(wrong(NoModel::NothingAfterColon))
             }
             Some(("anthropic", name)) => Ok(Self::Anthropic(name.trim().to_owned())),
             Some(("openai", name)) => Ok(Self::OpenAi(name.trim().to_owned())),
+            Some((CHAT, name)) => Ok(Self::OpenAiBy(OpenAiWire::Chat, name.trim().to_owned())),
+            Some((RESPONSES, name)) => Ok(Self::OpenAiBy(
+                OpenAiWire::Responses,
+                name.trim().to_owned(),
+            )),
             Some((SCRIPT, file)) => Ok(Self::Script(PathBuf::from(file))),
             Some((other, _)) => Err(wrong(NoModel::NoProvider {
                 provider: other.to_owned(),
@@ -164,6 +190,11 @@ impl ModelChoice {
             }
             Self::OpenAi(name) => {
                 let config = self.openai_config(name, variables, options)?;
+                Some(Arc::new(OpenAi::new(config)?))
+            }
+            Self::OpenAiBy(wire, name) => {
+                let mut config = self.openai_config(name, variables, options)?;
+                config.wire = Some(*wire);
                 Some(Arc::new(OpenAi::new(config)?))
             }
             Self::Script(path) => Some(Arc::new(ScriptModel::load(path, agent)?)),
@@ -224,6 +255,13 @@ impl ModelChoice {
             });
         }
         let mut config = OpenAiConfig::new(name, key);
+        if let Some(value) = variables.get(DIALECT_VARIABLE) {
+            let dialect = Dialect::of_name(value.trim());
+            let wrong = || BuildError::Dialect {
+                value: value.to_owned(),
+            };
+            config.dialect = Some(dialect.ok_or_else(wrong)?);
+        }
         if let Some(address) = address {
             config.base_url = address.to_owned();
         }

@@ -6,11 +6,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::images::Image;
 use crate::json::{RawJson, mend_whole};
 
+mod replay;
 mod scrub;
 mod stored;
 
+pub(crate) use replay::{call_id, plain_name};
 pub(crate) use scrub::scrub_reply;
 
 /// Who speaks in a turn.
@@ -30,6 +33,8 @@ pub enum Provider {
     Anthropic,
     /// Chat Completions, as OpenAI and many others serve it.
     OpenAi,
+    /// The Responses API of OpenAI. Its blocks are items of a response.
+    Responses,
 }
 
 impl fmt::Display for Provider {
@@ -37,6 +42,7 @@ impl fmt::Display for Provider {
         f.write_str(match self {
             Self::Anthropic => "anthropic",
             Self::OpenAi => "openai",
+            Self::Responses => "responses",
         })
     }
 }
@@ -107,6 +113,8 @@ pub enum Block {
     ToolUse(ToolUse),
     /// The result of a tool.
     ToolResult(ToolResult),
+    /// An image that the user shows.
+    Image(Image),
     /// A block of a kind unknown here. It goes back to the provider that sent
     /// it, and to no other.
     Opaque {
@@ -127,18 +135,26 @@ impl Block {
     pub fn readable_text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Text { text } => Some(Cow::Borrowed(text)),
-            Self::Opaque { json, .. } => {
-                #[derive(Deserialize)]
-                struct Readable {
-                    text: String,
-                }
-                let readable: Readable = json.read().ok()?;
-                Some(Cow::Owned(readable.text))
-            }
+            Self::Opaque { json, .. } => replay::readable_text(json).map(Cow::Owned),
             Self::Thinking { .. }
             | Self::RedactedThinking { .. }
             | Self::ToolUse(_)
-            | Self::ToolResult(_) => None,
+            | Self::ToolResult(_)
+            | Self::Image(_) => None,
+        }
+    }
+
+    /// Whether the block is a thought, or only carries one that is sealed. It says nothing to a
+    /// reader.
+    pub(crate) fn is_thought(&self) -> bool {
+        match self {
+            Self::Thinking { .. } | Self::RedactedThinking { .. } => true,
+            Self::Opaque { provider, json } => match provider {
+                Provider::Anthropic => false,
+                Provider::OpenAi => true,
+                Provider::Responses => replay::is_reasoning(json),
+            },
+            Self::Text { .. } | Self::ToolUse(_) | Self::ToolResult(_) | Self::Image(_) => false,
         }
     }
 }
@@ -157,6 +173,10 @@ pub struct ToolUse {
     /// Gemini. Only the wire format that it came by understands it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     extra_content: Option<RawJson>,
+    /// The other fields of the item of the Responses API that this use came as, an object. They go
+    /// back with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<RawJson>,
 }
 
 impl ToolUse {
@@ -177,6 +197,7 @@ impl ToolUse {
             input,
             flaw,
             extra_content: None,
+            item: None,
         }
     }
 
@@ -189,6 +210,17 @@ impl ToolUse {
 
     pub(crate) fn extra_content(&self) -> Option<&RawJson> {
         self.extra_content.as_ref()
+    }
+
+    /// The same use, with the other fields of its item.
+    #[must_use]
+    pub(crate) fn with_item(mut self, item: Option<RawJson>) -> Self {
+        self.item = item;
+        self
+    }
+
+    pub(crate) fn item(&self) -> Option<&RawJson> {
+        self.item.as_ref()
     }
 
     /// The same use, marked as cut off by a limit.
@@ -247,6 +279,9 @@ pub struct ToolResult {
     pub content: String,
     #[serde(default)]
     pub is_error: bool,
+    /// Images that belong to the content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 impl ToolResult {
@@ -256,7 +291,14 @@ impl ToolResult {
             tool_use_id: tool_use_id.into(),
             content: content.into(),
             is_error: false,
+            images: Vec::new(),
         }
+    }
+
+    /// The same result, with images.
+    #[must_use]
+    pub fn with_images(self, images: Vec<Image>) -> Self {
+        Self { images, ..self }
     }
 
     /// The output of a tool that failed, was refused or was cancelled.

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::anthropic::MessageAssembler;
-use crate::conversation::{Block, Provider};
+use crate::conversation::Block;
 use crate::failure::ErrorInfo;
 use crate::limits::{ReplyLimit, clamp_usage};
 use crate::model::{Event, Reply, StopReason, Usage};
-use crate::openai::ChatAssembler;
+use crate::openai::{ChatAssembler, ResponseAssembler};
 use crate::sse::{MAX_EVENT_BYTES, SseError, SseParser};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -101,6 +101,11 @@ impl Decoder {
     /// that is made from `salt`.
     pub fn openai(salt: u64) -> Self {
         Self::new(Box::new(ChatAssembler::new(salt)))
+    }
+
+    /// A decoder for the Responses API, with a salt for the same purpose.
+    pub fn responses(salt: u64) -> Self {
+        Self::new(Box::new(ResponseAssembler::new(salt)))
     }
 
     fn new(assembler: Box<dyn Assembler>) -> Self {
@@ -268,9 +273,6 @@ pub(crate) fn complete_reply(
 fn says_nothing(blocks: &[Block]) -> bool {
     blocks.iter().all(|block| match block {
         Block::Text { text } => text.trim().is_empty(),
-        Block::Thinking { .. } | Block::RedactedThinking { .. } => true,
-        // On this wire it is a sealed thought.
-        Block::Opaque { provider, .. } => *provider == Provider::OpenAi,
-        Block::ToolUse(_) | Block::ToolResult(_) => false,
+        other => other.is_thought(),
     })
 }

@@ -185,7 +185,16 @@ impl fmt::Display for ModelError {
                 address,
                 detail,
                 ..
-            } => write!(f, "{address} does not know {model}: {detail}")?,
+            } if detail.message.is_empty() => {
+                write!(f, "{address} does not know {model}: {detail}")?;
+            }
+            // The server's own words may say something else than that.
+            Self::NotFound {
+                model,
+                address,
+                detail,
+                ..
+            } => write!(f, "{address} refused {model}: {detail}")?,
             Self::Billing(detail) => write!(f, "the account has no credit: {detail}")?,
             Self::ContextTooLong {
                 tokens,

@@ -16,9 +16,33 @@ pub use body::ErrorInfo;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Another try would fail in the same way.
-    Final(ModelError),
+    Final(Box<Refusal>),
     /// Another try may succeed.
     Passing(Passing),
+}
+
+/// A final failure.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) error: ModelError,
+    /// What the server said, if it did. A client may learn from it how to ask.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// The answer of a server that refuses a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) info: ErrorInfo,
+}
+
+impl From<ModelError> for Box<Refusal> {
+    fn from(error: ModelError) -> Self {
+        Self::new(Refusal {
+            error,
+            answer: None,
+        })
+    }
 }
 
 /// A temporary failure.
@@ -84,8 +108,13 @@ impl Site {
     ) -> Failure {
         let request_id = hints.request_id.or_else(|| info.request_id.clone());
         let detail = self.detail(&info.message, request_id);
+        let refusal = |error| {
+            let info = info.clone();
+            let answer = Some(Answer { status, info });
+            Failure::Final(Box::new(Refusal { error, answer }))
+        };
         if let Some(error) = info.always_final(status, &detail) {
-            return Failure::Final(error);
+            return refusal(error);
         }
         let reason = match status {
             429 => Some(WaitReason::RateLimit),
@@ -104,7 +133,7 @@ impl Site {
                 detail,
                 retry_after: hints.retry_after,
             }),
-            None => Failure::Final(self.final_error(status, detail, bytes)),
+            None => refusal(self.final_error(status, detail, bytes)),
         }
     }
 
@@ -115,7 +144,7 @@ impl Site {
             DecodeError::Cut => WaitReason::StreamCut,
             DecodeError::Empty => WaitReason::Empty,
             DecodeError::TooLarge(limit) => {
-                return Failure::Final(ModelError::ReplyTooLarge(*limit));
+                return Failure::Final(ModelError::ReplyTooLarge(*limit).into());
             }
             DecodeError::Malformed { .. } | DecodeError::NotAStream => WaitReason::Unreadable,
         };

@@ -12,7 +12,7 @@ use tracing::{debug, trace};
 use crate::conversation::scrub_reply;
 use crate::decode::{DecodeError, Decoder};
 use crate::error::ModelError;
-use crate::failure::{ErrorInfo, Failure, Passing, RetryHints, Site};
+use crate::failure::{ErrorInfo, Failure, Passing, Refusal, RetryHints, Site};
 use crate::model::{Event, EventSink, Reply, WaitReason, Waiting};
 use crate::retry::{FailedTry, RetryPolicy, retry_after};
 
@@ -89,6 +89,17 @@ impl Endpoint {
         })
     }
 
+    /// The same server at another path, over the same connections.
+    pub(crate) fn at(&self, url: Url) -> Self {
+        Self {
+            client: self.client.clone(),
+            url,
+            headers: self.headers.clone(),
+            site: self.site.clone(),
+            options: self.options.clone(),
+        }
+    }
+
     /// Sends until there is a reply or a final failure, or until it is cancelled.
     pub(crate) async fn ask(
         &self,
@@ -96,11 +107,11 @@ impl Endpoint {
         new_decoder: impl Fn() -> Decoder,
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<Reply, Box<Refusal>> {
         // Dropping the other branch ends it wherever it waits.
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(ModelError::Cancelled),
+            () = cancel.cancelled() => Err(ModelError::Cancelled.into()),
             reply = self.persist(&body, new_decoder, events) => reply,
         }
     }
@@ -110,13 +121,13 @@ impl Endpoint {
         body: &[u8],
         new_decoder: impl Fn() -> Decoder,
         events: &mut EventSink<'_>,
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<Reply, Box<Refusal>> {
         let mut failed_tries = 0;
         let mut first_failure = None;
         loop {
             let passing = match self.try_once(body, new_decoder(), events).await {
                 Ok(reply) => return Ok(reply),
-                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Final(refusal)) => return Err(refusal),
                 Err(Failure::Passing(passing)) => passing,
             };
             failed_tries += 1;
@@ -127,7 +138,7 @@ impl Endpoint {
                 retry_after: passing.retry_after,
             };
             let Some(delay) = self.options.retry.delay(failed, fastrand::f64()) else {
-                return Err(self.give_up(failed_tries, passing));
+                return Err(self.give_up(failed_tries, passing).into());
             };
             events(Event::Waiting(Waiting {
                 reason: passing.reason,

@@ -18,7 +18,7 @@
 //!   help. How long it waits is a pure function, see [`RetryPolicy`]. A failure
 //!   that retries do not cure is a [`ModelError`] that says what to do.
 //!
-//! [`Anthropic`] and [`OpenAi`] are such models; [`ScriptModel`] plays recorded
+//! [`Anthropic`] and [`OpenAi`], which speaks two wire formats, are such models; [`ScriptModel`] plays recorded
 //! turns from a file, see [`script`]. [`ModelChoice`] says which one is meant.
 //!
 //! **Invariant:** a reply is returned only if its end marker came. The caller never
@@ -37,6 +37,7 @@ mod decode;
 mod error;
 mod failure;
 mod http;
+mod images;
 mod json;
 pub mod limits;
 mod model;
@@ -56,12 +57,13 @@ pub use decode::{DecodeError, Decoder};
 pub use error::{Detail, ModelError};
 pub use failure::ErrorInfo;
 pub use http::{ClientError, ClientOptions};
+pub use images::Image;
 pub use json::RawJson;
 pub use limits::ReplyLimit;
 pub use model::{
     BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage, WaitReason, Waiting,
 };
-pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, TokenField};
+pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, OpenAiWire, TokenField};
 pub use request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, Tuning};
 pub use retry::RetryPolicy;
 pub use script::{ScriptError, ScriptModel};

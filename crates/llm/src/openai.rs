@@ -1,17 +1,21 @@
-//! Chat Completions, as OpenAI and many others serve it.
+//! Models of OpenAI and of the many servers that follow it.
 //!
-//! OpenAI's newest models refuse tools together with thinking on this wire and
-//! want another one, which is not spoken here. They can be used with
-//! [`Effort::None`](crate::Effort::None) where they accept it.
+//! There are two wire formats: Chat Completions, and the Responses API. Which of them a server speaks for
+//! a model is not known before it was asked. The client starts with what the address suggests, and learns
+//! from refusals, see [`learn`]. What it has learned it keeps for its own lifetime.
+
+use std::sync::{Mutex, PoisonError};
 
 use reqwest::header::HeaderMap;
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::conversation::Provider;
 use crate::decode::Decoder;
 use crate::error::ModelError;
-use crate::failure::Site;
+use crate::failure::{Refusal, Site};
 use crate::http::{self, ClientError, ClientOptions, Endpoint};
+use crate::images::ImageMemory;
 use crate::model::{BoxFuture, EventSink, Model, Reply};
 use crate::request::Request;
 use crate::secret::Secret;
@@ -20,17 +24,24 @@ mod calls;
 mod decode;
 mod dialect;
 mod encode;
+mod learn;
+mod responses;
 
 pub(crate) use decode::ChatAssembler;
-pub use dialect::{Dialect, TokenField};
+pub use dialect::{Dialect, OpenAiWire, TokenField};
+use learn::{Habits, learn};
+use responses::Manner;
+pub(crate) use responses::ResponseAssembler;
 
 /// The provider's own address.
 pub const OPENAI_ADDRESS: &str = "https://api.openai.com/v1";
 
 const ADDRESS_VARIABLE: &str = "OPENAI_BASE_URL";
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+/// How often one call may be asked in another way.
+const MAX_LESSONS: usize = 8;
 
-/// What a client of Chat Completions needs to know.
+/// What a client of such a server needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenAiConfig {
     pub model: String,
@@ -38,7 +49,10 @@ pub struct OpenAiConfig {
     pub key: Option<Secret>,
     /// The address, without `/chat/completions`.
     pub base_url: String,
-    /// How the server differs; if unset, its address decides.
+    /// The wire format; if unset, the address suggests one and the server's answers decide.
+    pub wire: Option<OpenAiWire>,
+    /// How the server's Chat Completions differ; if unset, the address suggests it. What the server
+    /// refuses is changed.
     pub dialect: Option<Dialect>,
     pub options: ClientOptions,
 }
@@ -50,19 +64,21 @@ impl OpenAiConfig {
             model: model.into(),
             key,
             base_url: OPENAI_ADDRESS.to_owned(),
+            wire: None,
             dialect: None,
             options: ClientOptions::default(),
         }
     }
 }
 
-/// A model behind Chat Completions.
+/// A model behind one of the two wire formats.
 #[derive(Debug)]
 pub struct OpenAi {
     name: String,
     model: String,
-    dialect: Dialect,
-    endpoint: Endpoint,
+    chat: Endpoint,
+    responses: Endpoint,
+    habits: Mutex<Habits>,
 }
 
 impl OpenAi {
@@ -73,9 +89,14 @@ impl OpenAi {
         if let Some(key) = &config.key {
             headers.extend([http::bearer(key, KEY_VARIABLE)?]);
         }
-        let dialect = config
-            .dialect
-            .unwrap_or_else(|| Dialect::of_host(base.host_str().unwrap_or("")));
+        let host = base.host_str().unwrap_or("");
+        let habits = Habits {
+            wire: config.wire.unwrap_or_else(|| OpenAiWire::of_host(host)),
+            wire_is_chosen: config.wire.is_some(),
+            dialect: config.dialect.unwrap_or_else(|| Dialect::of_host(host)),
+            manner: Manner::default(),
+            images: ImageMemory::default(),
+        };
         let site = Site {
             provider: Provider::OpenAi,
             model: config.model.clone(),
@@ -85,12 +106,90 @@ impl OpenAi {
             secret: config.key,
         };
         let url = http::join(&base, "/chat/completions");
+        let chat = Endpoint::new(url, headers, site, config.options)?;
         Ok(Self {
             name: format!("openai:{}", config.model),
-            endpoint: Endpoint::new(url, headers, site, config.options)?,
+            responses: chat.at(http::join(&base, "/responses")),
+            chat,
             model: config.model,
-            dialect,
+            habits: Mutex::new(habits),
         })
+    }
+
+    fn habits(&self) -> Habits {
+        let habits = self.habits.lock().unwrap_or_else(PoisonError::into_inner);
+        habits.clone()
+    }
+
+    fn keep(&self, habits: Habits) {
+        *self.habits.lock().unwrap_or_else(PoisonError::into_inner) = habits;
+    }
+
+    /// Asks, and asks again in another way for as long as the refusals teach one.
+    async fn converse(
+        &self,
+        request: &Request,
+        events: &mut EventSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, ModelError> {
+        let mut habits = self.habits();
+        // The error that made this call change the wire format, which is done once.
+        let mut left: Option<(ModelError, bool)> = None;
+        let mut lessons = 0;
+        loop {
+            let refusal = match self.ask(&habits, request, events, cancel).await {
+                Ok(reply) => {
+                    let shown = habits.images.shown(request);
+                    habits.images.accept(shown);
+                    self.keep(habits);
+                    return Ok(reply);
+                }
+                Err(refusal) => refusal,
+            };
+            let answer = refusal.answer.as_ref().filter(|_| lessons < MAX_LESSONS);
+            let Some(lesson) = answer.and_then(|answer| learn(answer, &habits, request)) else {
+                return Err(refusal.error);
+            };
+            lessons += 1;
+            if lesson.habits.wire != habits.wire {
+                match left {
+                    None => left = Some((refusal.error, lesson.is_guess)),
+                    // The guess was wrong: the other path is not there either.
+                    Some((first, true)) => return Err(first),
+                    Some((_, false)) => return Err(refusal.error),
+                }
+            }
+            habits = lesson.habits;
+            debug!(wire = ?habits.wire, "asking the server in another way");
+            if left.as_ref().is_none_or(|(_, is_guess)| !is_guess) {
+                self.keep(habits.clone());
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        habits: &Habits,
+        request: &Request,
+        events: &mut EventSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Box<Refusal>> {
+        let images = &habits.images.shown(request);
+        let invalid = |error| Box::<Refusal>::from(ModelError::Request(error));
+        match habits.wire {
+            OpenAiWire::Chat => {
+                let body = encode::encode(request, &self.model, &habits.dialect, images);
+                let new_decoder = || Decoder::openai(fastrand::u64(..));
+                let body = body.map_err(invalid)?;
+                self.chat.ask(body, new_decoder, events, cancel).await
+            }
+            OpenAiWire::Responses => {
+                let body = responses::encode(request, &self.model, &habits.manner, images);
+                let new_decoder = || Decoder::responses(fastrand::u64(..));
+                let body = body.map_err(invalid)?;
+                self.responses.ask(body, new_decoder, events, cancel).await
+            }
+        }
     }
 }
 
@@ -105,10 +204,6 @@ impl Model for OpenAi {
         events: &'a mut EventSink<'_>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async move {
-            let body = encode::encode(request, &self.model, &self.dialect)?;
-            let new_decoder = || Decoder::openai(fastrand::u64(..));
-            self.endpoint.ask(body, new_decoder, events, cancel).await
-        })
+        Box::pin(self.converse(request, events, cancel))
     }
 }

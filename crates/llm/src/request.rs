@@ -157,7 +157,8 @@ impl Request {
     ///
     /// Some things are corrected instead, in what is sent: neighbouring turns of
     /// the same side are merged, tool results are put first in their turn, blank
-    /// texts are left out, and so are turns that have nothing else.
+    /// texts and thoughts at the end of a turn are left out, and so are turns that
+    /// have nothing else.
     pub fn validate(&self) -> Result<(), RequestError> {
         self.view(|_| true).map(|_| ())
     }
@@ -172,7 +173,7 @@ impl Request {
             return Err(RequestError::NoTokens);
         }
         self.check_tools()?;
-        let turns = merge(&self.turns, keep)?;
+        let turns = merge(&self.turns, self.resume, keep)?;
         match turns.first().map(|turn| turn.role) {
             None => return Err(RequestError::Empty),
             Some(Role::Assistant) => return Err(RequestError::StartsWithAssistant),
@@ -214,23 +215,30 @@ fn is_object_schema(schema: &RawJson) -> bool {
 }
 
 /// Merges neighbours of the same role, without blocks that say nothing and
-/// without turns that have no others.
-fn merge(turns: &[Turn], keep: impl Fn(&Block) -> bool) -> Result<Vec<TurnView<'_>>, RequestError> {
-    let mut views: Vec<TurnView<'_>> = Vec::with_capacity(turns.len());
+/// without turns that have no others. Only a reply that goes on may end with a thought.
+fn merge(
+    turns: &[Turn],
+    resume: bool,
+    keep: impl Fn(&Block) -> bool,
+) -> Result<Vec<TurnView<'_>>, RequestError> {
+    let mut kept: Vec<TurnView<'_>> = Vec::with_capacity(turns.len());
     for turn in turns {
         for block in &turn.blocks {
             check_role(turn.role, block)?;
-            if is_blank(block) || !keep(block) {
-                continue;
-            }
-            match views.last_mut() {
-                Some(view) if view.role == turn.role => view.blocks.push(block),
-                _ => views.push(TurnView {
-                    role: turn.role,
-                    blocks: vec![block],
-                }),
+            if !is_blank(block) && keep(block) {
+                push(&mut kept, turn.role, &[block]);
             }
         }
+    }
+    let last = kept.len().saturating_sub(1);
+    let mut views = Vec::with_capacity(kept.len());
+    for (place, view) in kept.into_iter().enumerate() {
+        let ends = view.blocks.iter().rposition(|block| !block.is_thought());
+        let length = match resume && place == last {
+            true => view.blocks.len(),
+            false => ends.map_or(0, |end| end + 1),
+        };
+        push(&mut views, view.role, &view.blocks[..length]);
     }
     for view in &mut views {
         // The sort is stable, so that nothing else changes places.
@@ -238,6 +246,20 @@ fn merge(turns: &[Turn], keep: impl Fn(&Block) -> bool) -> Result<Vec<TurnView<'
             .sort_by_key(|block| !matches!(block, Block::ToolResult(_)));
     }
     Ok(views)
+}
+
+/// Adds blocks to the last turn if it has the same role, else in a new one.
+fn push<'a>(views: &mut Vec<TurnView<'a>>, role: Role, blocks: &[&'a Block]) {
+    if blocks.is_empty() {
+        return;
+    }
+    match views.last_mut() {
+        Some(view) if view.role == role => view.blocks.extend_from_slice(blocks),
+        _ => views.push(TurnView {
+            role,
+            blocks: blocks.to_vec(),
+        }),
+    }
 }
 
 fn is_blank(block: &Block) -> bool {
@@ -251,6 +273,7 @@ fn check_role(role: Role, block: &Block) -> Result<(), RequestError> {
         Block::ToolUse(_) => ("tool use", Role::Assistant),
         Block::Opaque { .. } => ("opaque", Role::Assistant),
         Block::ToolResult(_) => ("tool result", Role::User),
+        Block::Image(_) => ("image", Role::User),
     };
     if role == right {
         Ok(())

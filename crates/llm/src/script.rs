@@ -25,7 +25,8 @@
 //! - `blocks`: instead of these three, blocks in the form in which a
 //!   [`Block`] is stored.
 //! - `expect`: a text, or a list of texts, each of which the last turn of the
-//!   user must contain, in its text or in a tool result.
+//!   user must contain, in its text, in a tool result or in the description of an
+//!   image.
 //! - `stop`: why the turn ends, in the form in which a [`StopReason`] is stored;
 //!   by default `"tool_use"` if there are tool uses and else `"end_turn"`.
 //! - `usage`: what it cost, in the form in which a [`Usage`] is stored.
@@ -38,6 +39,7 @@
 //! A script that has no more turns is an error that says so, and so is an
 //! expectation that does not hold.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
@@ -49,6 +51,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Block, Role, ToolUse};
 use crate::error::ModelError;
+use crate::images::ShownImages;
 use crate::json::RawJson;
 use crate::model::{BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage};
 use crate::request::Request;
@@ -288,7 +291,10 @@ fn tell(block: &Block, events: &mut EventSink<'_>) {
             id: tool_use.id.clone(),
             name: tool_use.name.clone(),
         }),
-        Block::RedactedThinking { .. } | Block::ToolResult(_) | Block::Opaque { .. } => {}
+        Block::RedactedThinking { .. }
+        | Block::ToolResult(_)
+        | Block::Image(_)
+        | Block::Opaque { .. } => {}
     }
 }
 
@@ -299,12 +305,15 @@ fn last_user_text(request: &Request) -> String {
         .iter()
         .rposition(|turn| turn.role == Role::Assistant)
         .map_or(0, |place| place + 1);
+    // A script sees no images, only that they are there.
+    let nothing = ShownImages::default();
     let texts: Vec<_> = request.turns[last..]
         .iter()
         .flat_map(|turn| &turn.blocks)
         .filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
-            Block::ToolResult(result) => Some(result.content.as_str()),
+            Block::Text { text } => Some(Cow::Borrowed(text.as_str())),
+            Block::ToolResult(result) => Some(nothing.text_of(result)),
+            Block::Image(image) => Some(Cow::Owned(image.placeholder())),
             _ => None,
         })
         .collect();

@@ -106,6 +106,14 @@ impl MemberRuntime {
         })
     }
 
+    /// The workspace, in which the team folder is out of reach.
+    pub(crate) fn open_workspace(&self) -> Result<Workspace, OpenWorkspaceError> {
+        let (layout, folder) = (self.team().layout(), self.team().workspace());
+        let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
+        let protected = [protected.to_path_buf(), config::PROJECT_FILE.into()];
+        Workspace::open(folder, protected)
+    }
+
     /// The member's agent. Its tools work in the team's workspace, and not in the team folder.
     pub fn build_agent(
         &self,
@@ -115,11 +123,8 @@ impl MemberRuntime {
         conversation: Conversation,
     ) -> Result<Agent, OpenWorkspaceError> {
         let (team, owner) = (self.team(), self.owner());
-        let (layout, folder) = (team.layout(), team.workspace());
-        let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
-        let protected = [protected.to_path_buf(), config::PROJECT_FILE.into()];
-        let workspace = Workspace::open(folder, protected)?;
-        let output = OutputFolder::new(layout.member_outputs(owner));
+        let workspace = self.open_workspace()?;
+        let output = OutputFolder::new(team.layout().member_outputs(owner));
         let mut context = ToolContext::new(workspace, output, &processes::mark_of(team, owner));
         context.confinement = self.confinement();
         let registry = Arc::new(tools.registry);

@@ -7,7 +7,7 @@ use crate::status::RosterStatus;
 use llm::Usage;
 use protocol::{
     DeadLetter, Event, EventKind, Extra, Incarnation, Line, LiveState, MemberStatus, Message,
-    Money, NoticeCause, Party, Phase, PlanRecord, Recipient, Sender, UserMessage, WaitingFor,
+    Money, NoticeCause, Party, Phase, PlanRecord, Recipient, Sender, WaitingFor,
 };
 use rules::{Conversation, Delivery, judge};
 use std::collections::VecDeque;
@@ -234,12 +234,6 @@ impl Inner {
             }
         }
         Ok(())
-    }
-
-    /// The pending mail as input for the model. It stays pending until the journal says that the
-    /// model was given it.
-    pub(crate) fn mail_for_model(&self) -> Vec<UserMessage> {
-        self.pending_mail.iter().map(MailItem::for_model).collect()
     }
 
     /// Removes mail that the journal has as given to the model.

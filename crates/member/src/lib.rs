@@ -40,6 +40,7 @@ mod confine;
 mod explore;
 mod gate;
 mod host;
+mod images;
 mod inner;
 mod live;
 mod logging;

@@ -173,7 +173,13 @@ impl MemberRuntime {
             // It stays where it is, and is found by the next try.
             warn!("mail could not be read: {error}");
         }
-        inner.mail_for_model()
+        let items: Vec<MailItem> = inner.pending_mail.iter().cloned().collect();
+        drop(inner);
+        // Reading images takes time, in which nobody should wait for the lock.
+        items
+            .iter()
+            .map(|item| self.mail_with_images(item))
+            .collect()
     }
 
     /// The pending mail for a tool's result. It counts as delivered when that result is in the journal.

@@ -9,7 +9,7 @@ mod mail;
 
 pub use conversation::{
     AssistantRecord, Block, ClearedRecord, ClearedResult, CompactionRecord, ConversationRecord,
-    EndedRecord, KeptMessage, KeptMessages, MessageCut, MessageSource, ModelTypes, Plain,
+    EndedRecord, Image, KeptMessage, KeptMessages, MessageCut, MessageSource, ModelTypes, Plain,
     PlanRecord, ReportRecord, ResultRecord, Role, Stored, ToolResult, Turn, Usage, UserMessage,
     UserRecord,
 };

@@ -55,7 +55,7 @@ pub use event::{Event, EventKind, EventLine};
 pub use id::{IdError, Incarnation, MessageId, RequestId, TaskId};
 pub use journal::{
     AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult, CompactionRecord,
-    ConversationRecord, EndedRecord, JournalLine, JournalRecord, KeptMessage, KeptMessages,
+    ConversationRecord, EndedRecord, Image, JournalLine, JournalRecord, KeptMessage, KeptMessages,
     MailEntry, MailRecord, MessageCut, MessageSource, ModelTypes, OpenRecord, Plain, PlanRecord,
     Quarantined, ReportRecord, ResultRecord, Role, SealRecord, SegmentPosition, SenderWindow,
     Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,

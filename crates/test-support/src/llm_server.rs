@@ -1,6 +1,6 @@
 //! A server on the loopback interface that plays a provider of models.
 //!
-//! It speaks the wire formats of the Messages API and of Chat Completions over
+//! It speaks the wire formats of the Messages API, of Chat Completions and of the Responses API over
 //! real connections, with streams in real chunks, so that clients and whole
 //! processes can be tested against it. Every agent has its own address, its own
 //! queue of replies and its own list of captured requests, so that the order in
@@ -16,12 +16,15 @@
 //! assert!(server.requests("alice").is_empty());
 //! ```
 //!
+//! A request that breaks the rules of its provider's schema is refused with status 400, as the provider
+//! would. So every test that asks a model also checks what was sent.
+//!
 //! A request for which no reply is queued is answered with status 400 and a
 //! message that says so, which no client tries again.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,11 +32,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::wait::wait_for;
+use serde_json::Value;
 
 mod captured;
 mod connection;
 mod gate;
 mod reply;
+mod responses;
+mod rules;
 mod wire;
 
 pub use captured::{CapturedRequest, Wire};
@@ -97,7 +103,7 @@ impl LlmServer {
         format!("http://{}/{}", self.address, captured::encode_name(agent))
     }
 
-    /// The address of an agent for a client of Chat Completions.
+    /// The address of an agent for a client of Chat Completions or of the Responses API.
     pub fn openai_base_url(&self, agent: &str) -> String {
         format!("{}/v1", self.base_url(agent))
     }
@@ -129,6 +135,23 @@ impl LlmServer {
         let mut agents = self.shared.agents();
         let decide = Some(Decide(Arc::new(decide)));
         agents.entry(agent.to_owned()).or_default().decide = decide;
+    }
+
+    /// Sends a body that no client of ours would, and returns the answer with its head.
+    pub fn post(&self, agent: &str, path: &str, body: &Value) -> String {
+        let body = body.to_string();
+        let agent = captured::encode_name(agent);
+        let head = format!(
+            "POST /{agent}/{path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(self.address).expect("the server runs");
+        let sent = stream.write_all((head + &body).as_bytes());
+        sent.expect("the server reads");
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
     }
 
     /// All requests of an agent so far.
@@ -213,13 +236,18 @@ impl Shared {
     fn answer(&self, request: CapturedRequest) -> (usize, ServerReply) {
         let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let name = request.agent().to_owned();
+        let verdict = rules::check(request.wire(), request.body());
         let mut agents = self.agents();
         let agent = agents.entry(name.clone()).or_default();
-        if let Some(Decide(decide)) = agent.decide.clone() {
+        if let (Some(Decide(decide)), Ok(())) = (agent.decide.clone(), &verdict) {
             drop(agents);
             return (number, decide(request));
         }
         agent.requests.push(request);
+        if let Err(rule) = verdict {
+            let reply = ServerReply::error(400, "invalid_request_error", &rule);
+            return (number, reply);
+        }
         let reply = agent.queue.pop_front().or_else(|| agent.always.clone());
         let missing = || {
             ServerReply::error(

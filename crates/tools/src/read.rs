@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::ToolContext;
+use crate::image;
 use crate::line_numbers;
 use crate::registry::blocking;
 use crate::seen::Snapshot;
@@ -43,7 +44,7 @@ impl Tool for ReadFile {
     const DESCRIPTION: &'static str = "Read a text file, or `limit` lines of it from line \
          `offset` on. Each line is shown after its number and an arrow (`12→text`), which are not \
          part of the file: leave them out of edits. Long files are shown in part, with the number \
-         of lines left.";
+         of lines left. Also shows a PNG, JPEG, GIF or WebP image.";
     const EFFECT: Effect = Effect::Read;
     type Args = ReadFileArgs;
 
@@ -90,6 +91,10 @@ fn read_from(
         return Ok(ToolOutput::ok(format!("(empty file: {path})")));
     }
     if sample.contains(&0) {
+        if let Some(media_type) = image::media_type(&sample) {
+            file.rewind().map_err(failed)?;
+            return image::output(path, media_type, file, size);
+        }
         return Ok(ToolOutput::ok(describe(path, size, &sample)));
     }
     file.rewind().map_err(failed)?;

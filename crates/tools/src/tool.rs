@@ -1,6 +1,7 @@
 //! The trait of a tool, and its output.
 
 use std::error::Error;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -86,6 +87,22 @@ pub struct ToolOutput {
     pub command: Option<String>,
     /// The messages of the caller that the text shows to the model, by their numbers.
     pub mail: Vec<u64>,
+    /// Images that belong to the text, for models that can see.
+    pub images: Vec<OutputImage>,
+}
+
+/// An image of a result.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OutputImage {
+    /// What its content says that it is, such as `image/png`.
+    pub media_type: &'static str,
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Debug for OutputImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.media_type, self.bytes.len())
+    }
 }
 
 impl ToolOutput {

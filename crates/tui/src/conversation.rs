@@ -86,19 +86,16 @@ impl Conversation {
     fn reply(&mut self, blocks: Vec<Block>) -> Vec<String> {
         let mut lines = Vec::new();
         for block in blocks {
-            match block {
-                Block::Text { text } => lines.extend(first_lines(&text)),
-                Block::ToolUse {
-                    id, name, input, ..
-                } => {
-                    let call = format!("{name} {}", main_argument(&input));
-                    let call = one_line(call.trim_end());
-                    self.calls.push((id, call));
-                }
-                Block::Thinking { .. }
-                | Block::RedactedThinking { .. }
-                | Block::ToolResult(_)
-                | Block::Opaque { .. } => {}
+            if let Some(text) = block.readable_text() {
+                lines.extend(first_lines(&text));
+            }
+            if let Block::ToolUse {
+                id, name, input, ..
+            } = block
+            {
+                let call = format!("{name} {}", main_argument(&input));
+                let call = one_line(call.trim_end());
+                self.calls.push((id, call));
             }
         }
         lines
@@ -229,7 +226,7 @@ mod tests {
         let (lines, running) = read(&[
             r#"{"kind":"open","member":"alice","incarnation":2,"time":1}"#,
             r#"{"kind":"user","messages":[{"source":{"prompt":"a-0"},"text":"Fix it.\nQuickly."}]}"#,
-            r#"{"kind":"assistant","blocks":[{"type":"thinking","text":"hm"},{"type":"text","text":"I look."},{"type":"tool_use","id":"1","name":"bash","input":{"command":"ls\nnowhere"}},{"type":"tool_use","id":"2","name":"list_teammates","input":{}}],"stop":"tool_use"}"#,
+            r#"{"kind":"assistant","blocks":[{"type":"thinking","text":"hm"},{"type":"text","text":"I look."},{"type":"opaque","provider":"responses","json":{"type":"message","content":[{"type":"output_text","text":"And see."}]}},{"type":"tool_use","id":"1","name":"bash","input":{"command":"ls\nnowhere"}},{"type":"tool_use","id":"2","name":"list_teammates","input":{}}],"stop":"tool_use"}"#,
             r#"{"kind":"result","result":{"tool_use_id":"1","content":"no such file\n[exit status 2]","is_error":true},"millis":9}"#,
             r#"{"kind":"mail","incarnation":2,"time":1,"position":{},"mail":[]}"#,
             r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<mail from=\"bob\" type=\"message\">\na </b>\n</mail>"},{"source":{"mail":2},"text":""},{"source":{"mail":3},"text":"<mail from=\"carol\" type=\"shutdown_response\" request_id=\"1a2b3c4d\" approve=\"false\">\nbusy\n</mail>"},{"text":"<plan-decided>Your plan was decided.</plan-decided>"}]}"#,
@@ -241,6 +238,7 @@ mod tests {
                 "prompt: Fix it.",
                 "Quickly.",
                 "I look.",
+                "And see.",
                 "> bash ls nowhere => failed: no such file [exit status 2]",
                 "bob: a </b>",
                 "carol (shutdown_response): busy",

@@ -3,7 +3,7 @@
 use llm::{Block, Role, ToolResult, ToolUse, Turn};
 use protocol::ClearedResult;
 
-use crate::context::estimate::Estimator;
+use crate::context::estimate::{Estimator, result_bytes};
 use crate::context::limits::Limits;
 use crate::context::transcript::clip;
 
@@ -40,7 +40,7 @@ struct Place<'a> {
     call: Option<&'a ToolUse>,
 }
 
-/// The results that should be cleared now, oldest first; none while a request of `bytes` fills less
+/// The results that should be cleared now, those with images first and then the oldest; none while a request of `bytes` fills less
 /// than its share of the window, or if too little would be saved.
 ///
 /// Each clearing makes the provider's prompt cache miss for everything behind it. Therefore it clears
@@ -63,12 +63,14 @@ pub fn plan_clearing(
     let old = seen.min(places.len().saturating_sub(limits.keep_results));
     let mut saved = 0;
     let mut planned = Vec::new();
-    for place in places.iter().take(old) {
+    let old = places.iter().take(old);
+    let (seen, read): (Vec<_>, Vec<_>) = old.partition(|place| !place.result.images.is_empty());
+    for place in seen.into_iter().chain(read) {
         if estimator.tokens(bytes - saved) <= limits.clear_down_to() {
             break;
         }
         if let Some(placeholder) = place.placeholder(rules) {
-            saved += place.result.content.len() - placeholder.len();
+            saved += result_bytes(place.result) - placeholder.len();
             planned.push(ClearedResult {
                 turn: place.turn,
                 block: place.block,
@@ -90,6 +92,7 @@ pub fn clear_results(turns: &mut [Turn], results: Vec<ClearedResult>) -> Vec<Cle
         let Block::ToolResult(found) = turn.blocks.get_mut(result.block)? else {
             return None;
         };
+        found.images.clear();
         let content = std::mem::replace(&mut found.content, result.placeholder);
         Some(Cleared {
             turn: result.turn,
@@ -113,7 +116,7 @@ impl Place<'_> {
             "[Cleared: the output of {name} {arguments}. The full text is in {records}, in the \
              result with the tool_use_id {id}.]"
         );
-        (self.result.content.len() > text.len() + WORTH).then_some(text)
+        (result_bytes(self.result) > text.len() + WORTH).then_some(text)
     }
 }
 
@@ -142,6 +145,7 @@ fn places(turns: &[Turn]) -> Vec<Place<'_>> {
                 Block::Text { .. }
                 | Block::Thinking { .. }
                 | Block::RedactedThinking { .. }
+                | Block::Image(_)
                 | Block::Opaque { .. } => {}
             }
         }
@@ -175,6 +179,36 @@ mod tests {
         let bytes = crate::context::turns_bytes(turns);
         let planned = plan_clearing(turns, bytes, &rules);
         planned.iter().map(|result| result.turn).collect()
+    }
+
+    #[test]
+    fn results_with_images_go_first_and_their_images_with_them() {
+        let mut turns = conversation(
+            &["bash", "read_file", "bash", "bash", "bash", "bash"],
+            5_000,
+        );
+        let image = llm::Image::new("image/png", &[1; 3_000]);
+        let Block::ToolResult(result) = &mut turns[4].blocks[0] else {
+            panic!("a result");
+        };
+        (result.content, result.images) = ("seen".into(), vec![image; 2]);
+        let limits = Limits {
+            clear_at_least: 1,
+            ..Limits::for_window(10_000)
+        };
+        let rules = ClearingRules {
+            limits: &limits,
+            estimator: &Estimator::default(),
+            is_kept: &|_| false,
+            records: "records",
+        };
+        let planned = plan_clearing(&turns, 40_000, &rules);
+        assert_eq!(planned[0].turn, 4, "{planned:?}");
+        clear_results(&mut turns, planned);
+        let Block::ToolResult(result) = &turns[4].blocks[0] else {
+            panic!("a result");
+        };
+        assert!(result.images.is_empty() && result.content.starts_with("[Cleared"));
     }
 
     #[test]

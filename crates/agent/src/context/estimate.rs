@@ -1,10 +1,12 @@
 //! How large a conversation is.
 
-use llm::{Block, Turn, Usage};
+use llm::{Block, ToolResult, Turn, Usage};
 
 /// What the JSON around a block adds, roughly.
 const AROUND_A_BLOCK: usize = 32;
 const BYTES_PER_TOKEN: f64 = 4.0;
+/// The size of an image. Providers count its pixels, not its bytes: at most some 1,600 tokens.
+const IMAGE: usize = 6_400;
 /// What is believed of a report, as bytes per token. One that is further off counts something else.
 const BELIEVABLE: (f64, f64) = (1.0, 12.0);
 
@@ -56,10 +58,16 @@ pub fn block_bytes(block: &Block) -> usize {
             let input = tool_use.replayed_input().get();
             tool_use.id.len() + tool_use.name.len() + input.len()
         }
-        Block::ToolResult(result) => result.tool_use_id.len() + result.content.len(),
+        Block::ToolResult(result) => result.tool_use_id.len() + result_bytes(result),
+        Block::Image(_) => IMAGE,
         Block::Opaque { json, .. } => json.get().len(),
     };
     content + AROUND_A_BLOCK
+}
+
+/// The size of what a tool returned, roughly.
+pub(super) fn result_bytes(result: &ToolResult) -> usize {
+    result.content.len() + result.images.len() * IMAGE
 }
 
 /// The size of some turns in a request, roughly.
@@ -71,6 +79,14 @@ pub fn turns_bytes(turns: &[Turn]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_counts_as_its_pixels_and_not_as_its_bytes() {
+        let image = llm::Image::new("image/png", &[0; 300_000]);
+        let result = ToolResult::ok("a", "seen").with_images(vec![image.clone(), image.clone()]);
+        assert_eq!(result_bytes(&result), 4 + 2 * IMAGE);
+        assert_eq!(block_bytes(&Block::Image(image)), IMAGE + AROUND_A_BLOCK);
+    }
 
     #[test]
     fn the_estimate_follows_what_the_model_reports() {

@@ -164,6 +164,7 @@ fn block_text(role: Role, block: &Block, names: &[(&str, &str)], longest: usize)
             let text = block.readable_text()?;
             Some(format!("{speaker}: {text}"))
         }
+        Block::Image(image) => Some(format!("{speaker}: {image:?}")),
         Block::Thinking { .. } | Block::RedactedThinking { .. } => None,
     }
 }

@@ -1,8 +1,11 @@
 //! Requests of the Messages API.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use crate::conversation::{Block, Provider, Role};
+use crate::conversation::{Block, Provider, Role, ToolResult, call_id, plain_name};
+use crate::images::{Image, ShownImages};
 use crate::json::RawJson;
 use crate::request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, TurnView};
 
@@ -13,7 +16,11 @@ use crate::request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSp
 /// request find all that is sent now; the one before finds what the previous
 /// request left there, also if this turn brought more blocks than the provider
 /// searches.
-pub(super) fn encode(request: &Request, model: &str) -> Result<Vec<u8>, RequestError> {
+pub(super) fn encode(
+    request: &Request,
+    model: &str,
+    images: &ShownImages,
+) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(is_understood)?;
     let body = Body {
         model,
@@ -26,21 +33,28 @@ pub(super) fn encode(request: &Request, model: &str) -> Result<Vec<u8>, RequestE
         top_p: request.tuning.top_p,
         thinking: request.tuning.thinking.map(thinking),
         output_config: request.tuning.effort.map(|effort| OutputConfig { effort }),
-        messages: messages(&turns),
+        messages: messages(&turns, images),
     };
     Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
 }
 
-/// Unsigned thoughts and unknown blocks of the other wire format are refused by
-/// this one.
+/// Unsigned thoughts and unknown blocks of other wire formats are refused by
+/// this one. Of a block that has a text, the text is understood.
 fn is_understood(block: &Block) -> bool {
     match block {
         Block::Thinking { signature, .. } => signature.is_some(),
-        Block::Opaque { provider, .. } => *provider == Provider::Anthropic,
+        Block::Opaque {
+            provider: Provider::Anthropic,
+            ..
+        } => true,
+        Block::Opaque { .. } => block
+            .readable_text()
+            .is_some_and(|text| !text.trim().is_empty()),
         Block::Text { .. }
         | Block::RedactedThinking { .. }
         | Block::ToolUse(_)
-        | Block::ToolResult(_) => true,
+        | Block::ToolResult(_)
+        | Block::Image(_) => true,
     }
 }
 
@@ -114,7 +128,12 @@ enum Content<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Known<'a> {
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Image {
+        source: ImageSource<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
@@ -126,18 +145,34 @@ enum Known<'a> {
         data: &'a str,
     },
     ToolUse {
-        id: &'a str,
-        name: &'a str,
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
         input: &'a RawJson,
     },
     ToolResult {
-        tool_use_id: &'a str,
-        content: &'a str,
+        tool_use_id: Cow<'a, str>,
+        content: ResultContent<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+}
+
+#[derive(Serialize)]
+struct ImageSource<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+/// What a tool returned: a text, or blocks if there are images.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(Cow<'a, str>),
+    Blocks(Vec<Known<'a>>),
 }
 
 /// A cache breakpoint.
@@ -156,7 +191,7 @@ fn system(text: &str) -> Vec<Content<'_>> {
         return Vec::new();
     }
     vec![Content::Known(Known::Text {
-        text,
+        text: Cow::Borrowed(text),
         cache_control: Some(CacheControl::EPHEMERAL),
     })]
 }
@@ -200,12 +235,16 @@ fn thinking(mode: Thinking) -> WireThinking {
     }
 }
 
-fn messages<'a>(turns: &[TurnView<'a>]) -> Vec<Message<'a>> {
+fn messages<'a>(turns: &[TurnView<'a>], images: &ShownImages) -> Vec<Message<'a>> {
     let mut messages: Vec<_> = turns
         .iter()
         .map(|turn| Message {
             role: turn.role,
-            content: turn.blocks.iter().map(|block| content(block)).collect(),
+            content: turn
+                .blocks
+                .iter()
+                .map(|block| content(block, images))
+                .collect(),
         })
         .collect();
     let users = messages
@@ -214,7 +253,9 @@ fn messages<'a>(turns: &[TurnView<'a>]) -> Vec<Message<'a>> {
         .filter(|message| message.role == Role::User);
     for message in users.take(2) {
         if let Some(Content::Known(
-            Known::Text { cache_control, .. } | Known::ToolResult { cache_control, .. },
+            Known::Text { cache_control, .. }
+            | Known::Image { cache_control, .. }
+            | Known::ToolResult { cache_control, .. },
         )) = message.content.last_mut()
         {
             *cache_control = Some(CacheControl::EPHEMERAL);
@@ -223,10 +264,10 @@ fn messages<'a>(turns: &[TurnView<'a>]) -> Vec<Message<'a>> {
     messages
 }
 
-fn content(block: &Block) -> Content<'_> {
+fn content<'a>(block: &'a Block, images: &ShownImages) -> Content<'a> {
     Content::Known(match block {
         Block::Text { text } => Known::Text {
-            text,
+            text: Cow::Borrowed(text),
             cache_control: None,
         },
         Block::Thinking { text, signature } => Known::Thinking {
@@ -235,16 +276,58 @@ fn content(block: &Block) -> Content<'_> {
         },
         Block::RedactedThinking { data } => Known::RedactedThinking { data },
         Block::ToolUse(tool_use) => Known::ToolUse {
-            id: &tool_use.id,
-            name: &tool_use.name,
+            id: call_id(&tool_use.id),
+            name: plain_name(&tool_use.name),
             input: tool_use.replayed_input(),
         },
         Block::ToolResult(result) => Known::ToolResult {
-            tool_use_id: &result.tool_use_id,
-            content: &result.content,
+            tool_use_id: call_id(&result.tool_use_id),
+            content: result_content(result, images),
             is_error: result.is_error,
             cache_control: None,
         },
-        Block::Opaque { json, .. } => return Content::AsItCame(json),
+        Block::Image(shown) if images.has(shown) => image(shown),
+        Block::Image(hidden) => Known::Text {
+            text: Cow::Owned(hidden.placeholder()),
+            cache_control: None,
+        },
+        Block::Opaque {
+            provider: Provider::Anthropic,
+            json,
+        } => return Content::AsItCame(json),
+        Block::Opaque { .. } => Known::Text {
+            text: block.readable_text().unwrap_or_default(),
+            cache_control: None,
+        },
     })
+}
+
+fn image(image: &Image) -> Known<'_> {
+    Known::Image {
+        source: ImageSource {
+            kind: "base64",
+            media_type: &image.media_type,
+            data: &image.data,
+        },
+        cache_control: None,
+    }
+}
+
+fn result_content<'a>(result: &'a ToolResult, images: &ShownImages) -> ResultContent<'a> {
+    let text = images.text_of(result);
+    let shown = images.of(result);
+    // A failure may have nothing but text.
+    if shown.is_empty() || result.is_error {
+        return ResultContent::Text(text);
+    }
+    let text = Some(text).filter(|text| !text.trim().is_empty());
+    let text = text.map(|text| Known::Text {
+        text,
+        cache_control: None,
+    });
+    ResultContent::Blocks(
+        text.into_iter()
+            .chain(shown.into_iter().map(image))
+            .collect(),
+    )
 }

@@ -25,6 +25,8 @@ fn full_values() {
         "anthropic:claude-x",
         "openai:gpt-x",
         "openai:llama3:8b",
+        "openai-chat:gpt-x",
+        "openai-responses:gpt-x",
         "openai:org/model",
         "offline",
         "script:a:b.jsonl",
@@ -32,6 +34,24 @@ fn full_values() {
         assert_eq!(parse(value, &[]), ok(value));
     }
     assert_eq!(parse(" anthropic: x ", &[]), ok("anthropic:x"));
+}
+
+#[test]
+fn a_dialect_is_one_of_those_that_are_known() {
+    let build = |value| {
+        let variables = variables(&[OPENAI, ("OPENAI_DIALECT", value)]);
+        let choice = ModelChoice::OpenAi("x".into());
+        let built = choice.build(&variables, "a", ClientOptions::default());
+        built
+            .map(|model| model.is_some())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(build("deepseek"), Ok(true));
+    let error = build("klingon").unwrap_err();
+    assert!(
+        error.contains("OPENAI_DIALECT=klingon is not a dialect"),
+        "{error}"
+    );
 }
 
 #[test]

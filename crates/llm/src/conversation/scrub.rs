@@ -71,16 +71,19 @@ impl Scrub<'_> {
                 input,
                 flaw: _,
                 extra_content,
+                item,
             }) => {
                 self.text(id);
                 self.text(name);
                 self.json(input);
-                if let Some(extra) = extra_content {
-                    self.json(extra);
+                for json in [extra_content, item].into_iter().flatten() {
+                    self.json(json);
                 }
             }
             Block::ToolResult(result) => drop(self.text(&mut result.content)),
             Block::Opaque { json, .. } => self.json(json),
+            // No reply has one.
+            Block::Image(_) => {}
         }
     }
 

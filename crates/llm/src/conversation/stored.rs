@@ -6,6 +6,7 @@
 use serde::Deserialize;
 
 use super::{Block, InputFlaw, Provider, ToolResult, ToolUse};
+use crate::images::Image;
 use crate::json::RawJson;
 
 /// Every field that a stored block of some kind has.
@@ -21,10 +22,14 @@ pub(super) struct StoredBlock {
     input: Option<RawJson>,
     flaw: Option<InputFlaw>,
     extra_content: Option<RawJson>,
+    item: Option<RawJson>,
     tool_use_id: Option<String>,
     content: Option<String>,
     #[serde(default)]
     is_error: bool,
+    #[serde(default)]
+    images: Vec<Image>,
+    media_type: Option<String>,
     provider: Option<Provider>,
     json: Option<RawJson>,
 }
@@ -35,7 +40,7 @@ pub(super) enum StoredBlockError {
     #[error("a block of type {kind:?} lacks the field {field:?}")]
     Lacks { kind: String, field: &'static str },
     #[error(
-        "there is no block type {0:?}; there are text, thinking, redacted_thinking, tool_use, tool_result and opaque"
+        "there is no block type {0:?}; there are text, thinking, redacted_thinking, tool_use, tool_result, image and opaque"
     )]
     UnknownType(String),
 }
@@ -68,11 +73,17 @@ impl TryFrom<StoredBlock> for Block {
                 name: stored.name.ok_or_else(|| lacks("name"))?,
                 flaw: stored.flaw,
                 extra_content: stored.extra_content,
+                item: stored.item.filter(RawJson::is_object),
             })),
             "tool_result" => Ok(Self::ToolResult(ToolResult {
                 tool_use_id: stored.tool_use_id.ok_or_else(|| lacks("tool_use_id"))?,
                 content: stored.content.ok_or_else(|| lacks("content"))?,
                 is_error: stored.is_error,
+                images: stored.images,
+            })),
+            "image" => Ok(Self::Image(Image {
+                media_type: stored.media_type.ok_or_else(|| lacks("media_type"))?,
+                data: stored.data.ok_or_else(|| lacks("data"))?,
             })),
             "opaque" => Ok(Self::Opaque {
                 provider: stored.provider.ok_or_else(|| lacks("provider"))?,

@@ -38,6 +38,15 @@ fn every_block_is_stored_and_read_back_unchanged() {
         Block::ToolResult(ToolResult::error("t1", "no")),
         r#"{"type":"tool_result","tool_use_id":"t1","content":"no","is_error":true}"#,
     );
+    let image = Image::new("image/png", b"\x89PNG");
+    round_trip(
+        Block::Image(image.clone()),
+        r#"{"type":"image","media_type":"image/png","data":"iVBORw=="}"#,
+    );
+    round_trip(
+        Block::ToolResult(ToolResult::ok("t1", "seen").with_images(vec![image])),
+        r#"{"type":"tool_result","tool_use_id":"t1","content":"seen","is_error":false,"images":[{"media_type":"image/png","data":"iVBORw=="}]}"#,
+    );
     round_trip(
         Block::Opaque {
             provider: Provider::Anthropic,

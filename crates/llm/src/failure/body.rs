@@ -11,6 +11,8 @@ pub struct ErrorInfo {
     pub kind: String,
     /// The code, like `context_length_exceeded`.
     pub code: String,
+    /// The field of the request that the error is about.
+    pub param: String,
     pub message: String,
     /// The server's name for the request.
     pub request_id: Option<String>,
@@ -35,6 +37,9 @@ const TOO_LONG_TEXTS: [&str; 4] = [
     "exceed context limit",
     "exceeds the available context size",
 ];
+
+/// Words in refusals that are about images.
+const ABOUT_IMAGES: [&str; 5] = ["image", "vision", "multimodal", "multi-modal", "mmproj"];
 
 impl ErrorInfo {
     /// Reads the body of an answer. It never fails: what cannot be read becomes
@@ -73,6 +78,7 @@ impl ErrorInfo {
             } else {
                 detailed
             },
+            param: text("param"),
             message: message.unwrap_or_else(|| error.to_string()),
             request_id: value
                 .get("request_id")
@@ -93,7 +99,8 @@ impl ErrorInfo {
             .into_iter()
             .find_map(|name| match name {
                 "invalid_request_error" | "context_length_exceeded" => Some(400),
-                "exceed_context_size_error" => Some(400),
+                "exceed_context_size_error" | "invalid_encrypted_content" => Some(400),
+                "invalid_prompt" => Some(400),
                 "authentication_error" | "invalid_api_key" => Some(401),
                 "billing_error" | "insufficient_quota" => Some(402),
                 "permission_error" => Some(403),
@@ -105,6 +112,18 @@ impl ErrorInfo {
                 "overloaded_error" => Some(529),
                 _ => None,
             })
+    }
+
+    /// Whether a request with images was refused for one of them, or for all.
+    pub(crate) fn is_about_images(&self, status: u16) -> bool {
+        let message = self.message.to_lowercase();
+        match status {
+            413 => true,
+            400 | 404 | 415 | 422 => ABOUT_IMAGES.iter().any(|word| message.contains(word)),
+            // llama.cpp says it as a failure of its own.
+            500.. => message.contains("image input is not supported"),
+            _ => false,
+        }
     }
 
     /// The error if what is said is final whatever the status is.
@@ -121,6 +140,13 @@ impl ErrorInfo {
             return Some(ModelError::ContextTooLong {
                 tokens: self.tokens,
                 limit: self.limit,
+                detail: detail.clone(),
+            });
+        }
+        // Others would try again and again.
+        if status >= 500 && self.is_about_images(status) {
+            return Some(ModelError::BadRequest {
+                status,
                 detail: detail.clone(),
             });
         }

@@ -27,7 +27,7 @@ fn in_reply(body: &str) -> String {
 
 fn tell(failure: Failure) -> String {
     match failure {
-        Failure::Final(error) => format!("{}: {error}", error.kind()),
+        Failure::Final(refusal) => format!("{}: {}", refusal.error.kind(), refusal.error),
         Failure::Passing(passing) => format!("again, {}: {}", passing.reason, passing.detail),
     }
 }
@@ -68,7 +68,7 @@ fn permanent_failures_say_what_to_do() {
             404,
             "not_found_error",
             "model: x",
-            "model_not_found: https://host/ does not know claude-x: model: x (request req_1); check the name of the model and ANTHROPIC_BASE_URL",
+            "model_not_found: https://host/ refused claude-x: model: x (request req_1); check the name of the model and ANTHROPIC_BASE_URL",
         ),
         (
             413,

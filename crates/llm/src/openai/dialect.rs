@@ -1,4 +1,30 @@
-//! How servers of Chat Completions differ.
+//! How servers that follow OpenAI differ.
+
+/// A wire format of OpenAI and its followers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenAiWire {
+    /// Chat Completions, which nearly all servers speak.
+    Chat,
+    /// The Responses API, which OpenAI's newest models need for tools.
+    Responses,
+}
+
+impl OpenAiWire {
+    /// The wire format to begin with at a host.
+    pub fn of_host(host: &str) -> Self {
+        match is_openai(host) {
+            true => Self::Responses,
+            false => Self::Chat,
+        }
+    }
+
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Chat => Self::Responses,
+            Self::Responses => Self::Chat,
+        }
+    }
+}
 
 /// What a server of Chat Completions understands. The constructors know some
 /// servers; the fields can be set for any other.
@@ -52,20 +78,36 @@ impl Dialect {
         }
     }
 
+    /// The dialect of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "openai" => Some(Self::openai()),
+            "compatible" => Some(Self::compatible()),
+            "deepseek" => Some(Self::deepseek()),
+            _ => None,
+        }
+    }
+
     /// The dialect of the server at a host.
     pub fn of_host(host: &str) -> Self {
-        let is_of = |domain: &str| {
-            host.strip_suffix(domain)
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        if is_of("openai.com") || is_of("openai.azure.com") {
+        if is_openai(host) {
             Self::openai()
-        } else if is_of("deepseek.com") {
+        } else if is_of(host, "deepseek.com") {
             Self::deepseek()
         } else {
             Self::compatible()
         }
     }
+}
+
+/// Whether OpenAI's own models are served there.
+fn is_openai(host: &str) -> bool {
+    is_of(host, "openai.com") || is_of(host, "openai.azure.com")
+}
+
+fn is_of(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 #[cfg(test)]
@@ -75,9 +117,11 @@ mod tests {
     #[test]
     fn the_host_tells_the_dialect() {
         assert_eq!(Dialect::of_host("api.openai.com"), Dialect::openai());
+        assert_eq!(OpenAiWire::of_host("api.openai.com"), OpenAiWire::Responses);
         assert_eq!(Dialect::of_host("api.deepseek.com"), Dialect::deepseek());
         for other in ["openrouter.ai", "127.0.0.1", "notopenai.com", ""] {
             assert_eq!(Dialect::of_host(other), Dialect::compatible(), "{other}");
+            assert_eq!(OpenAiWire::of_host(other), OpenAiWire::Chat, "{other}");
         }
     }
 }

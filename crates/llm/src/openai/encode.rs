@@ -1,11 +1,14 @@
 //! Requests of Chat Completions.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
 use super::dialect::{Dialect, TokenField};
-use crate::conversation::{Block, Provider, Role, ToolResult, ToolUse};
+use crate::conversation::{Block, Provider, Role, ToolResult, ToolUse, plain_name};
+use crate::images::{Image, ShownImages};
 use crate::json::RawJson;
 use crate::request::{Effort, Request, RequestError, ToolChoice, ToolSpec, TurnView};
 
@@ -14,6 +17,7 @@ pub(super) fn encode(
     request: &Request,
     model: &str,
     dialect: &Dialect,
+    images: &ShownImages,
 ) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(|block| is_understood(block, dialect))?;
     let (max_tokens, max_completion_tokens) = match dialect.token_field {
@@ -37,21 +41,27 @@ pub(super) fn encode(
             .then(|| tool_choice(&request.tool_choice))
             .flatten(),
         parallel_tool_calls: dialect.parallel_tool_calls.filter(|_| has_tools),
-        messages: messages(&request.system, &turns, dialect),
+        messages: messages(&request.system, &turns, dialect, images),
     };
     Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
 }
 
 /// Thoughts go back only where they are wanted, and those with a seal belong to
-/// the other wire format.
+/// another wire format. Of another's block that has a text, the text is understood.
 fn is_understood(block: &Block, dialect: &Dialect) -> bool {
     match block {
         Block::Thinking { signature, .. } => {
             signature.is_none() && dialect.reasoning_field.is_some()
         }
         Block::RedactedThinking { .. } => false,
-        Block::Opaque { provider, .. } => *provider == Provider::OpenAi,
-        Block::Text { .. } | Block::ToolUse(_) | Block::ToolResult(_) => true,
+        Block::Opaque {
+            provider: Provider::OpenAi,
+            ..
+        } => true,
+        Block::Opaque { .. } => block
+            .readable_text()
+            .is_some_and(|text| !text.trim().is_empty()),
+        Block::Text { .. } | Block::ToolUse(_) | Block::ToolResult(_) | Block::Image(_) => true,
     }
 }
 
@@ -145,7 +155,12 @@ enum Message<'a> {
         role: &'static str,
         content: String,
     },
-    Tool(&'a ToolResult),
+    /// A text with images, which only the user's messages can have.
+    Seen(Vec<Part<'a>>),
+    Tool {
+        tool_call_id: &'a str,
+        content: Cow<'a, str>,
+    },
     Assistant {
         content: String,
         /// The name of the field and the thoughts.
@@ -153,6 +168,38 @@ enum Message<'a> {
         reasoning_details: Option<&'a RawValue>,
         tool_calls: Vec<ToolCall<'a>>,
     },
+}
+
+/// A part of a message with images.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+impl<'a> Part<'a> {
+    fn text(text: Cow<'a, str>) -> Self {
+        Self::Text { text }
+    }
+
+    fn image(image: &Image) -> Self {
+        Self::ImageUrl {
+            image_url: ImageUrl { url: image.url() },
+        }
+    }
+
+    fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::ImageUrl { .. } => None,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -167,7 +214,7 @@ struct ToolCall<'a> {
 
 #[derive(Serialize)]
 struct CalledFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     /// The JSON as a text.
     arguments: &'a str,
 }
@@ -180,10 +227,17 @@ impl Serialize for Message<'_> {
                 map.serialize_entry("role", role)?;
                 map.serialize_entry("content", content)?;
             }
-            Self::Tool(result) => {
+            Self::Seen(parts) => {
+                map.serialize_entry("role", "user")?;
+                map.serialize_entry("content", parts)?;
+            }
+            Self::Tool {
+                tool_call_id,
+                content,
+            } => {
                 map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", &result.tool_use_id)?;
-                map.serialize_entry("content", &result_text(result))?;
+                map.serialize_entry("tool_call_id", tool_call_id)?;
+                map.serialize_entry("content", content)?;
             }
             Self::Assistant {
                 content,
@@ -213,15 +267,20 @@ impl Serialize for Message<'_> {
 }
 
 /// This wire format has no flag for failures, so the text has to say it.
-fn result_text(result: &ToolResult) -> String {
-    if result.is_error {
-        format!("ERROR: {}", result.content)
-    } else {
-        result.content.clone()
+pub(super) fn result_text<'a>(result: &'a ToolResult, images: &ShownImages) -> Cow<'a, str> {
+    let text = images.text_of(result);
+    match result.is_error {
+        true => Cow::Owned(format!("ERROR: {text}")),
+        false => text,
     }
 }
 
-fn messages<'a>(system: &str, turns: &[TurnView<'a>], dialect: &'a Dialect) -> Vec<Message<'a>> {
+fn messages<'a>(
+    system: &str,
+    turns: &[TurnView<'a>],
+    dialect: &'a Dialect,
+    images: &ShownImages,
+) -> Vec<Message<'a>> {
     let mut messages = Vec::new();
     if !system.trim().is_empty() {
         messages.push(Message::Text {
@@ -231,28 +290,41 @@ fn messages<'a>(system: &str, turns: &[TurnView<'a>], dialect: &'a Dialect) -> V
     }
     for turn in turns {
         match turn.role {
-            Role::User => user(turn, &mut messages),
+            Role::User => user(turn, images, &mut messages),
             Role::Assistant => messages.push(assistant(turn, dialect)),
         }
     }
     messages
 }
 
-/// The results come first, one message each, and then all text in one.
-fn user<'a>(turn: &TurnView<'a>, messages: &mut Vec<Message<'a>>) {
-    let mut texts = Vec::new();
+/// The results come first, one message each, and then all text in one. Their images are there too, since
+/// a result can have none.
+fn user<'a>(turn: &TurnView<'a>, images: &ShownImages, messages: &mut Vec<Message<'a>>) {
+    let mut parts: Vec<Part<'a>> = Vec::new();
     for block in &turn.blocks {
         match block {
-            Block::ToolResult(result) => messages.push(Message::Tool(result)),
-            Block::Text { text } => texts.push(text.as_str()),
+            Block::ToolResult(result) => {
+                messages.push(Message::Tool {
+                    tool_call_id: &result.tool_use_id,
+                    content: result_text(result, images),
+                });
+                parts.extend(images.of(result).into_iter().map(Part::image));
+            }
+            Block::Text { text } => parts.push(Part::text(Cow::Borrowed(text))),
+            Block::Image(image) if images.has(image) => parts.push(Part::image(image)),
+            Block::Image(image) => parts.push(Part::text(Cow::Owned(image.placeholder()))),
             _ => {}
         }
     }
-    if !texts.is_empty() {
-        messages.push(Message::Text {
+    let texts: Option<Vec<&str>> = parts.iter().map(Part::as_text).collect();
+    match texts {
+        None => messages.push(Message::Seen(parts)),
+        Some(texts) if texts.is_empty() => {}
+        // Many servers know only this form.
+        Some(texts) => messages.push(Message::Text {
             role: "user",
             content: texts.join("\n\n"),
-        });
+        }),
     }
 }
 
@@ -265,7 +337,10 @@ fn assistant<'a>(turn: &TurnView<'a>, dialect: &'a Dialect) -> Message<'a> {
         match block {
             Block::Text { text } => content.push_str(text),
             Block::Thinking { text, .. } => thoughts.push_str(text),
-            Block::Opaque { json, .. } => {
+            Block::Opaque {
+                provider: Provider::OpenAi,
+                json,
+            } => {
                 #[derive(serde::Deserialize)]
                 struct Kept<'a> {
                     #[serde(borrow)]
@@ -275,8 +350,9 @@ fn assistant<'a>(turn: &TurnView<'a>, dialect: &'a Dialect) -> Message<'a> {
                     reasoning_details = kept.reasoning_details;
                 }
             }
+            Block::Opaque { .. } => content.push_str(&block.readable_text().unwrap_or_default()),
             Block::ToolUse(tool_use) => tool_calls.push(tool_call(tool_use)),
-            Block::RedactedThinking { .. } | Block::ToolResult(_) => {}
+            Block::RedactedThinking { .. } | Block::ToolResult(_) | Block::Image(_) => {}
         }
     }
     let wanted = !tool_calls.is_empty() || !thoughts.is_empty();
@@ -297,7 +373,7 @@ fn tool_call(tool_use: &ToolUse) -> ToolCall<'_> {
         id: &tool_use.id,
         kind: "function",
         function: CalledFunction {
-            name: &tool_use.name,
+            name: plain_name(&tool_use.name),
             arguments: tool_use.replayed_input().get(),
         },
         extra_content: tool_use.extra_content(),

@@ -151,6 +151,34 @@ fn what_is_sent_is_merged_sorted_and_without_blanks() {
 }
 
 #[test]
+fn a_thought_needs_something_behind_it() {
+    let thought = Block::Thinking {
+        text: "hm".into(),
+        signature: Some("s".into()),
+    };
+    let said = Block::text("said");
+    let mut request = request(vec![
+        Turn::user("go"),
+        Turn::assistant(vec![thought.clone()]),
+        Turn::user("well?"),
+        Turn::assistant(vec![thought.clone(), said.clone(), thought.clone()]),
+    ]);
+    request.resume = true;
+    let (go, well) = (Block::text("go"), Block::text("well?"));
+    let turn = |role, blocks| TurnView { role, blocks };
+    let paused = turn(Role::Assistant, vec![&thought, &said, &thought]);
+    assert_eq!(
+        request.view(|_| true).unwrap(),
+        [turn(Role::User, vec![&go, &well]), paused]
+    );
+    request.turns.push(Turn::user("and?"));
+    assert_eq!(
+        request.view(|_| true).unwrap()[1],
+        turn(Role::Assistant, vec![&thought, &said])
+    );
+}
+
+#[test]
 fn tools_are_checked() {
     let with = |name: &str, schema: Value| {
         let mut request = request(vec![Turn::user("go")]);

@@ -79,7 +79,7 @@ proptest! {
     fn nonsense_never_panics(
         pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..10),
     ) {
-        for wire in [Wire::Anthropic, Wire::OpenAi] {
+        for wire in [Wire::Anthropic, Wire::OpenAi, Wire::Responses] {
             let slices = pieces.iter().map(Vec::as_slice);
             let _ = decode(wire.decoder(), slices);
         }
@@ -109,12 +109,32 @@ proptest! {
     #[test]
     fn json_of_any_shape_never_panics(value in any_json(), event in "[a-z_]{0,12}") {
         let stream = format!("event: {event}\ndata: {value}\n\ndata: [DONE]\n\n");
-        for wire in [Wire::Anthropic, Wire::OpenAi] {
+        for wire in [Wire::Anthropic, Wire::OpenAi, Wire::Responses] {
             let _ = decode(wire.decoder(), [stream.as_bytes()]);
             let _ = decode(wire.decoder(), [value.to_string().as_bytes()]);
         }
     }
 }
+
+/// Words that mean something to one of the decoders.
+const WORDS: [&str; 16] = [
+    "content_block_start",
+    "content_block_delta",
+    "message_start",
+    "message_delta",
+    "message_stop",
+    "message",
+    "tool_use",
+    "text",
+    "thinking",
+    "input_json_delta",
+    "response.output_item.done",
+    "response.completed",
+    "function_call",
+    "reasoning",
+    "completed",
+    "\u{d7ff}",
+];
 
 /// JSON in which the names of the wire formats occur in the wrong places.
 fn any_json() -> impl Strategy<Value = serde_json::Value> {
@@ -139,26 +159,18 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
         "text",
         "input_tokens",
         "prompt_tokens",
-    ];
-    let words = [
-        "content_block_start",
-        "content_block_delta",
-        "message_start",
-        "message_delta",
-        "message_stop",
-        "message",
-        "tool_use",
-        "text",
-        "thinking",
-        "input_json_delta",
-        "\u{d7ff}",
+        "response",
+        "item",
+        "output",
+        "status",
+        "call_id",
     ];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(|it| json!(it)),
         any::<i64>().prop_map(|it| json!(it)),
         any::<f64>().prop_map(|it| json!(it)),
-        prop::sample::select(words.to_vec()).prop_map(|it| json!(it)),
+        prop::sample::select(WORDS.to_vec()).prop_map(|it| json!(it)),
         ".{0,5}".prop_map(|it| json!(it)),
     ];
     leaf.prop_recursive(5, 60, 5, move |inner| {

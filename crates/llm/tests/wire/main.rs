@@ -16,11 +16,19 @@ mod faults;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod images;
+#[cfg(test)]
 mod keep_alive;
+#[cfg(test)]
+mod learning;
 #[cfg(test)]
 mod openai_replies;
 #[cfg(test)]
 mod openai_requests;
+#[cfg(test)]
+mod responses_replies;
+#[cfg(test)]
+mod responses_requests;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
@@ -29,3 +37,5 @@ mod script;
 mod secrets;
 #[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod validity;

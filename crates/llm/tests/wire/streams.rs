@@ -13,6 +13,7 @@ pub(crate) struct Sample {
 pub(crate) enum Wire {
     Anthropic,
     OpenAi,
+    Responses,
 }
 
 impl Wire {
@@ -20,9 +21,58 @@ impl Wire {
         match self {
             Self::Anthropic => Decoder::anthropic(),
             Self::OpenAi => Decoder::openai(7),
+            Self::Responses => Decoder::responses(7),
         }
     }
 }
+
+/// A sealed thought, an item of an unknown kind, a message with a field of a later day, and two calls.
+pub(crate) const RESPONSE: &str = r#"event: response.created
+data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","model":"gpt-x","status":"in_progress","output":[],"error":null}}
+
+event: response.output_item.added
+data: {"type":"response.output_item.added","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}}
+
+event: response.reasoning_summary_text.delta
+data: {"type":"response.reasoning_summary_text.delta","item_id":"rs_1","output_index":0,"summary_index":0,"delta":"Hm."}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1", "type":"reasoning","encrypted_content":"gAAA+/==","summary":[{"type":"summary_text","text":"Hm."}]}}
+
+event: response.hologram.delta
+data: {"type":"response.hologram.delta","delta":{"new":true}}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":1,"item":{"type":"hologram_call","id":"h_1","z":[1]}}
+
+event: response.output_item.added
+data: {"type":"response.output_item.added","output_index":2,"item":{"id":"msg_1","type":"message","role":"assistant","status":"in_progress","content":[]}}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":2,"content_index":0,"delta":"Two \ud83d"}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":2,"content_index":0,"delta":"\ude00 files."}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":2,"item":{"id":"msg_1","type":"message","role":"assistant","status":"completed","phase":"commentary","content":[{"type":"output_text","text":"Two \ud83d\ude00 files.","annotations":[]}]}}
+
+event: response.output_item.added
+data: {"type":"response.output_item.added","output_index":3,"item":{"id":"fc_1","type":"function_call","status":"in_progress","call_id":"call_a","name":"read_file","arguments":""}}
+
+event: response.function_call_arguments.delta
+data: {"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":3,"delta":"{\"path\": \"a.txt\"}"}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":3,"item":{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_a","name":"read_file","arguments":"{\"path\": \"a.txt\"}","new":{"b":1}}}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":4,"item":{"type":"function_call","call_id":"call_b","name":"list","arguments":""}}
+
+event: response.completed
+data: {"type":"response.completed","response":{"id":"resp_1","model":"gpt-x","status":"completed","error":null,"incomplete_details":null,"output":[],"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":64},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":11},"total_tokens":120}}}
+
+"#;
 
 /// Thinking, text, two parallel tool uses and cache counts.
 pub(crate) const MESSAGE: &str = r#"event: message_start
@@ -176,7 +226,12 @@ data: [DONE]
 
 "#;
 
-pub(crate) const SAMPLES: [Sample; 8] = [
+pub(crate) const SAMPLES: [Sample; 9] = [
+    Sample {
+        name: "response",
+        wire: Wire::Responses,
+        text: RESPONSE,
+    },
     Sample {
         name: "message",
         wire: Wire::Anthropic,

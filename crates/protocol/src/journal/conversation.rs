@@ -4,7 +4,8 @@ use crate::{MessageId, RequestId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fmt::Debug;
+use std::borrow::Cow;
+use std::fmt::{self, Debug};
 
 /// What every stored type can do.
 pub trait Stored: Clone + Debug + Eq + Serialize + DeserializeOwned {}
@@ -76,6 +77,24 @@ pub struct UserMessage {
     /// Whether a person said it. Compactions keep it word for word.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_from_person: bool,
+    /// Images that a person sent along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+/// An image for the model.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// What it is, such as `image/png`.
+    pub media_type: String,
+    /// Its bytes in base64.
+    pub data: String,
+}
+
+impl Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {} characters", self.media_type, self.data.len())
+    }
 }
 
 /// Where a message for the model comes from. Mail and prompts are given to the model once,
@@ -110,6 +129,7 @@ impl UserMessage {
             source: None,
             text: text.into(),
             is_from_person: false,
+            images: Vec::new(),
         }
     }
 
@@ -321,13 +341,45 @@ pub enum Block {
         /// What the server attached to the call and wants back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extra_content: Option<Value>,
+        /// The other fields of the item of the Responses API that the call came as.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<Value>,
     },
     ToolResult(ToolResult),
+    Image(Image),
     /// A block of a kind that only its provider knows.
     Opaque {
         provider: String,
         json: Value,
     },
+}
+
+impl Block {
+    /// The text for a reader, if the block has any. An opaque block may have a `text`, or be a message of
+    /// the Responses API, whose parts have it.
+    pub fn readable_text(&self) -> Option<Cow<'_, str>> {
+        let json = match self {
+            Self::Text { text } => return Some(Cow::Borrowed(text)),
+            Self::Opaque { json, .. } => json,
+            Self::Thinking { .. }
+            | Self::RedactedThinking { .. }
+            | Self::ToolUse { .. }
+            | Self::ToolResult(_)
+            | Self::Image(_) => return None,
+        };
+        if let Some(text) = json["text"].as_str() {
+            return Some(Cow::Borrowed(text));
+        }
+        if json["type"] != "message" {
+            return None;
+        }
+        let parts = json["content"].as_array()?.iter();
+        let text = |part: &Value| {
+            let text = part["text"].as_str().or(part["refusal"].as_str());
+            text.map(str::to_owned)
+        };
+        Some(Cow::Owned(parts.filter_map(text).collect()))
+    }
 }
 
 /// What a tool call gave.
@@ -338,6 +390,9 @@ pub struct ToolResult {
     pub content: String,
     #[serde(default)]
     pub is_error: bool,
+    /// Images that belong to the content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 /// How many tokens a call of the model used.

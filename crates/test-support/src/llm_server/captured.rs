@@ -9,6 +9,8 @@ pub enum Wire {
     Anthropic,
     /// Chat Completions.
     OpenAi,
+    /// The Responses API.
+    Responses,
 }
 
 /// A request that the server received.
@@ -25,7 +27,7 @@ pub struct CapturedRequest {
 
 impl CapturedRequest {
     /// A request from its path, headers and body, or `None` if the path is not
-    /// one of the two wire formats.
+    /// one of the wire formats.
     pub(super) fn new(path: String, headers: Vec<(String, String)>, raw: Vec<u8>) -> Option<Self> {
         // Taken before the parsing, whose time is not the client's.
         let arrived = Instant::now();
@@ -33,6 +35,7 @@ impl CapturedRequest {
         let wire = match rest {
             "v1/messages" => Wire::Anthropic,
             "v1/chat/completions" => Wire::OpenAi,
+            "v1/responses" => Wire::Responses,
             _ => return None,
         };
         Some(Self {
@@ -99,12 +102,16 @@ impl CapturedRequest {
                 let system = self.messages().iter().find(is_system);
                 system.map_or_else(String::new, |message| text(&message["content"]))
             }
+            Wire::Responses => text(&self.body["instructions"]),
         }
     }
 
-    /// The messages, in the form of the wire.
+    /// The messages or items, in the form of the wire.
     pub fn messages(&self) -> &[Value] {
-        list(&self.body["messages"])
+        match self.wire {
+            Wire::Anthropic | Wire::OpenAi => list(&self.body["messages"]),
+            Wire::Responses => list(&self.body["input"]),
+        }
     }
 
     /// The tools, in the form of the wire.
@@ -117,7 +124,7 @@ impl CapturedRequest {
         self.tools()
             .iter()
             .filter_map(|tool| match self.wire {
-                Wire::Anthropic => tool["name"].as_str(),
+                Wire::Anthropic | Wire::Responses => tool["name"].as_str(),
                 Wire::OpenAi => tool["function"]["name"].as_str(),
             })
             .collect()
@@ -126,7 +133,10 @@ impl CapturedRequest {
     /// The text and the tool results of the last message.
     pub fn last_text(&self) -> String {
         let last = self.messages().last().unwrap_or(&Value::Null);
-        text(&last["content"])
+        match last["type"].as_str() {
+            Some("function_call_output") => text(&last["output"]),
+            _ => text(&last["content"]),
+        }
     }
 
     /// Whether it asks for a summary of the conversation.

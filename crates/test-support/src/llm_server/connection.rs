@@ -172,7 +172,7 @@ fn error_body(wire: Wire, kind: &str, message: &str, number: usize) -> Vec<u8> {
             "type": "error", "error": {"type": kind, "message": message},
             "request_id": format!("req_{number}"),
         }),
-        Wire::OpenAi => json!({
+        Wire::OpenAi | Wire::Responses => json!({
             "error": {"message": message, "type": kind, "param": null, "code": null},
         }),
     };

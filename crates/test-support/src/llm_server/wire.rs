@@ -1,4 +1,4 @@
-//! Turns in the two wire formats.
+//! Turns in the wire formats.
 
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ impl Rendering<'_> {
         let value = match self.wire {
             Wire::Anthropic => self.message(),
             Wire::OpenAi => self.completion(),
+            Wire::Responses => self.response(),
         };
         value.to_string().into_bytes()
     }
@@ -32,12 +33,8 @@ impl Rendering<'_> {
     /// The turn as the chunks of a stream.
     pub(super) fn chunks(&self) -> Vec<Vec<u8>> {
         match self.wire {
-            Wire::Anthropic => {
-                let events = self.message_events();
-                let name = |event: &Value| event["type"].as_str().unwrap_or("").to_owned();
-                let text = |event: &Value| format!("event: {}\ndata: {event}\n\n", name(event));
-                events.iter().map(|event| text(event).into()).collect()
-            }
+            Wire::Anthropic => named(&self.message_events()),
+            Wire::Responses => named(&self.response_events()),
             Wire::OpenAi => {
                 let chunks = self.completion_chunks();
                 let chunks = chunks.iter().map(|chunk| format!("data: {chunk}\n\n"));
@@ -52,7 +49,7 @@ impl Rendering<'_> {
         self.turn.blocks.iter().any(is_call)
     }
 
-    fn stop(&self, with_tools: &'static str, without: &'static str) -> &str {
+    pub(super) fn stop(&self, with_tools: &'static str, without: &'static str) -> &str {
         match &self.turn.stop {
             Some(stop) => stop,
             None if self.calls_tools() => with_tools,
@@ -60,11 +57,11 @@ impl Rendering<'_> {
         }
     }
 
-    fn usage(&self) -> [u64; 4] {
+    pub(super) fn usage(&self) -> [u64; 4] {
         self.turn.usage.unwrap_or(USUAL_USAGE)
     }
 
-    fn call_id(&self, prefix: &str, place: usize) -> String {
+    pub(super) fn call_id(&self, prefix: &str, place: usize) -> String {
         format!("{prefix}_{}_{place}", self.number)
     }
 
@@ -203,6 +200,13 @@ impl Rendering<'_> {
     }
 }
 
+/// The chunks of events that have names.
+fn named(events: &[Value]) -> Vec<Vec<u8>> {
+    let name = |event: &Value| event["type"].as_str().unwrap_or("").to_owned();
+    let text = |event: &Value| format!("event: {}\ndata: {event}\n\n", name(event));
+    events.iter().map(|event| text(event).into()).collect()
+}
+
 /// The events of one block of the Messages API, with its content in deltas.
 fn block_events(index: usize, block: &Value) -> Vec<Value> {
     let delta =
@@ -246,7 +250,7 @@ fn block_events(index: usize, block: &Value) -> Vec<Value> {
 }
 
 /// The text in two pieces, cut between characters; a short one in one piece.
-fn halves(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn halves(text: &str) -> impl Iterator<Item = String> {
     let middle = text.chars().count().div_ceil(2);
     let first: String = text.chars().take(middle).collect();
     let second: String = text.chars().skip(middle).collect();

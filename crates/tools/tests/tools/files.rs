@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, block_on};
 
 #[test]
 fn lines_are_read_and_the_rest_is_counted() {
@@ -70,12 +70,28 @@ fn a_long_file_can_be_read_piece_by_piece() {
 }
 
 #[test]
+fn an_image_is_shown_whatever_its_name_and_a_large_one_is_described() {
+    let bench = Bench::new();
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    bench.file("shot.txt", png);
+    let output = block_on(bench.call("read_file", json!({"path": "shot.txt"})));
+    assert_eq!(output.text, "Image shot.txt: image/png, 16 bytes.");
+    assert_eq!(output.images.len(), 1);
+    assert_eq!(output.images[0].bytes, png);
+    let large = bench.file("large.png", png);
+    let large = File::options().write(true).open(large).unwrap();
+    large.set_len(1 << 30).unwrap();
+    let text = bench.fails("read_file", json!({"path": "large.png"}));
+    assert!(text.contains("at most 3750000 can be shown"), "{text}");
+}
+
+#[test]
 fn files_that_are_no_text_or_too_large_are_described() {
     let bench = Bench::new();
-    bench.file("image", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
-    let text = bench.works("read_file", json!({"path": "image"}));
+    bench.file("program.png", b"\x7fELF\0\0\0\r");
+    let text = bench.works("read_file", json!({"path": "program.png"}));
     assert!(
-        text.starts_with("Binary file image: 16 bytes, a PNG image"),
+        text.starts_with("Binary file program.png: 8 bytes, an ELF program"),
         "{text}"
     );
     let huge = bench.file("huge", "a line\n".repeat(2000));

@@ -1,0 +1,308 @@
+//! What a refusal teaches about a server.
+//!
+//! Servers of the same address and name of a wire format differ, by model and by version, and no list
+//! of them stays right. So the client starts with what the address suggests, and changes what the server
+//! refuses. Everything here is pure.
+
+use super::OpenAiWire;
+use super::dialect::{Dialect, TokenField};
+use super::responses::{Manner, sealed};
+use crate::failure::{Answer, ErrorInfo};
+use crate::images::ImageMemory;
+use crate::request::Request;
+
+/// How a server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Habits {
+    pub(super) wire: OpenAiWire,
+    /// Whether the user chose the wire format.
+    pub(super) wire_is_chosen: bool,
+    pub(super) dialect: Dialect,
+    pub(super) manner: Manner,
+    pub(super) images: ImageMemory,
+}
+
+/// Another way to ask, after a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lesson {
+    pub(super) habits: Habits,
+    /// Whether the server did not say so. Only a success proves it then.
+    pub(super) is_guess: bool,
+}
+
+/// Texts that say that a server does not know what it was sent.
+const UNKNOWN: [&str; 9] = [
+    "unsupported",
+    "not supported",
+    "unrecognized",
+    "unknown",
+    "unexpected",
+    "extra inputs",
+    "not permitted",
+    "not allowed",
+    "does not support",
+];
+
+/// Texts about thoughts of this conversation that the server cannot open or does not have.
+const BROKEN_SEALS: [&str; 4] = [
+    "could not be verified",
+    "could not be decrypted",
+    "items are not persisted",
+    "without its required following item",
+];
+
+/// How to ask instead, if the refusal tells.
+pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Option<Lesson> {
+    let mut without = habits.clone();
+    let shown = habits.images.shown(request);
+    if without.images.refuse(answer, &shown) {
+        return Some(Lesson {
+            habits: without,
+            is_guess: false,
+        });
+    }
+    let said = Said::new(answer)?;
+    let told = match habits.wire {
+        OpenAiWire::Chat => said.about_dialect(habits),
+        OpenAiWire::Responses => said.about_items(habits, request),
+    };
+    let told = told.or_else(|| {
+        let names_other = !habits.wire_is_chosen && said.names_other_wire(habits.wire);
+        names_other.then(|| habits.on_other_wire())
+    });
+    if let Some(changed) = told.filter(|changed| changed != habits) {
+        return Some(Lesson {
+            habits: changed,
+            is_guess: false,
+        });
+    }
+    // The server may have only one of the two paths.
+    let may_be_path = matches!(answer.status, 404 | 405 | 501) && !said.misses_model();
+    (may_be_path && !habits.wire_is_chosen).then(|| Lesson {
+        habits: habits.on_other_wire(),
+        is_guess: true,
+    })
+}
+
+impl Habits {
+    fn on_other_wire(&self) -> Self {
+        Self {
+            wire: self.wire.other(),
+            ..self.clone()
+        }
+    }
+
+    fn with_dialect(&self, change: impl FnOnce(&mut Dialect)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.dialect);
+        changed
+    }
+
+    fn with_manner(&self, change: impl FnOnce(&mut Manner)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.manner);
+        changed
+    }
+}
+
+/// An answer that may be about the form of the request.
+struct Said<'a> {
+    info: &'a ErrorInfo,
+    /// The message in lower case.
+    message: String,
+}
+
+impl<'a> Said<'a> {
+    fn new(answer: &'a Answer) -> Option<Self> {
+        let is_about_form = matches!(answer.status, 400 | 404 | 405 | 415 | 422 | 501);
+        is_about_form.then(|| Self {
+            info: &answer.info,
+            message: answer.info.message.to_lowercase(),
+        })
+    }
+
+    fn says(&self, text: &str) -> bool {
+        self.message.contains(text)
+    }
+
+    /// Whether the server does not know this field of the request.
+    fn does_not_know(&self, field: &str) -> bool {
+        let is_meant = self.info.param == field || self.says(field);
+        is_meant && UNKNOWN.iter().any(|text| self.says(text))
+    }
+
+    /// Whether the path is there, and the model is not.
+    fn misses_model(&self) -> bool {
+        let names = [self.info.code.as_str(), self.info.kind.as_str()];
+        names.contains(&"model_not_found") || names.contains(&"not_found_error")
+    }
+
+    fn names_other_wire(&self, wire: OpenAiWire) -> bool {
+        match wire {
+            OpenAiWire::Chat => {
+                self.says("/responses")
+                    || self.says("responses api")
+                    || self.does_not_know("chat/completions")
+            }
+            OpenAiWire::Responses => {
+                self.says("chat/completions") || self.does_not_know("responses api")
+            }
+        }
+    }
+
+    /// The switches of Chat Completions.
+    fn about_dialect(&self, habits: &Habits) -> Option<Habits> {
+        let dialect = &habits.dialect;
+        match dialect.token_field {
+            TokenField::MaxTokens if self.says("max_completion_tokens") => {
+                return Some(habits.with_dialect(|dialect| {
+                    dialect.token_field = TokenField::MaxCompletionTokens;
+                }));
+            }
+            TokenField::MaxCompletionTokens if self.does_not_know("max_completion_tokens") => {
+                return Some(habits.with_dialect(|dialect| {
+                    dialect.token_field = TokenField::MaxTokens;
+                }));
+            }
+            TokenField::MaxTokens | TokenField::MaxCompletionTokens => {}
+        }
+        if let Some(field) = &dialect.reasoning_field {
+            if self.does_not_know(field) {
+                return Some(habits.with_dialect(|dialect| dialect.reasoning_field = None));
+            }
+        } else if self.says("reasoning_content") && !self.does_not_know("reasoning_content") {
+            return Some(habits.with_dialect(|dialect| {
+                dialect.reasoning_field = Some("reasoning_content".into());
+            }));
+        }
+        (dialect.asks_for_usage && self.does_not_know("stream_options"))
+            .then(|| habits.with_dialect(|dialect| dialect.asks_for_usage = false))
+    }
+
+    /// The sealed thoughts of the Responses API.
+    fn about_items(&self, habits: &Habits, request: &Request) -> Option<Habits> {
+        let is_broken = self.info.code == "invalid_encrypted_content"
+            || BROKEN_SEALS.iter().any(|text| self.says(text));
+        if is_broken {
+            return Some(habits.with_manner(|manner| {
+                manner.refused_seals.extend(sealed(request));
+            }));
+        }
+        let no_seals = self.does_not_know("encrypted content")
+            || self.does_not_know("encrypted_content")
+            || self.does_not_know("include");
+        no_seals.then(|| habits.with_manner(|manner| manner.has_no_seals = true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn habits(wire: OpenAiWire) -> Habits {
+        Habits {
+            wire,
+            wire_is_chosen: false,
+            dialect: Dialect::compatible(),
+            manner: Manner::default(),
+            images: ImageMemory::default(),
+        }
+    }
+
+    fn taught(status: u16, message: &str, habits: &Habits) -> Option<Lesson> {
+        let body = serde_json::json!({"error": {"message": message}}).to_string();
+        let info = ErrorInfo::parse(body.as_bytes());
+        learn(&Answer { status, info }, habits, &Request::default())
+    }
+
+    #[test]
+    fn the_server_names_the_other_wire() {
+        let chat = habits(OpenAiWire::Chat);
+        for (status, message) in [
+            (
+                404,
+                "This model is only supported in v1/responses and not in v1/chat/completions.",
+            ),
+            (
+                400,
+                "Function tools with reasoning_effort are not supported for gpt-x in \
+                 /v1/chat/completions. To use function tools, use /v1/responses or set \
+                 reasoning_effort to 'none'.",
+            ),
+            (
+                404,
+                "This is not a chat model and thus not supported in the v1/chat/completions \
+                 endpoint. Did you mean to use v1/completions?",
+            ),
+        ] {
+            let lesson = taught(status, message, &chat).unwrap();
+            assert_eq!(lesson.habits.wire, OpenAiWire::Responses, "{message}");
+            assert!(!lesson.is_guess, "{message}");
+        }
+        let responses = habits(OpenAiWire::Responses);
+        let message = "The requested model 'x' is not supported with the Responses API.";
+        let lesson = taught(400, message, &responses).unwrap();
+        assert_eq!(lesson.habits.wire, OpenAiWire::Chat);
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_a_guess_and_a_choice_of_the_user_stays() {
+        let chat = habits(OpenAiWire::Chat);
+        assert!(taught(404, "Not Found", &chat).unwrap().is_guess);
+        assert_eq!(taught(400, "Not Found", &chat), None);
+        let missing = ErrorInfo {
+            code: "model_not_found".into(),
+            ..ErrorInfo::default()
+        };
+        let missing = Answer {
+            status: 404,
+            info: missing,
+        };
+        assert_eq!(learn(&missing, &chat, &Request::default()), None);
+        assert_eq!(taught(500, "use /v1/responses", &chat), None);
+        let chosen = Habits {
+            wire_is_chosen: true,
+            ..chat
+        };
+        assert_eq!(taught(404, "use /v1/responses", &chosen), None);
+    }
+
+    #[test]
+    fn the_name_of_the_token_limit_is_learned_but_not_from_its_value() {
+        let old = habits(OpenAiWire::Chat);
+        let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                       'max_completion_tokens' instead.";
+        let new = taught(400, message, &old).unwrap().habits;
+        assert_eq!(new.dialect.token_field, TokenField::MaxCompletionTokens);
+        let message = "Unrecognized request argument supplied: max_completion_tokens";
+        assert_eq!(taught(400, message, &new).unwrap().habits, old);
+        let message = "max_completion_tokens is too large: this model supports at most 4096";
+        assert_eq!(taught(400, message, &new), None);
+    }
+
+    #[test]
+    fn thoughts_and_usage_are_sent_as_the_server_wants() {
+        let chat = habits(OpenAiWire::Chat);
+        let message =
+            "The `reasoning_content` in the thinking mode must be passed back to the API.";
+        let with = taught(400, message, &chat).unwrap().habits;
+        assert_eq!(
+            with.dialect.reasoning_field.as_deref(),
+            Some("reasoning_content")
+        );
+        let message = "body.messages.1.reasoning_content: Extra inputs are not permitted";
+        assert_eq!(taught(422, message, &with).unwrap().habits, chat);
+        let message = "unknown field `stream_options`";
+        let without = taught(400, message, &chat).unwrap().habits;
+        assert!(!without.dialect.asks_for_usage);
+    }
+
+    #[test]
+    fn sealed_thoughts_are_not_asked_of_a_model_without_them() {
+        let responses = habits(OpenAiWire::Responses);
+        let message = "Encrypted content is not supported with this model.";
+        let lesson = taught(400, message, &responses).unwrap();
+        assert!(lesson.habits.manner.has_no_seals);
+        assert_eq!(taught(400, message, &lesson.habits), None);
+    }
+}
