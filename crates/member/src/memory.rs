@@ -4,9 +4,6 @@ use protocol::{Recipient, TodoItem};
 use team::newest_note_lines;
 use teamdir::TeamDir;
 
-/// The end of the block that the lines stand in. No text of others may close it.
-const CLOSE: &str = "</team-state>";
-
 /// The open items of the member's to-do list and the newest notes of the team, as lines for its model. They
 /// are read from the disk for each request, so that neither a restart nor a compaction loses them.
 pub fn memory_lines(team: &TeamDir, owner: &Recipient) -> Vec<String> {
@@ -25,8 +22,5 @@ pub fn memory_lines(team: &TeamDir, owner: &Recipient) -> Vec<String> {
         lines.push("Newest notes of the team (the tool notes has all):".to_owned());
         lines.extend(notes.iter().map(|note| format!("  - {note}")));
     }
-    let lines = lines.into_iter();
     lines
-        .map(|line| line.replace(CLOSE, "</team-state >"))
-        .collect()
 }

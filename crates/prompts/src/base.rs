@@ -51,9 +51,7 @@ wakes you.
 pub(crate) const TEAMMATE_BOARD: &str = "\
 - Tasks are claimed for you while you are idle. Close yours with task_update: completed with the result, \
 or pending with a note of what you found if you cannot do it.
-- Put work that you find for others on the board with task_create instead of doing it on the side.
-- What others should know later, such as a decision, a convention or where something is, goes into note. Look \
-into notes before you search for long.";
+- Put work that you find for others on the board with task_create instead of doing it on the side.";
 
 pub(crate) const LEAD_TEAM: &str = "\
 - Delegate what can be done at the same time, and searches or reviews that would fill your context. Do \
@@ -75,6 +73,8 @@ memory, when you spawn its name again.
 
 pub(crate) const LEAD_BOARD: &str = "\
 - For more than a few pieces of work create tasks with task_create, each small enough to check, and \
-blockedBy for what has to come first. Idle teammates claim what is ready by themselves.
-- What others should know later, such as a decision, a convention or where something is, goes into note. Look \
-into notes before you search for long.";
+blockedBy for what has to come first. Idle teammates claim what is ready by themselves.";
+
+pub(crate) const NOTES: &str = "\
+- What others should know later, such as a decision, an interface or a trap, goes into note. Look into notes \
+before you search for long. Keep the steps of longer work with todo.";

@@ -16,6 +16,8 @@ pub enum PartKind {
     Team,
     /// The tasks of the team.
     Board,
+    /// What is written down, for the team and for oneself.
+    Notes,
     /// What its role asks for.
     Role,
     /// What the user and the repository wrote down about working here.
@@ -33,6 +35,7 @@ impl PartKind {
             Self::Work => "work",
             Self::Team => "team",
             Self::Board => "board",
+            Self::Notes => "notes",
             Self::Role => "role",
             Self::Instructions => "instructions",
             Self::Skills => "skills",
@@ -47,6 +50,7 @@ impl PartKind {
             Self::Work => Some("# How to work"),
             Self::Team => Some("# Team"),
             Self::Board => Some("# Board"),
+            Self::Notes => Some("# Notes"),
             Self::Role => Some("# Your role"),
             Self::Instructions => Some("# Instructions"),
             Self::Skills => Some("# Skills"),

@@ -83,13 +83,14 @@ impl PromptSpec {
     }
 
     /// The parts that are the same for all members of a kind, but for their names.
-    fn base(&self) -> [(PartKind, String); 4] {
+    fn base(&self) -> [(PartKind, String); 5] {
         match &self.reader {
             Reader::Lead => [
                 (PartKind::Identity, base::LEAD.to_owned()),
                 (PartKind::Work, [base::WORK, base::LEAD_WORK].join("\n")),
                 (PartKind::Team, base::LEAD_TEAM.to_owned()),
                 (PartKind::Board, base::LEAD_BOARD.to_owned()),
+                (PartKind::Notes, base::NOTES.to_owned()),
             ],
             Reader::Teammate { name, role, .. } => [
                 (
@@ -103,6 +104,7 @@ impl PromptSpec {
                 (PartKind::Work, [base::WORK, base::TEAMMATE_WORK].join("\n")),
                 (PartKind::Team, base::TEAMMATE_TEAM.to_owned()),
                 (PartKind::Board, base::TEAMMATE_BOARD.to_owned()),
+                (PartKind::Notes, base::NOTES.to_owned()),
             ],
         }
     }

@@ -79,7 +79,15 @@ fn a_teammate_is_told_who_it_is_first_and_about_its_role() {
     assert!(text.ends_with("# Your role\nWrite tests."), "{text}");
     assert!(text.contains("- Folder: /w ("), "{text}");
     let kinds: Vec<&str> = prompt.parts().iter().map(|part| part.kind.name()).collect();
-    let order = ["identity", "environment", "work", "team", "board", "role"];
+    let order = [
+        "identity",
+        "environment",
+        "work",
+        "team",
+        "board",
+        "notes",
+        "role",
+    ];
     assert_eq!(kinds, order);
     let text = teammate(None).build(NOON).to_string();
     assert!(text.contains("# Your role\nYou write code"), "{text}");
