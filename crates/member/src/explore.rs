@@ -19,7 +19,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Instant;
-use tools::{Access, DuplicateTool, Effect, Registry, Tool, ToolContext, ToolError, ToolOutput};
+use tools::{
+    Access, DuplicateTool, Effect, Registry, SeenFiles, Tool, ToolContext, ToolError, ToolOutput,
+};
 use tracing::info;
 
 /// How often the helper's model may be asked.
@@ -96,7 +98,11 @@ impl Explore {
         let mut helper = Agent::new(
             Arc::clone(&self.model),
             Arc::new(registry),
-            context.clone(),
+            ToolContext {
+                // What only the helper has read, the member has not seen.
+                seen: SeenFiles::default(),
+                ..context.clone()
+            },
             settings,
             Conversation::new(),
         );

@@ -70,6 +70,30 @@ fn a_long_search_fills_the_helpers_context_and_not_the_members() {
     workspace.end();
 }
 
+/// The member's model has not seen what the helper read, so it may not replace it.
+#[test]
+fn what_only_the_helper_has_read_is_not_replaced() {
+    let workspace = haystack();
+    let write = json!({"path": "part_0.txt", "content": "x"});
+    workspace.script(
+        "alice",
+        [
+            explore(),
+            call("read_file", json!({"path": "part_0.txt"})),
+            say(ANSWER),
+            call("write_file", write),
+            say("It did not work."),
+        ],
+    );
+    workspace.spawn("alice", &["--prompt", "Replace the hay."]);
+    workspace.wait_reports("alice", 1);
+    let told = workspace.server.last_request("alice").last_text();
+    assert!(told.contains("you have not read it"), "{told}");
+    let left = std::fs::read_to_string(workspace.path().join("part_0.txt")).unwrap();
+    assert!(left.starts_with("hay 0"));
+    workspace.end();
+}
+
 #[test]
 fn a_helper_ends_with_its_member_and_counts_as_interrupted() {
     let workspace = haystack();
