@@ -88,6 +88,11 @@ impl Explore {
             ..self.settings.clone()
         };
         let cancel = context.cancel.child_token();
+        let context = ToolContext {
+            // What the helper has read, the member has not seen.
+            seen: tools::SeenFiles::default(),
+            ..context.clone()
+        };
         let mut host = HelperHost {
             runtime: self.runtime.clone(),
             limit: cancel.clone(),

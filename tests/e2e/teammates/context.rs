@@ -22,6 +22,10 @@ fn step(number: usize, inbox: &Path) -> ServerReply {
     match number {
         0 => call("plan_approval", json!({"plan": "Look, then write."})),
         1 => say("I wait."),
+        3 => call(
+            "todo",
+            json!({"items": [{"text": "Paint the door", "status": "pending"}]}),
+        ),
         // The plan was approved. Mail comes while a command runs.
         4 => {
             let line = json!({"type": "message", "from": "bob", "content": "The door is blue."});
@@ -171,12 +175,22 @@ fn check_reminders(requests: &[CapturedRequest]) {
     let plan = requests
         .iter()
         .position(|request| count(request, "is approved.") > 0);
+    let mail = requests
+        .iter()
+        .position(|request| count(request, "The door is blue.") > 0);
     let claim = requests
         .iter()
         .position(|request| count(request, "<auto-claimed>") > 0);
     let summary = requests.iter().position(CapturedRequest::asks_for_summary);
     let last = requests.len() - 1;
-    let expected = [Some(0), plan, claim, summary.map(|at| at + 1), Some(last)];
+    let expected = [
+        Some(0),
+        plan,
+        mail,
+        claim,
+        summary.map(|at| at + 1),
+        Some(last),
+    ];
     assert_eq!(with_reminder, expected.map(Option::unwrap));
 }
 
@@ -190,6 +204,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before_on_both_wires() {
         for request in &requests[summary.unwrap() + 1..] {
             let text = content(request);
             assert!(text.contains("Build a house with a blue door."), "{text}");
+            assert!(text.contains("[ ] Paint the door"), "{text}");
             let is_held = !text.contains("It stands.");
             assert!(text.contains("Of red tiles.") || !is_held, "{text}");
         }

@@ -55,8 +55,9 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          0.1 of the price; four bytes a token; no entry expires",
     );
     section.note(
-        "the old rules forget: what they cleared, a model would have to read again, which is not \
-         counted here",
+        "two of three results are files, which the rules before never cleared. A session without files \
+         costs more now than before: those rules kept next to nothing of it, and that a model would \
+         have to read things again is not counted",
     );
     Ok(section)
 }

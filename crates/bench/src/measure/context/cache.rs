@@ -139,14 +139,8 @@ impl OpenAi {
 
 impl Cache for OpenAi {
     fn send(&mut self, body: &[u8]) -> anyhow::Result<Cost> {
-        let common = |before: &Vec<u8>| {
-            let same = before
-                .iter()
-                .zip(body)
-                .take_while(|(one, other)| one == other);
-            same.count()
-        };
-        let same = self.before.iter().map(common).max().unwrap_or(0) / BYTES_PER_TOKEN;
+        let same = self.before.iter().map(|before| common(before, body));
+        let same = same.max().unwrap_or(0) / BYTES_PER_TOKEN;
         let read = if same < SHORTEST {
             0
         } else {
@@ -160,6 +154,20 @@ impl Cache for OpenAi {
             read_price: self.read_price,
         })
     }
+}
+
+/// How many bytes two requests begin with alike. Whole pieces are compared first, which is fast.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    const PIECE: usize = 4_096;
+    let pieces = one.chunks_exact(PIECE).zip(other.chunks_exact(PIECE));
+    let same = PIECE * pieces.take_while(|(one, other)| one == other).count();
+    let (_, one) = one.split_at(same);
+    let (_, other) = other.split_at(same);
+    let rest = one
+        .iter()
+        .zip(other)
+        .take_while(|(one, other)| one == other);
+    same + rest.count()
 }
 
 #[cfg(test)]
@@ -207,10 +215,7 @@ mod tests {
         let request = body(4, &[]);
         assert!(cache.send(&request).unwrap().read == 0.0);
         let again = cache.send(&request).unwrap();
-        assert!(
-            again.read % 128.0 == 0.0 && near(again.read, 4),
-            "{again:?}"
-        );
+        assert!(again.read % 128.0 == 0.0 && again.full < 128.0, "{again:?}");
         assert!(again.equivalent() < 0.55 * tokens(request.len()));
     }
 }
