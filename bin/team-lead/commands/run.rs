@@ -31,7 +31,7 @@ At its end the lead shuts the team down: each teammate is asked, and ended if it
 time. Ctrl-C ends at once; a second one ends all processes with signals. With --keep the teammates
 continue, and the next lead takes them over. If there is no team folder, it is created here.
 
-Exit codes: 0 all is done; 1 the lead's model failed; 4 the time was up; 5 a teammate failed or died
+Exit codes: 0 all is done; 1 the lead's model failed, or its answer was cut off; 4 the time was up; 5 a teammate failed or died
 and is not restarted; 6 the budget is spent; 7 another lead is running here; 130 after Ctrl-C.
 
 With --json and a prompt: {\"answer\", \"exit_code\"}.")]

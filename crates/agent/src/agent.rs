@@ -14,9 +14,12 @@ use crate::record::Record;
 
 const CONTINUE: &str =
     "Your reply was cut off at its limit of tokens. Go on exactly where it stopped.";
+const CONTINUE_WITHOUT_TEXT: &str = "Your reply reached its limit of tokens while you were still \
+     thinking, and nothing of it was said. Think less this time, and answer in smaller steps.";
+/// How many replies in a row may be cut off before the turn ends with what there is.
+const MAX_CUTS: u32 = 16;
 const NOTHING_SAID: &str = "You ended your turn without a word. If everything is done, say in a \
      sentence or two what came of it; otherwise go on.";
-const CUT: &str = "[The reply was cut off at its limit of tokens.]";
 
 /// The settings of an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,11 +67,16 @@ pub struct Agent {
 #[derive(Default)]
 struct Progress {
     rounds: u32,
-    /// The start of a reply that was cut off.
-    text: String,
-    was_cut: bool,
     /// Whether the model was asked for a word after a reply of nothing.
     was_prompted: bool,
+}
+
+/// What the model has said in a reply without tool uses.
+struct Said {
+    /// All parts of the reply so far.
+    text: String,
+    /// Whether the last of them has no text.
+    is_part_empty: bool,
 }
 
 /// What the turn does after a reply.
@@ -78,6 +86,8 @@ enum Next {
     Stop(String),
     /// The turn ends, even if there is mail.
     End(String),
+    /// The model cannot bring its reply to an end.
+    CutOff(String),
 }
 
 impl Agent {
@@ -177,6 +187,7 @@ impl Agent {
             match self.take_reply(reply, &mut progress, host, cancel).await? {
                 Next::AskAgain => {}
                 Next::End(text) => return Ok(Outcome::Finished { text }),
+                Next::CutOff(text) => return self.end_cut_off(text, host),
                 Next::Stop(text) => {
                     let messages = host.when_stopping();
                     self.inject(messages, host)?;
@@ -209,51 +220,61 @@ impl Agent {
             self.record_reply(reply, host)?;
             return Ok(Next::Stop(text));
         }
-        let (text, stop) = (reply.text(), reply.stop.clone());
+        // The parts of a reply that was cut off are one text.
+        let mut text = self.conversation.partial_reply().text.clone();
+        let part = reply.text();
+        text.push_str(&part);
+        let stop = reply.stop.clone();
         self.record_reply(reply, host)?;
         if self.conversation.open_uses().next().is_some() {
             let wishes = self.run_tools(host, cancel).await?;
             if wishes.end {
                 let reason = "a tool ended the turn".to_owned();
                 self.commit(Record::Ended(EndedRecord { reason }), host)?;
-                return Ok(Next::End(text));
+                return Ok(Next::End(part));
             }
             let messages = host.after_tools();
             self.inject(messages, host)?;
             if let Some(focus) = wishes.compact {
                 self.compact_now(focus.as_deref(), host, cancel).await?;
             }
-            *progress = Progress {
-                rounds: progress.rounds,
-                was_prompted: progress.was_prompted,
-                ..Progress::default()
-            };
-            return Ok(Next::AskAgain);
+            return Ok(match self.conversation.partial_reply().cuts >= MAX_CUTS {
+                true => Next::CutOff(part),
+                false => Next::AskAgain,
+            });
         }
-        progress.text.push_str(&text);
-        self.after_text(&stop, progress, host)
+        let said = Said {
+            text,
+            is_part_empty: part.trim().is_empty(),
+        };
+        self.after_text(&stop, said, progress, host)
     }
 
     /// What follows a reply without tool uses.
     fn after_text(
         &mut self,
         stop: &StopReason,
+        said: Said,
         progress: &mut Progress,
         host: &mut dyn Host,
     ) -> Result<Next, Halt> {
+        let text = said.text;
         match stop {
             StopReason::Paused => Ok(Next::AskAgain),
-            StopReason::MaxTokens if !progress.was_cut => {
-                progress.was_cut = true;
-                self.inject(vec![UserMessage::new(CONTINUE)], host)?;
-                Ok(Next::AskAgain)
+            StopReason::MaxTokens if self.conversation.partial_reply().cuts >= MAX_CUTS => {
+                Ok(Next::CutOff(text))
             }
             StopReason::MaxTokens => {
-                let text = std::mem::take(&mut progress.text);
-                Ok(Next::Stop(format!("{text}\n{CUT}")))
+                let request = match said.is_part_empty {
+                    true => CONTINUE_WITHOUT_TEXT,
+                    false => CONTINUE,
+                };
+                let source = MessageSource::Continuation;
+                self.inject(vec![UserMessage::with_source(source, request)], host)?;
+                Ok(Next::AskAgain)
             }
             // Models do this after tool results. Asked the same again, they would say nothing again.
-            StopReason::EndTurn if progress.text.trim().is_empty() && !progress.was_prompted => {
+            StopReason::EndTurn if text.trim().is_empty() && !progress.was_prompted => {
                 progress.was_prompted = true;
                 self.inject(vec![UserMessage::new(NOTHING_SAID)], host)?;
                 Ok(Next::AskAgain)
@@ -263,7 +284,7 @@ impl Agent {
             | StopReason::StopSequence
             | StopReason::Refusal { .. }
             | StopReason::ContextWindowExceeded
-            | StopReason::Other(_) => Ok(Next::Stop(std::mem::take(&mut progress.text))),
+            | StopReason::Other(_) => Ok(Next::Stop(text)),
         }
     }
 
@@ -316,6 +337,13 @@ impl Agent {
             bytes += message.text.len();
             true
         });
+    }
+
+    /// Ends the turn with a reply that has no end. A later process does not try the same again.
+    fn end_cut_off(&mut self, text: String, host: &mut dyn Host) -> Result<Outcome, Halt> {
+        let reason = "the reply was cut off".to_owned();
+        self.commit(Record::Ended(EndedRecord { reason }), host)?;
+        Ok(Outcome::CutOff { text })
     }
 
     /// Ends the turn so that no later process takes it up again.

@@ -37,6 +37,18 @@ pub struct Conversation {
     reminder: Option<String>,
     is_waiting: bool,
     is_paused: bool,
+    /// What the model has said of a reply that is not complete yet.
+    partial: PartialReply,
+}
+
+/// The parts of a reply that came so far, because it was cut off or paused. It is derived from the
+/// records, so that a later process joins the parts as this one would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PartialReply {
+    /// Their text for a reader.
+    pub(crate) text: String,
+    /// How many replies in a row were cut off, those with a tool use included.
+    pub(crate) cuts: u32,
 }
 
 impl Conversation {
@@ -118,6 +130,11 @@ impl Conversation {
         blocks.any(|block| matches!(block, Block::Text { .. }))
     }
 
+    /// What the model has said of a reply that is not complete yet.
+    pub(crate) const fn partial_reply(&self) -> &PartialReply {
+        &self.partial
+    }
+
     /// The tool uses that have no result yet, in order.
     pub fn open_uses(&self) -> impl Iterator<Item = &ToolUse> {
         let uses = self.uses.iter().zip(&self.answered);
@@ -137,7 +154,10 @@ impl Conversation {
                 self.bytes = turns_bytes(&self.turns);
             }
             Record::Compaction(compaction) => self.apply_compaction(compaction),
-            Record::Ended(_) => self.is_waiting = false,
+            Record::Ended(_) => {
+                self.is_waiting = false;
+                self.partial = PartialReply::default();
+            }
         }
     }
 
@@ -154,6 +174,16 @@ impl Conversation {
     }
 
     fn add_message(&mut self, message: UserMessage) {
+        let is_new_input = match &message.source {
+            None | Some(MessageSource::Mail(_) | MessageSource::Prompt(_)) => true,
+            Some(
+                MessageSource::Commands(_) | MessageSource::Reminder | MessageSource::Continuation,
+            ) => false,
+        };
+        if is_new_input {
+            // The next reply answers it.
+            self.partial.text.clear();
+        }
         if message.source == Some(MessageSource::Reminder) {
             self.reminder = Some(message.text.clone());
         }
@@ -181,6 +211,7 @@ impl Conversation {
             return;
         }
         let blocks = kept_blocks(assistant.blocks);
+        self.partial.take(&blocks, &assistant.stop);
         self.uses = blocks.iter().filter_map(tool_use).cloned().collect();
         self.answered = vec![false; self.uses.len()];
         self.is_paused = assistant.stop == StopReason::Paused && self.uses.is_empty();
@@ -237,6 +268,23 @@ impl Conversation {
         let open: Vec<String> = self.open_uses().map(|open| open.id.clone()).collect();
         for id in open {
             self.apply_result(ToolResult::error(id, INTERRUPTED));
+        }
+    }
+}
+
+impl PartialReply {
+    /// Takes in the next reply.
+    fn take(&mut self, blocks: &[Block], stop: &StopReason) {
+        let uses_tools = blocks.iter().any(|block| tool_use(block).is_some());
+        match stop {
+            StopReason::MaxTokens => self.cuts += 1,
+            StopReason::Paused => {}
+            _ => self.cuts = 0,
+        }
+        if uses_tools || !matches!(stop, StopReason::MaxTokens | StopReason::Paused) {
+            self.text.clear();
+        } else {
+            self.text.extend(blocks.iter().filter_map(Block::readable_text));
         }
     }
 }

@@ -13,6 +13,11 @@ pub enum Outcome {
         /// The final text, or why there is none. Empty if there was nothing to answer.
         text: String,
     },
+    /// The model's reply was cut off at its limit of tokens again and again, and has no end.
+    CutOff {
+        /// What came of it.
+        text: String,
+    },
     /// It used tools as many times as it may, and did not come to an end.
     RoundLimit { text: String },
     /// It cannot go on. What was said stays in the conversation.

@@ -30,6 +30,9 @@ const BURST: Duration = Duration::from_millis(50);
 const SECOND_CHECK: Duration = Duration::from_millis(30);
 /// The delay before a busy team is checked again grows from the first to the second.
 const BUSY_CHECK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// What a person reads about an answer without an end.
+const CUT_OFF: &str = "The lead's answer is not complete: its model was cut off at its limit of tokens \
+    again and again. Ask for less at once, or raise max_output.";
 /// How often in a row a team has to be idle.
 const IDLE_CHECKS: u32 = 2;
 
@@ -54,6 +57,8 @@ pub(crate) struct LeadMachine {
     leaving: Option<Leaving>,
     /// The last text of the model.
     answer: Option<String>,
+    /// The model could not bring that text to its end.
+    is_answer_cut: bool,
     failed: bool,
     is_over: bool,
 }
@@ -89,6 +94,7 @@ impl LeadMachine {
             rest_check: RestCheck::default(),
             leaving: None,
             answer: None,
+            is_answer_cut: false,
             failed: false,
             is_over: false,
         }
@@ -230,7 +236,14 @@ impl LeadMachine {
             TurnOutcome::Finished { text } => {
                 if !text.trim().is_empty() {
                     self.answer = Some(text);
+                    self.is_answer_cut = false;
                 }
+                return;
+            }
+            TurnOutcome::CutOff { text } => {
+                actions.push(Action::PrintError(CUT_OFF.to_owned()));
+                self.answer = Some(text).filter(|text| !text.trim().is_empty());
+                self.is_answer_cut = true;
                 return;
             }
             TurnOutcome::Interrupted => return,
@@ -385,7 +398,7 @@ impl LeadMachine {
             Some(LeaveReason::Time) => exit::TIMED_OUT,
             Some(LeaveReason::Budget) => exit::BUDGET,
             Some(LeaveReason::Failed) => exit::FAILED,
-            Some(LeaveReason::Done { .. }) if self.failed => exit::FAILED,
+            Some(LeaveReason::Done { .. }) if self.failed || self.is_answer_cut => exit::FAILED,
             Some(LeaveReason::Done { has_failures: true }) => exit::TEAM_FAILED,
             Some(
                 LeaveReason::Done {

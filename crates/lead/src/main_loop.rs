@@ -198,7 +198,9 @@ impl Lead {
                 let reason = Some(reason.clone());
                 self.runtime.set_phase(Phase::Failed, None, reason);
             }
-            TurnOutcome::Finished { .. } | TurnOutcome::Interrupted => {}
+            TurnOutcome::Finished { .. }
+            | TurnOutcome::CutOff { .. }
+            | TurnOutcome::Interrupted => {}
         }
         self.handle(Event::TurnEnded(outcome));
         self.handle_pending_mail();

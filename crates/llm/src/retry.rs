@@ -12,7 +12,8 @@ const MAX_TRIES_FOR_EMPTY: u32 = 3;
 /// How often and how long a call is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The most tries, the first included.
+    /// The most tries, the first included. A server that only has too much to do at the moment is
+    /// tried for the whole of `total` instead: it may ask for any number of short waits.
     pub max_tries: u32,
     /// The wait after the first failure; it doubles with every further one.
     pub first_delay: Duration,
@@ -56,10 +57,11 @@ impl RetryPolicy {
     pub fn delay(&self, failed: FailedTry, random: f64) -> Option<Duration> {
         let random = random.clamp(0.0, 1.0);
         let max_tries = match failed.reason {
-            WaitReason::Empty => self.max_tries.min(MAX_TRIES_FOR_EMPTY),
-            _ => self.max_tries,
+            WaitReason::Empty => Some(self.max_tries.min(MAX_TRIES_FOR_EMPTY)),
+            WaitReason::RateLimit | WaitReason::Overloaded => None,
+            _ => Some(self.max_tries),
         };
-        if failed.failed_tries >= max_tries {
+        if max_tries.is_some_and(|most| failed.failed_tries >= most) {
             return None;
         }
         let delay = match failed.retry_after {
@@ -125,7 +127,7 @@ mod tests {
         FailedTry {
             failed_tries,
             since_first: Duration::ZERO,
-            reason: WaitReason::RateLimit,
+            reason: WaitReason::ServerError(500),
             retry_after: None,
         }
     }
@@ -162,6 +164,21 @@ mod tests {
         assert_eq!(with(120, 1.0), Some(SECOND * 150));
         assert_eq!(with(0, 1.0), Some(SECOND / 4));
         assert_eq!(with(3600, 0.0), None, "longer than any wait");
+    }
+
+    #[test]
+    fn a_busy_server_is_tried_until_the_time_is_up_however_short_its_waits() {
+        let policy = RetryPolicy::default();
+        for reason in [WaitReason::RateLimit, WaitReason::Overloaded] {
+            let after = |since_first| FailedTry {
+                reason,
+                since_first,
+                retry_after: Some(SECOND * 2),
+                ..failed(300)
+            };
+            assert_eq!(policy.delay(after(SECOND * 600), 0.0), Some(SECOND * 2));
+            assert_eq!(policy.delay(after(policy.total), 0.0), None);
+        }
     }
 
     #[test]
@@ -224,7 +241,7 @@ mod tests {
             let failed = FailedTry {
                 failed_tries,
                 since_first: Duration::from_secs(since),
-                reason: WaitReason::Overloaded,
+                reason: WaitReason::CannotConnect,
                 retry_after: named.map(Duration::from_secs),
             };
             let random = if random.is_nan() { 0.5 } else { random };

@@ -4,6 +4,11 @@ use std::fmt;
 
 /// What stands in the place of a key that was taken out of a text.
 const PLACEHOLDER: &str = "[secret]";
+/// A shorter key is no secret: servers of one's own take any word, such as `x` or `test`, and taking
+/// that out would only make texts unreadable.
+const SHORTEST_SECRET: usize = 8;
+/// A shorter key may be part of a longer word by chance, a longer one never is.
+const SHORTEST_UNIQUE: usize = 16;
 
 /// A key. It is printed nowhere: [`Debug`](fmt::Debug) shows a placeholder, and
 /// there is no `Display` and no serialisation.
@@ -25,12 +30,32 @@ impl Secret {
     /// The text with every occurrence of the key taken out. Servers and
     /// gateways like to repeat the key that they refuse.
     pub fn scrub(&self, text: &str) -> String {
-        if self.0.is_empty() {
-            text.to_owned()
-        } else {
-            text.replace(&self.0, PLACEHOLDER)
+        let key = self.0.as_str();
+        if key.len() < SHORTEST_SECRET {
+            return text.to_owned();
         }
+        let mut clean = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(key) {
+            clean.push_str(before);
+            let is_part_of_word = ends_in_word(&clean) || starts_with_word(after);
+            match key.len() < SHORTEST_UNIQUE && is_part_of_word {
+                true => clean.push_str(key),
+                false => clean.push_str(PLACEHOLDER),
+            }
+            rest = after;
+        }
+        clean.push_str(rest);
+        clean
     }
+}
+
+fn ends_in_word(text: &str) -> bool {
+    text.chars().next_back().is_some_and(char::is_alphanumeric)
+}
+
+fn starts_with_word(text: &str) -> bool {
+    text.chars().next().is_some_and(char::is_alphanumeric)
 }
 
 impl fmt::Debug for Secret {
@@ -45,10 +70,24 @@ mod tests {
 
     #[test]
     fn a_secret_shows_nothing_and_cleans_texts() {
-        let secret = Secret::new(" sk-123\n");
+        let secret = Secret::new(" sk-12345\n");
         assert_eq!(format!("{secret:?}"), "[secret]");
-        assert_eq!(secret.expose(), "sk-123");
-        assert_eq!(secret.scrub("bad key sk-123!"), "bad key [secret]!");
+        assert_eq!(secret.expose(), "sk-12345");
+        assert_eq!(secret.scrub("bad key sk-12345!"), "bad key [secret]!");
+        assert_eq!(secret.scrub("sk-12345 sk-12345"), "[secret] [secret]");
         assert_eq!(Secret::new("").scrub("text"), "text");
+    }
+
+    #[test]
+    fn a_dummy_key_leaves_innocent_words_alone() {
+        let text = "the next test of task-mail failed: unknown task-mailbox";
+        for dummy in ["x", "test", "task", "ollama"] {
+            assert_eq!(Secret::new(dummy).scrub(text), text, "{dummy}");
+        }
+        let short = Secret::new("task-mail");
+        let expected = "the next test of [secret] failed: unknown task-mailbox";
+        assert_eq!(short.scrub(text), expected);
+        let long = Secret::new("0123456789abcdef");
+        assert_eq!(long.scrub("x0123456789abcdefx"), "x[secret]x");
     }
 }

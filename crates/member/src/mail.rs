@@ -88,9 +88,10 @@ pub(crate) fn given_by(record: &Record) -> Vec<u64> {
                 .filter_map(|given| given.source.as_ref());
             let numbers = sources.filter_map(|source| match source {
                 MessageSource::Mail(number) => Some(*number),
-                MessageSource::Prompt(_) | MessageSource::Commands(_) | MessageSource::Reminder => {
-                    None
-                }
+                MessageSource::Prompt(_)
+                | MessageSource::Commands(_)
+                | MessageSource::Reminder
+                | MessageSource::Continuation => None,
             });
             numbers.collect()
         }

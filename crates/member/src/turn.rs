@@ -16,6 +16,10 @@ pub enum TurnOutcome {
     Finished {
         text: String,
     },
+    /// The model's reply was cut off, with this text so far, and could not be brought to an end.
+    CutOff {
+        text: String,
+    },
     /// The model was asked as often as it may be in one turn.
     RoundLimit {
         text: String,
@@ -46,6 +50,7 @@ impl From<Outcome> for TurnOutcome {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Finished { text } => Self::Finished { text },
+            Outcome::CutOff { text } => Self::CutOff { text },
             Outcome::RoundLimit { text } => Self::RoundLimit { text },
             Outcome::Interrupted => Self::Interrupted,
             Outcome::Failed { error } => Self::Failed(TurnFailure {

@@ -132,6 +132,7 @@ fn message_lines(given: &UserMessage) -> Vec<String> {
         Some(MessageSource::Commands(_)) => with_name("background", inside),
         // The view has its own windows for what a reminder says.
         Some(MessageSource::Reminder) => Vec::new(),
+        Some(MessageSource::Continuation) => with_name("continued", text),
         None => with_name(tag.unwrap_or("user"), inside),
     }
 }

@@ -45,6 +45,28 @@ fn a_model_that_fails_is_a_failure() {
 }
 
 #[test]
+fn a_long_answer_is_put_together_from_its_parts() {
+    let workspace = Workspace::new();
+    for part in ["one ", "two "] {
+        workspace.reply(ServerReply::text(part).stop("max_tokens"));
+    }
+    workspace.reply(ServerReply::text("three"));
+    let run = workspace.run_lead(&["count"], "");
+    assert_eq!((run.code, run.out.as_str()), (0, "one two three\n"), "{run:?}");
+}
+
+#[test]
+fn an_answer_without_an_end_is_said_to_be_cut_and_is_no_success() {
+    let workspace = Workspace::new();
+    let cut = ServerReply::text("more ").stop("max_tokens");
+    workspace.server.always("lead", cut);
+    let run = workspace.run_lead(&["count"], "");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.starts_with("more more "), "{run:?}");
+    assert!(run.err.contains("answer is not complete"), "{run:?}");
+}
+
+#[test]
 fn a_model_that_never_stops_is_stopped() {
     let workspace = Workspace::new();
     workspace.server.always("lead", bash("true"));

@@ -121,6 +121,18 @@ fn a_busy_server_is_waited_for_and_a_shutdown_is_answered_meanwhile() {
 }
 
 #[test]
+fn a_report_that_is_cut_off_says_so() {
+    let workspace = Workspace::new();
+    let cut = ServerReply::text("more ").stop("max_tokens");
+    workspace.server.always("alice", cut);
+    workspace.spawn("alice", &["--prompt", "Count."]);
+    let reports = workspace.wait_reports("alice", 1);
+    assert!(reports[0].starts_with("more more "), "{reports:?}");
+    assert!(reports[0].contains("not complete"), "{reports:?}");
+    workspace.end();
+}
+
+#[test]
 fn a_short_refusal_is_waited_out() {
     let workspace = Workspace::new();
     workspace.script(

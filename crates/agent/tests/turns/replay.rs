@@ -42,7 +42,7 @@ async fn the_conversation_continues_behind_any_record() {
 
 #[tokio::test]
 async fn a_paused_reply_is_resumed_by_the_next_process() {
-    let paused = crate::support::reply(vec![llm::Block::text("well")], llm::StopReason::Paused);
+    let paused = crate::support::reply(vec![llm::Block::text("well, ")], llm::StopReason::Paused);
     let mut first = Stage::new(vec![paused, crate::support::Answer::Never]);
     let waited = std::time::Duration::from_millis(20);
     assert!(
@@ -51,6 +51,6 @@ async fn a_paused_reply_is_resumed_by_the_next_process() {
             .is_err()
     );
     let mut next = Stage::with(vec![say("done")], Settings::default(), first.replayed());
-    assert_eq!(next.finish("").await, "done");
+    assert_eq!(next.finish("").await, "well, done");
     assert!(next.model.asked()[0].resume);
 }

@@ -106,17 +106,87 @@ async fn messages_go_behind_tool_results_and_keep_a_model_from_stopping() {
 }
 
 #[tokio::test]
-async fn a_reply_that_is_cut_off_goes_on_once_and_is_then_reported() {
-    let cut = |text: &str| reply(vec![Block::text(text)], StopReason::MaxTokens);
-    let mut stage = Stage::new(vec![cut("one "), say("two"), cut("three "), cut("four")]);
-    assert_eq!(stage.finish("go").await, "one two");
-    let again = stage.finish("more").await;
+async fn a_reply_that_is_cut_off_goes_on_as_often_as_needed() {
+    let mut stage = Stage::new(vec![cut("one "), cut("two "), cut("three "), say("four")]);
+    assert_eq!(stage.finish("go").await, "one two three four");
+    let asked = stage.model.asked();
+    for request in &asked[1..] {
+        let last = last_blocks(request);
+        assert!(last[0].contains("Go on exactly where it stopped"), "{last:?}");
+    }
+    stage.model.answer(say("five"));
+    assert_eq!(stage.finish("more").await, "five");
+}
+
+#[tokio::test]
+async fn a_reply_without_an_end_is_given_up_and_is_no_finished_turn() {
+    let replies = (0..20).map(|_| cut("more ")).chain([say("done")]);
+    let mut stage = Stage::new(replies.collect());
+    let Outcome::CutOff { text } = stage.turn("go").await else {
+        panic!("it ended")
+    };
+    let count = stage.model.asked().len();
+    assert_eq!(text, "more ".repeat(count));
+    assert_eq!(count, 16);
     assert!(
-        again.starts_with("three four\n[The reply was cut off"),
-        "{again}"
+        !stage.replayed().is_waiting(),
+        "no later process goes on by itself"
     );
-    let asked = last_blocks(&stage.model.asked()[1]);
-    assert!(asked[0].contains("Go on exactly where it stopped"));
+}
+
+#[tokio::test]
+async fn thoughts_that_are_cut_off_are_followed_by_a_request_for_words() {
+    let thoughts = || {
+        let thinking = Block::Thinking {
+            text: "hm".into(),
+            signature: None,
+        };
+        reply(vec![thinking], StopReason::MaxTokens)
+    };
+    let mut stage = Stage::new(vec![thoughts(), cut("one "), thoughts(), say("two")]);
+    assert_eq!(stage.finish("go").await, "one two");
+    let asked = stage.model.asked();
+    for (at, expected) in [(1, "still thinking"), (2, "Go on"), (3, "still thinking")] {
+        let last = last_blocks(&asked[at]);
+        assert!(last[last.len() - 1].contains(expected), "{last:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_later_process_joins_the_parts_of_a_reply_that_was_cut_off() {
+    let mut stage = Stage::new(vec![cut("one "), Answer::Error(ModelError::Cancelled)]);
+    assert!(matches!(stage.turn("go").await, Outcome::Interrupted));
+    let answers = vec![say("two")];
+    let mut later = Stage::with(answers, Settings::default(), stage.replayed());
+    let outcome = later
+        .agent
+        .run_turn(vec![], &mut later.host, &later.cancel)
+        .await;
+    assert!(matches!(outcome, Outcome::Finished { text } if text == "one two"));
+
+    let answers = vec![say("two")];
+    let mut later = Stage::with(answers, Settings::default(), stage.replayed());
+    assert_eq!(later.finish("forget it").await, "two", "other words, other answer");
+}
+
+#[tokio::test]
+async fn a_tool_use_that_is_cut_off_again_and_again_ends_the_turn() {
+    let call = || {
+        let tool_use = ToolUse::new("a", "echo", r#"{"say":"h"#).cut();
+        reply(vec![Block::ToolUse(tool_use)], StopReason::MaxTokens)
+    };
+    let settings = Settings {
+        max_rounds: 0,
+        ..Settings::default()
+    };
+    let replies = (0..20).map(|_| call()).collect();
+    let mut stage = Stage::with(replies, settings, agent::Conversation::new());
+    assert!(matches!(stage.turn("go").await, Outcome::CutOff { .. }));
+    assert_eq!(stage.model.asked().len(), 16);
+}
+
+fn cut(text: &str) -> Answer {
+    reply(vec![Block::text(text)], StopReason::MaxTokens)
 }
 
 #[tokio::test]

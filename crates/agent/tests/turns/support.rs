@@ -36,6 +36,11 @@ impl Fake {
     pub(crate) fn asked(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
+
+    /// Adds an answer behind those that are left.
+    pub(crate) fn answer(&self, answer: Answer) {
+        self.answers.lock().unwrap().push_back(answer);
+    }
 }
 
 impl Model for Fake {

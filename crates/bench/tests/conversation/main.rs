@@ -98,7 +98,9 @@ impl Work {
                     messages.extend(sources.map(|source| match source {
                         MessageSource::Mail(number) => format!("m{number}"),
                         MessageSource::Prompt(id) => id.to_string(),
-                        MessageSource::Commands(_) | MessageSource::Reminder => {
+                        MessageSource::Commands(_)
+                        | MessageSource::Reminder
+                        | MessageSource::Continuation => {
                             panic!("there is neither a command nor a reminder")
                         }
                     }));

@@ -172,16 +172,30 @@ fn a_refused_key_is_named_with_its_variable_and_the_remedy() {
 fn it_gives_up_after_its_tries_and_reports_the_reason() {
     let server = LlmServer::start();
     for (agent, model) in both(&server) {
-        server.always(agent, ServerReply::overloaded());
+        server.always(agent, ServerReply::failed());
         let (reply, events) = ask(&model, hello());
         match reply.unwrap_err() {
             ModelError::GaveUp { tries, reason, .. } => {
-                assert_eq!((tries, reason), (4, WaitReason::Overloaded));
+                assert_eq!((tries, reason), (4, WaitReason::ServerError(500)));
             }
             other => panic!("{other}"),
         }
-        assert_eq!(waits(&events), ["overloaded"; 3]);
+        assert_eq!(waits(&events), ["server error 500"; 3]);
         assert_eq!(server.requests(agent).len(), 4);
+    }
+}
+
+#[test]
+fn a_busy_server_is_asked_more_often_than_a_broken_one() {
+    let server = LlmServer::start();
+    for (agent, model) in both(&server) {
+        for _ in 0..10 {
+            server.enqueue(agent, ServerReply::rate_limited(Some("0")));
+        }
+        server.enqueue(agent, ServerReply::text("at last"));
+        let (reply, events) = ask(&model, hello());
+        assert_eq!(reply.unwrap().text(), "at last", "{agent}");
+        assert_eq!(waits(&events), ["rate limit"; 10], "{agent}");
     }
 }
 

@@ -110,6 +110,8 @@ pub enum MessageSource {
     Commands(Vec<String>),
     /// How things stand around the member, read from disk when it was written.
     Reminder,
+    /// The program, which asks the model to go on with a reply that was cut off.
+    Continuation,
 }
 
 impl MessageSource {
@@ -117,7 +119,7 @@ impl MessageSource {
     pub const fn is_given_once(&self) -> bool {
         match self {
             Self::Mail(_) | Self::Prompt(_) => true,
-            Self::Commands(_) | Self::Reminder => false,
+            Self::Commands(_) | Self::Reminder | Self::Continuation => false,
         }
     }
 }

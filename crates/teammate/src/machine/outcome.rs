@@ -12,6 +12,9 @@ const MODEL_RETRY: Duration = Duration::from_secs(30);
 const JOURNAL_RETRY: Duration = Duration::from_secs(2);
 /// The longest such delay. Each is twice as long as the one before.
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
+/// The end of a report whose text has none.
+const CUT_OFF: &str = "[This report is not complete: the model was cut off at its limit of tokens again \
+    and again.]";
 /// How often shutdown requests are checked while a turn waits for its model.
 const SHUTDOWN_POLL: Duration = Duration::from_secs(1);
 
@@ -26,6 +29,9 @@ impl TeammateMachine {
                 self.backoff.reset();
                 actions.push(Action::AllowClaims(true));
                 self.finish(text.clone(), end, now, actions);
+            }
+            TurnOutcome::CutOff { ref text } => {
+                self.finish(format!("{text}\n\n{CUT_OFF}"), end, now, actions);
             }
             TurnOutcome::RoundLimit { ref text } => self.finish(text.clone(), end, now, actions),
             TurnOutcome::Interrupted => actions.push(Action::Check),
