@@ -15,6 +15,7 @@ mod sandbox_args;
 mod sandboxed_caller;
 mod tail;
 mod trusted_workspace;
+mod tuning_args;
 mod wrong_value;
 
 use crate::commands::{

@@ -26,15 +26,16 @@ pub(crate) struct Args {
     /// member must exist.
     #[arg(long)]
     pub(crate) role: Option<String>,
-    /// The model, such as anthropic:NAME, openai:NAME, offline or script:FILE.
+    /// The model, such as anthropic:NAME, openai:NAME, offline or script:FILE; several between commas
+    /// are asked in this order.
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// Maximum number of model calls in one turn; 0 is without limit.
     #[arg(long, env = "TEAM_MAX_ROUNDS", default_value_t = 50)]
     pub(crate) max_rounds: u32,
-    /// The size of the model's context window in tokens.
-    #[arg(long, env = "TEAM_WINDOW", default_value_t = 200_000)]
-    pub(crate) window: u64,
+    /// The size of the model's context window in tokens; without it, what is known about the model.
+    #[arg(long, env = "TEAM_WINDOW")]
+    pub(crate) window: Option<u64>,
     /// Whether finished writes survive a power cut.
     #[arg(long, env = "TEAM_FSYNC", value_enum, default_value_t = Switch::On)]
     pub(crate) fsync: Switch,

@@ -1,7 +1,6 @@
 //! Runs the member from arguments and environment.
 
 use crate::cli::{Args, Switch};
-use agent::Settings;
 use anyhow::Context;
 use member::{TrustCheck, WorkspaceSettings};
 use protocol::Member;
@@ -15,12 +14,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     register(&team, args)?;
     let options = StartOptions {
         name: args.name.clone(),
-        settings: Settings {
-            limits: member::limits(&workspace.config, args.window),
-            max_rounds: args.max_rounds,
-            ..Settings::default()
-        },
         workspace,
+        window: args.window,
+        max_rounds: args.max_rounds,
         log: args.log.options(std::io::stdout().is_terminal()),
         team,
     };

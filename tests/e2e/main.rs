@@ -15,6 +15,7 @@ mod lead;
 mod logs;
 mod mail;
 mod notes;
+mod models;
 mod prompts;
 mod python_member;
 mod readme;

@@ -67,7 +67,9 @@ impl Visit<'_> for Keys {
             _ => false,
         });
         // Another struct has the fields of such a one.
-        let is_indirect = item.ident == "MemberEntry";
+        let is_indirect = ["MemberEntry", "ModelEntry"]
+            .iter()
+            .any(|name| item.ident == name);
         if is_read && !is_indirect {
             visit::visit_item_struct(self, item);
         }
@@ -143,13 +145,14 @@ fn the_page_names_every_variable_and_no_other() {
 fn the_page_names_every_key_of_the_files() {
     let page = read(PAGE);
     let mut keys = Keys::default();
-    for source in sources("crates/config/src") {
+    let read_from_files = ["crates/config/src", "crates/catalogue/src"];
+    for source in read_from_files.into_iter().flat_map(sources) {
         let file = syn::parse_file(&source.lines.join("\n"));
         keys.visit_file(&file.unwrap_or_else(|error| panic!("{}: {error}", source.path)));
     }
     assert!(keys.0.len() > 20, "the keys were found: {:?}", keys.0);
     let named = named(&page);
-    let tables = ["budget", "limits", "context", "prices", "roles", "members"];
+    let tables = ["budget", "limits", "context", "models", "roles", "members"];
     let is_named = |key: &str| match tables.contains(&key) {
         true => page.contains(&format!("`[{key}")) || page.contains(&format!("`[[{key}")),
         false => named.contains(key),
@@ -187,10 +190,16 @@ fn the_page_has_the_defaults_of_limits() {
     assert_default("`message_bytes`", &limits.max_message_bytes().to_string());
     assert_default("`inbox_bytes`", &limits.max_inbox_bytes().to_string());
     let context = agent::Limits::default();
-    assert_default("`TEAM_WINDOW`", &context.window.to_string());
     assert_default("`keep_results`", &context.keep_results.to_string());
     let clear_at = context.clear_above * 100 / context.window;
     assert_default("`clear_at`", &clear_at.to_string());
+    let usual = catalogue::LONGEST_USUAL_REPLY.to_string();
+    assert_default("most tokens of a reply", &usual);
+    let patience = llm::RetryPolicy::with_alternative().total;
+    assert_default(
+        "the list has another model",
+        &format!("{} s", patience.as_secs()),
+    );
     let share = format!(
         "{} % of the window",
         context.threshold * 100 / context.window
@@ -209,26 +218,47 @@ fn assert_default(row: &str, default: &str) {
 }
 
 #[test]
-fn the_page_has_the_built_in_prices() {
+fn the_page_has_the_known_models() {
     let page = read(PAGE);
-    let source = read("crates/budget/src/price.rs");
-    let (_, table) = source.split_once("const BUILT_IN").expect("the table");
-    let (table, _) = table.split_once("\n];").expect("its end");
-    let rows = table.lines().filter_map(|line| {
-        let (name, prices) = line.trim().strip_prefix("(\"")?.split_once("\", [")?;
-        let (prices, _) = prices.split_once(']')?;
-        let prices: Vec<String> = prices
-            .split(", ")
-            .map(|price| price.parse::<f64>().expect("a price").to_string())
-            .collect();
-        Some(format!("| `{name}` | {} |", prices.join(" | ")))
-    });
-    let rows: Vec<String> = rows.collect();
-    assert!(rows.len() > 20, "the prices were found");
-    let (_, shown) = page.split_once("## Prices").expect("the prices");
-    let shown: Vec<&str> = shown
+    let row = |(name, entry): (&String, &catalogue::ModelEntry)| {
+        let count = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+        let price = |get: fn(&catalogue::Price) -> protocol::Money| {
+            let price = entry.price.as_ref().map(get);
+            price.map_or(String::new(), |money| money.as_dollars().to_string())
+        };
+        let images = if entry.images == Some(true) {
+            "yes"
+        } else {
+            "no"
+        };
+        let cells = [
+            format!("`{name}`"),
+            count(entry.window),
+            count(entry.tuning.max_output.map(u64::from)),
+            images.to_owned(),
+            price(|price| price.input),
+            price(|price| price.output),
+            price(|price| price.cache_read),
+            price(|price| price.cache_write),
+        ];
+        format!("| {} |", cells.join(" | ")).replace("  ", " ")
+    };
+    let mut rows: Vec<String> = catalogue::built_in().iter().map(row).collect();
+    rows.sort();
+    assert!(rows.len() > 20, "the models were found");
+    let (_, shown) = page.split_once("## Known models").expect("the models");
+    let mut shown: Vec<&str> = shown
         .lines()
         .filter(|line| line.starts_with("| `"))
         .collect();
+    shown.sort_unstable();
     assert_eq!(shown, rows);
+    let assumed = [
+        format!("window of {} tokens", catalogue::UNKNOWN_WINDOW),
+        format!("{} are assumed", catalogue::UNKNOWN_MAX_OUTPUT),
+    ];
+    for text in assumed {
+        let page = page.replace('\n', " ");
+        assert!(page.contains(&text), "{PAGE} lacks {text:?}");
+    }
 }

@@ -15,7 +15,7 @@ Examples:
   team-lead costs --by task
   team-lead costs --by model --json
 
-Prices come from [prices] in team.toml, or from a built-in table. For a model that is in neither, the
+Prices come from [models] in team.toml, or from a built-in table. For a model that is in neither, the
 tokens are shown and the price is unknown. A change of prices does not affect earlier calls.
 
 With --json: {\"by\", \"costs\": [{\"member\", \"model\" or \"task\", \"calls\", \"tokens\", \"input\",

@@ -8,6 +8,7 @@ use crate::input::text_or_stdin;
 use crate::output::print_json;
 use crate::sandbox_args::SandboxArgs;
 use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
+use crate::tuning_args::TuningArgs;
 use lead::{ConsoleOptions, Ended, RunError, RunOptions, Verbosity};
 use serde_json::json;
 use std::path::PathBuf;
@@ -46,9 +47,11 @@ pub(crate) struct Run {
     #[arg(long)]
     keep: bool,
     /// The model of the lead and of the teammates it starts, as in anthropic:NAME, openai:NAME,
-    /// offline or script:FILE.
+    /// offline or script:FILE. Of several between commas the first that can be reached answers.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    #[command(flatten)]
+    tuning: TuningArgs,
     #[command(flatten)]
     sandbox: SandboxArgs,
     /// End after this long, in seconds or as in 10m.
@@ -63,15 +66,9 @@ pub(crate) struct Run {
         default_value_t = 50
     )]
     max_rounds: u32,
-    /// The size of the model's context window in tokens.
-    #[arg(
-        long,
-        value_name = "N",
-        env = "TEAM_WINDOW",
-        hide_env_values = true,
-        default_value_t = 200_000
-    )]
-    window: u64,
+    /// The size of the model's context window in tokens; without it, what is known about the model.
+    #[arg(long, value_name = "N", env = "TEAM_WINDOW", hide_env_values = true)]
+    window: Option<u64>,
     /// How long teammates have to exit when the lead ends.
     #[arg(long, value_name = "S", value_parser = duration::parse, default_value = "10")]
     leave_timeout: Duration,
@@ -99,6 +96,7 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         resume: command.resume,
         keep: command.keep,
         model: command.model.clone(),
+        tuning: command.tuning.tuning(),
         sandbox: command.sandbox.sandbox.clone(),
         network: command.sandbox.network.clone(),
         timeout: command.timeout,

@@ -7,6 +7,7 @@ use crate::failure::{Failure, Kind};
 use crate::input::text_or_stdin;
 use crate::sandbox_args::SandboxArgs;
 use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
+use crate::tuning_args::TuningArgs;
 use config::Config;
 use processes::{NoTeammate, Programs, SpawnError, Spawned};
 use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy, SandboxMode};
@@ -39,9 +40,12 @@ pub(crate) struct Spawn {
     /// The first instruction; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// The model, as in anthropic:NAME, openai:NAME, offline or script:FILE.
+    /// The model, as in anthropic:NAME, openai:NAME, offline or script:FILE. Of several between commas
+    /// the first that can be reached answers.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    #[command(flatten)]
+    tuning: TuningArgs,
     /// Require an approved plan before the teammate may change anything.
     #[arg(long)]
     require_plan: bool,
@@ -160,9 +164,7 @@ fn within_budget(
 
 impl Spawn {
     fn spec(&self) -> Result<MemberSpec, Failure> {
-        Ok(MemberSpec {
-            name: AgentName::new(&self.name)?,
-            role: self.role.clone(),
+        let spec = MemberSpec {
             prompt: self.prompt.as_deref().map(text).transpose()?,
             model: self.model.clone(),
             exec: self.exec.clone(),
@@ -175,7 +177,9 @@ impl Spawn {
             idle_timeout: self.idle_timeout.map(|limit| limit.as_secs().max(1)),
             sandbox: self.sandbox.sandbox.clone(),
             network: self.sandbox.network.clone(),
-        })
+            ..MemberSpec::new(AgentName::new(&self.name)?, self.role.as_str())
+        };
+        Ok(spec.with_tuning(self.tuning.tuning()))
     }
 }
 

@@ -232,6 +232,7 @@ fn shown(event: llm::Event) -> Option<Event> {
         llm::Event::TextDelta(text) => Some(Event::Text(text)),
         llm::Event::ThinkingDelta(text) => Some(Event::Thinking(text)),
         llm::Event::Waiting(waiting) => Some(Event::Waiting(waiting)),
+        llm::Event::Switched(switch) => Some(Event::Switched(switch)),
         // The host is notified of the tool when it starts.
         llm::Event::ToolUseStarted { .. } => None,
     }

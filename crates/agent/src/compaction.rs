@@ -191,8 +191,12 @@ impl Agent {
         let whole = self.conversation.whole_turns();
         let request = asking.plan.request(&whole, &question);
         let mut sink = |event| {
-            if let llm::Event::Waiting(waiting) = event {
-                host.event(Event::Waiting(waiting));
+            match event {
+                llm::Event::Waiting(waiting) => host.event(Event::Waiting(waiting)),
+                llm::Event::Switched(switch) => host.event(Event::Switched(switch)),
+                llm::Event::TextDelta(_)
+                | llm::Event::ThinkingDelta(_)
+                | llm::Event::ToolUseStarted { .. } => {}
             }
         };
         let reply = tokio::select! {

@@ -284,7 +284,8 @@ impl PartialReply {
         if uses_tools || !matches!(stop, StopReason::MaxTokens | StopReason::Paused) {
             self.text.clear();
         } else {
-            self.text.extend(blocks.iter().filter_map(Block::readable_text));
+            self.text
+                .extend(blocks.iter().filter_map(Block::readable_text));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use llm::{ToolUse, Turn, Usage, Waiting};
+use llm::{Switch, ToolUse, Turn, Usage, Waiting};
 use protocol::UserMessage;
 use tools::{Access, Effect, ToolError};
 
@@ -87,6 +87,8 @@ pub enum Event {
     Thinking(String),
     /// A call of the model failed and is tried again. All text of the call is void.
     Waiting(Waiting),
+    /// Another model is asked from now on. All text of the call is void.
+    Switched(Switch),
     /// A call of the model has ended.
     Replied {
         /// The model that answered, as its server names it.

@@ -184,7 +184,7 @@ impl BudgetSpent {
             Limit::Turns(_) => "--max-turns N",
             Limit::Minutes(_) => "--max-minutes N",
             Limit::Price(_, model) => {
-                return format!("a price for {model} under [prices] in team.toml");
+                return format!("a price for {model} under [models] in team.toml");
             }
         };
         format!("`team-lead budget raise{whose} {flag}`")
@@ -329,7 +329,7 @@ mod tests {
                 .notice()
                 .contains("price of openai:llama is not known")
         );
-        assert!(spent.remedy().contains("[prices] in team.toml"));
+        assert!(spent.remedy().contains("[models] in team.toml"));
         assert_eq!(reached(&budget, &who("alice"), None), None);
     }
 

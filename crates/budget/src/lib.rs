@@ -1,4 +1,4 @@
-//! The budget of a team: limits of spending, what was spent, and prices.
+//! The budget of a team: limits of spending, and what was spent.
 //!
 //! # Theory of operation
 //!
@@ -23,11 +23,9 @@ mod change;
 mod costs;
 mod member_budget;
 mod model;
-mod price;
 
 pub use account::{BudgetSpent, Limit, Sum};
 pub use change::{adopt, change, describe, restore};
 pub use costs::{By, Costs, Line, costs};
 pub use member_budget::{Admission, MemberBudget, PriceSource, spent};
 pub use model::BudgetedModel;
-pub use price::{Price, Prices, normal_name};

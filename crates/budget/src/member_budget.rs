@@ -1,7 +1,7 @@
 //! The budget as one agent uses it: reserves slots, books usage, notifies the lead.
 
 use crate::account::{self, BudgetSpent, all_reached, reached, release, reserve};
-use crate::price::{Prices, normal_name};
+use catalogue::{Catalogue, normal_name};
 use llm::Usage;
 use protocol::{
     Booking, Budget, EventKind, Extra, Incarnation, NoticeCause, Recipient, Reservation,
@@ -11,7 +11,7 @@ use std::time::Duration;
 use teamdir::{Liveness, TeamDir, TeamFileError, now};
 
 /// Returns the current prices.
-pub type PriceSource = Arc<dyn Fn() -> Prices + Send + Sync>;
+pub type PriceSource = Arc<dyn Fn() -> Catalogue + Send + Sync>;
 
 /// The budget of one incarnation of a member or of the lead.
 pub struct MemberBudget {
@@ -86,7 +86,7 @@ impl MemberBudget {
             }
             return Ok(Admission::Unlimited);
         }
-        let is_priced = (self.prices)().of(model).is_some();
+        let is_priced = (self.prices)().price(model).is_some();
         let unpriced = (!is_priced).then(|| normal_name(model));
         self.change(|budget| {
             budget.reserved.retain(|call| self.is_running(call));
@@ -193,7 +193,7 @@ impl MemberBudget {
     fn row(&self, call: &Call<'_>) -> Booking {
         let live = self.team.live_state(&self.owner).ok().flatten();
         let task = live.and_then(|live| live.task);
-        let price = (self.prices)().of(call.model);
+        let price = (self.prices)().price(call.model);
         let usage = &call.usage;
         Booking {
             calls: 1,

@@ -1,7 +1,7 @@
 //! The model wrapper that enforces the budget.
 
 use crate::member_budget::{Admission, Call, MemberBudget};
-use crate::price::normal_name;
+use catalogue::normal_name;
 use llm::{
     Block, BoxFuture, CancellationToken, Event, EventSink, Model, ModelError, Reply, Request,
     Usage, WaitReason, Waiting,

@@ -176,6 +176,7 @@ impl Replay {
             | EventKind::Note { .. }
             | EventKind::Tool { .. }
             | EventKind::Model { .. }
+            | EventKind::ModelSwitched { .. }
             | EventKind::Compaction { .. }
             | EventKind::Budget { .. }
             | EventKind::Polling { .. } => {}

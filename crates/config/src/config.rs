@@ -3,10 +3,15 @@
 use crate::error::ConfigError;
 use crate::file::{FileConfig, MemberEntry, Role};
 use crate::read::{DOTENV_FILE, read_user_file, read_workspace_file, user_file};
-use budget::{PriceSource, Prices};
+use budget::PriceSource;
+use catalogue::Catalogue;
 use llm::Variables;
-use protocol::{Caps, Extra, Money, NetworkSetting, RestartPolicy, SandboxMode, TeamLimits};
+use protocol::{
+    Caps, Effort, Extra, Money, NetworkSetting, RestartPolicy, SandboxMode, TeamLimits,
+    Temperature, Thinking, Tuning,
+};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use trust::Owners;
@@ -15,6 +20,11 @@ use trust::Owners;
 pub const PROJECT_FILE: &str = "team.toml";
 /// The variables that name a model, in order of precedence.
 pub(crate) const MODEL_VARIABLES: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
+const MAX_OUTPUT: &str = "TEAM_MAX_OUTPUT";
+const EFFORT: &str = "TEAM_EFFORT";
+const THINKING: &str = "TEAM_THINKING";
+const TEMPERATURE: &str = "TEAM_TEMPERATURE";
+pub(crate) const WEB: &str = "TEAM_WEB";
 const MAX_TOKENS: &str = "TEAM_MAX_TOKENS";
 const MAX_COST: &str = "TEAM_MAX_COST";
 const MAX_TURNS: &str = "TEAM_MAX_TURNS";
@@ -68,6 +78,8 @@ pub struct Config {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct VariableSettings {
     model: Option<(&'static str, String)>,
+    tuning: Tuning,
+    web: Option<bool>,
     budget: Caps,
     sandbox: Option<SandboxMode>,
     network: Option<NetworkSetting>,
@@ -98,11 +110,11 @@ pub fn load(
 /// while an agent waits for it. While a file cannot be read, the last prices apply.
 pub fn price_source(workspace: &Path, variables: Variables, owners: Owners) -> PriceSource {
     let workspace = workspace.to_path_buf();
-    let last = Mutex::new(Prices::default());
+    let last = Mutex::new(Catalogue::default());
     Arc::new(move || {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(config) = load(&workspace, &variables, &owners) {
-            *last = config.prices();
+            *last = config.catalogue();
         }
         last.clone()
     })
@@ -115,6 +127,13 @@ impl VariableSettings {
             .find_map(|name| Some((*name, variable(name)?.to_owned())));
         Ok(Self {
             model,
+            tuning: Tuning {
+                max_output: parsed::<NonZeroU32>(&variable, MAX_OUTPUT)?.map(NonZeroU32::get),
+                effort: parsed(&variable, EFFORT)?,
+                thinking: parsed(&variable, THINKING)?,
+                temperature: parsed(&variable, TEMPERATURE)?,
+            },
+            web: parsed(&variable, WEB)?,
             budget: Caps {
                 max_tokens: parsed(&variable, MAX_TOKENS)?,
                 max_cost: parsed::<Money>(&variable, MAX_COST)?,
@@ -152,6 +171,50 @@ impl Config {
             |variables| variables.model.clone(),
             |file| file.model.clone(),
         )
+    }
+
+    /// The most tokens of a reply, where no flag, member entry, role or model names another number.
+    pub fn max_output(&self) -> Setting<u32> {
+        self.pick(
+            |variables| Some((MAX_OUTPUT, variables.tuning.max_output?)),
+            |file| file.max_output,
+        )
+    }
+
+    pub fn effort(&self) -> Setting<Effort> {
+        self.pick(
+            |variables| Some((EFFORT, variables.tuning.effort.clone()?)),
+            |file| file.effort.clone(),
+        )
+    }
+
+    pub fn thinking(&self) -> Setting<Thinking> {
+        self.pick(
+            |variables| Some((THINKING, variables.tuning.thinking.clone()?)),
+            |file| file.thinking.clone(),
+        )
+    }
+
+    pub fn temperature(&self) -> Setting<Temperature> {
+        self.pick(
+            |variables| Some((TEMPERATURE, variables.tuning.temperature?)),
+            |file| file.temperature,
+        )
+    }
+
+    /// How models are asked for which no flag, member entry, role or model says it.
+    pub fn tuning(&self) -> Tuning {
+        Tuning {
+            max_output: self.max_output().value,
+            effort: self.effort().value,
+            thinking: self.thinking().value,
+            temperature: self.temperature().value,
+        }
+    }
+
+    /// Whether the models of members for which no flag, member entry or role says it use the web.
+    pub fn web(&self) -> Setting<bool> {
+        self.pick(|variables| Some((WEB, variables.web?)), |file| file.web)
     }
 
     /// The restart policy of members for which no flag, member entry or role names one.
@@ -228,12 +291,13 @@ impl Config {
         self.pick(|_| None, |file| file.context.clear_at)
     }
 
-    pub fn prices(&self) -> Prices {
+    /// What is known about models.
+    pub fn catalogue(&self) -> Catalogue {
         let of = |file: &Option<FileConfig>| {
             let file = file.as_ref();
-            file.map(|file| file.prices.clone()).unwrap_or_default()
+            file.map(|file| file.models.clone()).unwrap_or_default()
         };
-        Prices::new(of(&self.user)).raised_by(of(&self.project))
+        Catalogue::new(of(&self.user), of(&self.project))
     }
 
     /// A role by its name. A role of the user replaces one of the project.

@@ -1,13 +1,14 @@
 //! One file of the configuration, as serde reads it.
 
 use crate::error::ConfigError;
-use budget::Price;
+use catalogue::ModelEntry;
 use protocol::{
-    AgentName, Caps, Extra, MemberSpec, Money, NetworkSetting, RestartPolicy, SANDBOX_WORDS,
-    SandboxMode, TeamLimits,
+    AgentName, Caps, Effort, Extra, MemberSpec, Money, NetworkSetting, RestartPolicy,
+    SANDBOX_WORDS, SandboxMode, TeamLimits, Temperature, Thinking, Tuning,
 };
-use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The tools that a role may exclude. All others are how a member takes part in its team.
@@ -29,7 +30,18 @@ pub const OPTIONAL_TOOLS: [&str; 9] = [
 pub struct FileConfig {
     #[serde(skip)]
     pub path: PathBuf,
+    /// One model, or several between commas, of which the first that can be reached answers.
+    #[serde(deserialize_with = "model_list")]
     pub model: Option<String>,
+    #[serde(deserialize_with = "at_least_one_token")]
+    pub max_output: Option<u32>,
+    #[serde(deserialize_with = "Effort::deserialize_known")]
+    pub effort: Option<Effort>,
+    #[serde(deserialize_with = "Thinking::deserialize_known")]
+    pub thinking: Option<Thinking>,
+    pub temperature: Option<Temperature>,
+    /// Whether models may search and read the web with the tools of their provider.
+    pub web: Option<bool>,
     #[serde(deserialize_with = "restart_policy")]
     pub restart: Option<RestartPolicy>,
     #[serde(deserialize_with = "sandbox_mode")]
@@ -40,9 +52,8 @@ pub struct FileConfig {
     #[serde(with = "LimitsTable")]
     pub limits: TeamLimits,
     pub context: ContextTable,
-    /// The prices of tokens, by model.
-    #[serde(deserialize_with = "prices")]
-    pub prices: BTreeMap<String, Price>,
+    /// What is known about models, by name.
+    pub models: BTreeMap<String, ModelEntry>,
     pub roles: BTreeMap<String, Role>,
     /// The members that `team-lead up` starts.
     #[serde(deserialize_with = "distinct_members")]
@@ -69,7 +80,16 @@ pub struct Role {
     /// Those of [`OPTIONAL_TOOLS`] that the members have; all of them if absent.
     #[serde(deserialize_with = "tool_names")]
     pub tools: Option<Vec<String>>,
+    #[serde(deserialize_with = "model_list")]
     pub model: Option<String>,
+    #[serde(deserialize_with = "at_least_one_token")]
+    pub max_output: Option<u32>,
+    #[serde(deserialize_with = "Effort::deserialize_known")]
+    pub effort: Option<Effort>,
+    #[serde(deserialize_with = "Thinking::deserialize_known")]
+    pub thinking: Option<Thinking>,
+    pub temperature: Option<Temperature>,
+    pub web: Option<bool>,
     /// Whether the members need an approved plan before they may change anything.
     pub require_plan: Option<bool>,
     #[serde(deserialize_with = "restart_policy")]
@@ -95,7 +115,16 @@ struct MemberTable {
     name: AgentName,
     role: String,
     prompt: Option<String>,
+    #[serde(default, deserialize_with = "model_list")]
     model: Option<String>,
+    #[serde(default, deserialize_with = "at_least_one_token")]
+    max_output: Option<u32>,
+    #[serde(default, deserialize_with = "Effort::deserialize_known")]
+    effort: Option<Effort>,
+    #[serde(default, deserialize_with = "Thinking::deserialize_known")]
+    thinking: Option<Thinking>,
+    temperature: Option<Temperature>,
+    web: Option<bool>,
     exec: Option<String>,
     require_plan: Option<bool>,
     #[serde(default, deserialize_with = "restart_policy")]
@@ -141,19 +170,6 @@ struct LimitsTable {
     extra: Extra,
 }
 
-/// A table `[prices.MODEL]`, in dollars per million tokens.
-#[derive(serde::Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a table [prices.MODEL] with dollars per million tokens"
-)]
-struct PriceTable {
-    input: Money,
-    output: Money,
-    cache_read: Option<Money>,
-    cache_write: Option<Money>,
-}
-
 /// The restart policies that can be chosen in a file.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -181,6 +197,11 @@ impl From<MemberTable> for MemberEntry {
                 role: table.role,
                 prompt: table.prompt,
                 model: table.model,
+                max_output: table.max_output,
+                effort: table.effort,
+                thinking: table.thinking,
+                temperature: table.temperature,
+                web: table.web,
                 exec: table.exec,
                 require_plan: table.require_plan,
                 restart: table.restart,
@@ -200,14 +221,14 @@ impl From<MemberTable> for MemberEntry {
     }
 }
 
-impl From<PriceTable> for Price {
-    /// Where the prices of a cache are absent, a cache makes nothing cheaper.
-    fn from(table: PriceTable) -> Self {
-        Self {
-            input: table.input,
-            output: table.output,
-            cache_read: table.cache_read.unwrap_or(table.input),
-            cache_write: table.cache_write.unwrap_or(table.input),
+impl Role {
+    /// How the models of the members are asked.
+    pub fn tuning(&self) -> Tuning {
+        Tuning {
+            max_output: self.max_output,
+            effort: self.effort.clone(),
+            thinking: self.thinking.clone(),
+            temperature: self.temperature,
         }
     }
 }
@@ -244,12 +265,43 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64
     }
 }
 
-fn prices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Price>, D::Error> {
-    let tables = BTreeMap::<String, PriceTable>::deserialize(deserializer)?;
-    let prices = tables
-        .into_iter()
-        .map(|(model, table)| (model, table.into()));
-    Ok(prices.collect())
+fn at_least_one_token<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Err(D::Error::custom("at least 1 is needed")),
+        number => Ok(Some(number)),
+    }
+}
+
+/// A model, or an array of models, as one text with commas.
+fn model_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    struct ModelVisitor;
+    impl<'de> Visitor<'de> for ModelVisitor {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a model or an array of models")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, model: &str) -> Result<Self::Value, E> {
+            Ok(Some(model.to_owned()))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut models: A) -> Result<Self::Value, A::Error> {
+            let mut names = Vec::new();
+            while let Some(name) = models.next_element::<String>()? {
+                if name.trim().is_empty() || name.contains(',') {
+                    let message = format!("{name:?} is not the name of one model");
+                    return Err(A::Error::custom(message));
+                }
+                names.push(name);
+            }
+            match names.is_empty() {
+                true => Err(A::Error::custom("at least one model is needed")),
+                false => Ok(Some(names.join(","))),
+            }
+        }
+    }
+    deserializer.deserialize_any(ModelVisitor)
 }
 
 fn tool_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {

@@ -5,7 +5,7 @@
 //! must not depend on what is exported. A new setting with such a risk (a permission, a check
 //! command, a hook) gets a line in [`of_file`], [`of_role`] or [`risky_member_settings`].
 
-use crate::config::{Config, MODEL_VARIABLES, NETWORK, PROJECT_FILE, SANDBOX};
+use crate::config::{Config, MODEL_VARIABLES, NETWORK, PROJECT_FILE, SANDBOX, WEB};
 use crate::file::{FileConfig, MemberEntry, Role};
 use crate::read::DOTENV_FILE;
 use llm::choice::ADDRESS_VARIABLES;
@@ -38,6 +38,11 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
         prompt: _,
         no_claim: _,
         idle_timeout: _,
+        max_output: _,
+        effort: _,
+        thinking: _,
+        temperature: _,
+        web,
     } = spec;
     let prefix = format!("members.{name}.");
     let exec = exec.as_ref().map(|command| {
@@ -46,7 +51,9 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
     });
     let confinement = confinement(&prefix, sandbox.as_ref(), network.as_ref(), origin);
     let plan = without_plan(&prefix, *require_plan, origin);
-    exec.into_iter().chain(confinement).chain(plan).collect()
+    let web = web_use(&prefix, *web, origin);
+    let settings = exec.into_iter().chain(confinement).chain(plan);
+    settings.chain(web).collect()
 }
 
 /// A model, if it is a file of recorded turns.
@@ -65,6 +72,7 @@ fn of_file(file: &FileConfig) -> Vec<RiskySetting> {
     let (sandbox, network) = (file.sandbox.as_ref(), file.network.as_ref());
     let mut settings = confinement("", sandbox, network, origin);
     settings.extend(risky_model("model", file.model.as_deref(), origin));
+    settings.extend(web_use("", file.web, origin));
     for (name, role) in &file.roles {
         settings.extend(of_role(name, role, origin));
     }
@@ -88,7 +96,8 @@ fn of_role(name: &str, role: &Role, origin: &Path) -> Vec<RiskySetting> {
     let confinement = confinement(&prefix, sandbox, network, origin);
     let plan = without_plan(&prefix, role.require_plan, origin);
     let settings = tools.into_iter().chain(model).chain(confinement);
-    settings.chain(plan).collect()
+    let web = web_use(&prefix, role.web, origin);
+    settings.chain(plan).chain(web).collect()
 }
 
 /// That no plan is needed where another file may require one.
@@ -96,6 +105,12 @@ fn without_plan(prefix: &str, required: Option<bool>, origin: &Path) -> Option<R
     let key = format!("{prefix}require_plan");
     let waived = required.filter(|required| !required);
     waived.map(|_| setting(Risk::Plan, key, "false".to_owned(), origin))
+}
+
+/// Whether models use the web, which may carry what they have read to any address.
+fn web_use(prefix: &str, web: Option<bool>, origin: &Path) -> Option<RiskySetting> {
+    let key = format!("{prefix}web");
+    web.map(|web| setting(Risk::Network, key, web.to_string(), origin))
 }
 
 fn of_dotenv(variables: &Variables) -> Vec<RiskySetting> {
@@ -109,7 +124,11 @@ fn of_dotenv(variables: &Variables) -> Vec<RiskySetting> {
         let model = named(Risk::Script, name)?;
         is_script(&model.value).then_some(model)
     });
-    let confinement = [named(Risk::Sandbox, SANDBOX), named(Risk::Network, NETWORK)];
+    let confinement = [
+        named(Risk::Sandbox, SANDBOX),
+        named(Risk::Network, NETWORK),
+        named(Risk::Network, WEB),
+    ];
     let settings = addresses.into_iter().chain(models).chain(confinement);
     settings.flatten().collect()
 }
@@ -174,9 +193,9 @@ mod tests {
     fn what_runs_code_moves_a_key_or_says_what_members_may_do_is_risky() {
         let toml = "model = 'script:a'\nsandbox = 'auto'\nnetwork = 'off'\n[roles.coder]\nsandbox = 'required'\n\ntools = ['bash', 'read_file']\n\
                     model = 'script:b'\n[[members]]\nname = 'carol'\nrole = 'r'\nexec = './c'\n\
-                    [[members]]\nname = 'dora'\nrole = 'r'\nmodel = 'script:d'\n\
+                    [[members]]\nname = 'dora'\nrole = 'r'\nmodel = 'script:d'\nweb = true\n\
                     sandbox = 'off'\nnetwork = ['a.org']\nrequire_plan = false\n";
-        let dotenv = "TEAM_MODEL=script:x\nMODEL_ID=script:y\nTEAM_SANDBOX=off\nTEAM_NETWORK=on\n\
+        let dotenv = "TEAM_MODEL=script:x\nMODEL_ID=script:y\nTEAM_SANDBOX=off\nTEAM_NETWORK=on\nTEAM_WEB=true\n\
                       ANTHROPIC_BASE_URL=http://a\nOPENAI_BASE_URL=http://o\n";
         let expected = [
             "program members.carol.exec=./c (team.toml)",
@@ -192,7 +211,9 @@ mod tests {
             "sandbox roles.coder.sandbox=required (team.toml)",
             "sandbox sandbox=auto (team.toml)",
             "network TEAM_NETWORK=on (.env)",
+            "network TEAM_WEB=true (.env)",
             "network members.dora.network=a.org (team.toml)",
+            "network members.dora.web=true (team.toml)",
             "network network=off (team.toml)",
             "tools roles.coder.tools=bash read_file (team.toml)",
             "plan members.dora.require_plan=false (team.toml)",
@@ -209,7 +230,7 @@ mod tests {
     #[test]
     fn ordinary_settings_are_not_risky() {
         let toml = "model = 'anthropic:x'\nrestart = 'on-failure'\n[budget]\nmax_turns = 3\n\
-                    [limits]\nmembers = 3\n[prices.x]\ninput = 1\noutput = 1\n[roles.coder]\n\
+                    [limits]\nmembers = 3\n[models.x]\nprice = { input = 1, output = 1 }\n[roles.coder]\n\
                     prompt = 'p'\nrequire_plan = true\n[[members]]\nname = 'al'\nrole = 'coder'\n";
         let dotenv = "TEAM_MODEL=openai:x\nOPENAI_API_KEY=k\nTEAM_MAX_TURNS=3\nOTHER=1\n";
         assert_eq!(settings(toml, dotenv, &[]), [""; 0]);

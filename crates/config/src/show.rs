@@ -1,9 +1,10 @@
 //! The settings with their origins, for display.
 
 use crate::config::{Config, Origin, Setting};
+use catalogue::ModelEntry;
 use llm::choice::{ADDRESS_VARIABLES, DIALECT_VARIABLE, KEY_VARIABLES};
 use llm::{VariableOrigin, Variables};
-use protocol::TeamLimits;
+use protocol::{TeamLimits, Tuning};
 use std::collections::BTreeSet;
 use trust::{RiskySetting, RiskySettings};
 
@@ -37,7 +38,7 @@ impl ShownTrust {
 }
 
 impl Config {
-    /// All settings: those with one value first, then prices, roles and members, then variables.
+    /// All settings: those with one value first, then models, roles and members, then variables.
     /// `untrusted` are the settings that the user has not trusted.
     pub fn shown(&self, variables: &Variables, untrusted: &[RiskySetting]) -> Vec<ShownSetting> {
         let risky = self.risky_settings(variables);
@@ -57,6 +58,27 @@ impl Config {
         let number = |n: u64| n.to_string();
         let mut all = vec![
             shown("model", self.model(), "offline"),
+            shown(
+                "max_output",
+                self.max_output().map(|tokens| tokens.to_string()),
+                "the model's",
+            ),
+            shown(
+                "effort",
+                self.effort().map(|effort| effort.to_string()),
+                "the model's",
+            ),
+            shown(
+                "thinking",
+                self.thinking().map(|thinking| thinking.to_string()),
+                "the model's",
+            ),
+            shown(
+                "temperature",
+                self.temperature().map(|value| value.to_string()),
+                "the model's",
+            ),
+            shown("web", self.web().map(|web| web.to_string()), "false"),
             shown(
                 "restart",
                 self.restart().map(|policy| policy.as_str().to_owned()),
@@ -153,10 +175,8 @@ impl Config {
         let mut all: Vec<ShownSetting> = Vec::new();
         let mut known = BTreeSet::new();
         for (origin, file) in self.files() {
-            let prices = file.prices.iter().map(|(model, price)| {
-                let value = format!("{} in, {} out", price.input, price.output);
-                (format!("prices.{model}"), value)
-            });
+            let models = file.models.iter();
+            let models = models.map(|(name, entry)| (format!("models.{name}"), shown_model(entry)));
             let roles = file.roles.iter().map(|(name, role)| {
                 let tools = match &role.tools {
                     Some(tools) => tools.join(" "),
@@ -164,7 +184,7 @@ impl Config {
                 };
                 (format!("roles.{name}"), tools)
             });
-            for (key, value) in prices.chain(roles) {
+            for (key, value) in models.chain(roles) {
                 // A file of higher precedence may have set it.
                 if known.insert(key.clone()) {
                     let origin = origin.clone();
@@ -223,6 +243,33 @@ fn trust_of(setting: &RiskySetting, untrusted: &[RiskySetting]) -> ShownTrust {
         true => ShownTrust::Untrusted,
         false => ShownTrust::Trusted,
     }
+}
+
+/// What a file says about a model, in one line.
+fn shown_model(entry: &ModelEntry) -> String {
+    let Tuning {
+        max_output,
+        effort,
+        thinking,
+        temperature,
+    } = &entry.tuning;
+    let price = entry.price.map(|price| {
+        let (input, output) = (price.input, price.output);
+        format!("{input} in, {output} out")
+    });
+    let facts = [
+        entry.window.map(|tokens| format!("window {tokens}")),
+        max_output.map(|tokens| format!("max_output {tokens}")),
+        entry.images.map(|images| format!("images {images}")),
+        effort.as_ref().map(|effort| format!("effort {effort}")),
+        thinking
+            .as_ref()
+            .map(|thinking| format!("thinking {thinking}")),
+        temperature.map(|value| format!("temperature {value}")),
+        price,
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    facts.join(", ")
 }
 
 /// Addresses, the dialect and keys, where they are set. The keys themselves are not shown.

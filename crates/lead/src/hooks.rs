@@ -66,6 +66,10 @@ impl Hooks for LeadHooks {
                     let _ = self.results.send(JobResult::BudgetSpent);
                 }
             }
+            Event::Switched(switch) => {
+                self.writer.write(&Output::Discard);
+                self.writer.notice(&switch.to_string());
+            }
             Event::Replied { .. } => self.writer.write(&Output::BlockEnd),
             Event::ToolFinished { name, text, .. } => {
                 self.writer.write(&Output::Tool { name, output: text });

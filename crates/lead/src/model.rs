@@ -1,7 +1,9 @@
-//! The lead's model, and the choice that its teammates are started with.
+//! The lead's models, and the choice that its teammates are started with.
 
+use crate::run::RunOptions;
+use agent::Settings;
 use llm::Model;
-use member::{ModelError, WorkspaceSettings, choose_model};
+use member::{ChosenModels, MemberRuntime, ModelError, ModelOptions, choose_models};
 use std::sync::Arc;
 
 /// The notice when nobody chose a model.
@@ -10,23 +12,47 @@ const NONE_CHOSEN: &str = "No model is chosen, so `offline` is used, a small fol
     script:FILE.";
 
 pub(crate) struct LeadModel {
-    pub(crate) model: Arc<dyn Model>,
-    /// The model that teammates are started with, if the person chose one for this run. Otherwise
+    chosen: ChosenModels,
+    /// The models that teammates are started with, if the person chose some for this run. Otherwise
     /// they read the same files and variables.
     pub(crate) for_teammates: Option<String>,
-    /// A notice for the person, if nothing was chosen.
-    pub(crate) remark: Option<&'static str>,
 }
 
-/// Chooses and builds the lead's model.
-pub(crate) fn choose(
-    value: Option<&str>,
-    settings: &WorkspaceSettings,
-) -> Result<LeadModel, ModelError> {
-    let chosen = choose_model(value, "lead", settings)?;
+/// The lead's model, ready to be asked.
+pub(crate) struct BuiltModel {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) settings: Settings,
+    pub(crate) for_teammates: Option<String>,
+    /// A notice for the person, if nothing was chosen or something had to be assumed.
+    pub(crate) remark: Option<String>,
+}
+
+/// Chooses and builds the lead's models.
+pub(crate) fn choose(options: &RunOptions) -> Result<LeadModel, ModelError> {
+    let wanted = ModelOptions {
+        models: options.model.clone(),
+        tuning: options.tuning.clone(),
+        window: options.window,
+    };
+    let chosen = choose_models(&wanted, "lead", &options.settings)?;
     Ok(LeadModel {
-        model: chosen.model,
-        for_teammates: value.map(|_| chosen.choice.to_string()),
-        remark: chosen.is_default.then_some(NONE_CHOSEN),
+        for_teammates: options.model.as_ref().map(|_| chosen.names.clone()),
+        chosen,
     })
+}
+
+impl LeadModel {
+    /// The model within the team's budget.
+    pub(crate) fn build(self, runtime: &MemberRuntime, options: &RunOptions) -> BuiltModel {
+        let variables = options.settings.variables.clone();
+        let settings = self.chosen.agent_settings(options.max_rounds);
+        let none_chosen = self.chosen.is_default.then(|| NONE_CHOSEN.to_owned());
+        let remark = none_chosen.or_else(|| self.chosen.remark.clone());
+        BuiltModel {
+            model: runtime.within_budget(self.chosen, variables),
+            settings,
+            for_teammates: self.for_teammates,
+            remark,
+        }
+    }
 }

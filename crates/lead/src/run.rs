@@ -6,10 +6,10 @@ use crate::jobs::Jobs;
 use crate::machine::{self, LeadMachine};
 use crate::mail_handler::LeadMailHandler;
 use crate::main_loop::{Finish, Lead, State};
-use crate::model::{self, LeadModel};
+use crate::model::{self, BuiltModel};
 use crate::signals::Signals;
 use crate::starter::TrustedStarter;
-use agent::{Agent, Settings};
+use agent::Agent;
 use config::Config;
 use member::{
     AgentRunner, AgentTools, Clearance, ConfineError, LogOptions, MemberRuntime, ModelError,
@@ -18,7 +18,7 @@ use member::{
 };
 use processes::{NoTeammate, Programs};
 use prompts::{CurrentPrompt, PromptSpec, Reader};
-use protocol::{NetworkSetting, Recipient, SandboxMode};
+use protocol::{NetworkSetting, Recipient, SandboxMode, Tuning};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,10 @@ pub struct RunOptions {
     pub resume: bool,
     /// Whether the team goes on when the lead leaves.
     pub keep: bool,
+    /// The models of the lead and of the teammates it starts, between commas.
     pub model: Option<String>,
+    /// How those are asked.
+    pub tuning: Tuning,
     pub settings: WorkspaceSettings,
     /// For the members that are started.
     pub clearance: Clearance,
@@ -52,8 +55,8 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// How many times the model may be asked in a turn; 0 is without limit.
     pub max_rounds: u32,
-    /// How many tokens the model's window holds.
-    pub window: u64,
+    /// How many tokens the model's window holds, whatever is known about the model.
+    pub window: Option<u64>,
     /// How long members have to answer when the lead leaves.
     pub leave_timeout: Duration,
     /// Whether the answer to the prompt is returned and not printed.
@@ -112,8 +115,7 @@ const SANDBOX_REMEDY: &str =
 /// Runs the lead until it leaves.
 pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     let settings = &options.settings;
-    let model = model::choose(options.model.as_deref(), settings)?;
-    let variables = settings.variables.clone();
+    let model = model::choose(options)?;
     let mut clearance = options.clearance.clone();
     if let Some(model) = &model.for_teammates {
         clearance.allow_model(team, model)?;
@@ -123,10 +125,7 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
     let chosen = (options.sandbox.clone(), options.network.clone());
     let sandbox = sandbox_settings(chosen, &settings.config);
     let confinement = runtime.confine(&sandbox, SANDBOX_REMEDY.to_owned())?;
-    let model = LeadModel {
-        model: runtime.within_budget(model.model, variables),
-        ..model
-    };
+    let model = model.build(&runtime, options);
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -207,14 +206,14 @@ struct LeadBuilder<'a> {
 impl LeadBuilder<'_> {
     async fn run(
         &self,
-        model: LeadModel,
+        model: BuiltModel,
         starter: Arc<TrustedStarter>,
         mut recovered: Recovered,
         input: Receiver<Input>,
     ) -> Result<Finish, RunError> {
         let signals = Signals::listen()?;
         let writer = self.console.writer();
-        if let Some(remark) = model.remark {
+        if let Some(remark) = &model.remark {
             writer.notice(remark);
         }
         if self.confinement.has_sandbox
@@ -272,18 +271,13 @@ impl LeadBuilder<'_> {
 
     fn agent(
         &self,
-        model: LeadModel,
+        model: BuiltModel,
         mut registry: Registry,
         background: &Background,
         recovered: Recovered,
     ) -> Result<Agent, RunError> {
-        let settings = Settings {
-            limits: member::limits(&self.options.settings.config, self.options.window),
-            max_rounds: self.options.max_rounds,
-            ..Settings::default()
-        };
         self.runtime
-            .add_explore(&mut registry, &model.model, &settings)?;
+            .add_explore(&mut registry, &model.model, &model.settings)?;
         let tools = AgentTools {
             registry,
             background: background.clone(),
@@ -291,7 +285,7 @@ impl LeadBuilder<'_> {
         let conversation = recovered.conversation;
         let agent = self
             .runtime
-            .build_agent(model.model, tools, settings, conversation)?;
+            .build_agent(model.model, tools, model.settings, conversation)?;
         Ok(match self.options.resume {
             true => agent.with_lost_commands(&recovered.lost_commands),
             false => agent,
@@ -300,7 +294,7 @@ impl LeadBuilder<'_> {
 
     fn registry(
         &self,
-        model: &LeadModel,
+        model: &BuiltModel,
         spec: &PromptSpec,
         starter: Arc<TrustedStarter>,
         background: &Background,
@@ -313,6 +307,7 @@ impl LeadBuilder<'_> {
         let handle: Arc<dyn AgentHandle> = Arc::new(LeadHandle(self.runtime.clone()));
         let defaults = TeammateDefaults {
             model: model.for_teammates.clone(),
+            tuning: self.options.tuning.clone(),
             sandbox: self.options.sandbox.clone(),
             network: self.options.network.clone(),
         };

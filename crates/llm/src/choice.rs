@@ -14,9 +14,11 @@ use crate::script::{ScriptError, ScriptModel};
 use crate::secret::Secret;
 
 mod dotenv;
+mod list;
 mod variables;
 
 pub use dotenv::{Dotenv, parse_dotenv};
+pub use list::parse_models;
 pub use variables::{Variable, VariableOrigin, Variables};
 
 /// The variables with the addresses of model servers.
@@ -88,11 +90,14 @@ pub enum NoModel {
     TwoProviders,
     #[error("it could be a name, but no key is set")]
     NoKey,
+    #[error("a list of models has models of providers only")]
+    NotForList,
 }
 
 /// The valid values, for the text of errors.
 const VALUES: &str = "choose anthropic:NAME, openai:NAME (any OpenAI-compatible server; \
-    openai-chat:NAME or openai-responses:NAME to fix its wire format), offline, script:FILE, or a bare NAME if ANTHROPIC_API_KEY or OPENAI_API_KEY is set";
+    openai-chat:NAME or openai-responses:NAME to fix its wire format), offline, script:FILE, \
+    a bare NAME if ANTHROPIC_API_KEY or OPENAI_API_KEY is set, or a list with commas";
 
 /// Why a chosen model cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

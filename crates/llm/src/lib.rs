@@ -18,6 +18,9 @@
 //!   help. How long it waits is a pure function, see [`RetryPolicy`]. A failure
 //!   that retries do not cure is a [`ModelError`] that says what to do.
 //!
+//! A [`TunedModel`] adds what is set for one model, and a [`FallbackModel`] is a list of models, of
+//! which the first that can be reached answers.
+//!
 //! [`Anthropic`] and [`OpenAi`], which speaks two wire formats, are such models; [`ScriptModel`] plays recorded
 //! turns from a file, see [`script`]. [`ModelChoice`] says which one is meant.
 //!
@@ -36,32 +39,36 @@ mod conversation;
 mod decode;
 mod error;
 mod failure;
+mod fallback;
 mod http;
 mod images;
 mod json;
 pub mod limits;
 mod model;
 mod openai;
+mod output_limit;
 mod request;
 pub mod retry;
 pub mod script;
 mod secret;
 pub mod sse;
+mod tuned;
 
 pub use anthropic::{
     ANTHROPIC_ADDRESS, ANTHROPIC_VERSION, Anthropic, AnthropicAuth, AnthropicConfig,
 };
-pub use choice::{ModelChoice, VariableOrigin, Variables, is_script, parse_dotenv};
+pub use choice::{ModelChoice, VariableOrigin, Variables, is_script, parse_dotenv, parse_models};
 pub use conversation::{Block, InputFlaw, Provider, Role, ToolResult, ToolUse, Turn};
 pub use decode::{DecodeError, Decoder};
 pub use error::{Detail, ModelError};
 pub use failure::ErrorInfo;
+pub use fallback::FallbackModel;
 pub use http::{ClientError, ClientOptions};
 pub use images::Image;
 pub use json::RawJson;
 pub use limits::ReplyLimit;
 pub use model::{
-    BoxFuture, Event, EventSink, Model, Reply, StopReason, Usage, WaitReason, Waiting,
+    BoxFuture, Event, EventSink, Model, Reply, StopReason, Switch, Usage, WaitReason, Waiting,
 };
 pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, OpenAiWire, TokenField};
 pub use request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, Tuning};
@@ -69,3 +76,4 @@ pub use retry::RetryPolicy;
 pub use script::{ScriptError, ScriptModel};
 pub use secret::Secret;
 pub use tokio_util::sync::CancellationToken;
+pub use tuned::{ModelSettings, TunedModel};

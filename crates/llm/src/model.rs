@@ -52,6 +52,29 @@ pub enum Event {
     /// The try failed, and another follows after a wait. All events of the
     /// call so far are void.
     Waiting(Waiting),
+    /// Another model is asked from now on. All events of the call so far are void.
+    Switched(Switch),
+}
+
+/// A change of the model that is asked. It prints as `openai:b answers instead of anthropic:a
+/// (overloaded)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// The model that was asked before, by the name under which it was chosen.
+    pub from: String,
+    pub to: String,
+    /// Why the one before could not be reached. Absent if a model is tried again that is preferred.
+    pub reason: Option<WaitReason>,
+}
+
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to, reason } = self;
+        match reason {
+            Some(reason) => write!(f, "{to} answers instead of {from} ({reason})"),
+            None => write!(f, "{to} is asked again instead of {from}"),
+        }
+    }
 }
 
 /// A wait before the next try. It prints as `waiting: rate limit, 12 s`, and as `waiting: budget`

@@ -75,8 +75,10 @@ pub struct Tuning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
-    /// No thinking; understood by Chat Completions only.
+    /// No thinking; the least of the Messages API is [`Self::Low`].
     None,
+    /// Hardly any; the same.
+    Minimal,
     /// Little.
     Low,
     /// Some.

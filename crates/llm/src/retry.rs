@@ -48,6 +48,15 @@ pub struct FailedTry {
 }
 
 impl RetryPolicy {
+    /// The policy where another model can be asked instead.
+    pub fn with_alternative() -> Self {
+        Self {
+            max_tries: 3,
+            total: Duration::from_secs(30),
+            ..Self::default()
+        }
+    }
+
     /// The wait before the next try, or `None` to give up. `random` is a number
     /// from 0 to 1.
     ///

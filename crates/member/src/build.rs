@@ -1,13 +1,19 @@
-//! Builds what the agents of lead and teammate have in common: model, budget, tools and input.
+//! Builds what the agents of lead and teammate have in common: models, budget, tools and input.
 
 use crate::explore::Explore;
+use crate::inner::AskedModels;
 use crate::runtime::MemberRuntime;
 use crate::workspace::{WorkspaceSettings, owners};
 use agent::{Agent, Conversation, Limits, Settings};
 use budget::{BudgetedModel, MemberBudget};
+use catalogue::Catalogue;
 use config::{Config, price_source};
 use llm::choice::{BuildError, ChoiceError};
-use llm::{ClientOptions, Model, ModelChoice, Variables};
+use llm::{
+    ClientOptions, FallbackModel, Model, ModelChoice, ModelSettings, RetryPolicy, TunedModel,
+    Variables, parse_models,
+};
+use protocol::{Effort, Thinking, Tuning};
 use std::sync::Arc;
 use tools::{
     Background, Definition, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext,
@@ -25,44 +31,80 @@ pub enum ModelError {
     Build(#[from] BuildError),
 }
 
-/// A member's model.
-pub struct ChosenModel {
-    pub model: Arc<dyn Model>,
-    pub choice: ModelChoice,
-    /// Whether nobody chose it.
-    pub is_default: bool,
+/// What is chosen about a member's models besides what the configuration says of all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    /// The models, between commas; those of the configuration if absent.
+    pub models: Option<String>,
+    /// How they are asked, by the member's entry and its role.
+    pub tuning: Tuning,
+    /// The size of the window, whatever is known about the models.
+    pub window: Option<u64>,
 }
 
-/// Chooses the model of the member `owner`: `value`, else what the configuration says, else the offline
-/// model.
-pub fn choose_model(
-    value: Option<&str>,
+/// A member's models, the first of which answers if it can.
+pub struct ChosenModels {
+    models: Vec<Arc<dyn Model>>,
+    /// The models in the form in which they are chosen.
+    pub names: String,
+    /// Whether nobody chose them.
+    pub is_default: bool,
+    /// How long a conversation may grow, by the smallest window of them.
+    limits: Limits,
+    /// The most tokens of a reply of the first one.
+    pub max_output: u32,
+    /// What had to be assumed about models that nobody knows, for people.
+    pub remark: Option<String>,
+}
+
+/// Chooses the models of the member `owner`: those of `options`, else what the configuration says, else
+/// the offline model.
+pub fn choose_models(
+    options: &ModelOptions,
     owner: &str,
     settings: &WorkspaceSettings,
-) -> Result<ChosenModel, ModelError> {
+) -> Result<ChosenModels, ModelError> {
     let WorkspaceSettings { variables, config } = settings;
     let configured = config.model().value;
-    let value = value.or(configured.as_deref());
-    let choice = match value {
-        None => ModelChoice::Offline,
-        Some(value) => match ModelChoice::parse(value, variables)? {
-            // Members run in other folders than the program that chooses for them.
-            ModelChoice::Script(path) => {
-                ModelChoice::Script(std::path::absolute(&path).unwrap_or(path))
-            }
-            choice => choice,
-        },
+    let value = options.models.as_deref().or(configured.as_deref());
+    let choices = match value {
+        None => vec![ModelChoice::Offline],
+        Some(value) => parse_models(value, variables)?,
     };
-    let built = choice.build(variables, owner, ClientOptions::default())?;
-    Ok(ChosenModel {
-        model: built.unwrap_or_else(|| Arc::new(offline::OfflineModel)),
-        choice,
+    let choices: Vec<ModelChoice> = choices.into_iter().map(in_any_folder).collect();
+    let names: Vec<String> = choices.iter().map(ToString::to_string).collect();
+    let catalogue = config.catalogue();
+    let windows = names.iter().map(|name| catalogue.facts(name).window);
+    let window = options.window.or_else(|| windows.min());
+    let tuned = |name: &str| tuning_of(name, options, &catalogue, &config.tuning());
+    let mut models = Vec::new();
+    for (at, choice) in choices.iter().enumerate() {
+        let retry = match at + 1 < choices.len() {
+            true => RetryPolicy::with_alternative(),
+            false => RetryPolicy::default(),
+        };
+        let client = ClientOptions {
+            retry,
+            ..ClientOptions::default()
+        };
+        let built = choice.build(variables, owner, client)?;
+        let built = built.unwrap_or_else(|| Arc::new(offline::OfflineModel));
+        let tuned = TunedModel::new(built, tuned(&choice.to_string()));
+        models.push(Arc::new(tuned) as Arc<dyn Model>);
+    }
+    let first = names.first().map(|name| tuned(name));
+    Ok(ChosenModels {
+        models,
         is_default: value.is_none(),
+        limits: limits(config, window.unwrap_or(catalogue::UNKNOWN_WINDOW)),
+        max_output: first.and_then(|first| first.max_output).unwrap_or(1),
+        remark: assumptions(&names, options, &catalogue),
+        names: names.join(","),
     })
 }
 
 /// How long a conversation may grow in a window of this size, with what is set about it.
-pub fn limits(config: &Config, window: u64) -> Limits {
+fn limits(config: &Config, window: u64) -> Limits {
     let (keep_results, clear_at) = (config.keep_results(), config.clear_at());
     Limits::for_window(window).clearing(keep_results.value, clear_at.value)
 }
@@ -75,16 +117,124 @@ pub fn all_definitions(registry: &Registry) -> Vec<Definition> {
     registry.definitions().cloned().chain(explore).collect()
 }
 
+/// Members run in other folders than the program that chooses for them.
+fn in_any_folder(choice: ModelChoice) -> ModelChoice {
+    match choice {
+        ModelChoice::Script(path) => {
+            ModelChoice::Script(std::path::absolute(&path).unwrap_or(path))
+        }
+        choice => choice,
+    }
+}
+
+/// How a model is asked: as the member's entry or its role says, else as the files say of this model, else
+/// as the configuration says of all.
+fn tuning_of(
+    name: &str,
+    options: &ModelOptions,
+    catalogue: &Catalogue,
+    of_all: &Tuning,
+) -> ModelSettings {
+    let facts = catalogue.facts(name);
+    let own = options.tuning.clone();
+    let tuning = own.or(&catalogue.tuning(name)).or(of_all);
+    let usual = match options.window {
+        // A window that somebody chose may be smaller than the known one.
+        Some(window) => facts.within(window).max_output,
+        None => facts.max_output,
+    };
+    ModelSettings {
+        max_output: Some(tuning.max_output.unwrap_or(usual)),
+        tuning: llm::Tuning {
+            temperature: tuning.temperature.map(|temperature| temperature.value()),
+            top_p: None,
+            effort: tuning.effort.and_then(known_effort),
+            thinking: tuning.thinking.and_then(known_thinking),
+        },
+    }
+}
+
+fn known_effort(effort: Effort) -> Option<llm::Effort> {
+    Some(match effort {
+        Effort::None => llm::Effort::None,
+        Effort::Minimal => llm::Effort::Minimal,
+        Effort::Low => llm::Effort::Low,
+        Effort::Medium => llm::Effort::Medium,
+        Effort::High => llm::Effort::High,
+        Effort::XHigh => llm::Effort::XHigh,
+        Effort::Max => llm::Effort::Max,
+        Effort::Other(_) => return None,
+    })
+}
+
+fn known_thinking(thinking: Thinking) -> Option<llm::Thinking> {
+    match thinking {
+        Thinking::Adaptive => Some(llm::Thinking::Adaptive),
+        Thinking::Off => Some(llm::Thinking::Disabled),
+        Thinking::Budget(tokens) => Some(llm::Thinking::Budget(tokens)),
+        Thinking::Other(_) => None,
+    }
+}
+
+/// What is assumed about models whose window nobody has set.
+fn assumptions(names: &[String], options: &ModelOptions, catalogue: &Catalogue) -> Option<String> {
+    if options.window.is_some() {
+        return None;
+    }
+    let is_unknown = |name: &&String| !catalogue.facts(name).is_known;
+    let unknown: Vec<&str> = names
+        .iter()
+        .filter(is_unknown)
+        .map(String::as_str)
+        .collect();
+    let name = unknown.first()?;
+    let facts = catalogue.facts(name);
+    Some(format!(
+        "Nothing is known about {}: a window of {} tokens and replies of {} are assumed, and no price. \
+         Set them in [models.\"{name}\"] of ~/.config/team-lead/config.toml, or --window.",
+        unknown.join(" and "),
+        facts.window,
+        facts.max_output,
+    ))
+}
+
+impl ChosenModels {
+    /// The settings of an agent with these models.
+    pub fn agent_settings(&self, max_rounds: u32) -> Settings {
+        Settings {
+            limits: self.limits,
+            max_tokens: self.max_output,
+            max_rounds,
+            ..Settings::default()
+        }
+    }
+}
+
 impl MemberRuntime {
-    /// The same model, within the team's budget. The events of its calls say what they cost.
-    pub fn within_budget(&self, model: Arc<dyn Model>, variables: Variables) -> Arc<dyn Model> {
+    /// The models as one, each within the team's budget at its own price. The events of their calls say
+    /// what they cost.
+    pub fn within_budget(&self, chosen: ChosenModels, variables: Variables) -> Arc<dyn Model> {
         let prices = price_source(self.team().workspace(), variables, owners());
-        let (name, source) = (model.name().to_owned(), Arc::clone(&prices));
-        self.set_price(Box::new(move |usage| {
-            source().of(&name).map(|price| price.cost(usage))
-        }));
-        let budget = MemberBudget::new(self.team(), self.owner(), self.incarnation(), prices);
-        Arc::new(BudgetedModel::new(model, budget))
+        let mut models = chosen.models.into_iter().map(|model| {
+            let (owner, prices) = (self.owner(), Arc::clone(&prices));
+            let budget = MemberBudget::new(self.team(), owner, self.incarnation(), prices);
+            Arc::new(BudgetedModel::new(model, budget)) as Arc<dyn Model>
+        });
+        let first = models.next();
+        let first = first.unwrap_or_else(|| Arc::new(offline::OfflineModel));
+        let others: Vec<Arc<dyn Model>> = models.collect();
+        let source = Arc::clone(&prices);
+        self.set_models(AskedModels {
+            first: first.name().to_owned(),
+            current: first.name().to_owned(),
+            price: Box::new(move |model, usage| {
+                source().price(model).map(|price| price.cost(usage))
+            }),
+        });
+        match others.is_empty() {
+            true => first,
+            false => Arc::new(FallbackModel::new(first, others)),
+        }
     }
 
     /// Adds the tool with which the member lets a helper search, if it has tools for that itself.

@@ -8,7 +8,7 @@ use crate::open_work::open_work;
 use crate::recovered::add;
 use crate::runtime::MemberRuntime;
 use agent::{Event, Host, Log, LogError, Prompt, Record, Sources};
-use llm::{ToolUse, Turn, Usage, WaitReason};
+use llm::{Switch, ToolUse, Turn, Usage, WaitReason};
 use prompts::CurrentPrompt;
 use protocol::{EventKind, JsonLine, Phase, Recipient, UserMessage, WaitingFor};
 use rules::{Permission, ToolEffect};
@@ -208,6 +208,11 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 let what = waiting_for(&waiting.reason);
                 inner.set_phase(Phase::Waiting, Some(what), reason);
             }
+            Event::Switched(switch) => {
+                self.text.clear();
+                warn!("{switch}");
+                inner.switched(switch);
+            }
             Event::Replied { model, usage } => {
                 let text = std::mem::take(&mut self.text);
                 if !text.trim().is_empty() {
@@ -281,7 +286,8 @@ impl Inner {
     fn count_reply(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
         add(self.live.tally(), usage);
         let usage = usage.unwrap_or_default();
-        let cost = self.price.as_ref().and_then(|price| price(&usage));
+        let models = self.models.as_ref();
+        let cost = models.and_then(|models| (models.price)(&models.current, &usage));
         let (member, incarnation) = self.who();
         self.event(EventKind::Model {
             member,
@@ -295,6 +301,25 @@ impl Inner {
             retries,
             cost,
         });
+    }
+
+    /// Another model is asked: its calls have its own price, and people can see which one it is.
+    fn switched(&mut self, switch: Switch) {
+        let Switch { from, to, reason } = switch;
+        if let Some(models) = &mut self.models {
+            models.current.clone_from(&to);
+            let is_first = models.first == to;
+            self.live.set_model((!is_first).then(|| to.clone()));
+        }
+        let (member, incarnation) = self.who();
+        self.event(EventKind::ModelSwitched {
+            member,
+            incarnation,
+            from,
+            to,
+            reason: reason.map(|reason| reason.to_string()),
+        });
+        self.set_phase_with(Phase::Working, None, None, Some("model"));
     }
 
     fn compacted(&mut self, archive: String, summarised: bool) {

@@ -24,8 +24,15 @@ const MAX_PENDING_EVENTS: usize = 10_000;
 /// The remark on a message to an incarnation that does not exist.
 const NO_SUCH_INCARNATION: &str = "it names an incarnation that does not exist";
 
-/// What a model call costs, if it is known.
-pub type Price = Box<dyn Fn(&Usage) -> Option<Money> + Send>;
+/// The models that a member asks, each by the name under which it was chosen.
+pub struct AskedModels {
+    /// The one that is asked if it can be reached.
+    pub first: String,
+    /// The one that is asked now.
+    pub current: String,
+    /// What a call of a model costs, if it is known.
+    pub price: Box<dyn Fn(&str, &Usage) -> Option<Money> + Send>,
+}
 
 /// Handles mail before the model sees it.
 pub trait MailHandler: Send {
@@ -61,8 +68,8 @@ pub(crate) struct Inner {
     pub(crate) pending_events: Vec<Event>,
     /// The live state could not be written.
     pub(crate) is_state_unwritten: bool,
-    /// What a call of the model costs.
-    pub(crate) price: Option<Price>,
+    /// Absent until they are chosen.
+    pub(crate) models: Option<AskedModels>,
     /// When mail that could not be read is tried again.
     pub(crate) mail_retry_at: Option<Instant>,
     /// What commands run in, once it was chosen.

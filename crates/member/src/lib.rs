@@ -56,13 +56,15 @@ mod turn;
 mod workspace;
 
 pub use backoff::Backoff;
-pub use build::{AgentTools, ChosenModel, ModelError, all_definitions, choose_model, limits};
+pub use build::{
+    AgentTools, ChosenModels, ModelError, ModelOptions, all_definitions, choose_models,
+};
 pub use confine::{
     ConfineError, SandboxSettings, confinement, hide_own_memory, weakness, workspace_confinement,
 };
 pub use gate::gate;
 pub use host::{Hooks, RuntimeHost};
-pub use inner::{MailHandler, Price, Treatment};
+pub use inner::{AskedModels, MailHandler, Treatment};
 pub use logging::{LogFilter, LogFormat, LogOptions, LogSettingError, log_to_stderr};
 pub use mail::MailItem;
 pub use memory::memory_lines;

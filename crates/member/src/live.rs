@@ -98,6 +98,10 @@ impl Live {
         self.state.task = task;
     }
 
+    pub(crate) fn set_model(&mut self, model: Option<String>) {
+        self.state.model = model;
+    }
+
     pub(crate) fn set_sandbox(&mut self, level: SandboxLevel) {
         self.state.sandbox = Some(level);
     }

@@ -1,6 +1,6 @@
 //! The runtime itself.
 
-use crate::inner::{Inner, MailHandler, Price};
+use crate::inner::{AskedModels, Inner, MailHandler};
 use crate::live::Live;
 use crate::logging::{LogOptions, log_to_member};
 use crate::mail::MailItem;
@@ -92,7 +92,7 @@ impl MemberRuntime {
             has_later_incarnation: false,
             pending_events: Vec::new(),
             is_state_unwritten: false,
-            price: None,
+            models: None,
             mail_retry_at: None,
             confinement: None,
             session,
@@ -148,9 +148,9 @@ impl MemberRuntime {
         self.lock().session.before_commit(hook);
     }
 
-    /// Sets the price that the events of model calls are given.
-    pub fn set_price(&self, price: Price) {
-        self.lock().price = Some(price);
+    /// Sets the models whose calls are reported as events.
+    pub fn set_models(&self, models: AskedModels) {
+        self.lock().models = Some(models);
     }
 
     /// Receives the mail that is there. Returns how many messages are pending.

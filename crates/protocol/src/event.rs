@@ -195,6 +195,20 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Money>,
     },
+    /// A member asks another model of its list.
+    ModelSwitched {
+        /// Whose model.
+        member: Recipient,
+        /// Which incarnation.
+        incarnation: Incarnation,
+        /// The model that was asked before.
+        from: String,
+        /// The model that is asked now.
+        to: String,
+        /// Why the one before could not be reached; absent if a preferred one is tried again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// A member's conversation was made shorter.
     Compaction {
         /// Whose.

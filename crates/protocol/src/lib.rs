@@ -44,6 +44,7 @@ mod task;
 mod text_block;
 mod time;
 mod todo;
+mod tuning;
 mod version;
 
 pub use actor::Actor;
@@ -82,4 +83,5 @@ pub use task::{Owner, Priority, Task, TaskHistory, TaskStatus};
 pub use text_block::TextBlock;
 pub use time::Timestamp;
 pub use todo::{MAX_TODO_CHARS, MAX_TODO_ITEMS, TodoItem, TodoList, TodoSummary};
+pub use tuning::{EFFORT_WORDS, Effort, Temperature, Thinking, Tuning, TuningError};
 pub use version::{FORMAT_VERSION, FormatVersion, UnsupportedVersion};

@@ -41,6 +41,8 @@ record! {
         opt activity: Activity => "activity",
         /// When the member last gave a sign of progress.
         opt progress_at: Timestamp => "progress_at",
+        /// The model of its list that it asks, if that is not the first.
+        opt model: String => "model",
         /// The task it works on.
         opt task: TaskId => "task",
         /// What all its incarnations have used of their models.
@@ -125,6 +127,7 @@ impl LiveState {
             reason: None,
             activity: None,
             progress_at: None,
+            model: None,
             task: None,
             usage: None,
             sandbox: None,

@@ -1,8 +1,8 @@
 //! The roster: `config.json`.
 
 use crate::{
-    AgentName, FormatVersion, Incarnation, MessageId, NameError, NetworkSetting, Recipient,
-    SandboxMode, Timestamp,
+    AgentName, Effort, FormatVersion, Incarnation, MessageId, NameError, NetworkSetting, Recipient,
+    SandboxMode, Temperature, Thinking, Timestamp, Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -52,6 +52,16 @@ record! {
             opt sandbox: SandboxMode => "sandbox",
             /// What its commands reach over the network.
             opt network: NetworkSetting => "network",
+            /// The most tokens of one reply of its model, thoughts included.
+            opt max_output: u32 => "max_output",
+            /// How much work its model puts into a reply.
+            opt effort: Effort => "effort",
+            /// Whether and how its model thinks.
+            opt thinking: Thinking => "thinking",
+            /// How random the words of its model are.
+            opt temperature: Temperature => "temperature",
+            /// Whether its model may search and read the web with the tools of its provider.
+            opt web: bool => "web",
         }]
         /// What the member last reported about itself. Only the member lock proves that it runs.
         def status: MemberStatus => "status",
@@ -168,6 +178,30 @@ impl From<String> for RestartPolicy {
 impl From<RestartPolicy> for String {
     fn from(policy: RestartPolicy) -> Self {
         policy.as_str().to_owned()
+    }
+}
+
+impl MemberSpec {
+    /// How the member's model is asked.
+    pub fn tuning(&self) -> Tuning {
+        Tuning {
+            max_output: self.max_output,
+            effort: self.effort.clone(),
+            thinking: self.thinking.clone(),
+            temperature: self.temperature,
+        }
+    }
+
+    /// The same member with a model that is asked so.
+    #[must_use]
+    pub fn with_tuning(self, tuning: Tuning) -> Self {
+        Self {
+            max_output: tuning.max_output,
+            effort: tuning.effort,
+            thinking: tuning.thinking,
+            temperature: tuning.temperature,
+            ..self
+        }
     }
 }
 

@@ -127,6 +127,7 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Leave { .. } => "leave",
     EventKind::Tool { .. } => "tool",
     EventKind::Model { .. } => "model",
+    EventKind::ModelSwitched { .. } => "model_switched",
     EventKind::Compaction { .. } => "compaction",
     EventKind::Budget { .. } => "budget",
     EventKind::Polling { .. } => "polling",

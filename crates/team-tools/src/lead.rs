@@ -7,7 +7,7 @@ use crate::{Starter, TeamContext};
 use processes::{MemberView, Spawned};
 use protocol::{
     AgentName, Incarnation, MemberSpec, NetworkSetting, Party, RequestFile, RequestStatus,
-    SandboxMode,
+    SandboxMode, Tuning,
 };
 use rules::SHUTDOWN_TIMEOUT;
 use schemars::JsonSchema;
@@ -32,6 +32,8 @@ pub struct SpawnTeammate {
 #[derive(Clone, Debug, Default)]
 pub struct TeammateDefaults {
     pub model: Option<String>,
+    /// How their models are asked.
+    pub tuning: Tuning,
     pub sandbox: Option<SandboxMode>,
     pub network: Option<NetworkSetting>,
 }
@@ -108,6 +110,7 @@ impl Tool for SpawnTeammate {
                 // A known member keeps what a person chose for it.
                 if !is_known {
                     (spec.sandbox, spec.network) = (defaults.sandbox, defaults.network);
+                    spec = spec.with_tuning(defaults.tuning);
                 }
                 let programs = starter.programs_for(&context.team, &spec);
                 let spawned = processes::spawn(&context.team, &context.me, &spec, &programs);

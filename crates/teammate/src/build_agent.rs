@@ -6,13 +6,13 @@ use crate::shutdown::ShutdownRequests;
 use crate::start_options::{StartOptions, TeammateError};
 use agent::{Agent, Conversation};
 use config::Config;
-use member::{AgentTools, MemberRuntime, Recovered, choose_model};
+use member::{AgentTools, MemberRuntime, Recovered, choose_models};
 use prompts::PromptSpec;
 use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
 use team_tools::{TeamContext, TeammateHandle, teammate_tools};
 use tools::{Background, DuplicateTool, FinishedTask, Registry, render_finished};
-use tracing::info;
+use tracing::{info, warn};
 
 /// The agent of a member, and the input of its first turn.
 pub(crate) fn build_agent(
@@ -35,19 +35,19 @@ pub(crate) fn build_agent(
     };
     let config = &options.workspace.config;
     let mut registry = registry((&team, &handle, background), spec, config, member)?;
-    let model = choose_model(
-        settings::model_name(&options.workspace.config, member).as_deref(),
-        member.spec.name.as_str(),
-        &options.workspace,
-    )?;
-    let model = runtime.within_budget(model.model, options.workspace.variables.clone());
+    let wanted = settings::model_options(&options.workspace.config, member, options.window);
+    let models = choose_models(&wanted, member.spec.name.as_str(), &options.workspace)?;
+    if let Some(remark) = &models.remark {
+        warn!("{remark}");
+    }
+    let settings = models.agent_settings(options.max_rounds);
+    let model = runtime.within_budget(models, options.workspace.variables.clone());
     let input = first_input(member, &recovered);
-    runtime.add_explore(&mut registry, &model, &options.settings)?;
+    runtime.add_explore(&mut registry, &model, &settings)?;
     let tools = AgentTools {
         registry,
         background: background.clone(),
     };
-    let settings = options.settings.clone();
     let agent = runtime.build_agent(model, tools, settings, recovered.conversation)?;
     Ok((agent, input))
 }

@@ -1,7 +1,7 @@
 //! What the configuration says about this member.
 
 use config::{Config, OPTIONAL_TOOLS, Role};
-use member::SandboxSettings;
+use member::{ModelOptions, SandboxSettings};
 use prompts::Reader;
 use protocol::Member;
 use teamdir::{RosterError, TeamDir};
@@ -32,10 +32,16 @@ pub(crate) fn adopt(
     })
 }
 
-/// The model that the member's entry or its role names.
-pub(crate) fn model_name(config: &Config, member: &Member) -> Option<String> {
-    let own = member.spec.model.clone();
-    own.or_else(|| role(config, member)?.model.clone())
+/// What the member's entry and its role say about its models.
+pub(crate) fn model_options(config: &Config, member: &Member, window: Option<u64>) -> ModelOptions {
+    let (spec, role) = (&member.spec, role(config, member));
+    let of_role = role.map(Role::tuning).unwrap_or_default();
+    let models = spec.model.clone();
+    ModelOptions {
+        models: models.or_else(|| role?.model.clone()),
+        tuning: spec.tuning().or(&of_role),
+        window,
+    }
 }
 
 /// How the member's commands are confined: as its entry says, else its role, else the configuration.

@@ -1,6 +1,5 @@
 //! What a teammate process is started with, and how it ends.
 
-use agent::Settings;
 use member::{ConfineError, LogOptions, ModelError, RuntimeError, WorkspaceSettings};
 use protocol::{AgentName, RequestId};
 use std::io;
@@ -15,7 +14,10 @@ pub struct StartOptions {
     pub name: AgentName,
     /// What is set for the workspace.
     pub workspace: WorkspaceSettings,
-    pub settings: Settings,
+    /// The size of the model's window, whatever is known about the model.
+    pub window: Option<u64>,
+    /// How many times the model may be asked in a turn; 0 is without limit.
+    pub max_rounds: u32,
     pub log: LogOptions,
 }
 

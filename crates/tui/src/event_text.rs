@@ -73,6 +73,16 @@ fn text(event: &Event) -> Option<String> {
             let whose = member.as_ref().map_or("the team", |m| m.as_str());
             format!("! budget of {whose} {action}: {limits}")
         }
+        EventKind::ModelSwitched {
+            member,
+            from,
+            to,
+            reason,
+            ..
+        } => match reason {
+            Some(reason) => format!("! {to} answers {member} instead of {from} ({reason})"),
+            None => format!("+ {to} is asked again by {member}"),
+        },
         EventKind::Ready { .. }
         | EventKind::State { .. }
         | EventKind::Deliver { .. }

@@ -115,7 +115,10 @@ fn costs_are_told_by_member_model_and_task_and_unknown_prices_as_unknown() {
     assert_eq!(shown["costs"][0]["cost"], json!(null), "{shown}");
 
     // A price that is added counts from the next call on.
-    workspace.write("team.toml", "[prices.test]\ninput = 1\noutput = 10\n");
+    workspace.write(
+        "team.toml",
+        "[models.test]\nprice = { input = 1, output = 10 }\n",
+    );
     workspace.ok(&["task", "create", "Mend the parser"]);
     wait_until("the task to be paid for", LIMIT, || {
         let shown = workspace.json(&["costs", "--by", "task"]);

@@ -52,7 +52,11 @@ fn a_long_answer_is_put_together_from_its_parts() {
     }
     workspace.reply(ServerReply::text("three"));
     let run = workspace.run_lead(&["count"], "");
-    assert_eq!((run.code, run.out.as_str()), (0, "one two three\n"), "{run:?}");
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "one two three\n"),
+        "{run:?}"
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Facts about the environment that `doctor` always reports.
 
 use doctor::{Environment, Problem};
-use llm::{ClientOptions, ModelChoice, Variables};
+use llm::choice::ChoiceError;
+use llm::{ClientOptions, ModelChoice, Variables, parse_models};
 use member::{TrustCheck, WorkspaceSettings};
 use protocol::{Member, MemberSpec};
 use sandbox::Layers;
@@ -46,19 +47,14 @@ impl Facts {
             .filter_map(|member| Some((member.spec.model.clone()?, another_model(member))))
             .collect();
         let chosen = match settings.config.model().value {
-            Some(value) => ModelChoice::parse(&value, variables),
-            None => Ok(ModelChoice::Offline),
+            Some(value) => parse_models(&value, variables),
+            None => Ok(vec![ModelChoice::Offline]),
         };
-        let model = chosen.as_ref().ok().map(ToString::to_string);
-        match chosen {
-            Ok(choice) => problems.extend(problem(&choice, variables, OFFLINE)),
-            Err(error) => problems.push(model_problem(&error, OFFLINE)),
-        }
+        let model = chosen.as_ref().ok().map(|choices| names(choices));
+        problems.extend(problems_of(chosen, variables, OFFLINE));
         for (value, fix) in member_models {
-            match ModelChoice::parse(&value, variables) {
-                Ok(choice) => problems.extend(problem(&choice, variables, &fix)),
-                Err(error) => problems.push(model_problem(&error, &fix)),
-            }
+            let chosen = parse_models(&value, variables);
+            problems.extend(problems_of(chosen, variables, &fix));
         }
         problems.dedup_by(|a, b| a.text == b.text);
         let keys = KEYS.map(|name| (name, variables.get(name).is_some()));
@@ -133,10 +129,27 @@ fn another_model(member: &Member) -> String {
     format!("team-lead kill {name}; team-lead spawn {name} '{role}' --model offline")
 }
 
-/// Why a model cannot be used.
-fn problem(choice: &ModelChoice, variables: &Variables, fix: &str) -> Option<Problem> {
-    let built = choice.build(variables, "doctor", ClientOptions::default());
-    built.err().map(|error| model_problem(&error, fix))
+/// A list of models as it is chosen.
+fn names(choices: &[ModelChoice]) -> String {
+    let names: Vec<String> = choices.iter().map(ToString::to_string).collect();
+    names.join(",")
+}
+
+/// Why models cannot be used.
+fn problems_of(
+    chosen: Result<Vec<ModelChoice>, ChoiceError>,
+    variables: &Variables,
+    fix: &str,
+) -> Vec<Problem> {
+    let choices = match chosen {
+        Ok(choices) => choices,
+        Err(error) => return vec![model_problem(&error, fix)],
+    };
+    let build = |choice: &ModelChoice| {
+        let built = choice.build(variables, "doctor", ClientOptions::default());
+        built.err().map(|error| model_problem(&error, fix))
+    };
+    choices.iter().filter_map(build).collect()
 }
 
 fn model_problem(error: &impl Display, fix: &str) -> Problem {

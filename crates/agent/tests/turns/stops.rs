@@ -112,7 +112,10 @@ async fn a_reply_that_is_cut_off_goes_on_as_often_as_needed() {
     let asked = stage.model.asked();
     for request in &asked[1..] {
         let last = last_blocks(request);
-        assert!(last[0].contains("Go on exactly where it stopped"), "{last:?}");
+        assert!(
+            last[0].contains("Go on exactly where it stopped"),
+            "{last:?}"
+        );
     }
     stage.model.answer(say("five"));
     assert_eq!(stage.finish("more").await, "five");
@@ -166,7 +169,11 @@ async fn a_later_process_joins_the_parts_of_a_reply_that_was_cut_off() {
 
     let answers = vec![say("two")];
     let mut later = Stage::with(answers, Settings::default(), stage.replayed());
-    assert_eq!(later.finish("forget it").await, "two", "other words, other answer");
+    assert_eq!(
+        later.finish("forget it").await,
+        "two",
+        "other words, other answer"
+    );
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 use crate::support::who;
 use crate::support::{Asker, LIMIT, TOKENS, notices, question, reserve, run, tokens, turns, usual};
-use budget::{Price, Prices, Sum};
+use budget::Sum;
+use catalogue::{Catalogue, ModelEntry, Price};
 use llm::{Event, Model, ModelError, WaitReason};
 use protocol::{Caps, Incarnation, LiveState, Money, Phase, TaskId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -190,12 +192,12 @@ fn with_a_cost_limit_a_model_without_a_price_waits_for_one() {
                 ..Price::FREE
             };
             let known = is_known.load(Ordering::SeqCst);
-            Prices::new(
-                known
-                    .then(|| ("some-model".to_owned(), price))
-                    .into_iter()
-                    .collect(),
-            )
+            let entry = ModelEntry {
+                price: Some(price),
+                ..ModelEntry::default()
+            };
+            let user = known.then(|| ("some-model".to_owned(), entry));
+            Catalogue::new(user.into_iter().collect(), BTreeMap::new())
         }
     };
     let alice = Asker::with(team, &server, "alice", Arc::new(prices));

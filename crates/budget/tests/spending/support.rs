@@ -1,6 +1,7 @@
 //! Agents that only call their models.
 
-use budget::{BudgetedModel, MemberBudget, PriceSource, Prices};
+use budget::{BudgetedModel, MemberBudget, PriceSource};
+use catalogue::Catalogue;
 use llm::{
     Block, CancellationToken, ClientOptions, Event, Model, ModelChoice, ModelError, Reply, Request,
     Role, Turn, Variables, WaitReason,
@@ -39,7 +40,7 @@ pub(crate) struct Asker {
 
 impl Asker {
     pub(crate) fn new(team: &TeamDir, server: &LlmServer, name: &str) -> Self {
-        Self::with(team, server, name, Arc::new(Prices::default))
+        Self::with(team, server, name, Arc::new(Catalogue::default))
     }
 
     pub(crate) fn with(

@@ -110,15 +110,41 @@ fn a_variable_that_is_no_number_is_an_error() {
 }
 
 #[test]
+fn what_models_are_asked_with_comes_from_variables_and_files() {
+    let project = "effort = \"low\"\ntemperature = 1\nthinking = \"off\"\nweb = true";
+    let home = Home::new(project, "thinking = \"adaptive\"");
+    let config = home.load(&[("TEAM_EFFORT", "high"), ("TEAM_MAX_OUTPUT", "5000")]);
+    let tuning = config.unwrap().tuning();
+    let expected = Tuning {
+        max_output: Some(5_000),
+        effort: Some(Effort::High),
+        thinking: Some(Thinking::Adaptive),
+        temperature: Temperature::new(1.0).ok(),
+    };
+    assert_eq!(tuning, expected);
+    for (name, value) in [
+        ("TEAM_EFFORT", "hihg"),
+        ("TEAM_MAX_OUTPUT", "0"),
+        ("TEAM_THINKING", "deep"),
+        ("TEAM_TEMPERATURE", "hot"),
+        ("TEAM_WEB", "perhaps"),
+    ] {
+        let error = home.load(&[(name, value)]).unwrap_err().to_string();
+        assert!(error.contains(&format!("{name} is {value:?}")), "{error}");
+    }
+}
+
+#[test]
 fn prices_and_roles_of_both_files_count_and_the_users_come_first() {
-    let project = "[prices.a]\ninput = 1\noutput = 1\n[roles.coder]\nprompt = \"p\"";
-    let user = "[prices.a]\ninput = 2\noutput = 2\n[prices.b]\ninput = 3\noutput = 3\n\
+    let project = "[models.a]\nprice = { input = 1, output = 1 }\n[roles.coder]\nprompt = \"p\"";
+    let user = "[models.a]\nprice = { input = 2, output = 2 }\n\
+                [models.b]\nprice = { input = 3, output = 3 }\n\
                 [roles.coder]\nprompt = \"u\"\n[roles.tester]\n[[members]]\nname = \"al\"\nrole = \"r\"";
     let config = Home::new(project, user).load(&[]).unwrap();
     let input = |model| {
         config
-            .prices()
-            .of(model)
+            .catalogue()
+            .price(model)
             .map(|price| price.input.as_dollars())
     };
     assert_eq!(

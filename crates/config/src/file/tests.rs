@@ -34,14 +34,20 @@ inbox_bytes = 2000
 keep_results = 5
 clear_at = 60
 
-[prices."openai:llama*"]
-input = 1
-output = 2.5
+[models."openai:llama*"]
+window = 32_000
+effort = "low"
+price = { input = 1, output = 2.5 }
 
 [roles.coder]
+effort = "xhigh"
+thinking = 4096
+temperature = 0.7
+max_output = 9_000
+web = true
 prompt = "Write tests first."
 tools = ["bash", "read_file"]
-model = "openai:other"
+model = ["openai:other", "anthropic:spare"]
 require_plan = true
 restart = "never"
 
@@ -63,9 +69,25 @@ no_claim = true
         (config.context.keep_results, config.context.clear_at),
         (Some(5), Some(60))
     );
-    let price = config.prices["openai:llama*"];
-    assert_eq!(price.cache_read, Money::from_dollars(1.0).unwrap());
+    let llama = &config.models["openai:llama*"];
+    assert_eq!(
+        (llama.window, llama.tuning.effort.clone()),
+        (Some(32_000), Some(Effort::Low))
+    );
+    assert_eq!(
+        llama.price.unwrap().cache_read,
+        Money::from_dollars(1.0).unwrap()
+    );
     let role = &config.roles["coder"];
+    let tuning = Tuning {
+        max_output: Some(9_000),
+        effort: Some(Effort::XHigh),
+        thinking: Some(Thinking::Budget(4_096)),
+        temperature: Temperature::new(0.7).ok(),
+    };
+    assert_eq!((role.tuning(), role.web), (tuning, Some(true)));
+    let list = "openai:other,anthropic:spare";
+    assert_eq!(role.model.as_deref(), Some(list));
     assert_eq!(role.tools.as_ref().unwrap().len(), 2);
     let alice = &config.members[0];
     assert_eq!(
@@ -87,7 +109,7 @@ fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
     assert_eq!(
         error("[[members]]\nname = \"a\"\nrole = \"b\"\ncolour = 1"),
         "team.toml:4: `members`: unknown key `colour`, expected one of `name`, `role`, `prompt`, \
-         `model`, `exec`, `require_plan`, `restart`, `no_claim`, `idle_timeout`, `sandbox`, \
+         `model`, `max_output`, `effort`, `thinking`, `temperature`, `web`, `exec`, `require_plan`, `restart`, `no_claim`, `idle_timeout`, `sandbox`, \
          `network`, `max_tokens`, `max_cost`, `max_turns`, `max_minutes`"
     );
     assert_eq!(
@@ -106,7 +128,25 @@ fn wrong_values_are_reported_with_what_is_expected() {
         ("network = 'a b'", "team.toml:1: `network`: "),
         (
             "model = 3",
-            "team.toml:1: `model`: invalid type: integer `3`, expected a string",
+            "team.toml:1: `model`: invalid type: integer `3`, expected a model or an array of models",
+        ),
+        ("model = []", "team.toml:1: `model`: at least one model"),
+        (
+            "model = ['a,b']",
+            "team.toml:1: `model`: \"a,b\" is not the name of one model",
+        ),
+        ("max_output = 0", "team.toml:1: `max_output`: at least 1"),
+        (
+            "effort = 'hihg'",
+            "team.toml:1: `effort`: unknown value `hihg`; did you mean `high`?",
+        ),
+        (
+            "[roles.x]\nthinking = 'deep'",
+            "team.toml:2: `roles.x.thinking`: thinking is adaptive, off, or",
+        ),
+        (
+            "temperature = 5",
+            "team.toml:1: `temperature`: temperature is a number from 0 to 2",
         ),
         (
             "[budget]\nmax_tokens = -1",
@@ -125,8 +165,8 @@ fn wrong_values_are_reported_with_what_is_expected() {
             "team.toml:1: `restart`: unknown value `always`, expected `never` or `on-failure`",
         ),
         (
-            "[prices.x]\ninput = 1",
-            "team.toml:1: `prices.x`: missing field `output`",
+            "[models.x]\nprice = { input = 1 }",
+            "team.toml:2: `models.x.price`: missing field `output`",
         ),
         (
             "[roles.x]\ntools = [\"bsh\"]",

@@ -32,7 +32,7 @@ pub(super) fn encode(
         temperature: request.tuning.temperature,
         top_p: request.tuning.top_p,
         thinking: request.tuning.thinking.map(thinking),
-        output_config: request.tuning.effort.map(|effort| OutputConfig { effort }),
+        output_config: request.tuning.effort.map(output_config),
         messages: messages(&turns, images),
     };
     Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
@@ -233,6 +233,15 @@ fn thinking(mode: Thinking) -> WireThinking {
         kind,
         budget_tokens,
     }
+}
+
+/// This wire has no effort below `low`.
+fn output_config(effort: Effort) -> OutputConfig {
+    let effort = match effort {
+        Effort::None | Effort::Minimal => Effort::Low,
+        Effort::Low | Effort::Medium | Effort::High | Effort::XHigh | Effort::Max => effort,
+    };
+    OutputConfig { effort }
 }
 
 fn messages<'a>(turns: &[TurnView<'a>], images: &ShownImages) -> Vec<Message<'a>> {

@@ -38,4 +38,6 @@ mod secrets;
 #[cfg(test)]
 mod streams;
 #[cfg(test)]
+mod tuned;
+#[cfg(test)]
 mod validity;

@@ -3,7 +3,7 @@
 use crate::start::spawn::SpawnError;
 use protocol::{
     Actor, AgentName, ConversationRecord, Incarnation, JournalLine, JournalRecord, Member,
-    MemberSpec, MemberStatus, MessageId, MessageSource, Party, Recipient,
+    MemberSpec, MemberStatus, MessageId, MessageSource, Party, Recipient, Tuning,
 };
 use rules::check_new_name;
 use teamdir::{JoinError, PathError, RosterError, TeamDir, new_message_id, now};
@@ -146,7 +146,8 @@ pub(crate) fn change_running(
             exec: None,
             sandbox: None,
             network: None,
-            ..spec.clone()
+            web: None,
+            ..spec.clone().with_tuning(Tuning::default())
         };
         spec.merge_into(&mut changed);
         changed

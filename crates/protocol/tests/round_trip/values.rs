@@ -5,11 +5,11 @@ use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{
-    Activity, AgentName, Answer, Body, DeadLetter, Extra, Holder, IgnoredAnswer, Incarnation,
-    LiveState, Member, MemberSpec, MemberStatus, Message, MessageId, NetworkSetting, NoticeCause,
-    Owner, Party, Phase, Priority, Recipient, Request, RequestId, RequestState, RestartPolicy,
-    Roster, SandboxLevel, SandboxMode, Sender, Subject, Tally, Task, TaskHistory, TaskId,
-    TaskStatus, TeamName, Timestamp, WaitingFor,
+    Activity, AgentName, Answer, Body, DeadLetter, Effort, Extra, Holder, IgnoredAnswer,
+    Incarnation, LiveState, Member, MemberSpec, MemberStatus, Message, MessageId, NetworkSetting,
+    NoticeCause, Owner, Party, Phase, Priority, Recipient, Request, RequestId, RequestState,
+    RestartPolicy, Roster, SandboxLevel, SandboxMode, Sender, Subject, Tally, Task, TaskHistory,
+    TaskId, TaskStatus, TeamName, Temperature, Thinking, Timestamp, WaitingFor,
 };
 use serde_json::Value;
 
@@ -199,7 +199,15 @@ fn member() -> impl Strategy<Value = Member> {
         of(text().prop_map(SandboxMode::from)),
         of(network),
     );
-    (known, more, course, extra()).prop_map(|(known, more, course, extra)| {
+    let tuning = (
+        of(any::<u32>()),
+        of(text().prop_map(Effort::from)),
+        of(any::<u32>().prop_map(Thinking::Budget)),
+        of((0_u8..=200).prop_map(|n| Temperature::new(f64::from(n) / 100.0).unwrap())),
+        of(any::<bool>()),
+    );
+    (known, more, course, tuning, extra()).prop_map(|(known, more, course, tuning, extra)| {
+        let (max_output, effort, thinking, temperature, web) = tuning;
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
         let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up, sandbox, network) =
@@ -217,6 +225,11 @@ fn member() -> impl Strategy<Value = Member> {
                 idle_timeout,
                 sandbox,
                 network,
+                max_output,
+                effort,
+                thinking,
+                temperature,
+                web,
             },
             status,
             incarnation,
@@ -408,10 +421,17 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
         SandboxLevel::Full,
     ]);
     let task = of(any::<u64>());
-    let doing = (of(activity), of(time()), task, of(tally()), of(level));
+    let doing = (
+        of(activity),
+        of(time()),
+        task,
+        of(tally()),
+        of(level),
+        of(text()),
+    );
     (known, doing, extra()).prop_map(|(known, doing, extra)| {
         let (incarnation, phase, since, waiting_for, reason) = known;
-        let (activity, progress_at, task, usage, sandbox) = doing;
+        let (activity, progress_at, task, usage, sandbox, model) = doing;
         LiveState {
             incarnation,
             phase,
@@ -420,6 +440,7 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
             reason,
             activity,
             progress_at,
+            model,
             task: task.map(TaskId),
             usage,
             sandbox,

@@ -1,0 +1,20 @@
+//! What is known about models: how much they hold and say, whether they take pictures, what they cost.
+//!
+//! The built-in knowledge is one file of data, `models.toml`, which is part of the program. A person
+//! extends and corrects it in their own file or in `team.toml`, in the same form, see [`ModelEntry`].
+//! [`Catalogue`] has all of it and answers by a model's name. A model that nobody knows has facts that
+//! are safe to assume, and [`ModelFacts::is_known`] tells them from known ones.
+//!
+//! **Invariant:** the files of a workspace, which a stranger may have written, lower no price.
+
+mod entry;
+mod known_models;
+mod name;
+mod price;
+
+pub use entry::ModelEntry;
+pub use known_models::{
+    Catalogue, LONGEST_USUAL_REPLY, ModelFacts, UNKNOWN_MAX_OUTPUT, UNKNOWN_WINDOW, built_in,
+};
+pub use name::normal_name;
+pub use price::Price;
