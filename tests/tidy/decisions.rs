@@ -24,9 +24,10 @@ const COMPARISONS: [&str; 10] = [
 ];
 
 /// Where texts of others are read, which have no type.
-const FOREIGN_TEXTS: [&str; 2] = [
+const FOREIGN_TEXTS: [&str; 3] = [
     // Errors of model servers say what is wrong in their texts alone.
     "crates/llm/src/failure",
+    "crates/llm/src/output_limit.rs",
     // The offline model reads instructions in plain English.
     "crates/offline/src",
 ];

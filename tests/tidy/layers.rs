@@ -394,7 +394,7 @@ const RULES: &[Rule] = &[
             "tokio",
             "tracing",
         ],
-        dev_ours: &["chaos", "test-support"],
+        dev_ours: &["catalogue", "chaos", "test-support"],
     },
 ];
 

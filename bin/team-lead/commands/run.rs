@@ -97,6 +97,7 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         keep: command.keep,
         model: command.model.clone(),
         tuning: command.tuning.tuning(),
+        web: command.tuning.web(),
         sandbox: command.sandbox.sandbox.clone(),
         network: command.sandbox.network.clone(),
         timeout: command.timeout,

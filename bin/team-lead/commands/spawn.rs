@@ -177,6 +177,7 @@ impl Spawn {
             idle_timeout: self.idle_timeout.map(|limit| limit.as_secs().max(1)),
             sandbox: self.sandbox.sandbox.clone(),
             network: self.sandbox.network.clone(),
+            web: self.tuning.web(),
             ..MemberSpec::new(AgentName::new(&self.name)?, self.role.as_str())
         };
         Ok(spec.with_tuning(self.tuning.tuning()))

@@ -1,7 +1,11 @@
 //! One call of the model, with a conversation that is short enough.
 
+use std::time::Duration;
+
 use crate::context::{ClearingRules, plan_clearing, plan_compaction};
-use llm::{Block, CancellationToken, ModelError, Reply, Request, Role, StopReason, Turn};
+use llm::{
+    Block, CancellationToken, ModelError, ProviderToolUse, Reply, Request, Role, StopReason, Turn,
+};
 use protocol::{ClearedRecord, MessageSource, UserMessage, UserRecord};
 
 use crate::agent::Agent;
@@ -205,6 +209,7 @@ impl Agent {
             model: reply.model.clone(),
             usage: reply.usage,
         });
+        show_provider_tools(&reply, host);
         Ok(reply)
     }
 
@@ -225,6 +230,31 @@ pub(crate) fn is_too_long(error: &ModelError) -> bool {
         error,
         ModelError::ContextTooLong { .. } | ModelError::RequestTooLarge { .. }
     )
+}
+
+/// Shows what the provider's own tools did. They are over when the reply comes.
+fn show_provider_tools(reply: &Reply, host: &mut dyn Host) {
+    for tool_use in reply.provider_tools() {
+        let ProviderToolUse {
+            id,
+            name,
+            arguments,
+            text,
+            is_error,
+        } = tool_use;
+        host.event(Event::ToolStarted {
+            id: id.clone(),
+            name: name.clone(),
+            arguments,
+        });
+        host.event(Event::ToolFinished {
+            id,
+            name,
+            text,
+            is_error,
+            took: Duration::ZERO,
+        });
+    }
 }
 
 fn shown(event: llm::Event) -> Option<Event> {

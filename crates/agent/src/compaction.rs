@@ -190,14 +190,12 @@ impl Agent {
         }
         let whole = self.conversation.whole_turns();
         let request = asking.plan.request(&whole, &question);
-        let mut sink = |event| {
-            match event {
-                llm::Event::Waiting(waiting) => host.event(Event::Waiting(waiting)),
-                llm::Event::Switched(switch) => host.event(Event::Switched(switch)),
-                llm::Event::TextDelta(_)
-                | llm::Event::ThinkingDelta(_)
-                | llm::Event::ToolUseStarted { .. } => {}
-            }
+        let mut sink = |event| match event {
+            llm::Event::Waiting(waiting) => host.event(Event::Waiting(waiting)),
+            llm::Event::Switched(switch) => host.event(Event::Switched(switch)),
+            llm::Event::TextDelta(_)
+            | llm::Event::ThinkingDelta(_)
+            | llm::Event::ToolUseStarted { .. } => {}
         };
         let reply = tokio::select! {
             reply = self.model.complete(&request, &mut sink, cancel) => reply?,

@@ -32,6 +32,7 @@ pub(crate) fn choose(options: &RunOptions) -> Result<LeadModel, ModelError> {
     let wanted = ModelOptions {
         models: options.model.clone(),
         tuning: options.tuning.clone(),
+        web: options.web,
         window: options.window,
     };
     let chosen = choose_models(&wanted, "lead", &options.settings)?;

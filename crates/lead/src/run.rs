@@ -44,6 +44,8 @@ pub struct RunOptions {
     pub model: Option<String>,
     /// How those are asked.
     pub tuning: Tuning,
+    /// Whether those use the web with the tools of their providers.
+    pub web: Option<bool>,
     pub settings: WorkspaceSettings,
     /// For the members that are started.
     pub clearance: Clearance,
@@ -308,6 +310,7 @@ impl LeadBuilder<'_> {
         let defaults = TeammateDefaults {
             model: model.for_teammates.clone(),
             tuning: self.options.tuning.clone(),
+            web: self.options.web,
             sandbox: self.options.sandbox.clone(),
             network: self.options.network.clone(),
         };

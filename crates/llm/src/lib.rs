@@ -47,6 +47,7 @@ pub mod limits;
 mod model;
 mod openai;
 mod output_limit;
+mod provider_tools;
 mod request;
 pub mod retry;
 pub mod script;
@@ -71,6 +72,7 @@ pub use model::{
     BoxFuture, Event, EventSink, Model, Reply, StopReason, Switch, Usage, WaitReason, Waiting,
 };
 pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, OpenAiWire, TokenField};
+pub use provider_tools::ProviderToolUse;
 pub use request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, Tuning};
 pub use retry::RetryPolicy;
 pub use script::{ScriptError, ScriptModel};

@@ -5,6 +5,12 @@
 
 use crate::error::ModelError;
 
+/// What a server says that does not know the name of the field. That is no limit.
+const UNKNOWN_FIELD: &str = "not supported";
+/// What stands before the size of the window.
+const BEFORE_WINDOW: &str = "context length is";
+/// What every sentence about the window has.
+const WINDOW: &str = "context";
 /// The least that is asked for when the limit is guessed.
 const LEAST: u32 = 256;
 
@@ -44,7 +50,7 @@ impl OutputLimit {
                 .contains(&left)
                 .then_some(Self::BesideConversation(left));
         }
-        if message.contains("context") {
+        if message.contains(WINDOW) {
             // The conversation itself is too long.
             return None;
         }
@@ -79,8 +85,7 @@ fn is_about_output(message: &str) -> bool {
         "limit",
     ];
     let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    // A server that does not know the name of the field says something else about it.
-    has(&names_it) && has(&complains) && !message.contains("not supported")
+    has(&names_it) && has(&complains) && !message.contains(UNKNOWN_FIELD)
 }
 
 /// The window less the conversation, of the sentences that name both:
@@ -94,7 +99,7 @@ fn left_in_window(message: &str) -> Option<u64> {
     {
         return window.checked_sub(*input);
     }
-    let (_, after) = message.split_once("context length is")?;
+    let (_, after) = message.split_once(BEFORE_WINDOW)?;
     let (_, window) = numbers(after).next()?;
     let input = numbers(after).find(|(rest, _)| {
         let rest = rest.trim_start();

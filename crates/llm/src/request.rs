@@ -69,6 +69,9 @@ pub struct Tuning {
     pub effort: Option<Effort>,
     /// Whether and how it thinks; understood by the Messages API only.
     pub thinking: Option<Thinking>,
+    /// Whether the model may search and read the web with the tools of its provider, where that has
+    /// them.
+    pub web: bool,
 }
 
 /// How much work a model puts in.

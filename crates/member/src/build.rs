@@ -38,6 +38,8 @@ pub struct ModelOptions {
     pub models: Option<String>,
     /// How they are asked, by the member's entry and its role.
     pub tuning: Tuning,
+    /// Whether they use the web with the tools of their providers, by the member's entry and its role.
+    pub web: Option<bool>,
     /// The size of the window, whatever is known about the models.
     pub window: Option<u64>,
 }
@@ -76,7 +78,9 @@ pub fn choose_models(
     let catalogue = config.catalogue();
     let windows = names.iter().map(|name| catalogue.facts(name).window);
     let window = options.window.or_else(|| windows.min());
-    let tuned = |name: &str| tuning_of(name, options, &catalogue, &config.tuning());
+    let web = options.web.or(config.web().value).unwrap_or(false);
+    let of_all = (config.tuning(), web);
+    let tuned = |name: &str| settings_of(name, options, &catalogue, &of_all);
     let mut models = Vec::new();
     for (at, choice) in choices.iter().enumerate() {
         let retry = match at + 1 < choices.len() {
@@ -129,11 +133,11 @@ fn in_any_folder(choice: ModelChoice) -> ModelChoice {
 
 /// How a model is asked: as the member's entry or its role says, else as the files say of this model, else
 /// as the configuration says of all.
-fn tuning_of(
+fn settings_of(
     name: &str,
     options: &ModelOptions,
     catalogue: &Catalogue,
-    of_all: &Tuning,
+    (of_all, web): &(Tuning, bool),
 ) -> ModelSettings {
     let facts = catalogue.facts(name);
     let own = options.tuning.clone();
@@ -150,6 +154,7 @@ fn tuning_of(
             top_p: None,
             effort: tuning.effort.and_then(known_effort),
             thinking: tuning.thinking.and_then(known_thinking),
+            web: *web,
         },
     }
 }

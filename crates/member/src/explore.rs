@@ -118,6 +118,7 @@ impl Explore {
             Outcome::Finished { text } if !text.trim().is_empty() => Ok(ToolOutput::ok(text)),
             Outcome::Finished { .. } => Err(ToolError::new("the helper ended without an answer")),
             Outcome::RoundLimit { .. } => Err(unfinished("rounds", &said())),
+            Outcome::CutOff { text } => Err(unfinished("output", &text)),
             Outcome::Interrupted if !context.cancel.is_cancelled() => {
                 Err(unfinished("tokens", &said()))
             }
@@ -231,6 +232,7 @@ impl Host for HelperHost {
                 self.runtime.helper_runs(&name);
             }
             Event::Waiting(waiting) => info!("explore: {waiting}"),
+            Event::Switched(switch) => self.runtime.lock().switched(switch),
             Event::Text(_)
             | Event::Thinking(_)
             | Event::ToolFinished { .. }

@@ -210,7 +210,6 @@ impl<H: Hooks> Host for RuntimeHost<H> {
             }
             Event::Switched(switch) => {
                 self.text.clear();
-                warn!("{switch}");
                 inner.switched(switch);
             }
             Event::Replied { model, usage } => {
@@ -304,7 +303,8 @@ impl Inner {
     }
 
     /// Another model is asked: its calls have its own price, and people can see which one it is.
-    fn switched(&mut self, switch: Switch) {
+    pub(crate) fn switched(&mut self, switch: Switch) {
+        warn!("{switch}");
         let Switch { from, to, reason } = switch;
         if let Some(models) = &mut self.models {
             models.current.clone_from(&to);

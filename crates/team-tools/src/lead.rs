@@ -34,6 +34,8 @@ pub struct TeammateDefaults {
     pub model: Option<String>,
     /// How their models are asked.
     pub tuning: Tuning,
+    /// Whether their models use the web with the tools of their providers.
+    pub web: Option<bool>,
     pub sandbox: Option<SandboxMode>,
     pub network: Option<NetworkSetting>,
 }
@@ -110,6 +112,7 @@ impl Tool for SpawnTeammate {
                 // A known member keeps what a person chose for it.
                 if !is_known {
                     (spec.sandbox, spec.network) = (defaults.sandbox, defaults.network);
+                    spec.web = defaults.web;
                     spec = spec.with_tuning(defaults.tuning);
                 }
                 let programs = starter.programs_for(&context.team, &spec);

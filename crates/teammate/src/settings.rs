@@ -40,6 +40,7 @@ pub(crate) fn model_options(config: &Config, member: &Member, window: Option<u64
     ModelOptions {
         models: models.or_else(|| role?.model.clone()),
         tuning: spec.tuning().or(&of_role),
+        web: spec.web.or_else(|| role?.web),
         window,
     }
 }

@@ -100,7 +100,10 @@ fn tools_that_change_something_wait_for_an_approved_plan() {
     let asked = workspace.server.wait_for_requests("alice", 5, LIMIT);
     assert!(asked[3].last_text().contains("Where are the tests?"));
     let body = String::from_utf8_lossy(asked[3].raw_body()).into_owned();
-    assert!(body.contains("You may change nothing before the lead has approved another"), "{body}");
+    assert!(
+        body.contains("You may change nothing before the lead has approved another"),
+        "{body}"
+    );
     let second = wait_for_plan(&workspace);
     assert_ne!(first.id, second.id);
     // A decision cannot be taken back.

@@ -27,7 +27,7 @@ pub(super) fn encode(
         max_tokens: request.max_tokens,
         stream: true,
         system: system(&request.system),
-        tools: tools(&request.tools),
+        tools: tools(&request.tools, request.tuning.web),
         tool_choice: tool_choice(request),
         temperature: request.tuning.temperature,
         top_p: request.tuning.top_p,
@@ -66,7 +66,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<WireTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<WireToolChoice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +79,43 @@ struct Body<'a> {
     output_config: Option<OutputConfig>,
     messages: Vec<Message<'a>>,
 }
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireTool<'a> {
+    Own(Tool<'a>),
+    Provider(ProviderTool),
+}
+
+/// A tool that the provider runs by itself. Its uses and results come back as blocks, which are kept as
+/// they came.
+#[derive(Serialize)]
+struct ProviderTool {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+    /// How often it may be used for one reply.
+    max_uses: u32,
+    /// How much of a page goes into the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_content_tokens: Option<u32>,
+}
+
+/// The versions that all models with such tools know. They need no beta header.
+const WEB_TOOLS: [ProviderTool; 2] = [
+    ProviderTool {
+        kind: "web_search_20250305",
+        name: "web_search",
+        max_uses: 8,
+        max_content_tokens: None,
+    },
+    ProviderTool {
+        kind: "web_fetch_20250910",
+        name: "web_fetch",
+        max_uses: 8,
+        max_content_tokens: Some(30_000),
+    },
+];
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -196,18 +233,19 @@ fn system(text: &str) -> Vec<Content<'_>> {
     })]
 }
 
-fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
+/// The tools, those of the provider first, so that the breakpoint is at the end of all of them.
+fn tools(specs: &[ToolSpec], web: bool) -> Vec<WireTool<'_>> {
     let last = specs.len().saturating_sub(1);
-    specs
-        .iter()
-        .enumerate()
-        .map(|(place, spec)| Tool {
+    let own = specs.iter().enumerate().map(|(place, spec)| {
+        WireTool::Own(Tool {
             name: &spec.name,
             description: &spec.description,
             input_schema: &spec.input_schema,
             cache_control: (place == last).then_some(CacheControl::EPHEMERAL),
         })
-        .collect()
+    });
+    let of_provider = WEB_TOOLS.into_iter().filter(|_| web);
+    of_provider.map(WireTool::Provider).chain(own).collect()
 }
 
 fn tool_choice(request: &Request) -> Option<WireToolChoice<'_>> {

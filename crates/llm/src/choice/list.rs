@@ -12,11 +12,11 @@ pub fn parse_models(value: &str, variables: &Variables) -> Result<Vec<ModelChoic
     }
     let parts = value.split(',');
     let choices = parts.map(|part| match ModelChoice::parse(part, variables)? {
-        choice @ (ModelChoice::Anthropic(_) | ModelChoice::OpenAi(_)) => Ok(choice),
         ModelChoice::Offline | ModelChoice::Script(_) => Err(ChoiceError {
             value: part.trim().to_owned(),
             reason: NoModel::NotForList,
         }),
+        of_provider => Ok(of_provider),
     });
     choices.collect()
 }
