@@ -140,9 +140,8 @@ fn a_list_of_models_takes_no_scripts() {
     assert!(run.err.contains("list"), "{run:?}");
 }
 
-#[test]
-fn the_web_is_used_where_it_is_allowed_and_everybody_can_see_it() {
-    let workspace = Workspace::new();
+/// A reply in which the provider searched the web and paused the turn.
+fn searched_web() -> ServerReply {
     let stream = [
         json!({"type": "message_start", "message": {"model": "test", "usage": {"input_tokens": 1}}}),
         json!({"type": "content_block_start", "index": 0, "content_block":
@@ -166,13 +165,13 @@ fn the_web_is_used_where_it_is_allowed_and_everybody_can_see_it() {
         .map(|event| format!("data: {event}\n\n"))
         .collect();
     let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
-    workspace.script(
-        "alice",
-        [
-            ServerReply::raw(200, "text/event-stream", &chunks),
-            say(" Hot."),
-        ],
-    );
+    ServerReply::raw(200, "text/event-stream", &chunks)
+}
+
+#[test]
+fn the_web_is_used_where_it_is_allowed_and_everybody_can_see_it() {
+    let workspace = Workspace::new();
+    workspace.script("alice", [searched_web(), say(" Hot.")]);
     workspace.spawn(
         "alice",
         &["--web", "--require-plan", "--prompt", "Find out about tea."],

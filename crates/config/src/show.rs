@@ -8,6 +8,9 @@ use protocol::{TeamLimits, Tuning};
 use std::collections::BTreeSet;
 use trust::{RiskySetting, RiskySettings};
 
+/// The default of what has no limit.
+const NONE: &str = "no limit";
+
 /// A setting as `config show` displays it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownSetting {
@@ -53,9 +56,6 @@ impl Config {
     }
 
     fn shown_values(&self) -> Vec<ShownSetting> {
-        let default = TeamLimits::default();
-        let none = || "no limit".to_owned();
-        let number = |n: u64| n.to_string();
         let mut all = vec![
             shown("model", self.model(), "offline"),
             shown(
@@ -94,19 +94,27 @@ impl Config {
                 self.network().map(|access| access.to_string()),
                 "off",
             ),
-            shown("budget.max_tokens", self.max_tokens().map(number), &none()),
-            shown(
-                "budget.max_cost",
-                self.max_cost().map(|max| max.to_string()),
-                &none(),
-            ),
-            shown("budget.max_turns", self.max_turns().map(number), &none()),
-            shown(
-                "budget.max_minutes",
-                self.max_minutes().map(number),
-                &none(),
-            ),
         ];
+        all.extend(self.shown_budget());
+        all.extend(self.shown_context());
+        all.extend(self.shown_limits());
+        all
+    }
+
+    fn shown_budget(&self) -> [ShownSetting; 4] {
+        let number = |n: u64| n.to_string();
+        let cost = self.max_cost().map(|max| max.to_string());
+        [
+            shown("budget.max_tokens", self.max_tokens().map(number), NONE),
+            shown("budget.max_cost", cost, NONE),
+            shown("budget.max_turns", self.max_turns().map(number), NONE),
+            shown("budget.max_minutes", self.max_minutes().map(number), NONE),
+        ]
+    }
+
+    fn shown_limits(&self) -> Vec<ShownSetting> {
+        let default = TeamLimits::default();
+        let number = |n: u64| n.to_string();
         let limits = [
             ("members", self.limit(|l| l.members), default.max_members()),
             (
@@ -125,9 +133,8 @@ impl Config {
                 default.max_inbox_bytes(),
             ),
         ];
-        all.extend(self.shown_context());
         let working = self.limit(|limits| limits.working).map(number);
-        all.push(shown("limits.working", working, &none()));
+        let mut all = vec![shown("limits.working", working, NONE)];
         for (key, setting, default) in limits {
             let key = format!("limits.{key}");
             all.push(shown(&key, setting.map(number), &default.to_string()));

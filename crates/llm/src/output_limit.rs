@@ -121,13 +121,12 @@ fn numbers(text: &str) -> impl Iterator<Item = (&str, u64)> {
     let mut before = ' ';
     std::iter::from_fn(move || {
         loop {
-            let start = rest.find(|c: char| c.is_ascii_digit())?;
-            before = rest[..start].chars().next_back().unwrap_or(before);
-            let tail = &rest[start..];
+            let (words, tail) = rest.split_at(rest.find(|c: char| c.is_ascii_digit())?);
+            before = words.chars().next_back().unwrap_or(before);
             let is_other = |c: char| !c.is_ascii_digit() && c != ',' && c != '_';
-            let end = tail.find(is_other).unwrap_or(tail.len());
-            let digits = tail[..end].trim_end_matches([',', '_']);
-            let after = &tail[digits.len()..];
+            let (digits, _) = tail.split_at(tail.find(is_other).unwrap_or(tail.len()));
+            let digits = digits.trim_end_matches([',', '_']);
+            let (_, after) = tail.split_at(digits.len());
             rest = after;
             let is_name = before.is_alphanumeric() || matches!(before, '-' | '.' | '_' | '/');
             before = '0';
@@ -197,27 +196,30 @@ mod tests {
                 Some(BesideConversation(3_997)),
             ),
             ("max_tokens is too large", 8_000, Some(OfModel(4_000))),
-            ("max_tokens is too large", 300, None),
+        ];
+        for (message, asked, expected) in cases {
+            assert_eq!(read(message, asked), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn other_refusals_teach_nothing() {
+        let cases = [
+            ("max_tokens is too large", 300),
             (
                 "input length and `max_tokens` exceed context limit: 199990 + 32000 > 200000",
                 32_000,
-                None,
             ),
-            (
-                "prompt is too long: 210000 tokens > 200000 maximum",
-                32_000,
-                None,
-            ),
+            ("prompt is too long: 210000 tokens > 200000 maximum", 32_000),
             (
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
                  'max_completion_tokens' instead.",
                 32_000,
-                None,
             ),
-            ("messages: at least one message is required", 32_000, None),
+            ("messages: at least one message is required", 32_000),
         ];
-        for (message, asked, expected) in cases {
-            assert_eq!(read(message, asked), expected, "{message}");
+        for (message, asked) in cases {
+            assert_eq!(read(message, asked), None, "{message}");
         }
     }
 

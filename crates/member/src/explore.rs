@@ -90,7 +90,7 @@ impl Explore {
         let cancel = context.cancel.child_token();
         let context = ToolContext {
             // What the helper has read, the member has not seen.
-            seen: tools::SeenFiles::default(),
+            seen: SeenFiles::default(),
             ..context.clone()
         };
         let mut host = HelperHost {

@@ -30,9 +30,11 @@ pub struct AskedModels {
     pub first: String,
     /// The one that is asked now.
     pub current: String,
-    /// What a call of a model costs, if it is known.
-    pub price: Box<dyn Fn(&str, &Usage) -> Option<Money> + Send>,
+    pub price: PriceOfCall,
 }
+
+/// What a call of a model costs, if it is known.
+pub type PriceOfCall = Box<dyn Fn(&str, &Usage) -> Option<Money> + Send>;
 
 /// Handles mail before the model sees it.
 pub trait MailHandler: Send {

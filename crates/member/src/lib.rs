@@ -64,7 +64,7 @@ pub use confine::{
 };
 pub use gate::gate;
 pub use host::{Hooks, RuntimeHost};
-pub use inner::{AskedModels, MailHandler, Treatment};
+pub use inner::{AskedModels, MailHandler, PriceOfCall, Treatment};
 pub use logging::{LogFilter, LogFormat, LogOptions, LogSettingError, log_to_stderr};
 pub use mail::MailItem;
 pub use memory::memory_lines;

@@ -1,7 +1,7 @@
 //! One line of text for each event that is worth showing.
 
 use crate::one_line;
-use protocol::{Event, EventKind, EventLine, RequestKind};
+use protocol::{Event, EventKind, EventLine, Recipient, RequestKind};
 
 /// The text for a line of the event log; `None` for frequent events that are not shown.
 pub fn event_text(line: &[u8]) -> Option<String> {
@@ -29,12 +29,8 @@ fn text(event: &Event) -> Option<String> {
             preview,
             ..
         } => {
-            let kind = match kind.as_str() {
-                "message" => String::new(),
-                other => format!(" ({})", other.replace('_', " ")),
-            };
             let text = preview.as_deref().unwrap_or_default();
-            format!("{} → {to}{kind}: {text}", from.as_str())
+            format!("{} → {to}{}: {text}", from.as_str(), shown_kind(kind))
         }
         EventKind::Spawn { member, role, .. } => format!("+ {member} ({role}) started"),
         EventKind::Restart { member, reason, .. } => {
@@ -53,11 +49,7 @@ fn text(event: &Event) -> Option<String> {
             from,
             to,
         } => {
-            let kind = match kind {
-                RequestKind::Shutdown => "asks to shut down",
-                RequestKind::Plan => "submits a plan to",
-            };
-            format!("? {} {kind} {to} ({request_id})", from.as_str())
+            format!("? {} {} {to} ({request_id})", from.as_str(), asks(*kind))
         }
         EventKind::Resolve { request_id, status } => {
             format!("? {request_id} is {}", status.as_str())
@@ -79,10 +71,7 @@ fn text(event: &Event) -> Option<String> {
             to,
             reason,
             ..
-        } => match reason {
-            Some(reason) => format!("! {to} answers {member} instead of {from} ({reason})"),
-            None => format!("+ {to} is asked again by {member}"),
-        },
+        } => switched(member, from, to, reason.as_deref()),
         EventKind::Ready { .. }
         | EventKind::State { .. }
         | EventKind::Deliver { .. }
@@ -91,6 +80,28 @@ fn text(event: &Event) -> Option<String> {
         | EventKind::Compaction { .. }
         | EventKind::Polling { .. } => return None,
     })
+}
+
+/// The type of a message, unless it is a plain one.
+fn shown_kind(kind: &str) -> String {
+    match kind {
+        "message" => String::new(),
+        other => format!(" ({})", other.replace('_', " ")),
+    }
+}
+
+const fn asks(kind: RequestKind) -> &'static str {
+    match kind {
+        RequestKind::Shutdown => "asks to shut down",
+        RequestKind::Plan => "submits a plan to",
+    }
+}
+
+fn switched(member: &Recipient, from: &str, to: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("! {to} answers {member} instead of {from} ({reason})"),
+        None => format!("+ {to} is asked again by {member}"),
+    }
 }
 
 #[cfg(test)]

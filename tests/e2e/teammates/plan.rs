@@ -4,7 +4,7 @@ use crate::harness::{LIMIT, Workspace, call, recipient, say};
 use protocol::{Phase, Request, RequestKind, RequestStatus, WaitingFor};
 use serde_json::{Value, json};
 use std::fs;
-use test_support::llm_server::ServerReply;
+use test_support::llm_server::{CapturedRequest, ServerReply};
 use test_support::wait_until;
 
 /// All tools that change something, in one reply.
@@ -65,15 +65,21 @@ fn check_closed_after(workspace: &Workspace, change: impl FnOnce()) {
     assert!(!workspace.path().join("forbidden.txt").exists());
 }
 
+/// The results at the end of a request, and how many of them are errors.
+fn results_and_errors(request: &CapturedRequest) -> (Value, usize) {
+    let results = request.messages().last().unwrap()["content"].clone();
+    let blocks = results.as_array().unwrap().iter();
+    let errors = blocks.filter(|block| block["is_error"] == true).count();
+    (results, errors)
+}
+
 #[test]
 fn tools_that_change_something_wait_for_an_approved_plan() {
     let workspace = Workspace::new();
     workspace.script("alice", [all_mutating()]);
     let first = waiting(&workspace, "Just do it.");
     let refused = workspace.server.requests("alice")[1].clone();
-    let results = refused.messages().last().unwrap()["content"].clone();
-    let errors = results.as_array().unwrap().iter();
-    let errors = errors.filter(|block| block["is_error"] == true).count();
+    let (results, errors) = results_and_errors(&refused);
     assert_eq!(errors, 4, "{results}");
     // Where there is a sandbox, a command runs and can only read.
     let has_run = results.to_string().contains("Read-only file system");
@@ -122,17 +128,13 @@ fn tools_that_change_something_wait_for_an_approved_plan() {
         left <= 1 && workspace.phase("alice") == Some(Phase::Idle)
     });
     let ran = workspace.server.requests("alice")[6].clone();
-    let results = ran.messages().last().unwrap()["content"].clone();
-    let errors = results.as_array().unwrap().iter();
-    let errors = errors.filter(|block| block["is_error"] == true).count();
+    let (results, errors) = results_and_errors(&ran);
     assert_eq!(errors, 0, "{results}");
     for name in ["by-bash", "by-write"] {
         assert!(workspace.path().join(name).exists(), "{name}");
     }
-    assert_eq!(
-        fs::read_to_string(workspace.path().join("by-write")).unwrap(),
-        "new"
-    );
+    let written = fs::read_to_string(workspace.path().join("by-write"));
+    assert_eq!(written.unwrap(), "new");
     assert_eq!(workspace.request(&first).status(), RequestStatus::Rejected);
     assert_eq!(workspace.request(&second).status(), RequestStatus::Approved);
     workspace.end();

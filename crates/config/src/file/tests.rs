@@ -10,10 +10,7 @@ fn error(text: &str) -> String {
     parse(text).unwrap_err().to_string()
 }
 
-#[test]
-fn every_key_is_read() {
-    let config = parse(
-        r#"
+const EVERY_KEY: &str = r#"
 model = "anthropic:some-model"
 restart = "on-failure"
 
@@ -58,9 +55,11 @@ prompt = "Fix the parser."
 max_turns = 20
 idle_timeout = 600
 no_claim = true
-"#,
-    )
-    .unwrap();
+"#;
+
+#[test]
+fn every_key_is_read() {
+    let config = parse(EVERY_KEY).unwrap();
     assert_eq!(config.model.as_deref(), Some("anthropic:some-model"));
     assert_eq!(config.restart, Some(RestartPolicy::OnFailure));
     assert_eq!(config.budget.max_cost, Money::from_dollars(2.5).ok());
@@ -118,9 +117,17 @@ fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
     );
 }
 
+#[track_caller]
+fn reported(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        let error = error(text);
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
 #[test]
 fn wrong_values_are_reported_with_what_is_expected() {
-    for (text, expected) in [
+    reported(&[
         (
             "sandbox = 'on'",
             "team.toml:1: `sandbox`: unknown value `on`, expected one of `auto`, `required`, `off`",
@@ -148,6 +155,12 @@ fn wrong_values_are_reported_with_what_is_expected() {
             "temperature = 5",
             "team.toml:1: `temperature`: temperature is a number from 0 to 2",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_values_in_tables_are_reported_with_what_is_expected() {
+    reported(&[
         (
             "[budget]\nmax_tokens = -1",
             "team.toml:2: `budget.max_tokens`: invalid value: integer `-1`, expected a whole number that is not negative",
@@ -190,10 +203,7 @@ fn wrong_values_are_reported_with_what_is_expected() {
         ),
         ("model = \"a\"\nmodel = \"b\"", "team.toml:2: "),
         ("[budget", "team.toml:1: "),
-    ] {
-        let error = error(text);
-        assert!(error.contains(expected), "{text}: {error}");
-    }
+    ]);
 }
 
 #[test]

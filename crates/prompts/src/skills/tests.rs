@@ -45,7 +45,7 @@ impl Place {
     async fn call(&self, arguments: &str) -> ToolOutput {
         let mut registry = Registry::default();
         registry.add(SkillTool::new(self.places())).unwrap();
-        let workspace = Workspace::open(&self.path("repository/w"), []).unwrap();
+        let workspace = Workspace::open(self.path("repository/w"), []).unwrap();
         let context = ToolContext::new(workspace, OutputFolder::new(self.path("out")), "test");
         registry.call("skill", arguments, &context).await
     }

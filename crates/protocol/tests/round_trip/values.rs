@@ -9,7 +9,7 @@ use protocol::{
     Incarnation, LiveState, Member, MemberSpec, MemberStatus, Message, MessageId, NetworkSetting,
     NoticeCause, Owner, Party, Phase, Priority, Recipient, Request, RequestId, RequestState,
     RestartPolicy, Roster, SandboxLevel, SandboxMode, Sender, Subject, Tally, Task, TaskHistory,
-    TaskId, TaskStatus, TeamName, Temperature, Thinking, Timestamp, WaitingFor,
+    TaskId, TaskStatus, TeamName, Temperature, Thinking, Timestamp, Tuning, WaitingFor,
 };
 use serde_json::Value;
 
@@ -167,15 +167,38 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
     })
 }
 
+fn status() -> impl Strategy<Value = MemberStatus> {
+    let other = text().prop_map(MemberStatus::from);
+    prop_oneof![Just(MemberStatus::Working), Just(MemberStatus::Idle), other]
+}
+
+fn network() -> impl Strategy<Value = NetworkSetting> {
+    prop_oneof![
+        Just(NetworkSetting::Off),
+        Just(NetworkSetting::On),
+        Just("a.org,*.b.org:8443".parse().unwrap())
+    ]
+}
+
+fn tuning() -> impl Strategy<Value = Tuning> {
+    let temperature = (0_u8..=200).prop_map(|n| Temperature::new(f64::from(n) / 100.0).unwrap());
+    let parts = (
+        of(any::<u32>()),
+        of(text().prop_map(Effort::from)),
+        of(any::<u32>().prop_map(Thinking::Budget)),
+        of(temperature),
+    );
+    parts.prop_map(|(max_output, effort, thinking, temperature)| Tuning {
+        max_output,
+        effort,
+        thinking,
+        temperature,
+    })
+}
+
 fn member() -> impl Strategy<Value = Member> {
-    let status = text().prop_map(MemberStatus::from);
-    let status = prop_oneof![
-        Just(MemberStatus::Working),
-        Just(MemberStatus::Idle),
-        status
-    ];
     let restart = select(vec![RestartPolicy::Never, RestartPolicy::OnFailure]);
-    let known = (name(), text(), status, incarnation());
+    let known = (name(), text(), status(), incarnation());
     let more = (
         of(text()),
         of(any::<bool>()),
@@ -184,11 +207,6 @@ fn member() -> impl Strategy<Value = Member> {
         of(text()),
         of(time()),
     );
-    let network = prop_oneof![
-        Just(NetworkSetting::Off),
-        Just(NetworkSetting::On),
-        Just("a.org,*.b.org:8443".parse().unwrap())
-    ];
     let course = (
         of(message_id()),
         of(any::<bool>()),
@@ -197,17 +215,11 @@ fn member() -> impl Strategy<Value = Member> {
         of(vec(time(), 0..3)),
         of(text()),
         of(text().prop_map(SandboxMode::from)),
-        of(network),
+        of(network()),
     );
-    let tuning = (
-        of(any::<u32>()),
-        of(text().prop_map(Effort::from)),
-        of(any::<u32>().prop_map(Thinking::Budget)),
-        of((0_u8..=200).prop_map(|n| Temperature::new(f64::from(n) / 100.0).unwrap())),
-        of(any::<bool>()),
-    );
+    let tuning = (tuning(), of(any::<bool>()));
     (known, more, course, tuning, extra()).prop_map(|(known, more, course, tuning, extra)| {
-        let (max_output, effort, thinking, temperature, web) = tuning;
+        let (tuning, web) = tuning;
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
         let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up, sandbox, network) =
@@ -225,10 +237,10 @@ fn member() -> impl Strategy<Value = Member> {
                 idle_timeout,
                 sandbox,
                 network,
-                max_output,
-                effort,
-                thinking,
-                temperature,
+                max_output: tuning.max_output,
+                effort: tuning.effort,
+                thinking: tuning.thinking,
+                temperature: tuning.temperature,
                 web,
             },
             status,
