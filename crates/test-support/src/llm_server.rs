@@ -44,7 +44,7 @@ mod wire;
 
 pub use captured::{CapturedRequest, Wire};
 pub use gate::Gate;
-pub use reply::ServerReply;
+pub use reply::{ServerReply, summary_text};
 
 /// A server that runs until the value is dropped.
 #[derive(Debug)]

@@ -54,6 +54,9 @@ pub struct Plan {
     part_room: usize,
     /// How much of what has no answer yet stays as it is, in bytes.
     unanswered_room: usize,
+    /// How much of it stays if each of its messages and results is as long as one that is never
+    /// shortened, in bytes.
+    most_unanswered: usize,
     /// How much of what is kept word for word stays, in bytes.
     kept_room: usize,
     /// How long the summary may be, in tokens.
@@ -81,6 +84,7 @@ impl Plan {
             transcript_room: estimator.bytes(limits.window / 10 * 8),
             part_room: estimator.bytes(limits.threshold / 8),
             unanswered_room: limits.portion(),
+            most_unanswered: estimator.bytes(limits.threshold / 2),
             kept_room: estimator.bytes(limits.threshold / 8),
             summary_tokens: u32::try_from(summary_tokens).unwrap_or(u32::MAX),
         }
@@ -211,7 +215,9 @@ impl Plan {
     fn unanswered(&self, turns: &[Turn], carried: &Carried<'_>) -> Option<String> {
         let room = self.unanswered_room;
         let texts = unanswered(turns, |text| carried.has(text));
-        let text = clip_evenly(&texts, room, KEPT_WHOLE.min(room)).concat();
+        // Many results of one reply could be too much together even if none of them is long.
+        let share = self.most_unanswered / texts.len().max(1);
+        let text = clip_evenly(&texts, room, KEPT_WHOLE.min(room).min(share)).concat();
         let text = text.trim();
         (!text.is_empty()).then(|| format!("Not answered yet:\n\n{text}"))
     }

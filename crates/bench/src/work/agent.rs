@@ -18,6 +18,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use teamdir::{Journal, TeamDir};
 use test_support::faults::{mark_begin, mark_end};
+use test_support::llm_server::summary_text;
 use tools::{Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// Where the steps leave their lines.
@@ -202,10 +203,10 @@ impl Stepper {
             digits.parse::<usize>().ok()
         });
         let taken = taken.max().unwrap_or(0);
-        if request.tools.is_empty() {
-            return reply(vec![Block::text(format!(
+        if text.contains("<summary-request>") {
+            return reply(vec![Block::text(summary_text(&format!(
                 "All up to step-{taken} is done."
-            ))]);
+            )))]);
         }
         if taken >= self.steps {
             return reply(vec![Block::text("all steps")]);

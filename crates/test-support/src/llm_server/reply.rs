@@ -52,6 +52,12 @@ pub(super) enum Spoken {
     Call { name: String, input: Value },
 }
 
+/// A summary of a conversation that has all the parts that agents ask for, each with this text.
+pub fn summary_text(text: &str) -> String {
+    let parts = ["Goal", "Done", "Files", "Open points", "Next step"];
+    parts.map(|part| format!("## {part}\n{text}")).join("\n")
+}
+
 impl ServerReply {
     /// An empty turn.
     pub fn new() -> Self {
@@ -65,9 +71,7 @@ impl ServerReply {
 
     /// The answer to a request for a summary, with all parts that it must have.
     pub fn summary(text: &str) -> Self {
-        let parts = ["Goal", "Done", "Files", "Open points", "Next step"];
-        let parts = parts.map(|part| format!("## {part}\n{text}"));
-        Self::text(&parts.join("\n"))
+        Self::text(&summary_text(text))
     }
 
     /// A turn that uses tools, each by name and input.

@@ -83,11 +83,18 @@ fn teammate(request: &CapturedRequest) -> ServerReply {
         let answer = json!({"request_id": id, "approve": true});
         return ServerReply::calls([("shutdown_response", answer)]);
     }
-    let Some(task) = between(&said, "Your task: #", ":") else {
+    let call = last_call(request);
+    if call == Some("task_update") {
+        return ServerReply::text("It is done.");
+    }
+    // What is told of a task stays where it was told, before the results of its tools.
+    let conversation = Value::Array(request.messages().to_vec()).to_string();
+    let told = if call.is_some() { &conversation } else { &said };
+    let Some(task) = between(told, "Your task: #", ":") else {
         return ServerReply::text("Nothing is left to do.");
     };
     let path = format!("part-{task}.txt");
-    let call = match last_call(request) {
+    let call = match call {
         Some("read_file") => {
             let content = "What matters, in a few words of its own.\n".repeat(20);
             ("write_file", json!({"path": path, "content": content}))
