@@ -3,7 +3,6 @@
 use crate::error::ConfigError;
 use crate::file::{FileConfig, MemberEntry, Role};
 use crate::read::{DOTENV_FILE, read_user_file, read_workspace_file, user_file};
-use budget::PriceSource;
 use catalogue::Catalogue;
 use llm::Variables;
 use protocol::{
@@ -13,7 +12,6 @@ use protocol::{
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use trust::Owners;
 
 /// The project's file, in the workspace.
@@ -103,20 +101,6 @@ pub fn load(
         dotenv: VariableSettings::read(|name| variables.in_file(name))?,
         dotenv_path: workspace.join(DOTENV_FILE),
         project,
-    })
-}
-
-/// The current prices of a workspace, read again on each call, because a person may add a price
-/// while an agent waits for it. While a file cannot be read, the last prices apply.
-pub fn price_source(workspace: &Path, variables: Variables, owners: Owners) -> PriceSource {
-    let workspace = workspace.to_path_buf();
-    let last = Mutex::new(Catalogue::default());
-    Arc::new(move || {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(config) = load(&workspace, &variables, &owners) {
-            *last = config.catalogue();
-        }
-        last.clone()
     })
 }
 

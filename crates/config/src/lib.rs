@@ -20,15 +20,17 @@ mod apply;
 mod config;
 mod error;
 mod file;
+mod price_source;
 mod read;
 mod risky;
 mod show;
 mod user_folder;
 
 pub use apply::{ApplyError, apply};
-pub use config::{Config, Origin, PROJECT_FILE, Setting, Source, load, price_source};
+pub use config::{Config, Origin, PROJECT_FILE, Setting, Source, load};
 pub use error::ConfigError;
 pub use file::{ContextTable, FileConfig, MemberEntry, OPTIONAL_TOOLS, Role};
+pub use price_source::price_source;
 pub use read::{DOTENV_FILE, with_dotenv};
 pub use risky::{risky_member_settings, risky_model};
 pub use show::{ShownSetting, ShownTrust};
