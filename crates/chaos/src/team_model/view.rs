@@ -77,7 +77,10 @@ impl View {
 
     fn hear(&mut self, text: &str) {
         let text = &without_answered(text);
-        for mail in TextBlock::read_all(text, MAIL_TAG) {
+        let mail = TextBlock::read_all(text, MAIL_TAG).into_iter();
+        // A plan that waits for the lead is in the state of the team, and nothing for the lead to submit.
+        let messages = mail.filter(|mail| mail.get("type") != Some("plan_approval_request"));
+        for mail in messages {
             for tag in Tag::all(&mail.text) {
                 *self.mail.entry(tag).or_default() += 1;
             }

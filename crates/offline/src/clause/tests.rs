@@ -36,7 +36,9 @@ fn clause(text: &str) -> Clause {
 fn the_documentation_shows_every_verb() {
     let document = include_str!("../../../../docs/models.md");
     // The tables before this heading are about models.
-    let (_, section) = document.split_once("## What `offline` understands").unwrap();
+    let (_, section) = document
+        .split_once("## What `offline` understands")
+        .unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
     let examples = rows.filter_map(|row| Some(row.split_once("` | ")?.0));
     let shown: HashSet<Verb> = examples.flat_map(verbs).collect();
