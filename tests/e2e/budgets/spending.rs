@@ -133,10 +133,10 @@ fn costs_are_told_by_member_model_and_task_and_unknown_prices_as_unknown() {
 
 #[test]
 fn a_price_of_zero_in_the_workspace_lifts_no_limit_of_the_user() {
-    let workspace = Workspace::with_config("[prices.test]\ninput = 0\noutput = 0\n");
+    let workspace = Workspace::with_config("[models.test]\nprice = { input = 0, output = 0 }\n");
     workspace.write_home(
         ".config/team-lead/config.toml",
-        "[prices.test]\ninput = 1\noutput = 10\n",
+        "[models.test]\nprice = { input = 1, output = 10 }\n",
     );
     workspace.server.always("alice", work());
     workspace.spawn("alice", &["--prompt", "Work.", "--max-cost", "0.001"]);

@@ -181,7 +181,10 @@ fn a_conversation_that_is_too_long_is_kept_and_made_shorter() {
         [
             call("bash", json!({"command": "echo a-long-story"})),
             ServerReply::error(400, "invalid_request_error", words),
-            say("Summary: alice told a long story."),
+            say(
+                "## Goal\nA story.\n## Done\nSummary: alice told a long story.\n## Files\nNone.\n\
+                 ## Open points\nNone.\n## Next step\nGo on.",
+            ),
             say("I go on."),
         ],
     );
