@@ -54,9 +54,6 @@ pub struct Plan {
     part_room: usize,
     /// How much of what has no answer yet stays as it is, in bytes.
     unanswered_room: usize,
-    /// How much of it stays if each of its messages and results is as long as one that is never
-    /// shortened, in bytes.
-    most_unanswered: usize,
     /// How much of what is kept word for word stays, in bytes.
     kept_room: usize,
     /// How long the summary may be, in tokens.
@@ -84,7 +81,6 @@ impl Plan {
             transcript_room: estimator.bytes(limits.window / 10 * 8),
             part_room: estimator.bytes(limits.threshold / 8),
             unanswered_room: limits.portion(),
-            most_unanswered: estimator.bytes(limits.threshold / 2),
             kept_room: estimator.bytes(limits.threshold / 8),
             summary_tokens: u32::try_from(summary_tokens).unwrap_or(u32::MAX),
         }
@@ -151,7 +147,8 @@ impl Plan {
         let from = self.cut_at(turns);
         let gone = turns.get(..from.unwrap_or(turns.len())).unwrap_or_default();
         let gone = without_texts(gone, |text| carried.has(text));
-        let gone = digest(&gone, self.part_room);
+        // Half a part: what has no answer yet and what is carried over need the rest.
+        let gone = digest(&gone, self.part_room / 2);
         let mut note = vec![Block::text(format!(
             "[Earlier conversation cut. Transcript: {archive}]\n\nNobody summarised it. In short:\n{}",
             gone.trim()
@@ -215,9 +212,7 @@ impl Plan {
     fn unanswered(&self, turns: &[Turn], carried: &Carried<'_>) -> Option<String> {
         let room = self.unanswered_room;
         let texts = unanswered(turns, |text| carried.has(text));
-        // Many results of one reply could be too much together even if none of them is long.
-        let share = self.most_unanswered / texts.len().max(1);
-        let text = clip_evenly(&texts, room, KEPT_WHOLE.min(room).min(share)).concat();
+        let text = clip_evenly(&texts, room, KEPT_WHOLE.min(room)).concat();
         let text = text.trim();
         (!text.is_empty()).then(|| format!("Not answered yet:\n\n{text}"))
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use llm::{
     Anthropic, ClientOptions, Event, Model, ModelChoice, ModelError, OpenAi, Variables,
@@ -43,6 +44,19 @@ fn faults() -> Vec<ServerReply> {
     faults
 }
 
+/// A model of each wire format that waits for a busy server only for a moment.
+fn impatient(server: &LlmServer) -> [(&'static str, Arc<dyn Model>); 2] {
+    let total = Duration::from_millis(50);
+    let mut anthropic = anthropic_config(server, "anthropic");
+    anthropic.options.retry.total = total;
+    let mut openai = openai_config(server, "openai");
+    openai.options.retry.total = total;
+    [
+        ("anthropic", Arc::new(Anthropic::new(anthropic).unwrap())),
+        ("openai", Arc::new(OpenAi::new(openai).unwrap())),
+    ]
+}
+
 fn show(seen: &mut String, error: &ModelError, events: &[Event]) {
     writeln!(seen, "{error} {error:?} {:#?} {}", error, error.hint()).unwrap();
     for event in events {
@@ -65,7 +79,7 @@ fn errors_and_events_never_show_the_key() {
     let count = faults.len();
     for fault in faults {
         let server = LlmServer::start();
-        for (agent, model) in both(&server) {
+        for (agent, model) in impatient(&server) {
             server.always(agent, fault.clone());
             let (reply, events) = ask(&model, hello());
             show(&mut seen, &reply.unwrap_err(), &events);
