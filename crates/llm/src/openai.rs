@@ -2,7 +2,7 @@
 //!
 //! There are two wire formats: Chat Completions, and the Responses API. Which of them a server speaks for
 //! a model is not known before it was asked. The client starts with what the address suggests, and learns
-//! from refusals, see [`learn`]. What it has learned it keeps for its own lifetime.
+//! from refusals, see [`mod@learn`]. What it has learned it keeps for its own lifetime.
 
 use std::sync::{Mutex, PoisonError};
 
