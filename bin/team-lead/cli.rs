@@ -4,8 +4,9 @@
 //! a command: write that module, add a variant to [`Verb`], and a line to the `match` in `main.rs`.
 
 use crate::commands::{
-    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes, process,
-    prompt, requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
+    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
+    permissions, process, prompt, requests, run, sandbox, shutdown, spawn, status, submissions,
+    task, trees, trust, up, wait, watch,
 };
 use crate::failure::Failure;
 use crate::log_args::LogArgs;
@@ -71,11 +72,18 @@ pub(crate) enum Verb {
     Requests(requests::Requests),
     Approve(requests::Approve),
     Reject(requests::Reject),
+    Answer(requests::Answer),
     Kill(process::Kill),
     Restart(process::Restart),
     Logs(logs::Logs),
     Task(task::Task),
     Notes(notes::Notes),
+    Submit(submissions::Submit),
+    Submissions(submissions::Submissions),
+    Trees(trees::Trees),
+    Diff(trees::Diff),
+    Rebase(trees::Rebase),
+    Land(trees::Land),
     Wait(wait::Wait),
     Events(events::Events),
     Costs(costs::Costs),
@@ -84,6 +92,7 @@ pub(crate) enum Verb {
     Trust(trust::Trust),
     Limits(limits::Limits),
     Config(config::ConfigVerb),
+    Permissions(permissions::PermissionsVerb),
     Prompt(prompt::PromptVerb),
     Watch(watch::Watch),
     Doctor(doctor::Doctor),

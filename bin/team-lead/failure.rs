@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Budget,
     /// Another process holds the lock.
     Held,
+    /// Somebody else has answered the request, or it is closed.
+    AlreadyAnswered,
     /// The user pressed Ctrl-C.
     Interrupted,
     /// The reader of the output closed the pipe, which is not an error.
@@ -61,6 +63,7 @@ impl Kind {
             Self::TeamFailed => "team_failed",
             Self::Budget => "budget",
             Self::Held => "held",
+            Self::AlreadyAnswered => "already_answered",
             Self::Interrupted => "interrupted",
             Self::OutputClosed => "output_closed",
         }
@@ -77,6 +80,7 @@ impl Kind {
             Self::TeamFailed => exit::TEAM_FAILED,
             Self::Budget => exit::BUDGET,
             Self::Held => exit::HELD,
+            Self::AlreadyAnswered => exit::ALREADY_ANSWERED,
             Self::Interrupted => exit::INTERRUPTED,
             Self::OutputClosed => exit::DONE,
         }

@@ -11,6 +11,7 @@ mod interrupt;
 mod log_args;
 mod names;
 mod output;
+mod permission_args;
 mod sandbox_args;
 mod sandboxed_caller;
 mod tail;
@@ -19,8 +20,9 @@ mod tuning_args;
 mod wrong_value;
 
 use crate::commands::{
-    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes, process,
-    prompt, requests, run, sandbox, shutdown, spawn, status, task, trust, up, wait, watch,
+    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
+    permissions, process, prompt, requests, run, sandbox, shutdown, spawn, status, submissions,
+    task, trees, trust, up, wait, watch,
 };
 use cli::{Args, Verb, open};
 use failure::Failure;
@@ -59,11 +61,18 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Requests(command) => requests::show(&open(args)?, args, command),
         Verb::Approve(command) => requests::approve(&open(args)?, args, command),
         Verb::Reject(command) => requests::reject(&open(args)?, args, command),
+        Verb::Answer(command) => requests::answer(&open(args)?, args, command),
         Verb::Kill(command) => process::kill(&open(args)?, args, command),
         Verb::Restart(command) => process::restart(args, command),
         Verb::Logs(command) => logs::show(&open(args)?, args, command),
         Verb::Task(command) => task::run(args, command),
         Verb::Notes(command) => notes::run(&open(args)?, args, command),
+        Verb::Submit(command) => submissions::submit(args, command),
+        Verb::Submissions(command) => submissions::show(args, command),
+        Verb::Trees(command) => trees::trees(&open(args)?, args, command),
+        Verb::Diff(command) => trees::diff(&open(args)?, args, command),
+        Verb::Rebase(command) => trees::rebase(&open(args)?, args, command),
+        Verb::Land(command) => trees::land(&open(args)?, args, command),
         Verb::Wait(command) => wait::run(&open(args)?, args, command),
         Verb::Events(command) => events::show(&open(args)?, args, command),
         Verb::Costs(command) => costs::run(&open(args)?, args, command),
@@ -72,6 +81,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Up(command) => up::run(args, command),
         Verb::Trust(command) => trust::run(args, command),
         Verb::Config(command) => config::run(args, command),
+        Verb::Permissions(command) => permissions::run(args, command),
         Verb::Prompt(command) => prompt::run(args, command),
         Verb::Watch(command) => return watch::run(&open(args)?, args, command),
         Verb::Doctor(command) => return doctor::run(args, command),

@@ -84,14 +84,23 @@ fn needs(verb: &Verb) -> Needs {
         Verb::Send(_) => Needs::Team(Some("send_message")),
         Verb::Broadcast(_) => Needs::Team(Some("broadcast")),
         Verb::Approve(_) | Verb::Reject(_) => Needs::Team(Some("plan_approval")),
+        // Only a person answers a question to a person.
+        Verb::Answer(_) => Needs::Team(None),
         Verb::Inbox(command) => command.needs(),
         Verb::Task(command) => command.needs(),
         Verb::Notes(command) => command.needs(),
         Verb::Budget(command) => command.needs(),
         Verb::Limits(command) => command.needs(),
         Verb::Doctor(command) => command.needs(),
-        Verb::Clean(_) => Needs::Team(None),
+        Verb::Permissions(command) => command.needs(),
+        Verb::Submit(_) => Needs::Team(Some("submit")),
+        Verb::Submissions(command) if command.runs() => Needs::Team(None),
+        Verb::Trees(command) if command.removes() => Needs::Team(None),
+        Verb::Rebase(_) | Verb::Land(_) | Verb::Clean(_) => Needs::Team(None),
         Verb::Status(_)
+        | Verb::Submissions(_)
+        | Verb::Trees(_)
+        | Verb::Diff(_)
         | Verb::Requests(_)
         | Verb::Logs(_)
         | Verb::Wait(_)

@@ -21,7 +21,7 @@ pub(crate) struct TrustArgs {
 
 /// A workspace that was read and not yet judged.
 pub(crate) struct UncheckedWorkspace {
-    workspace: PathBuf,
+    pub(crate) workspace: PathBuf,
     team: Option<TeamDir>,
     pub(crate) settings: WorkspaceSettings,
 }

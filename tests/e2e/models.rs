@@ -129,6 +129,10 @@ fn the_next_model_of_a_list_answers_and_everybody_can_see_it() {
         live.is_some_and(|live| live.model.as_deref() == Some("anthropic:b"))
     });
     assert!(workspace.log("alice").contains(notice));
+    let status = workspace.run(&["status"]).out;
+    assert!(status.contains("asks anthropic:b"), "{status}");
+    let member = workspace.json(&["status"])["members"][0].clone();
+    assert_eq!(member["asked_model"], "anthropic:b", "{member}");
     workspace.end();
 }
 
@@ -219,6 +223,63 @@ fn the_web_is_used_where_it_is_allowed_and_everybody_can_see_it() {
             .iter()
             .all(|tool| tool["type"] == Value::Null)
     );
+    workspace.end();
+}
+
+/// The same by the Responses API, whose search is one item.
+fn searched_web_by_item() -> ServerReply {
+    let search = json!({"id": "ws_1", "type": "web_search_call", "status": "completed", "action":
+        {"type": "search", "query": "tea", "sources": [{"type": "url", "url": "https://tea.example"}]}});
+    let answer = json!({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "Tea.", "annotations": []}]});
+    let end = json!({"model": "x", "status": "completed", "output": [search, answer],
+        "usage": {"input_tokens": 0, "output_tokens": 0}});
+    let stream = [
+        json!({"type": "response.output_item.done", "output_index": 0, "item": search}),
+        json!({"type": "response.output_item.done", "output_index": 1, "item": answer}),
+        json!({"type": "response.completed", "response": end}),
+    ];
+    let chunks = stream.map(|event| format!("data: {event}\n\n"));
+    let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+    ServerReply::raw(200, "text/event-stream", &chunks)
+}
+
+#[test]
+fn the_web_of_the_responses_api_is_used_kept_and_paid_for() {
+    let workspace =
+        Workspace::with_config("[models.x]\nprice = { input = 1, output = 1, searches = 5 }\n");
+    workspace.script("alice", [searched_web_by_item(), say("Hot.")]);
+    let args = [
+        "--model",
+        "openai-responses:x",
+        "--web",
+        "--prompt",
+        "Find out about tea.",
+    ];
+    let mut spawn = workspace.spawn_command("alice", "coder", &args);
+    spawn.env("OPENAI_BASE_URL", workspace.server.openai_base_url("alice"));
+    let run = Run::of(&mut spawn);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(workspace.wait_reports("alice", 1), ["Tea."]);
+    assert!(workspace.log("alice").contains("https://tea.example"));
+    let is_search = |event: &&Value| event["event"] == "tool" && event["name"] == "web_search";
+    assert_eq!(workspace.events().iter().filter(is_search).count(), 1);
+    let spent = workspace.json(&["costs"])["total"].clone();
+    assert_eq!(
+        (&spent["searches"], &spent["cost"]),
+        (&json!(1), &json!(0.005)),
+        "{spent}"
+    );
+
+    workspace.ok(&["send", "alice", "And?"]);
+    assert_eq!(workspace.wait_reports("alice", 2)[1], "Hot.");
+    let last = workspace.server.last_request("alice");
+    assert_eq!(last.tools()[0], json!({"type": "web_search"}));
+    let replayed = last
+        .messages()
+        .iter()
+        .find(|item| item["type"] == "web_search_call");
+    assert_eq!(replayed.unwrap()["action"]["query"], "tea", "{replayed:?}");
     workspace.end();
 }
 

@@ -42,7 +42,7 @@ fn requests_are_listed_as_in_their_files_and_the_pending_ones_first() {
     let approve = format!("team-lead approve {}", pending.id);
     assert!(text.contains(&approve), "{text}");
     assert!(
-        text.contains("\n    answered by user: Think first.\n"),
+        text.contains("\n    answered by ") && text.contains("(user): Think first.\n"),
         "{text}"
     );
     assert!(
@@ -80,9 +80,9 @@ fn a_plan_is_decided_by_its_id_or_its_author() {
 
     let other = workspace.run(&["reject", id, "--feedback", "no"]);
     let next = format!("team-lead requests {id}");
-    other.complains(exit::FAILED, "already approved", &next);
+    other.complains(exit::ALREADY_ANSWERED, "already approved by", &next);
     let other = workspace.run(&["reject", id, "--feedback", "no", "--json"]);
-    other.json_error(exit::FAILED, "refused");
+    other.json_error(exit::ALREADY_ANSWERED, "already_answered");
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn of_two_decisions_at_once_one_counts() {
         let runs = [approve, reject].map(|run| Run::ended(run.wait_with_output().unwrap()));
         let (yes, no) = (runs[0].code, runs[1].code);
         let expected = match file(&workspace, &plan)["status"].as_str().unwrap() {
-            "approved" => (0, i32::from(exit::FAILED)),
-            "rejected" => (i32::from(exit::FAILED), 0),
+            "approved" => (0, i32::from(exit::ALREADY_ANSWERED)),
+            "rejected" => (i32::from(exit::ALREADY_ANSWERED), 0),
             other => panic!("{other}: {runs:?}"),
         };
         assert_eq!((yes, no), expected, "{runs:?}");
@@ -126,7 +126,7 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
     let nothing = workspace.run(&["approve", "alice"]);
     nothing.complains(
         exit::NOT_FOUND,
-        "alice has no pending plan",
+        "alice has no pending plan or permission",
         "team-lead requests",
     );
     let unknown = workspace.run(&["requests", "1a2b3c4d"]);
@@ -147,11 +147,7 @@ fn what_is_not_there_or_no_plan_is_not_decided() {
     let shutdown = team::ask_shutdown(workspace.team(), &me, &wish, Incarnation(1)).unwrap();
     let run = workspace.run(&["approve", shutdown.id.as_str()]);
     let next = format!("team-lead requests {}", shutdown.id);
-    run.complains(
-        exit::FAILED,
-        "is a shutdown request, not a plan request",
-        &next,
-    );
+    run.complains(exit::FAILED, "asks a member to shut down", &next);
 }
 
 #[test]

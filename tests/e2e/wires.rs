@@ -4,7 +4,9 @@ use crate::harness::{Run, Workspace, call, say};
 use serde_json::json;
 use std::fs;
 use std::process::Command;
-use test_support::llm_server::{ServerReply, Wire};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use test_support::llm_server::{CapturedRequest, ServerReply, Wire};
 
 /// The smallest file that is known as an image by its content.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
@@ -45,17 +47,17 @@ fn a_member_learns_the_wire_and_keeps_its_sealed_thoughts_over_a_kill() {
     assert_eq!(wires, [Wire::OpenAi, Wire::Responses, Wire::Responses]);
 
     workspace.kill9("alice");
-    workspace.script(
-        "alice",
-        [
-            ServerReply::error(404, "invalid_request_error", needs),
-            say("Still here."),
-        ],
-    );
+    workspace.script("alice", [say("Still here.")]);
     runs(openai(&workspace, &["restart", "alice"]));
     workspace.ok(&["send", "alice", "And now?"]);
     assert_eq!(workspace.wait_reports("alice", 2)[1], "Still here.");
     let last = workspace.server.last_request("alice");
+    assert_eq!(last.wire(), Wire::Responses);
+    assert_eq!(
+        workspace.server.requests("alice").len(),
+        4,
+        "no more refusals"
+    );
     let items = last.messages();
     let sealed = items.iter().find(|item| item["type"] == "reasoning");
     assert_eq!(sealed.unwrap()["encrypted_content"], "c2VhbGVk");
@@ -95,6 +97,51 @@ fn images_reach_the_model_from_a_tool_from_mail_and_from_a_prompt_and_survive_a_
     assert_eq!(run.code, 0, "{run:?}");
     let first = &workspace.server.requests("lead")[0];
     assert!(first.body().to_string().contains(DATA));
+}
+
+#[test]
+fn the_limit_of_output_is_learned_once_for_all_processes() {
+    let workspace = Workspace::new();
+    let refused = |request: &CapturedRequest| request.body()["max_tokens"].as_u64() > Some(1_000);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    workspace.server.decide("lead", move |request| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        match refused(&request) {
+            true => ServerReply::error(
+                400,
+                "invalid_request_error",
+                "max_tokens: too large; the maximum allowed number of output tokens is 1000",
+            ),
+            false => say("Yes."),
+        }
+    });
+    for requests in [2, 3] {
+        let run = workspace.run_lead(&["hello"], "");
+        assert_eq!((run.code, run.out.as_str()), (0, "Yes.\n"), "{run:?}");
+        assert_eq!(asked.load(Ordering::SeqCst), requests, "one was refused");
+    }
+}
+
+#[test]
+fn a_model_that_is_known_to_take_no_images_gets_none_and_it_is_said_once() {
+    let workspace = Workspace::with_config("[models.test]\nimages = false\n");
+    fs::write(workspace.path().join("shot.png"), PNG).unwrap();
+    workspace.server.always("lead", say("I cannot see it."));
+    let run = workspace.run_lead(&[], "What is on @shot.png?\nAnd now?\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    let said = "anthropic:test takes no images";
+    assert_eq!(run.err.matches(said).count(), 1, "{run:?}");
+    let requests = workspace.server.requests("lead");
+    assert_eq!(requests.len(), 2, "nothing was refused");
+    for request in requests {
+        let body = request.body().to_string();
+        assert!(!body.contains(DATA), "{body}");
+        assert!(
+            body.contains("[image/png of 16 bytes, not shown]"),
+            "{body}"
+        );
+    }
 }
 
 #[test]

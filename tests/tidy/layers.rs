@@ -162,6 +162,7 @@ fn pure_crates_touch_nothing_outside() {
         "libc",
     ];
     for folder in [
+        "crates/permissions/src",
         "crates/protocol/src",
         "crates/rules/src",
         "crates/agent/src/context",

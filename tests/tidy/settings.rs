@@ -83,7 +83,8 @@ impl Visit<'_> for Keys {
             _ => false,
         });
         let name = field.ident.as_ref().filter(|_| !is_skipped);
-        self.0.extend(name.map(ToString::to_string));
+        let key = |name: &syn::Ident| name.to_string().trim_start_matches("r#").to_owned();
+        self.0.extend(name.map(key));
     }
 }
 
@@ -152,7 +153,15 @@ fn the_page_names_every_key_of_the_files() {
     }
     assert!(keys.0.len() > 20, "the keys were found: {:?}", keys.0);
     let named = named(&page);
-    let tables = ["budget", "limits", "context", "models", "roles", "members"];
+    let tables = [
+        "budget",
+        "limits",
+        "context",
+        "permissions",
+        "models",
+        "roles",
+        "members",
+    ];
     let is_named = |key: &str| match tables.contains(&key) {
         true => page.contains(&format!("`[{key}")) || page.contains(&format!("`[[{key}")),
         false => named.contains(key),

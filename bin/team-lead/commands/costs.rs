@@ -19,8 +19,8 @@ Prices come from [models] in team.toml, or from a built-in table. For a model th
 tokens are shown and the price is unknown. A change of prices does not affect earlier calls.
 
 With --json: {\"by\", \"costs\": [{\"member\", \"model\" or \"task\", \"calls\", \"tokens\", \"input\",
-\"output\", \"cache_read\", \"cache_write\", \"cost\" or null, \"unpriced_calls\", \"minutes\"}],
-\"total\": the same}.")]
+\"output\", \"cache_read\", \"cache_write\", \"searches\" of the web, \"cost\" or null,
+\"unpriced_calls\", \"minutes\"}], \"total\": the same}.")]
 pub(crate) struct Costs {
     /// How to group the costs.
     #[arg(long, value_enum, default_value_t = Key::Member)]
@@ -117,7 +117,7 @@ fn sum_object(sum: &Sum) -> Value {
     let is_known = sum.unpriced < sum.calls || sum.calls == 0;
     json!({
         "calls": sum.calls, "tokens": sum.tokens, "input": sum.input, "output": sum.output,
-        "cache_read": sum.cache_read, "cache_write": sum.cache_write,
+        "cache_read": sum.cache_read, "cache_write": sum.cache_write, "searches": sum.searches,
         "cost": is_known.then_some(sum.cost), "unpriced_calls": sum.unpriced,
         "minutes": sum.millis as f64 / 60_000.0,
     })

@@ -2,15 +2,18 @@
 
 use crate::budget_args::BudgetArgs;
 use crate::cli::Args;
+use crate::commands::requests::login_name;
 use crate::duration;
 use crate::failure::{Failure, Kind};
 use crate::input::text_or_stdin;
 use crate::output::print_json;
+use crate::permission_args::PermissionArgs;
 use crate::sandbox_args::SandboxArgs;
 use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
 use crate::tuning_args::TuningArgs;
 use lead::{ConsoleOptions, Ended, RunError, RunOptions, Verbosity};
 use serde_json::json;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,7 +36,7 @@ time. Ctrl-C ends at once; a second one ends all processes with signals. With --
 continue, and the next lead takes them over. If there is no team folder, it is created here.
 
 Exit codes: 0 all is done; 1 the lead's model failed, or its answer was cut off; 4 the time was up; 5 a teammate failed or died
-and is not restarted; 6 the budget is spent; 7 another lead is running here; 130 after Ctrl-C.
+and is not restarted, or something was left undone because nobody could be asked; 6 the budget is spent; 7 another lead is running here; 130 after Ctrl-C.
 
 With --json and a prompt: {\"answer\", \"exit_code\"}.")]
 pub(crate) struct Run {
@@ -54,6 +57,12 @@ pub(crate) struct Run {
     tuning: TuningArgs,
     #[command(flatten)]
     sandbox: SandboxArgs,
+    #[command(flatten)]
+    permissions: PermissionArgs,
+    /// What happens to questions that only a person can answer: wait, or deny at once. Without it they wait
+    /// on a terminal, and are denied where there is none.
+    #[arg(long, value_name = "WHAT")]
+    on_ask: Option<OnAsk>,
     /// End after this long, in seconds or as in 10m.
     #[arg(long, value_name = "S", value_parser = duration::parse)]
     timeout: Option<Duration>,
@@ -100,7 +109,10 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         web: command.tuning.web(),
         sandbox: command.sandbox.sandbox.clone(),
         network: command.sandbox.network.clone(),
+        permissions: command.permissions.rules(),
+        person: login_name(),
         timeout: command.timeout,
+        deny_asks: command.denies_asks(),
         max_rounds: command.max_rounds,
         window: command.window,
         leave_timeout: command.leave_timeout,
@@ -116,7 +128,24 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
     Ok(ended.code)
 }
 
+/// What happens to questions that only a person can answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OnAsk {
+    /// They wait: somebody answers from another terminal.
+    Wait,
+    /// They end at once, and what they were about is left undone.
+    Deny,
+}
+
 impl Run {
+    fn denies_asks(&self) -> bool {
+        match self.on_ask {
+            Some(OnAsk::Wait) => false,
+            Some(OnAsk::Deny) => true,
+            None => !std::io::stdin().is_terminal(),
+        }
+    }
+
     fn prompt(&self) -> Result<Option<String>, Failure> {
         let Some(prompt) = &self.prompt else {
             return Ok(None);
@@ -155,7 +184,9 @@ fn failure(error: RunError) -> Failure {
             Failure::new(Kind::Held, message).hint("team-lead send lead 'what it should do'")
         }
         RunError::Confine(_) => Failure::failed(message).hint("team-lead sandbox check"),
-        RunError::Model(_) => Failure::new(Kind::Usage, message).hint("team-lead run --help"),
+        RunError::Model(_) | RunError::Rule(_) => {
+            Failure::new(Kind::Usage, message).hint("team-lead run --help")
+        }
         RunError::Trust(error) => error.into(),
         RunError::NoTeammate(_)
         | RunError::MemberRuntime(_)

@@ -5,12 +5,13 @@ use crate::cli::Args;
 use crate::duration;
 use crate::failure::{Failure, Kind};
 use crate::input::text_or_stdin;
+use crate::permission_args::PermissionArgs;
 use crate::sandbox_args::SandboxArgs;
 use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
 use crate::tuning_args::TuningArgs;
 use config::Config;
 use processes::{NoTeammate, Programs, SpawnError, Spawned};
-use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy, SandboxMode};
+use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy, SandboxMode, TreeMode};
 use serde_json::json;
 use std::time::Duration;
 use team::Actor;
@@ -23,6 +24,7 @@ Examples:
   team-lead spawn alice coder --prompt 'Fix the parser, then tell bob.'
   team-lead spawn bob tester --model openai:some-model --require-plan
   team-lead spawn carol reviewer --exec './carol.py'
+  team-lead spawn dora coder --tree own
 
 The command returns when the teammate is ready, or fails with the reason and leaves nothing behind.
 If there is no team folder, it is created. An idle teammate gets the prompt as its next work; a
@@ -61,8 +63,13 @@ pub(crate) struct Spawn {
     /// End after this long without work, in seconds or as in 10m.
     #[arg(long, value_name = "S", value_parser = duration::parse)]
     idle_timeout: Option<Duration>,
+    /// Where it works: own (a tree of its own, whose commits it submits) or shared (the workspace).
+    #[arg(long, value_name = "PLACE", value_parser = |text: &str| text.parse::<TreeMode>())]
+    tree: Option<TreeMode>,
     #[command(flatten)]
     sandbox: SandboxArgs,
+    #[command(flatten)]
+    permissions: PermissionArgs,
     #[command(flatten)]
     budget: BudgetArgs,
     #[command(flatten)]
@@ -177,7 +184,9 @@ impl Spawn {
             idle_timeout: self.idle_timeout.map(|limit| limit.as_secs().max(1)),
             sandbox: self.sandbox.sandbox.clone(),
             network: self.sandbox.network.clone(),
+            tree: self.tree.clone(),
             web: self.tuning.web(),
+            permissions: self.permissions.rules(),
             ..MemberSpec::new(AgentName::new(&self.name)?, self.role.as_str())
         };
         Ok(spec.with_tuning(self.tuning.tuning()))

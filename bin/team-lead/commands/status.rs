@@ -9,7 +9,7 @@ use budget::Sum;
 use processes::MemberView;
 use protocol::{
     Activity, Budget, Holder, Incarnation, LiveState, MemberSpec, Money, Phase, Recipient, Tally,
-    WaitingFor,
+    TreeMode, WaitingFor,
 };
 use rules::MemberState;
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ has handled yet, and the tasks of dead members return to the board.
 
 With --json: {\"team_name\", \"folder\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
 \"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"todo\", \"sandbox\", \"tokens\", \"cost\", ...}]}.
+A member that asks another model of its list than the first shows which, as \"asked_model\".
 The sandbox is the level in force for the member's commands: full, landlock or none (docs/security.md).")]
 pub(crate) struct Status {
     /// Print only the process id of this member.
@@ -127,6 +128,8 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "unread": view.unread,
         "task": view.task,
         "todo": view.todo,
+        "tree": view.member.spec.tree.clone().unwrap_or_default(),
+        "submission": view.submission.map(|(id, status)| json!({"id": id, "status": status})),
         "tokens": tokens(live),
         "cost": cost(view, budget),
         "reason": reason(view),
@@ -135,6 +138,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "usage": live.and_then(|live| live.usage.as_ref()),
         "sandbox": present.and_then(|live| live.sandbox),
         "model": view.member.spec.model,
+        "asked_model": present.and_then(|live| live.model.as_ref()),
         "restart": view.member.spec.restart,
     })
 }
@@ -148,6 +152,7 @@ fn lead_as_json(lead: &Lead) -> Value {
         "since": live.map(|live| live.since),
         "unread": lead.unread,
         "sandbox": live.and_then(|live| live.sandbox),
+        "asked_model": live.and_then(|live| live.model.as_ref()),
         "tokens": tokens(live),
     })
 }
@@ -198,7 +203,14 @@ fn as_text(view: &MemberView, budget: &Budget) -> String {
     if let Some(todo) = &view.todo {
         parts.push(format!("to-do {}", one_line(&todo.to_string())));
     }
+    if view.member.spec.tree == Some(TreeMode::Own) {
+        parts.push(format!("branch team/{name}"));
+    }
+    if let Some((id, status)) = view.submission {
+        parts.push(format!("submission {id} {status}"));
+    }
     let present = view.live.as_ref().filter(|_| view.is_alive());
+    parts.extend(asked_model_text(present));
     parts.extend(sandbox_text(present));
     parts.extend(token_text(tokens(view.live.as_ref())));
     let cost = cost(view, budget).filter(|cost| *cost > Money::default());
@@ -240,12 +252,15 @@ fn state_text(view: &MemberView) -> String {
         MemberState::Waiting { what, since } => {
             let what = what.map_or("", |what| match what {
                 WaitingFor::Plan => " for a decision on its plan",
+                WaitingFor::Permission => " for permission to run a tool",
+                WaitingFor::Answer => " for the answer to its question",
                 WaitingFor::Background => " for a background command",
                 WaitingFor::RateLimit => " for its model's rate limit",
                 WaitingFor::Server => " for its model's server",
                 WaitingFor::Disk => " for the disk",
                 WaitingFor::Budget => " for more budget",
                 WaitingFor::Turn => " for its turn",
+                WaitingFor::Tree => " for its tree",
             });
             let reason = reason(view).map(|reason| format!(" ({})", one_line(reason)));
             let reason = reason.unwrap_or_default();
@@ -286,6 +301,12 @@ fn restarts(incarnation: Incarnation) -> Option<String> {
     (restarts > 0).then(|| format!("restarted {restarts}x"))
 }
 
+/// The model that is asked now, if it is not the first of the member's list.
+fn asked_model_text(live: Option<&LiveState>) -> Option<String> {
+    let model = live?.model.as_ref()?;
+    Some(format!("asks {}", one_line(model)))
+}
+
 /// The level of the sandbox, once it is known.
 fn sandbox_text(live: Option<&LiveState>) -> Option<String> {
     let level = live?.sandbox?;
@@ -319,6 +340,7 @@ mod tests {
             unread: 0,
             task: None,
             todo: None,
+            submission: None,
         }
     }
 

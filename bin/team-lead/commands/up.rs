@@ -2,6 +2,7 @@
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
+use crate::permission_args::PermissionArgs;
 use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
 use config::MemberEntry;
 use processes::{Programs, SpawnError, Spawned};
@@ -32,6 +33,8 @@ it has changed. Running the command again changes nothing.
 With --json: {\"members\": [{\"name\", \"role\", \"result\": \"started\", \"restarted\" or \"already running\"}]}.")]
 pub(crate) struct Up {
     #[command(flatten)]
+    permissions: PermissionArgs,
+    #[command(flatten)]
     trust: TrustArgs,
 }
 
@@ -51,16 +54,17 @@ pub(crate) fn run(args: &Args, command: &Up) -> Result<(), Failure> {
     }
     let programs = Programs::find()?;
     let mut trusted = unchecked.into_trusted(args, &command.trust)?;
-    for entry in trusted.settings.config.members() {
+    let mut members = trusted.settings.config.members().to_vec();
+    for entry in &mut members {
+        entry.spec.permissions = command.permissions.rules();
         trusted.clearance.allow(&trusted.team, &entry.spec)?;
     }
     let programs = trusted.with_clearance(programs);
-    let TrustedWorkspace { team, settings, .. } = trusted;
-    let config = settings.config;
+    let TrustedWorkspace { team, .. } = trusted;
     processes::repair(&team);
     let mut outcomes = Vec::new();
     let mut failed = None;
-    for entry in config.members() {
+    for entry in &members {
         match start(&team, entry, &programs) {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => failed = failed.or(Some(error)),

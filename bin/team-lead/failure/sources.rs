@@ -4,6 +4,7 @@ use super::{Failure, Kind};
 use member::{FindError, TrustError};
 use processes::{FollowError, ViewError};
 use protocol::NameError;
+use rules::WhyIgnored;
 use team::{AnswerError, AskError, NoteError};
 use teamdir::{
     JoinError, LockError, OpenError, PathError, ReceiveError, RequestError, RosterError, SendError,
@@ -136,11 +137,24 @@ impl From<AnswerError> for Failure {
     fn from(error: AnswerError) -> Self {
         let message = with_causes(&error);
         match error {
-            AnswerError::WrongKind { id, .. } | AnswerError::Refused { id, .. } => {
+            AnswerError::Refused {
+                id,
+                why: WhyIgnored::AlreadyDecided { .. } | WhyIgnored::Late,
+            } => {
+                let hint = format!("team-lead requests {id}");
+                Self::new(Kind::AlreadyAnswered, message).hint(hint)
+            }
+            AnswerError::Refused {
+                id,
+                why: WhyIgnored::Empty | WhyIgnored::NotAChoice { .. } | WhyIgnored::NothingToGrant,
+            } => Self::new(Kind::Usage, message).hint(format!("team-lead requests {id}")),
+            AnswerError::WrongKind { id, .. }
+            | AnswerError::NotForPerson { id }
+            | AnswerError::Refused { id, .. } => {
                 Self::new(Kind::Refused, message).hint(format!("team-lead requests {id}"))
             }
             AnswerError::Request(error) => error.into(),
-            AnswerError::Send { .. } => Self::failed(message),
+            AnswerError::Send { .. } | AnswerError::FollowUp { .. } => Self::failed(message),
         }
     }
 }

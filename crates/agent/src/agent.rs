@@ -17,7 +17,7 @@ const CONTINUE: &str =
 const CONTINUE_WITHOUT_TEXT: &str = "Your reply reached its limit of tokens while you were still \
      thinking, and nothing of it was said. Think less this time, and answer in smaller steps.";
 /// How many replies in a row may be cut off before the turn ends with what there is.
-const MAX_CUTS: u32 = 16;
+pub(crate) const MAX_CUTS: u32 = 16;
 const NOTHING_SAID: &str = "You ended your turn without a word. If everything is done, say in a \
      sentence or two what came of it; otherwise go on.";
 
@@ -80,7 +80,7 @@ struct Said {
 }
 
 /// What the turn does after a reply.
-enum Next {
+pub(crate) enum Next {
     AskAgain,
     /// The model stops, unless there is something else for it.
     Stop(String),
@@ -165,6 +165,13 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Outcome, Halt> {
         self.answer_interrupted(host)?;
+        if self.conversation.waits_for().is_some() {
+            match self.run_reply_tools(String::new(), host, cancel).await? {
+                Next::End(text) if input.is_empty() => return Ok(Outcome::Finished { text }),
+                Next::CutOff(text) => return self.end_cut_off(text, host),
+                Next::AskAgain | Next::Stop(_) | Next::End(_) => {}
+            }
+        }
         self.inject(input, host)?;
         if !self.conversation.is_waiting() {
             let messages = host.when_stopping();
@@ -227,21 +234,7 @@ impl Agent {
         let stop = reply.stop.clone();
         self.record_reply(reply, host)?;
         if self.conversation.open_uses().next().is_some() {
-            let wishes = self.run_tools(host, cancel).await?;
-            if wishes.end {
-                let reason = "a tool ended the turn".to_owned();
-                self.commit(Record::Ended(EndedRecord { reason }), host)?;
-                return Ok(Next::End(part));
-            }
-            let messages = host.after_tools();
-            self.inject(messages, host)?;
-            if let Some(focus) = wishes.compact {
-                self.compact_now(focus.as_deref(), host, cancel).await?;
-            }
-            return Ok(match self.conversation.partial_reply().cuts >= MAX_CUTS {
-                true => Next::CutOff(part),
-                false => Next::AskAgain,
-            });
+            return self.run_reply_tools(part, host, cancel).await;
         }
         let said = Said {
             text,
@@ -298,7 +291,11 @@ impl Agent {
     }
 
     /// Gives these messages to the model, and reports finished background commands.
-    fn inject(&mut self, mut messages: Vec<UserMessage>, host: &mut dyn Host) -> Result<(), Halt> {
+    pub(crate) fn inject(
+        &mut self,
+        mut messages: Vec<UserMessage>,
+        host: &mut dyn Host,
+    ) -> Result<(), Halt> {
         messages.retain(|message| match &message.source {
             // An empty one is recorded too, or it would be offered for ever.
             Some(source) => !self.conversation.was_given(source),

@@ -263,7 +263,9 @@ fn shown(event: llm::Event) -> Option<Event> {
         llm::Event::ThinkingDelta(text) => Some(Event::Thinking(text)),
         llm::Event::Waiting(waiting) => Some(Event::Waiting(waiting)),
         llm::Event::Switched(switch) => Some(Event::Switched(switch)),
-        // The host is notified of the tool when it starts.
-        llm::Event::ToolUseStarted { .. } => None,
+        llm::Event::ImagesHidden { model } => Some(Event::ImagesHidden { model }),
+        // The host is notified of the tool when it starts. What is learned of a server is for those who
+        // chose the model.
+        llm::Event::ToolUseStarted { .. } | llm::Event::Learned(_) => None,
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use llm::{CancellationToken, Image, ToolResult, ToolUse};
-use protocol::ResultRecord;
+use protocol::{AskedRecord, EndedRecord, RequestId, ResultRecord, StartedRecord};
 use tokio::task::JoinSet;
 use tools::{Access, Control, Effect, OutputImage, ToolContext, ToolError, ToolOutput};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, MAX_CUTS, Next};
 use crate::conversation::{INTERRUPTED, NOT_STARTED};
-use crate::host::{Event, Host};
+use crate::host::{Answered, AskedCall, Event, Host, MayRun};
 use crate::outcome::Halt;
 use crate::record::Record;
 use tracing::{Instrument, debug, debug_span};
@@ -20,11 +20,11 @@ const GRACE: Duration = Duration::from_millis(700);
 
 /// What the tools of a reply want from the loop.
 #[derive(Default)]
-pub(crate) struct Wishes {
+struct Wishes {
     /// The conversation should be made shorter, with this focus if there is one.
-    pub(crate) compact: Option<Option<String>>,
+    compact: Option<Option<String>>,
     /// The turn should end.
-    pub(crate) end: bool,
+    end: bool,
 }
 
 /// A tool call that was run, with its output.
@@ -34,10 +34,35 @@ struct Done {
     took: Duration,
 }
 
+/// How a tool call goes on.
+enum Permit {
+    Run {
+        access: Access,
+        /// What the model is told in front of the output.
+        remark: Option<String>,
+    },
+    /// It is not run, and this is its result.
+    NotRun(ToolOutput),
+}
+
+impl Permit {
+    fn refused(error: &ToolError) -> Self {
+        Self::NotRun(ToolOutput::error(error.to_string()))
+    }
+}
+
+/// The calls of one group that run at the same time.
+#[derive(Default)]
+struct Running {
+    calls: JoinSet<Done>,
+    /// What the finished ones want from the loop.
+    controls: Vec<Control>,
+}
+
 impl Agent {
     /// Runs all tools of the last reply, and records each result as it comes. Neighbours that only
     /// read run at the same time, others one by one. Returns what the tools want from the loop.
-    pub(crate) async fn run_tools(
+    async fn run_tools(
         &mut self,
         host: &mut dyn Host,
         cancel: &CancellationToken,
@@ -54,9 +79,37 @@ impl Agent {
         Ok(wishes)
     }
 
+    /// Runs the open tools of the last reply, whose text is `part`, and does what they ask for.
+    pub(crate) async fn run_reply_tools(
+        &mut self,
+        part: String,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<Next, Halt> {
+        let wishes = self.run_tools(host, cancel).await?;
+        if wishes.end {
+            let reason = "a tool ended the turn".to_owned();
+            self.commit(Record::Ended(EndedRecord { reason }), host)?;
+            return Ok(Next::End(part));
+        }
+        let messages = host.after_tools();
+        self.inject(messages, host)?;
+        if let Some(focus) = wishes.compact {
+            self.compact_now(focus.as_deref(), host, cancel).await?;
+        }
+        Ok(match self.conversation.partial_reply().cuts >= MAX_CUTS {
+            true => Next::CutOff(part),
+            false => Next::AskAgain,
+        })
+    }
+
     /// Gives the model an answer for tools that a process before this one may have run. Only the
-    /// first group can have been started, since each waits for the results of those before it.
+    /// first group can have been started, since each waits for the results of those before it. If a call
+    /// still waits for somebody's answer, nothing was started, and there is nothing to say.
     pub(crate) fn answer_interrupted(&mut self, host: &mut dyn Host) -> Result<(), Halt> {
+        if self.conversation.waits_for().is_some() {
+            return Ok(());
+        }
         for (place, group) in self.open_groups().iter().enumerate() {
             let text = if place == 0 { INTERRUPTED } else { NOT_STARTED };
             for tool_use in group {
@@ -84,42 +137,31 @@ impl Agent {
         host: &mut dyn Host,
         cancel: &CancellationToken,
     ) -> Result<Vec<Control>, Halt> {
-        let mut running = JoinSet::new();
+        let mut running = Running::default();
         for tool_use in group {
-            match self.permission(tool_use, host, cancel) {
-                Ok(access) => {
+            match self.permit(tool_use, &mut running, host, cancel).await? {
+                Permit::Run { access, remark } => {
                     let context = ToolContext {
                         cancel: cancel.child_token(),
                         access,
                         ..self.context.clone()
                     };
-                    self.start(tool_use, context, &mut running, host);
+                    self.start(tool_use, (context, remark), &mut running.calls, host);
                 }
-                Err(error) => self.record_result(refused(tool_use, error.to_string()), host)?,
+                Permit::NotRun(output) => {
+                    let (tool_use, took) = (tool_use.clone(), Duration::ZERO);
+                    self.record_result(
+                        Done {
+                            tool_use,
+                            output,
+                            took,
+                        },
+                        host,
+                    )?;
+                }
             }
         }
-        let given_up = async {
-            cancel.cancelled().await;
-            tokio::time::sleep(GRACE).await;
-        };
-        tokio::pin!(given_up);
-        let mut controls = Vec::new();
-        loop {
-            let joined = tokio::select! {
-                biased;
-                joined = running.join_next() => joined,
-                () = &mut given_up => None,
-            };
-            match joined {
-                Some(Ok(mut done)) => {
-                    controls.extend(done.output.control.take());
-                    self.record_result(done, host)?;
-                }
-                // The registry catches panics, so the task itself failed; its use is answered below.
-                Some(Err(_)) => {}
-                None => break,
-            }
-        }
+        self.finish(&mut running, host, cancel).await?;
         for tool_use in group {
             if self
                 .conversation
@@ -129,30 +171,118 @@ impl Agent {
                 self.record_result(refused(tool_use, INTERRUPTED.to_owned()), host)?;
             }
         }
-        Ok(controls)
+        Ok(running.controls)
     }
 
-    /// What a tool call may do, or the reason for the model why it is not run.
-    fn permission(
-        &self,
-        tool_use: &ToolUse,
+    /// Waits for the running calls, and records their results.
+    async fn finish(
+        &mut self,
+        running: &mut Running,
         host: &mut dyn Host,
         cancel: &CancellationToken,
-    ) -> Result<Access, ToolError> {
-        if cancel.is_cancelled() {
-            return Err(ToolError::new(NOT_STARTED));
+    ) -> Result<(), Halt> {
+        let given_up = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::pin!(given_up);
+        loop {
+            let joined = tokio::select! {
+                biased;
+                joined = running.calls.join_next() => joined,
+                () = &mut given_up => None,
+            };
+            match joined {
+                Some(Ok(mut done)) => {
+                    running.controls.extend(done.output.control.take());
+                    self.record_result(done, host)?;
+                }
+                // The registry catches panics, so the task itself failed; its use is answered below.
+                Some(Err(_)) => {}
+                None => return Ok(()),
+            }
         }
-        if let Err(flaw) = tool_use.arguments() {
-            return Err(ToolError::from_error(&flaw));
-        }
+    }
+
+    /// What a tool call may do, or the reason for the model why it is not run. If somebody has to be asked,
+    /// the calls before it come to their end first, so that a later process knows that none of them runs.
+    async fn permit(
+        &mut self,
+        tool_use: &ToolUse,
+        running: &mut Running,
+        host: &mut dyn Host,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Halt> {
         let effect = self.registry.effect(&tool_use.name);
-        host.may_run(tool_use, effect)
+        let asked = self.conversation.request_of(tool_use).cloned();
+        let request_id = match asked {
+            Some(request_id) => request_id,
+            None if cancel.is_cancelled() => {
+                return Ok(Permit::refused(&ToolError::new(NOT_STARTED)));
+            }
+            None => match self.first_decision(tool_use, effect, host) {
+                MayRun::Yes(access) => {
+                    return Ok(Permit::Run {
+                        access,
+                        remark: None,
+                    });
+                }
+                MayRun::No(error) => return Ok(Permit::refused(&error)),
+                MayRun::Ask(request_id) => {
+                    self.finish(running, host, cancel).await?;
+                    if cancel.is_cancelled() {
+                        return Ok(Permit::refused(&ToolError::new(NOT_STARTED)));
+                    }
+                    self.record_asked(tool_use, &request_id, host)?;
+                    request_id
+                }
+            },
+        };
+        let call = AskedCall {
+            tool_use,
+            effect,
+            request_id: &request_id,
+        };
+        match host.ask(call, cancel).await {
+            Answered::Run { access, remark } => {
+                let tool_use_id = tool_use.id.clone();
+                self.commit(Record::Started(StartedRecord { tool_use_id }), host)?;
+                Ok(Permit::Run { access, remark })
+            }
+            Answered::NotRun(output) => Ok(Permit::NotRun(output)),
+            Answered::StillWaiting => Err(Halt::Interrupted),
+        }
+    }
+
+    fn first_decision(
+        &self,
+        tool_use: &ToolUse,
+        effect: Option<Effect>,
+        host: &mut dyn Host,
+    ) -> MayRun {
+        match tool_use.arguments() {
+            Ok(_) => host.may_run(tool_use, effect),
+            Err(flaw) => MayRun::No(ToolError::from_error(&flaw)),
+        }
+    }
+
+    fn record_asked(
+        &mut self,
+        tool_use: &ToolUse,
+        request_id: &RequestId,
+        host: &mut dyn Host,
+    ) -> Result<(), Halt> {
+        let record = AskedRecord {
+            tool_use_id: tool_use.id.clone(),
+            request_id: request_id.clone(),
+        };
+        self.commit(Record::Asked(record), host)
     }
 
     fn start(
         &self,
         tool_use: &ToolUse,
-        context: ToolContext,
+        (context, remark): (ToolContext, Option<String>),
         running: &mut JoinSet<Done>,
         host: &mut dyn Host,
     ) {
@@ -168,7 +298,10 @@ impl Agent {
             debug!("running the tool");
             let began = Instant::now();
             let arguments = tool_use.replayed_input().get();
-            let output = registry.call(&tool_use.name, arguments, &context).await;
+            let mut output = registry.call(&tool_use.name, arguments, &context).await;
+            if let Some(remark) = remark {
+                output.text.insert_str(0, &format!("{remark}\n"));
+            }
             let took = began.elapsed();
             debug!(?took, "the tool has ended");
             Done {

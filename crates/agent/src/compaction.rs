@@ -195,6 +195,8 @@ impl Agent {
             llm::Event::Switched(switch) => host.event(Event::Switched(switch)),
             llm::Event::TextDelta(_)
             | llm::Event::ThinkingDelta(_)
+            | llm::Event::ImagesHidden { .. }
+            | llm::Event::Learned(_)
             | llm::Event::ToolUseStarted { .. } => {}
         };
         let reply = tokio::select! {
@@ -252,6 +254,7 @@ fn sum(before: Option<Usage>, new: Option<Usage>) -> Option<Usage> {
         cache_read: before.cache_read + new.cache_read,
         cache_write: before.cache_write + new.cache_write,
         reasoning,
+        searches: before.searches + new.searches,
     })
 }
 

@@ -6,8 +6,8 @@ use crate::context::{Cleared, block_bytes, clear_results, turns_bytes};
 use llm::{Block, Image, Role, StopReason, ToolResult, ToolUse, Turn};
 
 use protocol::{
-    AssistantRecord, CompactionRecord, KeptMessage, KeptMessages, MessageSource, UserMessage,
-    UserRecord,
+    AssistantRecord, CompactionRecord, KeptMessage, KeptMessages, MessageSource, RequestId,
+    UserMessage, UserRecord,
 };
 
 use crate::record::{LlmTypes, Record};
@@ -28,6 +28,8 @@ pub struct Conversation {
     uses: Vec<ToolUse>,
     /// Whether each of them has its result.
     answered: Vec<bool>,
+    /// The use that somebody was asked about and that was not started, with the request.
+    asked: Option<(String, RequestId)>,
     cleared: Vec<Cleared>,
     /// The messages that must not be given to the model again.
     given: HashSet<MessageSource>,
@@ -142,11 +144,26 @@ impl Conversation {
             .map(|(tool_use, _)| tool_use)
     }
 
+    /// The request on which the first open tool use waits, if it does. Nothing of that use was done, nor of
+    /// those behind it.
+    pub fn waits_for(&self) -> Option<&RequestId> {
+        let first = self.open_uses().next()?;
+        self.request_of(first)
+    }
+
+    /// The request on which a tool use waits, if it does.
+    pub(crate) fn request_of(&self, tool_use: &ToolUse) -> Option<&RequestId> {
+        let (id, request) = self.asked.as_ref()?;
+        (*id == tool_use.id).then_some(request)
+    }
+
     /// Applies a record. The conversation stays valid, whatever the records are.
     pub fn apply(&mut self, record: Record) {
         match record {
             Record::User(user) => self.apply_user(user),
             Record::Assistant(assistant) => self.apply_assistant(assistant),
+            Record::Asked(asked) => self.asked = Some((asked.tool_use_id, asked.request_id)),
+            Record::Started(_) => self.asked = None,
             Record::Result(record) => self.apply_result(record.result),
             Record::Cleared(record) => {
                 let cleared = clear_results(&mut self.turns, record.results);
@@ -214,6 +231,7 @@ impl Conversation {
         self.partial.take(&blocks, &assistant.stop);
         self.uses = blocks.iter().filter_map(tool_use).cloned().collect();
         self.answered = vec![false; self.uses.len()];
+        self.asked = None;
         self.is_paused = assistant.stop == StopReason::Paused && self.uses.is_empty();
         self.is_waiting = self.is_paused || !self.uses.is_empty();
         if !blocks.is_empty() {
@@ -244,6 +262,7 @@ impl Conversation {
         self.bytes = turns_bytes(&self.turns);
         self.uses.clear();
         self.answered.clear();
+        self.asked = None;
         self.cleared.clear();
         self.kept = compaction.kept;
         self.reminder = compaction.reminder;

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use llm::{Switch, ToolUse, Turn, Usage, Waiting};
-use protocol::UserMessage;
-use tools::{Access, Effect, ToolError};
+use llm::{BoxFuture, CancellationToken, Switch, ToolUse, Turn, Usage, Waiting};
+use protocol::{RequestId, UserMessage};
+use tools::{Access, Effect, ToolError, ToolOutput};
 
 use crate::record::Record;
 
@@ -56,17 +56,64 @@ pub trait Host: Log + Sources {
         None
     }
 
-    /// Whether a tool may be run, and what the call may do. A refusal is given to the model. `effect`
-    /// is absent if there is no such tool.
-    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Access, ToolError> {
+    /// Whether a tool may be run, and what the call may do. `effect` is absent if there is no such tool.
+    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
         let _ = (tool_use, effect);
-        Ok(Access::Full)
+        MayRun::Yes(Access::Full)
+    }
+
+    /// Asks about a call under the id that [`MayRun::Ask`] had, and waits for the answer. The id is in the
+    /// log before this is called, and it is called again with the same id by a process that goes on with the
+    /// call. When `cancel` is cancelled it must return soon.
+    fn ask<'a>(
+        &'a mut self,
+        call: AskedCall<'a>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Answered> {
+        let _ = cancel;
+        let text = format!("{} was not run: nobody can be asked", call.tool_use.name);
+        Box::pin(std::future::ready(Answered::NotRun(ToolOutput::error(
+            text,
+        ))))
     }
 
     /// Is called with each event of a turn. It must return quickly.
     fn event(&mut self, event: Event) {
         let _ = event;
     }
+}
+
+/// Whether a tool call may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MayRun {
+    Yes(Access),
+    /// It is not run, and the model is told why.
+    No(ToolError),
+    /// Somebody has to be asked, under this id.
+    Ask(RequestId),
+}
+
+/// A call that somebody is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedCall<'a> {
+    pub tool_use: &'a ToolUse,
+    pub effect: Option<Effect>,
+    pub request_id: &'a RequestId,
+}
+
+/// What came of asking about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// It is run now.
+    Run {
+        access: Access,
+        /// What the model is told in front of the output.
+        remark: Option<String>,
+    },
+    /// It is not run, and this is its result.
+    NotRun(ToolOutput),
+    /// There is no answer yet, and the turn ends. The next one goes on waiting.
+    StillWaiting,
 }
 
 /// What goes into a request besides the conversation, as it is now.
@@ -89,6 +136,10 @@ pub enum Event {
     Waiting(Waiting),
     /// Another model is asked from now on. All text of the call is void.
     Switched(Switch),
+    /// This model takes no images, or not those of the conversation. It reads what they are instead.
+    ImagesHidden {
+        model: String,
+    },
     /// A call of the model has ended.
     Replied {
         /// The model that answered, as its server names it.

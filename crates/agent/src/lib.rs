@@ -19,6 +19,10 @@
 //! dies there, the next one gives the model that answer, see [`INTERRUPTED`]. A tool whose turn had
 //! not come gets another answer, see [`NOT_STARTED`].
 //!
+//! A host may want somebody asked before a call is run. The log then has a record that it was asked, and one
+//! that it is started: a process that finds the first without the second knows that nothing of the call was
+//! done, nor of those behind it, and goes on waiting. So a call that somebody allows is run at most once.
+//!
 //! Before every request the agent asks `context` whether the conversation is too long. What that
 //! module makes of it is a record like any other.
 //!
@@ -49,6 +53,6 @@ pub use context::{
     clear_results, clip, plan_clearing, plan_compaction, transcript, turns_bytes,
 };
 pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED};
-pub use host::{Event, Host, Log, LogError, Prompt, Sources};
+pub use host::{Answered, AskedCall, Event, Host, Log, LogError, MayRun, Prompt, Sources};
 pub use outcome::{Outcome, TurnError};
 pub use record::{LlmTypes, Record};

@@ -22,9 +22,9 @@ impl ModelTypes for LlmTypes {
 mod tests {
     use llm::{Provider, RawJson, ToolUse};
     use protocol::{
-        AssistantRecord, ClearedRecord, ClearedResult, CompactionRecord, EndedRecord, JournalLine,
-        JournalRecord, JsonLine, KeptMessage, KeptMessages, MessageCut, MessageSource,
-        ResultRecord, UserMessage, UserRecord,
+        AskedRecord, AssistantRecord, ClearedRecord, ClearedResult, CompactionRecord, EndedRecord,
+        JournalLine, JournalRecord, JsonLine, KeptMessage, KeptMessages, MessageCut, MessageSource,
+        RequestId, ResultRecord, StartedRecord, UserMessage, UserRecord,
     };
 
     use super::*;
@@ -98,6 +98,13 @@ mod tests {
                 ],
                 stop: StopReason::ToolUse,
                 usage: Some(usage),
+            }),
+            Record::Asked(AskedRecord {
+                tool_use_id: "u1".into(),
+                request_id: RequestId::new("1a2b3c4d").unwrap(),
+            }),
+            Record::Started(StartedRecord {
+                tool_use_id: "u1".into(),
             }),
             Record::Result(ResultRecord {
                 millis: 3,

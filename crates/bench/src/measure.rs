@@ -25,6 +25,7 @@ mod idle;
 mod kind;
 mod latency;
 mod machine;
+mod permission;
 pub(crate) mod proc;
 mod programs;
 mod redis;
@@ -39,6 +40,7 @@ mod status;
 mod teammates;
 mod throughput;
 mod tokens;
+mod trees;
 mod worker;
 
 use anyhow::Context as _;
@@ -78,6 +80,7 @@ enum Name {
     Spawn,
     Commands,
     Request,
+    Permission,
     Teammates,
     Status,
     Restart,
@@ -86,9 +89,10 @@ enum Name {
     Tokens,
     Context,
     Search,
+    Trees,
 }
 
-const ALL: [Name; 17] = [
+const ALL: [Name; 19] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -98,6 +102,7 @@ const ALL: [Name; 17] = [
     Name::Spawn,
     Name::Commands,
     Name::Request,
+    Name::Permission,
     Name::Teammates,
     Name::Status,
     Name::Restart,
@@ -106,6 +111,7 @@ const ALL: [Name; 17] = [
     Name::Tokens,
     Name::Context,
     Name::Search,
+    Name::Trees,
 ];
 
 /// The speed of the machine at the moment: a bare append, sync and wake-up between two processes.
@@ -199,6 +205,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Spawn => spawn::measure(plan),
         Name::Commands => commands::measure(plan),
         Name::Request => request::measure(plan),
+        Name::Permission => permission::measure(plan),
         Name::Teammates => teammates::measure(plan),
         Name::Status => status::measure(plan),
         Name::Restart => restart::measure(plan),
@@ -207,6 +214,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Tokens => tokens::measure(plan),
         Name::Context => context::measure(plan),
         Name::Search => search::measure(plan),
+        Name::Trees => trees::measure(plan),
     };
     section.with_context(|| format!("measure {name:?}"))
 }

@@ -5,6 +5,7 @@
 
 mod agent;
 mod board;
+mod integrate;
 mod mail;
 mod op;
 mod tasks;
@@ -54,6 +55,8 @@ enum Work {
     FinishTasks(tasks::FinishTasks),
     /// Does one operation between two marks, for crash points.
     Op(op::Op),
+    /// Submits work or integrates what was submitted, between two marks.
+    Integrate(integrate::Integrate),
     /// Runs an agent that works through numbered steps.
     Agent(agent::RunAgent),
 }
@@ -95,6 +98,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Work::FinishTasks(work) => tasks::run(args, work),
         Work::Create(work) => board::create(args, work),
         Work::Op(work) => op::run(args, work),
+        Work::Integrate(work) => integrate::run(args, work),
         Work::Agent(work) => agent::run(args, work),
     }
 }

@@ -17,6 +17,8 @@ pub struct Sum {
     pub cache_read: u64,
     /// Input tokens that were written to a cache.
     pub cache_write: u64,
+    /// Searches of the web by providers.
+    pub searches: u64,
     /// The cost of the calls with a known price.
     pub cost: Money,
     pub calls: u64,
@@ -72,6 +74,7 @@ impl Sum {
             output: self.output.saturating_add(row.output),
             cache_read: self.cache_read.saturating_add(row.cache_read),
             cache_write: self.cache_write.saturating_add(row.cache_write),
+            searches: self.searches.saturating_add(row.searches),
             cost: self.cost.plus(row.cost),
             calls: self.calls.saturating_add(row.calls),
             unpriced: self.unpriced.saturating_add(row.unpriced),

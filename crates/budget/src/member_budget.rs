@@ -201,6 +201,7 @@ impl MemberBudget {
             output: usage.output,
             cache_read: usage.cache_read,
             cache_write: usage.cache_write,
+            searches: usage.searches,
             cost: price.map(|price| price.cost(usage)).unwrap_or_default(),
             unpriced: u64::from(price.is_none()),
             millis: u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX),

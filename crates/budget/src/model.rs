@@ -149,6 +149,7 @@ impl BudgetedModel {
         Usage {
             input: tokens(sent + request.system.len()),
             output: tokens(answered),
+            searches: reply.searches(),
             ..Usage::default()
         }
     }

@@ -42,8 +42,8 @@ pub struct ModelFacts {
     pub window: u64,
     /// The most tokens that a reply may have where nobody has set it.
     pub max_output: u32,
-    /// Whether it takes pictures.
-    pub images: bool,
+    /// Whether it takes pictures, if somebody knows. If not, its server says it.
+    pub images: Option<bool>,
     /// Whether somebody knows the window; if not, the facts are assumed.
     pub is_known: bool,
 }
@@ -81,7 +81,7 @@ impl Catalogue {
         let facts = ModelFacts {
             window: UNKNOWN_WINDOW,
             max_output: limit.unwrap_or(UNKNOWN_MAX_OUTPUT).min(LONGEST_USUAL_REPLY),
-            images: images.unwrap_or(false),
+            images,
             is_known: window.is_some() || is_free(model),
         };
         facts.within(window.unwrap_or(UNKNOWN_WINDOW))

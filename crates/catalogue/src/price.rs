@@ -1,7 +1,11 @@
-//! Prices of tokens.
+//! Prices of tokens and of searches.
 
 use llm::Usage;
 use protocol::Money;
+
+/// What a thousand searches of the web cost where nobody says it: what all providers that have such a
+/// search charge, as of November 2026.
+const USUAL_SEARCHES: Money = Money::from_nanos(10_000_000_000);
 
 /// The prices of a model, per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
@@ -14,19 +18,22 @@ pub struct Price {
     pub cache_read: Money,
     /// Input that is written to a cache.
     pub cache_write: Money,
+    /// A thousand searches of the web by the provider.
+    pub searches: Money,
 }
 
 /// The prices as a file has them.
 #[derive(serde::Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a table `price` with dollars per million tokens"
+    expecting = "a table `price` with dollars per million tokens and per thousand searches"
 )]
 struct PriceTable {
     input: Money,
     output: Money,
     cache_read: Option<Money>,
     cache_write: Option<Money>,
+    searches: Option<Money>,
 }
 
 impl From<PriceTable> for Price {
@@ -37,6 +44,7 @@ impl From<PriceTable> for Price {
             output: table.output,
             cache_read: table.cache_read.unwrap_or(table.input),
             cache_write: table.cache_write.unwrap_or(table.input),
+            searches: table.searches.unwrap_or(USUAL_SEARCHES),
         }
     }
 }
@@ -47,15 +55,17 @@ impl Price {
         output: Money::from_nanos(0),
         cache_read: Money::from_nanos(0),
         cache_write: Money::from_nanos(0),
+        searches: Money::from_nanos(0),
     };
 
-    /// The higher of two prices, for each kind of token.
+    /// The higher of two prices, each by itself.
     pub(crate) fn highest(self, other: &Self) -> Self {
         Self {
             input: self.input.max(other.input),
             output: self.output.max(other.output),
             cache_read: self.cache_read.max(other.cache_read),
             cache_write: self.cache_write.max(other.cache_write),
+            searches: self.searches.max(other.searches),
         }
     }
 
@@ -65,7 +75,8 @@ impl Price {
         let millionths = of(usage.input, self.input)
             + of(usage.output, self.output)
             + of(usage.cache_read, self.cache_read)
-            + of(usage.cache_write, self.cache_write);
+            + of(usage.cache_write, self.cache_write)
+            + of(usage.searches, self.searches) * 1_000;
         let nanos = millionths.div_ceil(1_000_000);
         Money::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
@@ -84,7 +95,7 @@ mod tests {
             output: 100_000,
             cache_read: 1_000_000,
             cache_write: 10_000,
-            reasoning: None,
+            ..Usage::default()
         };
         let expected = Money::from_dollars(3.0 + 1.5 + 0.3 + 0.0375).unwrap();
         assert_eq!(price.cost(&usage), expected);
@@ -94,6 +105,20 @@ mod tests {
         };
         assert_eq!(price.cost(&one).as_nanos(), 300);
         assert_eq!(price.cost(&Usage::default()), Money::default());
+    }
+
+    #[test]
+    fn searches_are_paid_for_by_the_thousand() {
+        let searched = Usage {
+            searches: 3,
+            ..Usage::default()
+        };
+        let usual: Price = toml::from_str("input = 3\noutput = 15").unwrap();
+        assert_eq!(usual.cost(&searched), Money::from_dollars(0.03).unwrap());
+        let other: Price = toml::from_str("input = 3\noutput = 15\nsearches = 25").unwrap();
+        assert_eq!(other.cost(&searched), Money::from_dollars(0.075).unwrap());
+        assert_eq!(other.highest(&usual), other);
+        assert_eq!(Price::FREE.cost(&searched), Money::default());
     }
 
     #[test]

@@ -173,6 +173,9 @@ impl Replay {
                 ..
             } => self.die(member, incarnation),
             EventKind::GaveUp { .. }
+            | EventKind::Submission { .. }
+            | EventKind::Tree { .. }
+            | EventKind::Land { .. }
             | EventKind::Note { .. }
             | EventKind::Tool { .. }
             | EventKind::Model { .. }

@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Read, pipe};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
@@ -18,9 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, Captured};
 use crate::lifecycle::{Action, End, Lifecycle};
-use crate::reaper::{Kept, Plan, put_under_reaper};
-use crate::record::{LENGTH, Record};
 use crate::spec::{ProxySpec, Spec, Surroundings};
+use crate::supervisor::{Prepared, Report, Supervisor};
 use crate::survivors::{MARK, kill_survivors};
 
 /// A finished command. None of its processes is left, with the exceptions in the documentation of the
@@ -95,29 +94,29 @@ pub fn start(spec: &Spec, done: impl FnOnce(Finished) + Send + 'static) -> Resul
         folder: spec.folder.clone(),
         source,
     };
-    let kept = Kept::none();
-    let (prepared, pipes) = prepare(spec, shell, kept.clone()).map_err(failed)?;
-    let (attendant, job) = spawn(spec, prepared, pipes, &kept, failed)?;
+    let (prepared, pipes) = prepare(spec, shell).map_err(failed)?;
+    let (attendant, job) = spawn(spec, prepared, pipes, failed)?;
     let thread = thread::Builder::new().name("job".to_owned());
-    let attend = move || done(attendant.attend());
+    let attend = move || {
+        let (finished, supervisor) = attendant.attend();
+        done(finished);
+        supervisor.reap();
+    };
     thread.spawn(attend).map_err(failed)?;
     Ok(job)
 }
 
-/// The owner's ends of the pipes.
+/// The owner's ends of the pipes, and what it will know of the supervisor.
 struct Pipes {
     output: PipeReader,
-    control: PipeWriter,
-    status: PipeReader,
     stopped: PipeReader,
     stop: PipeWriter,
+    supervisor: Prepared,
 }
 
-/// The shell with its command, which starts below a reaper.
-fn prepare(spec: &Spec, shell: &Path, kept: Kept) -> io::Result<(Command, Pipes)> {
+/// The shell with its command, which starts below a supervisor.
+fn prepare(spec: &Spec, shell: &Path) -> io::Result<(Command, Pipes)> {
     let (output, to_output) = pipe()?;
-    let (control, to_control) = pipe()?;
-    let (status, to_status) = pipe()?;
     let (stopped, stop) = pipe()?;
     let mut command = Command::new(shell);
     command.args([
@@ -128,22 +127,14 @@ fn prepare(spec: &Spec, shell: &Path, kept: Kept) -> io::Result<(Command, Pipes)
     command.current_dir(&spec.folder);
     command.stdin(Stdio::null());
     command.stderr(to_output.try_clone()?).stdout(to_output);
-    let plan = Plan {
-        control: control.into(),
-        status: to_status.into(),
-        grace: spec.grace,
-        setting: format!("{MARK}={}", spec.mark).into_bytes(),
-        kept,
-    };
-    put_under_reaper(&mut command, plan);
+    let supervisor = Prepared::new(spec, &mut command)?;
     // The flags of a new pipe are no others than this one.
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let pipes = Pipes {
         output,
-        control: to_control,
-        status,
         stopped,
         stop,
+        supervisor,
     };
     Ok((command, pipes))
 }
@@ -151,8 +142,7 @@ fn prepare(spec: &Spec, shell: &Path, kept: Kept) -> io::Result<(Command, Pipes)
 fn spawn(
     spec: &Spec,
     mut command: Command,
-    pipes: Pipes,
-    kept: &Kept,
+    mut pipes: Pipes,
     failed: impl Fn(io::Error) -> StartError,
 ) -> Result<(Attendant, Job), StartError> {
     let (session, proxy) = match &spec.surroundings {
@@ -161,37 +151,36 @@ fn spawn(
             command.env_clear().envs(variables.iter().cloned());
             (None, None)
         }
-        // Behind the step that splits off the reaper, which thus stays outside.
+        // Behind the step that splits off a reaper, which thus stays outside.
         Surroundings::Sandbox {
             description,
             layers,
             proxy,
         } => {
-            let session = sandbox::prepare(&mut command, description, layers)?;
-            if let Some(record) = session.record() {
-                kept.set(record);
-            }
+            let mut session = sandbox::prepare(&mut command, description, layers)?;
+            pipes.supervisor.connect(&mut session);
             (Some(session), proxy.as_ref())
         }
     };
     command.env(MARK, &spec.mark);
-    let reaper = command.spawn().map_err(|error| match &session {
+    let child = command.spawn().map_err(|error| match &session {
         Some(session) => session.explain(error).into(),
         None => failed(error),
     })?;
-    // Close the copies of what only the reaper and the leader should hold.
+    // Close the copies of what only the supervisor and the leader should hold.
     drop(command);
+    let supervisor = pipes.supervisor.started(child);
+    let supervisor = supervisor.ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
     let proxy = serve(session.as_ref(), proxy).map_err(StartError::Proxy)?;
     let attendant = Attendant {
-        reaper,
+        supervisor,
+        is_supervised: true,
         incarnation: Lifecycle::new(spec.limit, spec.grace, Instant::now()),
         capture: Capture::new(spec.memory, spec.save.clone()),
         mark: spec.mark.clone(),
         session,
         proxy,
-        control: Some(pipes.control.into()),
         output: Some(pipes.output),
-        status: Some(pipes.status),
         stopped: Some(pipes.stopped),
         left_behind: None,
     };
@@ -225,33 +214,32 @@ const LAST: usize = 1024 * 1024;
 
 /// The state of the supervising thread.
 struct Attendant {
-    reaper: Child,
+    supervisor: Supervisor,
+    /// Whether the supervisor has not exited yet.
+    is_supervised: bool,
     incarnation: Lifecycle,
     capture: Capture,
     mark: String,
     /// Dropping it kills what is left in the sandbox.
     session: Option<Session>,
     proxy: Option<Proxy>,
-    /// Closing it makes the reaper stop the command.
-    control: Option<OwnedFd>,
     output: Option<PipeReader>,
-    status: Option<PipeReader>,
     stopped: Option<PipeReader>,
-    /// The last report of the reaper.
+    /// The last report of the supervisor.
     left_behind: Option<usize>,
 }
 
 impl Attendant {
-    /// Reads output and reports until the reaper exits.
-    fn attend(mut self) -> Finished {
+    /// Reads output and reports until the supervisor exits.
+    fn attend(mut self) -> (Finished, Supervisor) {
         let mut buffer = vec![0; CHUNK];
-        while self.status.is_some() {
+        while self.is_supervised {
             let ready = self.wait();
             if ready.output {
                 self.read_output(&mut buffer);
             }
-            if ready.status {
-                self.read_status();
+            if ready.report {
+                self.read_reports();
             }
             let now = Instant::now();
             if ready.stopped {
@@ -268,15 +256,13 @@ impl Attendant {
     fn act(&mut self, action: Action) {
         match action {
             Action::Nothing => {}
-            Action::Stop => self.control = None,
-            // It is an unreaped child, so the process id is right.
-            Action::Abandon => drop(self.reaper.kill()),
+            Action::Stop => self.supervisor.stop(),
+            Action::Kill => self.supervisor.kill(self.session.as_mut()),
+            Action::Abandon => self.supervisor.abandon(),
         }
     }
 
-    fn finish(mut self, buffer: &mut [u8]) -> Finished {
-        // It has closed its pipe and exits immediately. Its exit status is not needed.
-        let _ = self.reaper.wait();
+    fn finish(mut self, buffer: &mut [u8]) -> (Finished, Supervisor) {
         let left_behind = self.left_behind.unwrap_or_else(|| {
             let mark = self.mark.as_str();
             kill_survivors(|found| found == mark);
@@ -288,20 +274,21 @@ impl Attendant {
         }
         let moved = self.session.as_ref().map(Session::move_aside);
         let refused = self.proxy.as_ref().map(Proxy::refused);
-        Finished {
+        let finished = Finished {
             end: self.incarnation.end(),
             output: self.capture.finish(),
             left_behind,
             moved: moved.unwrap_or_default(),
             refused: refused.unwrap_or_default(),
-        }
+        };
+        (finished, self.supervisor)
     }
 
     /// Waits for output, a report, or a deadline.
     fn wait(&self) -> Ready {
         let sources = [
             self.output.as_ref().map(AsFd::as_fd),
-            self.status.as_ref().map(AsFd::as_fd),
+            Some(self.supervisor.as_fd()),
             self.stopped.as_ref().map(AsFd::as_fd),
         ];
         let open = sources.iter().copied().flatten();
@@ -315,10 +302,10 @@ impl Attendant {
         let mut events = fds.iter().map(|fd| found > 0 && fd.any().unwrap_or(false));
         let mut next =
             |source: &Option<BorrowedFd<'_>>| source.is_some() && events.next().unwrap_or(false);
-        let [output, status, stopped] = &sources;
+        let [output, report, stopped] = &sources;
         Ready {
             output: next(output),
-            status: next(status),
+            report: next(report),
             stopped: next(stopped),
         }
     }
@@ -342,21 +329,15 @@ impl Attendant {
         }
     }
 
-    fn read_status(&mut self) {
-        let Some(status) = &mut self.status else {
-            return;
-        };
-        let mut bytes = [0; LENGTH];
-        if status.read_exact(&mut bytes).is_err() {
-            self.status = None;
-            return;
-        }
-        match Record::decode(bytes) {
-            Some(Record::Ended(wait_status)) => {
-                self.incarnation.leader_ended(wait_status, Instant::now());
+    fn read_reports(&mut self) {
+        for report in self.supervisor.reports() {
+            match report {
+                Report::Ended(wait_status) => {
+                    self.incarnation.leader_ended(wait_status, Instant::now());
+                }
+                Report::Swept(left) => self.left_behind = Some(left),
+                Report::Gone => self.is_supervised = false,
             }
-            Some(Record::Swept(left)) => self.left_behind = usize::try_from(left).ok(),
-            None => {}
         }
     }
 }
@@ -364,7 +345,7 @@ impl Attendant {
 /// Which of the three sources are readable.
 struct Ready {
     output: bool,
-    status: bool,
+    report: bool,
     stopped: bool,
 }
 

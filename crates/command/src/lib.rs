@@ -23,10 +23,12 @@
 //!
 //! # In a sandbox
 //!
-//! With [`Surroundings::Sandbox`] the leader is the outer process of a sandbox: the reaper stays outside,
-//! where the command can neither see nor signal it. Everything above holds unchanged. In addition, at level
-//! `full` the kernel kills every process of the command when the shell ends or any process above it
-//! is killed, so that the first four points below do not apply.
+//! With [`Surroundings::Sandbox`] the reaper stays outside, where the command can neither see nor signal
+//! it, and everything above holds unchanged. At level `full` there is no reaper: the command has a pid
+//! namespace, so that the kernel kills every process of it when the shell ends or any process above it
+//! is killed. The outer process of the sandbox takes the place of the reaper. It passes SIGTERM on, kills
+//! everything as soon as the owner is gone, and ends exactly as the command did, when no process is left.
+//! The first four points below do not apply there.
 //!
 //! # What can still escape
 //!
@@ -55,6 +57,7 @@ mod reaper;
 mod record;
 mod session;
 mod spec;
+mod supervisor;
 mod survivors;
 
 pub use capture::{Captured, Saved};

@@ -4,9 +4,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How long the reaper may take, beyond the grace period. It gives up earlier by itself; otherwise it
-/// is stopped or blocked.
-const REAPER_LIMIT: Duration = Duration::from_secs(15);
+/// How long the supervisor may take, beyond the grace period. A reaper gives up earlier by itself;
+/// otherwise it is stopped or blocked.
+const SUPERVISOR_LIMIT: Duration = Duration::from_secs(15);
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum End {
     TimedOut,
     /// It was cancelled, and killed.
     Cancelled,
-    /// Its reaper was killed, so its outcome is unknown.
+    /// Its supervisor was killed, so its outcome is unknown.
     Lost,
 }
 
@@ -27,9 +27,11 @@ pub enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Nothing,
-    /// Tell the reaper to stop the command.
+    /// Ask the command to end.
     Stop,
-    /// Kill the reaper, which does not respond.
+    /// Kill the command, whose grace period is over.
+    Kill,
+    /// Kill the supervisor, which does not respond.
     Abandon,
 }
 
@@ -44,11 +46,13 @@ pub(crate) struct Lifecycle {
 enum Phase {
     /// The leader runs. `None` is a limit too long to represent.
     Running { limit_at: Option<Instant> },
-    /// The reaper was told to stop the command.
-    Stopping { end: End, give_up_at: Instant },
+    /// The command was asked to end.
+    Stopping { end: End, kill_at: Instant },
+    /// It is being killed.
+    Killing { end: End, give_up_at: Instant },
     /// The leader has ended, and the remaining processes are being killed.
     Sweeping { end: End, give_up_at: Instant },
-    /// The reaper has been killed.
+    /// The supervisor has been killed.
     Abandoned { end: End },
 }
 
@@ -67,7 +71,8 @@ impl Lifecycle {
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         match self.phase {
             Phase::Running { limit_at } => limit_at,
-            Phase::Stopping { give_up_at, .. } | Phase::Sweeping { give_up_at, .. } => {
+            Phase::Stopping { kill_at, .. } => Some(kill_at),
+            Phase::Killing { give_up_at, .. } | Phase::Sweeping { give_up_at, .. } => {
                 Some(give_up_at)
             }
             Phase::Abandoned { .. } => None,
@@ -80,7 +85,12 @@ impl Lifecycle {
             Phase::Running { limit_at } if limit_at.is_some_and(|at| at <= now) => {
                 self.stop(End::TimedOut, now)
             }
-            Phase::Stopping { end, give_up_at } | Phase::Sweeping { end, give_up_at }
+            Phase::Stopping { end, kill_at } if kill_at <= now => {
+                let give_up_at = now + SUPERVISOR_LIMIT;
+                self.phase = Phase::Killing { end, give_up_at };
+                Action::Kill
+            }
+            Phase::Killing { end, give_up_at } | Phase::Sweeping { end, give_up_at }
                 if give_up_at <= now =>
             {
                 self.phase = Phase::Abandoned { end };
@@ -88,6 +98,7 @@ impl Lifecycle {
             }
             Phase::Running { .. }
             | Phase::Stopping { .. }
+            | Phase::Killing { .. }
             | Phase::Sweeping { .. }
             | Phase::Abandoned { .. } => Action::Nothing,
         }
@@ -97,9 +108,10 @@ impl Lifecycle {
     pub(crate) fn cancel(&mut self, now: Instant) -> Action {
         match self.phase {
             Phase::Running { .. } => self.stop(End::Cancelled, now),
-            Phase::Stopping { .. } | Phase::Sweeping { .. } | Phase::Abandoned { .. } => {
-                Action::Nothing
-            }
+            Phase::Stopping { .. }
+            | Phase::Killing { .. }
+            | Phase::Sweeping { .. }
+            | Phase::Abandoned { .. } => Action::Nothing,
         }
     }
 
@@ -107,26 +119,27 @@ impl Lifecycle {
     pub(crate) fn leader_ended(&mut self, wait_status: i32, now: Instant) {
         let end = match self.phase {
             Phase::Running { .. } => decode(wait_status),
-            Phase::Stopping { end, .. } => end,
+            Phase::Stopping { end, .. } | Phase::Killing { end, .. } => end,
             Phase::Sweeping { .. } | Phase::Abandoned { .. } => return,
         };
-        let give_up_at = now + self.grace + REAPER_LIMIT;
+        let give_up_at = now + self.grace + SUPERVISOR_LIMIT;
         self.phase = Phase::Sweeping { end, give_up_at };
     }
 
-    /// How the command ended, once the reaper has exited.
+    /// How the command ended, once the supervisor has exited.
     pub(crate) fn end(&self) -> End {
         match self.phase {
             Phase::Running { .. } => End::Lost,
             Phase::Stopping { end, .. }
+            | Phase::Killing { end, .. }
             | Phase::Sweeping { end, .. }
             | Phase::Abandoned { end } => end,
         }
     }
 
     fn stop(&mut self, end: End, now: Instant) -> Action {
-        let give_up_at = now + self.grace + REAPER_LIMIT;
-        self.phase = Phase::Stopping { end, give_up_at };
+        let kill_at = now + self.grace;
+        self.phase = Phase::Stopping { end, kill_at };
         Action::Stop
     }
 }
@@ -174,11 +187,16 @@ mod tests {
     }
 
     #[test]
-    fn a_reaper_that_does_nothing_is_abandoned_once() {
+    fn a_command_that_does_not_end_is_killed_and_its_supervisor_abandoned_once() {
         let (mut incarnation, now) = incarnation();
         assert_eq!(incarnation.cancel(now), Action::Stop);
+        let over = incarnation.next_tick().unwrap();
+        assert_eq!(over, now + GRACE);
+        assert_eq!(incarnation.tick(now), Action::Nothing);
+        assert_eq!(incarnation.tick(over), Action::Kill);
         let late = incarnation.next_tick().unwrap();
-        assert_eq!(late, now + GRACE + REAPER_LIMIT);
+        assert_eq!(late, now + GRACE + SUPERVISOR_LIMIT);
+        assert_eq!(incarnation.tick(over), Action::Nothing);
         assert_eq!(incarnation.tick(late), Action::Abandon);
         assert_eq!(incarnation.tick(late), Action::Nothing);
         assert_eq!(
@@ -188,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reaper_that_vanishes_loses_the_end() {
+    fn a_supervisor_that_vanishes_loses_the_end() {
         let (incarnation, _) = incarnation();
         assert_eq!(incarnation.end(), End::Lost);
     }

@@ -133,6 +133,20 @@ async fn a_polite_command_may_clean_up_when_it_is_cancelled() {
 }
 
 #[tokio::test]
+async fn a_command_that_ignores_the_request_to_end_is_killed_with_all_its_processes() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let sleep = unique_sleep(3);
+    let command = format!("trap '' TERM; (trap '' TERM; sleep {sleep}) & sleep {sleep}");
+    let mut stubborn = bench.spec(&command);
+    stubborn.limit = Duration::from_millis(500);
+    let finished = run(stubborn, &CancellationToken::new()).await.unwrap();
+    assert_eq!((finished.end, finished.left_behind), (End::TimedOut, 0));
+    assert!(!is_running(&sleep));
+}
+
+#[tokio::test]
 async fn nothing_survives_however_it_hides() {
     let Some(bench) = Bench::new() else {
         return;
@@ -146,7 +160,7 @@ async fn nothing_survives_however_it_hides() {
 }
 
 #[tokio::test]
-async fn the_reaper_cannot_be_reached_from_inside() {
+async fn the_processes_above_cannot_be_reached_from_inside() {
     let Some(bench) = Bench::new() else {
         return;
     };

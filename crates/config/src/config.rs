@@ -3,33 +3,26 @@
 use crate::error::ConfigError;
 use crate::file::{FileConfig, MemberEntry, Role};
 use crate::read::{DOTENV_FILE, read_user_file, read_workspace_file, user_file};
+use crate::rule_tables::ClaudeSettings;
 use catalogue::Catalogue;
 use llm::Variables;
 use protocol::{
-    Caps, Effort, Extra, Money, NetworkSetting, RestartPolicy, SandboxMode, TeamLimits,
-    Temperature, Thinking, Tuning,
+    Caps, Effort, Extra, Money, NetworkSetting, SandboxMode, TeamLimits, Temperature, Thinking,
+    Tuning,
 };
 use std::fmt;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use trust::Owners;
+use variables::{
+    EFFORT, MAX_COST, MAX_MINUTES, MAX_OUTPUT, MAX_TOKENS, MAX_TURNS, TEMPERATURE, THINKING,
+    VariableSettings,
+};
+pub(crate) use variables::{EXPLORE_MODEL, MODEL_VARIABLES, NETWORK, SANDBOX, WEB};
+
+mod variables;
 
 /// The project's file, in the workspace.
 pub const PROJECT_FILE: &str = "team.toml";
-/// The variables that name a model, in order of precedence.
-pub(crate) const MODEL_VARIABLES: [&str; 2] = ["TEAM_MODEL", "MODEL_ID"];
-const MAX_OUTPUT: &str = "TEAM_MAX_OUTPUT";
-const EFFORT: &str = "TEAM_EFFORT";
-const THINKING: &str = "TEAM_THINKING";
-const TEMPERATURE: &str = "TEAM_TEMPERATURE";
-pub(crate) const WEB: &str = "TEAM_WEB";
-const MAX_TOKENS: &str = "TEAM_MAX_TOKENS";
-const MAX_COST: &str = "TEAM_MAX_COST";
-const MAX_TURNS: &str = "TEAM_MAX_TURNS";
-const MAX_MINUTES: &str = "TEAM_MAX_MINUTES";
-pub(crate) const SANDBOX: &str = "TEAM_SANDBOX";
-pub(crate) const NETWORK: &str = "TEAM_NETWORK";
-
 /// Where a value comes from, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -39,6 +32,8 @@ pub enum Origin {
     /// This variable in the workspace's `.env`.
     Dotenv(&'static str, PathBuf),
     Project(PathBuf),
+    /// The settings of Claude Code in the workspace.
+    Claude(PathBuf),
     Default,
 }
 
@@ -70,17 +65,7 @@ pub struct Config {
     dotenv: VariableSettings,
     dotenv_path: PathBuf,
     project: Option<FileConfig>,
-}
-
-/// The settings in the variables of one source.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct VariableSettings {
-    model: Option<(&'static str, String)>,
-    tuning: Tuning,
-    web: Option<bool>,
-    budget: Caps,
-    sandbox: Option<SandboxMode>,
-    network: Option<NetworkSetting>,
+    claude: Option<ClaudeSettings>,
 }
 
 /// Reads the configuration of a workspace.
@@ -101,51 +86,8 @@ pub fn load(
         dotenv: VariableSettings::read(|name| variables.in_file(name))?,
         dotenv_path: workspace.join(DOTENV_FILE),
         project,
+        claude: ClaudeSettings::read(workspace, owners)?,
     })
-}
-
-impl VariableSettings {
-    fn read<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Result<Self, ConfigError> {
-        let model = MODEL_VARIABLES
-            .iter()
-            .find_map(|name| Some((*name, variable(name)?.to_owned())));
-        Ok(Self {
-            model,
-            tuning: Tuning {
-                max_output: parsed::<NonZeroU32>(&variable, MAX_OUTPUT)?.map(NonZeroU32::get),
-                effort: parsed(&variable, EFFORT)?,
-                thinking: parsed(&variable, THINKING)?,
-                temperature: parsed(&variable, TEMPERATURE)?,
-            },
-            web: parsed(&variable, WEB)?,
-            budget: Caps {
-                max_tokens: parsed(&variable, MAX_TOKENS)?,
-                max_cost: parsed::<Money>(&variable, MAX_COST)?,
-                max_turns: parsed(&variable, MAX_TURNS)?,
-                max_minutes: parsed(&variable, MAX_MINUTES)?,
-                extra: Extra::new(),
-            },
-            sandbox: parsed(&variable, SANDBOX)?,
-            network: parsed(&variable, NETWORK)?,
-        })
-    }
-}
-
-fn parsed<'a, T: std::str::FromStr<Err: fmt::Display>>(
-    variable: &impl Fn(&str) -> Option<&'a str>,
-    name: &'static str,
-) -> Result<Option<T>, ConfigError> {
-    let Some(value) = variable(name) else {
-        return Ok(None);
-    };
-    let parsed = value.trim().parse();
-    parsed
-        .map(Some)
-        .map_err(|error: T::Err| ConfigError::Variable {
-            name,
-            value: value.to_owned(),
-            message: error.to_string(),
-        })
 }
 
 impl Config {
@@ -154,6 +96,14 @@ impl Config {
         self.pick(
             |variables| variables.model.clone(),
             |file| file.model.clone(),
+        )
+    }
+
+    /// The model of the helpers that members let search; the member's own if nobody names one.
+    pub fn explore_model(&self) -> Setting<String> {
+        self.pick(
+            |variables| Some((EXPLORE_MODEL, variables.explore_model.clone()?)),
+            |file| file.explore_model.clone(),
         )
     }
 
@@ -199,11 +149,6 @@ impl Config {
     /// Whether the models of members for which no flag, member entry or role says it use the web.
     pub fn web(&self) -> Setting<bool> {
         self.pick(|variables| Some((WEB, variables.web?)), |file| file.web)
-    }
-
-    /// The restart policy of members for which no flag, member entry or role names one.
-    pub fn restart(&self) -> Setting<RestartPolicy> {
-        self.pick(|_| None, |file| file.restart.clone())
     }
 
     /// Whether the commands of members for which no flag, member entry or role says it run in a sandbox.
@@ -265,16 +210,6 @@ impl Config {
         }
     }
 
-    /// How many of the newest tool results are never cleared.
-    pub fn keep_results(&self) -> Setting<u64> {
-        self.pick(|_| None, |file| file.context.keep_results)
-    }
-
-    /// The share of the model's window from which on old tool results are cleared, in percent.
-    pub fn clear_at(&self) -> Setting<u64> {
-        self.pick(|_| None, |file| file.context.clear_at)
-    }
-
     /// What is known about models.
     pub fn catalogue(&self) -> Catalogue {
         let of = |file: &Option<FileConfig>| {
@@ -309,6 +244,10 @@ impl Config {
         self.project.as_ref()
     }
 
+    pub(crate) const fn claude(&self) -> Option<&ClaudeSettings> {
+        self.claude.as_ref()
+    }
+
     fn cap<T>(&self, name: &'static str, get: impl Fn(&Caps) -> Option<T>) -> Setting<T> {
         self.pick(
             |variables| Some((name, get(&variables.budget)?)),
@@ -316,8 +255,13 @@ impl Config {
         )
     }
 
+    /// A setting that only files have.
+    pub(crate) fn of_files<T>(&self, of_file: impl Fn(&FileConfig) -> Option<T>) -> Setting<T> {
+        self.pick(|_| None, of_file)
+    }
+
     /// The value of the first source that has one.
-    fn pick<T>(
+    pub(crate) fn pick<T>(
         &self,
         variable: impl Fn(&VariableSettings) -> Option<(&'static str, T)>,
         get: impl Fn(&FileConfig) -> Option<T>,
@@ -354,7 +298,7 @@ impl Origin {
         match self {
             Self::Variable(_) => Source::Environment,
             Self::User(_) => Source::User,
-            Self::Dotenv(..) | Self::Project(_) => Source::Workspace,
+            Self::Dotenv(..) | Self::Project(_) | Self::Claude(_) => Source::Workspace,
             Self::Default => Source::Default,
         }
     }
@@ -377,7 +321,9 @@ impl fmt::Display for Origin {
         match self {
             Self::Variable(name) => write!(f, "variable {name}"),
             Self::Dotenv(name, path) => write!(f, "{name} in {}", path.display()),
-            Self::Project(path) | Self::User(path) => write!(f, "{}", path.display()),
+            Self::Project(path) | Self::User(path) | Self::Claude(path) => {
+                write!(f, "{}", path.display())
+            }
             Self::Default => f.write_str("default"),
         }
     }

@@ -1,10 +1,11 @@
 //! One file of the configuration, as serde reads it.
 
 use crate::error::ConfigError;
+use crate::rule_tables::PermissionsTable;
 use catalogue::ModelEntry;
 use protocol::{
     AgentName, Caps, Effort, Extra, MemberSpec, Money, NetworkSetting, RestartPolicy,
-    SANDBOX_WORDS, SandboxMode, TeamLimits, Temperature, Thinking, Tuning,
+    SANDBOX_WORDS, SandboxMode, TREE_WORDS, TeamLimits, Temperature, Thinking, TreeMode, Tuning,
 };
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,9 @@ pub struct FileConfig {
     /// One model, or several between commas, of which the first that can be reached answers.
     #[serde(deserialize_with = "model_list")]
     pub model: Option<String>,
+    /// The same for the helpers that members let search.
+    #[serde(deserialize_with = "model_list")]
+    pub explore_model: Option<String>,
     #[serde(deserialize_with = "at_least_one_token")]
     pub max_output: Option<u32>,
     #[serde(deserialize_with = "Effort::deserialize_known")]
@@ -47,11 +51,19 @@ pub struct FileConfig {
     #[serde(deserialize_with = "sandbox_mode")]
     pub sandbox: Option<SandboxMode>,
     pub network: Option<NetworkSetting>,
+    /// The command that tells the user that something waits for a person.
+    pub notify: Option<String>,
+    /// Whether the lead's model may answer what its teammates ask a person.
+    pub lead_decides: Option<bool>,
+    /// How many seconds a question to a person waits; 0 is without limit.
+    pub ask_timeout: Option<u64>,
     #[serde(with = "BudgetTable")]
     pub budget: Caps,
     #[serde(with = "LimitsTable")]
     pub limits: TeamLimits,
     pub context: ContextTable,
+    pub permissions: PermissionsTable,
+    pub tree: TreeTable,
     /// What is known about models, by name.
     pub models: BTreeMap<String, ModelEntry>,
     pub roles: BTreeMap<String, Role>,
@@ -69,6 +81,26 @@ pub struct ContextTable {
     /// The share of the model's window from which on they are cleared, in percent.
     #[serde(deserialize_with = "percent")]
     pub clear_at: Option<u64>,
+}
+
+/// The table `[tree]`: where members work, and how their work is brought back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table [tree]")]
+pub struct TreeTable {
+    #[serde(deserialize_with = "tree_mode")]
+    pub mode: Option<TreeMode>,
+    /// Files and folders of the workspace that are copied into new trees.
+    pub copy: Option<Vec<String>>,
+    /// Files and folders of the workspace that new trees have links to.
+    pub link: Option<Vec<String>>,
+    /// A command that is run in new trees.
+    pub setup: Option<String>,
+    #[serde(deserialize_with = "at_least_one")]
+    pub setup_seconds: Option<u64>,
+    /// A command that must succeed before work is merged.
+    pub check: Option<String>,
+    #[serde(deserialize_with = "at_least_one")]
+    pub check_seconds: Option<u64>,
 }
 
 /// What all members of a role have in common.
@@ -97,6 +129,10 @@ pub struct Role {
     #[serde(deserialize_with = "sandbox_mode")]
     pub sandbox: Option<SandboxMode>,
     pub network: Option<NetworkSetting>,
+    /// Narrows what the members may do, see [`permissions::Permissions`].
+    pub permissions: PermissionsTable,
+    #[serde(deserialize_with = "tree_mode")]
+    pub tree: Option<TreeMode>,
 }
 
 /// A member that `team-lead up` starts.
@@ -134,6 +170,8 @@ struct MemberTable {
     #[serde(default, deserialize_with = "sandbox_mode")]
     sandbox: Option<SandboxMode>,
     network: Option<NetworkSetting>,
+    #[serde(default, deserialize_with = "tree_mode")]
+    tree: Option<TreeMode>,
     max_tokens: Option<u64>,
     max_cost: Option<Money>,
     max_turns: Option<u64>,
@@ -209,6 +247,8 @@ impl From<MemberTable> for MemberEntry {
                 idle_timeout: table.idle_timeout,
                 sandbox: table.sandbox,
                 network: table.network,
+                permissions: None,
+                tree: table.tree,
             },
             budget: Caps {
                 max_tokens: table.max_tokens,
@@ -247,6 +287,13 @@ fn sandbox_mode<'de, D: Deserializer<'de>>(
 ) -> Result<Option<SandboxMode>, D::Error> {
     match SandboxMode::deserialize(deserializer)? {
         SandboxMode::Other(word) => Err(D::Error::unknown_variant(&word, &SANDBOX_WORDS)),
+        known => Ok(Some(known)),
+    }
+}
+
+fn tree_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TreeMode>, D::Error> {
+    match TreeMode::deserialize(deserializer)? {
+        TreeMode::Other(word) => Err(D::Error::unknown_variant(&word, &TREE_WORDS)),
         known => Ok(Some(known)),
     }
 }

@@ -17,21 +17,26 @@
 //! **Invariant:** nothing here reads the environment: variables are passed in.
 
 mod apply;
+mod asking;
 mod config;
 mod error;
 mod file;
+mod file_settings;
 mod price_source;
 mod read;
 mod risky;
+mod rule_tables;
 mod show;
 mod user_folder;
 
 pub use apply::{ApplyError, apply};
+pub use asking::DEFAULT_ASK_TIMEOUT;
 pub use config::{Config, Origin, PROJECT_FILE, Setting, Source, load};
 pub use error::ConfigError;
 pub use file::{ContextTable, FileConfig, MemberEntry, OPTIONAL_TOOLS, Role};
 pub use price_source::price_source;
 pub use read::{DOTENV_FILE, with_dotenv};
 pub use risky::{risky_member_settings, risky_model};
+pub use rule_tables::{CLAUDE_SETTINGS, PermissionsTable};
 pub use show::{ShownSetting, ShownTrust};
 pub use user_folder::UserFolder;

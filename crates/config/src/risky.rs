@@ -5,11 +5,13 @@
 //! must not depend on what is exported. A new setting with such a risk (a permission, a check
 //! command, a hook) gets a line in [`of_file`], [`of_role`] or [`risky_member_settings`].
 
-use crate::config::{Config, MODEL_VARIABLES, NETWORK, PROJECT_FILE, SANDBOX, WEB};
+use crate::config::{Config, EXPLORE_MODEL, MODEL_VARIABLES, NETWORK, PROJECT_FILE, SANDBOX, WEB};
 use crate::file::{FileConfig, MemberEntry, Role};
 use crate::read::DOTENV_FILE;
+use crate::rule_tables::CLAUDE_SETTINGS;
 use llm::choice::ADDRESS_VARIABLES;
 use llm::{Variables, is_script};
+use permissions::Rule;
 use protocol::{MemberSpec, NetworkSetting, SandboxMode};
 use std::path::Path;
 use trust::{Risk, RiskySetting, RiskySettings};
@@ -18,7 +20,12 @@ impl Config {
     /// The settings of the workspace's `team.toml` and `.env` that need trust.
     pub fn risky_settings(&self, variables: &Variables) -> RiskySettings {
         let of_project = self.project().map(of_file).unwrap_or_default();
-        of_project.into_iter().chain(of_dotenv(variables)).collect()
+        let of_claude = self.claude().and_then(|claude| {
+            let rules = claude.rules.allow.iter().map(Rule::text);
+            allow_rules("", rules, Path::new(CLAUDE_SETTINGS))
+        });
+        let settings = of_project.into_iter().chain(of_dotenv(variables));
+        settings.chain(of_claude).collect()
     }
 }
 
@@ -31,6 +38,8 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
         exec,
         sandbox,
         network,
+        // A tree of one's own allows nothing more, and a shared one nothing that is not the default.
+        tree: _,
         role: _,
         model: _,
         require_plan,
@@ -43,6 +52,7 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
         thinking: _,
         temperature: _,
         web,
+        permissions,
     } = spec;
     let prefix = format!("members.{name}.");
     let exec = exec.as_ref().map(|command| {
@@ -52,8 +62,15 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
     let confinement = confinement(&prefix, sandbox.as_ref(), network.as_ref(), origin);
     let plan = without_plan(&prefix, *require_plan, origin);
     let web = web_use(&prefix, *web, origin);
+    let rules = permissions.as_ref();
+    let allow = rules.map(|rules| allow_rules(&prefix, rules.allow.iter(), origin));
+    let yes = rules.filter(|rules| rules.yes).map(|_| {
+        let key = format!("{prefix}permissions.yes");
+        setting(Risk::Permission, key, "true".to_owned(), origin)
+    });
     let settings = exec.into_iter().chain(confinement).chain(plan);
-    settings.chain(web).collect()
+    let settings = settings.chain(web).chain(yes);
+    settings.chain(allow.into_iter().flatten()).collect()
 }
 
 /// A model, if it is a file of recorded turns.
@@ -72,7 +89,20 @@ fn of_file(file: &FileConfig) -> Vec<RiskySetting> {
     let (sandbox, network) = (file.sandbox.as_ref(), file.network.as_ref());
     let mut settings = confinement("", sandbox, network, origin);
     settings.extend(risky_model("model", file.model.as_deref(), origin));
+    let explore_model = file.explore_model.as_deref();
+    settings.extend(risky_model("explore_model", explore_model, origin));
     settings.extend(web_use("", file.web, origin));
+    let rules = file.permissions.allow.iter().map(Rule::text);
+    settings.extend(allow_rules("", rules, origin));
+    settings.extend(asking(file, origin));
+    let commands = [
+        ("tree.setup", &file.tree.setup),
+        ("tree.check", &file.tree.check),
+    ];
+    settings.extend(commands.into_iter().filter_map(|(key, command)| {
+        let command = command.clone()?;
+        Some(setting(Risk::Command, key.to_owned(), command, origin))
+    }));
     for (name, role) in &file.roles {
         settings.extend(of_role(name, role, origin));
     }
@@ -100,6 +130,19 @@ fn of_role(name: &str, role: &Role, origin: &Path) -> Vec<RiskySetting> {
     settings.chain(plan).chain(web).collect()
 }
 
+/// The command that runs when something waits for a person, and who may answer in a person's place.
+fn asking(file: &FileConfig, origin: &Path) -> Vec<RiskySetting> {
+    let notify = file.notify.as_ref();
+    let notify =
+        notify.map(|command| setting(Risk::Exec, "notify".to_owned(), command.clone(), origin));
+    let lead = file.lead_decides.filter(|decides| *decides);
+    let lead = lead.map(|_| {
+        let key = "lead_decides".to_owned();
+        setting(Risk::Permission, key, "true".to_owned(), origin)
+    });
+    notify.into_iter().chain(lead).collect()
+}
+
 /// That no plan is needed where another file may require one.
 fn without_plan(prefix: &str, required: Option<bool>, origin: &Path) -> Option<RiskySetting> {
     let key = format!("{prefix}require_plan");
@@ -113,6 +156,18 @@ fn web_use(prefix: &str, web: Option<bool>, origin: &Path) -> Option<RiskySettin
     web.map(|web| setting(Risk::Network, key, web.to_string(), origin))
 }
 
+/// What nobody is asked about. Rules that deny or ask narrow what members may do, as all rules of a role
+/// do, and need no trust.
+fn allow_rules(
+    prefix: &str,
+    rules: impl Iterator<Item: AsRef<str>>,
+    origin: &Path,
+) -> Option<RiskySetting> {
+    let key = format!("{prefix}permissions.allow");
+    let rules: Vec<String> = rules.map(|rule| rule.as_ref().to_owned()).collect();
+    (!rules.is_empty()).then(|| setting(Risk::Permission, key, rules.join(" "), origin))
+}
+
 fn of_dotenv(variables: &Variables) -> Vec<RiskySetting> {
     let named = |risk: Risk, name: &str| {
         let value = variables.in_file(name)?.to_owned();
@@ -120,7 +175,8 @@ fn of_dotenv(variables: &Variables) -> Vec<RiskySetting> {
         Some(setting(risk, name.to_owned(), value, origin))
     };
     let addresses = ADDRESS_VARIABLES.map(|name| named(Risk::Address, name));
-    let models = MODEL_VARIABLES.map(|name| {
+    let models = MODEL_VARIABLES.into_iter().chain([EXPLORE_MODEL]);
+    let models = models.map(|name| {
         let model = named(Risk::Script, name)?;
         is_script(&model.value).then_some(model)
     });
@@ -231,7 +287,8 @@ mod tests {
     fn ordinary_settings_are_not_risky() {
         let toml = "model = 'anthropic:x'\nrestart = 'on-failure'\n[budget]\nmax_turns = 3\n\
                     [limits]\nmembers = 3\n[models.x]\nprice = { input = 1, output = 1 }\n[roles.coder]\n\
-                    prompt = 'p'\nrequire_plan = true\n[[members]]\nname = 'al'\nrole = 'coder'\n";
+                    prompt = 'p'\nrequire_plan = true\npermissions = { allow = ['Bash(ls)'] }\n\
+                    [permissions]\ndeny = ['Bash(rm *)']\nask = ['Bash(docker *)']\n[[members]]\nname = 'al'\nrole = 'coder'\n";
         let dotenv = "TEAM_MODEL=openai:x\nOPENAI_API_KEY=k\nTEAM_MAX_TURNS=3\nOTHER=1\n";
         assert_eq!(settings(toml, dotenv, &[]), [""; 0]);
     }

@@ -1,11 +1,17 @@
 //! The settings with their origins, for display.
 
+mod tree;
+use crate::asking::DEFAULT_ASK_TIMEOUT;
 use crate::config::{Config, Origin, Setting};
+use crate::file::Role;
+use crate::rule_tables::CLAUDE_SETTINGS;
 use catalogue::ModelEntry;
 use llm::choice::{ADDRESS_VARIABLES, DIALECT_VARIABLE, KEY_VARIABLES};
 use llm::{VariableOrigin, Variables};
+use permissions::Rule;
 use protocol::{TeamLimits, Tuning};
 use std::collections::BTreeSet;
+use std::path::Path;
 use trust::{RiskySetting, RiskySettings};
 
 /// The default of what has no limit.
@@ -46,6 +52,7 @@ impl Config {
     pub fn shown(&self, variables: &Variables, untrusted: &[RiskySetting]) -> Vec<ShownSetting> {
         let risky = self.risky_settings(variables);
         let mut all = self.shown_values();
+        all.extend(self.shown_permissions());
         all.extend(self.shown_tables());
         all.extend(shown_variables(variables));
         for setting in &mut all {
@@ -78,6 +85,7 @@ impl Config {
                 self.temperature().map(|value| value.to_string()),
                 "the model's",
             ),
+            shown("explore_model", self.explore_model(), "the member's"),
             shown("web", self.web().map(|web| web.to_string()), "false"),
             shown(
                 "restart",
@@ -95,10 +103,22 @@ impl Config {
                 "off",
             ),
         ];
+        all.extend(self.shown_asking());
         all.extend(self.shown_budget());
+        all.extend(self.shown_tree());
         all.extend(self.shown_context());
         all.extend(self.shown_limits());
         all
+    }
+
+    fn shown_asking(&self) -> [ShownSetting; 3] {
+        let decides = self.lead_decides().map(|decides| decides.to_string());
+        let timeout = self.ask_timeout().map(|seconds| seconds.to_string());
+        [
+            shown("notify", self.notify(), "no command"),
+            shown("lead_decides", decides, "false"),
+            shown("ask_timeout", timeout, &DEFAULT_ASK_TIMEOUT.to_string()),
+        ]
     }
 
     fn shown_budget(&self) -> [ShownSetting; 4] {
@@ -150,6 +170,26 @@ impl Config {
         ]
     }
 
+    /// The rules of each file, all of which hold.
+    fn shown_permissions(&self) -> Vec<ShownSetting> {
+        let files = self
+            .files()
+            .map(|(origin, file)| (origin, &file.permissions));
+        let claude = self.claude().into_iter();
+        let claude = claude.map(|claude| (Origin::Claude(claude.path.clone()), &claude.rules));
+        let mut all = Vec::new();
+        for (origin, table) in files.chain(claude) {
+            for (name, rules) in table.named() {
+                let rules: Vec<&str> = rules.iter().map(Rule::text).collect();
+                if !rules.is_empty() {
+                    let key = format!("permissions.{name}");
+                    all.push(ShownSetting::new(key, rules.join(" "), origin.clone()));
+                }
+            }
+        }
+        all
+    }
+
     /// Settings of the project's file that need trust and that no other line shows, as in `members.carol.exec`.
     fn other_risky_settings(
         &self,
@@ -184,27 +224,33 @@ impl Config {
         for (origin, file) in self.files() {
             let models = file.models.iter();
             let models = models.map(|(name, entry)| (format!("models.{name}"), shown_model(entry)));
+            let models = models.map(|(key, value)| (key.clone(), vec![(key, value)]));
             let roles = file.roles.iter().map(|(name, role)| {
-                let tools = match &role.tools {
-                    Some(tools) => tools.join(" "),
-                    None => "all tools".to_owned(),
-                };
-                (format!("roles.{name}"), tools)
+                let key = format!("roles.{name}");
+                let lines = shown_role(&key, role);
+                (key, lines)
             });
-            for (key, value) in models.chain(roles) {
+            for (table, lines) in models.chain(roles) {
                 // A file of higher precedence may have set it.
-                if known.insert(key.clone()) {
-                    let origin = origin.clone();
-                    all.push(ShownSetting::new(key, value, origin));
+                if known.insert(table) {
+                    let shown = lines.into_iter();
+                    let shown =
+                        shown.map(|(key, value)| ShownSetting::new(key, value, origin.clone()));
+                    all.extend(shown);
                 }
             }
         }
         let with_members = self.files().find(|(_, file)| !file.members.is_empty());
         if let Some((origin, file)) = with_members {
-            all.extend(file.members.iter().map(|member| {
-                let key = format!("members.{}", member.spec.name);
-                ShownSetting::new(key, member.spec.role.clone(), origin.clone())
-            }));
+            let members = file.members.iter().flat_map(|member| {
+                let spec = &member.spec;
+                let key = format!("members.{}", spec.name);
+                let model = spec.model.as_deref();
+                let asked = shown_asking(&key, model, &spec.tuning(), spec.web);
+                [(key, spec.role.clone())].into_iter().chain(asked)
+            });
+            let members = members.map(|(key, value)| ShownSetting::new(key, value, origin.clone()));
+            all.extend(members);
         }
         all
     }
@@ -233,14 +279,19 @@ impl ShownSetting {
     fn key_in_workspace(&self) -> Option<&str> {
         match &self.origin {
             Origin::Dotenv(name, _) => Some(name),
-            Origin::Project(_) => Some(&self.key),
+            Origin::Project(_) | Origin::Claude(_) => Some(&self.key),
             Origin::Variable(_) | Origin::User(_) | Origin::Default => None,
         }
     }
 
     fn trust_among(&self, risky: &RiskySettings, untrusted: &[RiskySetting]) -> ShownTrust {
         let key = self.key_in_workspace();
-        let found = risky.iter().find(|risky| Some(risky.key.as_str()) == key);
+        // Two files of the workspace may have rules.
+        let is_claude = matches!(self.origin, Origin::Claude(_));
+        let found = risky.iter().find(|risky| {
+            let is_of_claude = risky.origin == Path::new(CLAUDE_SETTINGS);
+            Some(risky.key.as_str()) == key && is_of_claude == is_claude
+        });
         found.map_or(ShownTrust::NotNeeded, |risky| trust_of(risky, untrusted))
     }
 }
@@ -252,6 +303,42 @@ fn trust_of(setting: &RiskySetting, untrusted: &[RiskySetting]) -> ShownTrust {
     }
 }
 
+/// What a file says about a role: its tools, and each setting of how its models are asked.
+fn shown_role(key: &str, role: &Role) -> Vec<(String, String)> {
+    let tools = match &role.tools {
+        Some(tools) => tools.join(" "),
+        None => "all tools".to_owned(),
+    };
+    let asked = shown_asking(key, role.model.as_deref(), &role.tuning(), role.web);
+    [(key.to_owned(), tools)].into_iter().chain(asked).collect()
+}
+
+/// What a role or a member says about its models, where it says something.
+fn shown_asking(
+    table: &str,
+    model: Option<&str>,
+    tuning: &Tuning,
+    web: Option<bool>,
+) -> Vec<(String, String)> {
+    let Tuning {
+        max_output,
+        effort,
+        thinking,
+        temperature,
+    } = tuning;
+    let values = [
+        ("model", model.map(str::to_owned)),
+        ("max_output", max_output.map(|tokens| tokens.to_string())),
+        ("effort", effort.as_ref().map(ToString::to_string)),
+        ("thinking", thinking.as_ref().map(ToString::to_string)),
+        ("temperature", temperature.map(|value| value.to_string())),
+        ("web", web.map(|web| web.to_string())),
+    ];
+    let set = values.into_iter();
+    let set = set.filter_map(|(key, value)| Some((format!("{table}.{key}"), value?)));
+    set.collect()
+}
+
 /// What a file says about a model, in one line.
 fn shown_model(entry: &ModelEntry) -> String {
     let Tuning {
@@ -261,8 +348,8 @@ fn shown_model(entry: &ModelEntry) -> String {
         temperature,
     } = &entry.tuning;
     let price = entry.price.map(|price| {
-        let (input, output) = (price.input, price.output);
-        format!("{input} in, {output} out")
+        let (input, output, searches) = (price.input, price.output, price.searches);
+        format!("{input} in, {output} out, {searches} per 1000 searches")
     });
     let facts = [
         entry.window.map(|tokens| format!("window {tokens}")),

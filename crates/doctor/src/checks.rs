@@ -3,6 +3,7 @@
 mod environment;
 mod files;
 mod members;
+mod notes;
 
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};

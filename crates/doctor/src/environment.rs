@@ -22,6 +22,8 @@ pub struct Environment {
     pub inotify: Option<Inotify>,
     /// Why chosen models cannot be used.
     pub model_problems: Vec<Problem>,
+    /// Why instructions and skills cannot be used.
+    pub text_problems: Vec<Problem>,
 }
 
 /// A problem of the environment, and the command to type.
@@ -41,8 +43,8 @@ pub struct Inotify {
 }
 
 impl Environment {
-    /// The environment of this process. The caller determines which models cannot be used.
-    pub fn gather(model_problems: Vec<Problem>) -> Self {
+    /// The environment of this process. The caller determines which models and texts cannot be used.
+    pub fn gather(model_problems: Vec<Problem>, text_problems: Vec<Problem>) -> Self {
         let uid = nix::unistd::geteuid().as_raw();
         let teammate = Programs::find().map(|programs| programs.teammate);
         Self {
@@ -54,6 +56,7 @@ impl Environment {
             }),
             inotify: Inotify::of(uid, Path::new(SETTING)),
             model_problems,
+            text_problems,
         }
     }
 }

@@ -63,6 +63,8 @@ pub enum Kind {
     NoTeammate,
     /// The chosen model cannot be used.
     NoModel,
+    /// Instructions or a skill that people wrote for the members cannot be used.
+    UnusableText,
 }
 
 /// An automatic fix.
@@ -103,7 +105,7 @@ pub enum Fix {
 }
 
 impl Kind {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
         Self::OverdueRequest,
@@ -124,6 +126,7 @@ impl Kind {
         Self::Clock,
         Self::NoTeammate,
         Self::NoModel,
+        Self::UnusableText,
     ];
 
     /// The name in JSON.
@@ -149,6 +152,7 @@ impl Kind {
             Self::Clock => "clock",
             Self::NoTeammate => "no_teammate",
             Self::NoModel => "no_model",
+            Self::UnusableText => "unusable_text",
         }
     }
 }

@@ -12,11 +12,13 @@
 
 mod colour;
 mod editor;
+mod keys;
 mod one_line;
 mod printer;
 mod render;
 mod stdin;
 
+pub(crate) use keys::{AnswerKeys, Offered, OfferedKey, Pressed};
 pub use render::Verbosity;
 pub(crate) use render::{Mode, Output};
 
@@ -36,6 +38,12 @@ const TYPED_AHEAD: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     Line(String),
+    /// A key that answers a request, with the text that belongs to it. Without one the person has
+    /// changed their mind.
+    Answer {
+        pressed: Pressed,
+        text: Option<String>,
+    },
     /// Ctrl-C.
     Interrupt,
     /// No more lines come.
@@ -63,6 +71,7 @@ pub(crate) struct Console {
     writer: ConsoleWriter,
     printer: Printer,
     restore: Option<Restore>,
+    keys: AnswerKeys,
 }
 
 /// Prints to the console. Clones share it.
@@ -98,10 +107,11 @@ impl Console {
         let (typed, input) = mpsc::channel(TYPED_AHEAD);
         let mut sink = Sink::Streams;
         let mut restore = None;
+        let keys = AnswerKeys::default();
         match mode {
             Mode::Terminal => {
                 restore = Restore::remember();
-                match editor::start(console_options.history.clone(), typed.clone()) {
+                match editor::start(console_options.history.clone(), typed.clone(), keys.clone()) {
                     Some(printer) => sink = Sink::Editor(printer),
                     // A terminal that cannot be edited on still gives lines.
                     None => stdin::start(typed),
@@ -123,12 +133,18 @@ impl Console {
             writer: ConsoleWriter { shared },
             printer,
             restore,
+            keys,
         };
         (console, input)
     }
 
     pub(crate) fn writer(&self) -> ConsoleWriter {
         self.writer.clone()
+    }
+
+    /// The keys that answer what waits. Only at a terminal can they be pressed.
+    pub(crate) fn keys(&self) -> AnswerKeys {
+        self.keys.clone()
     }
 
     /// Shows what is left and gives the terminal back.

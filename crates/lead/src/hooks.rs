@@ -5,7 +5,7 @@ use crate::jobs::JobResult;
 use crate::prompt;
 use agent::Event;
 use llm::WaitReason;
-use member::{Hooks, MemberRuntime};
+use member::{Hooks, MemberRuntime, images_hidden};
 use team_tools::AgentHandle;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::UnboundedSender;
@@ -70,6 +70,7 @@ impl Hooks for LeadHooks {
                 self.writer.write(&Output::Discard);
                 self.writer.notice(&switch.to_string());
             }
+            Event::ImagesHidden { model } => self.writer.notice(&images_hidden(model)),
             Event::Replied { .. } => self.writer.write(&Output::BlockEnd),
             Event::ToolFinished { name, text, .. } => {
                 self.writer.write(&Output::Tool { name, output: text });

@@ -23,6 +23,8 @@ pub(crate) struct Inspection {
     /// Members that have failed or are dead.
     pub(crate) failed: Vec<(AgentName, Incarnation)>,
     pub(crate) pending: Vec<Request>,
+    /// What was ended because there is nobody to ask.
+    pub(crate) denied: Vec<Request>,
     /// Shutdowns that the lead has to follow to their end.
     pub(crate) shutdowns: Vec<Request>,
     /// How many tasks there are, and how many of them are done.

@@ -1,6 +1,7 @@
 //! Work that waits for files, locks and processes, on threads of its own. Each job sends a result.
 
 use crate::inspect::{Inspection, Observation, inspect, observe};
+use crate::integrator::Integrator;
 use crate::machine::ShutdownMode;
 use crate::shut_down;
 use crate::starter::TrustedStarter;
@@ -50,7 +51,10 @@ pub(crate) struct Jobs {
     team: TeamDir,
     me: Actor,
     starter: Arc<TrustedStarter>,
+    integrator: Arc<Integrator>,
     results: UnboundedSender<JobResult>,
+    /// Whether what only a person could answer is ended at once.
+    deny_asks: bool,
     /// Set when jobs that follow something are to end.
     stop: Arc<AtomicBool>,
 }
@@ -60,13 +64,17 @@ impl Jobs {
         team: TeamDir,
         me: Actor,
         starter: Arc<TrustedStarter>,
+        deny_asks: bool,
+        integrator: Integrator,
     ) -> (Self, UnboundedReceiver<JobResult>) {
         let (results, received) = unbounded_channel();
         let jobs = Self {
             team,
             me,
             starter,
+            integrator: Arc::new(integrator),
             results,
+            deny_asks,
             stop: Arc::default(),
         };
         (jobs, received)
@@ -95,9 +103,20 @@ impl Jobs {
         });
     }
 
-    /// Inspects the team and repairs what can be repaired.
+    /// Inspects the team and repairs what can be repaired. Submissions that nobody integrates any more are
+    /// integrated besides.
     pub(crate) fn inspect(&self, watched: BTreeMap<AgentName, Incarnation>) {
-        self.start(move |team| JobResult::Inspected(Box::new(inspect(team, &watched))));
+        let deny_asks = self.deny_asks;
+        self.start(move |team| {
+            let denied = match deny_asks {
+                true => team::deny_unattended(team).unwrap_or_default(),
+                false => Vec::new(),
+            };
+            let found = inspect(team, &watched);
+            JobResult::Inspected(Box::new(Inspection { denied, ..found }))
+        });
+        let (team, integrator) = (self.team.clone(), Arc::clone(&self.integrator));
+        spawn_blocking(move || integrator.run(&team));
     }
 
     /// Checks, after a delay, whether the team is idle.

@@ -24,6 +24,7 @@
 mod console;
 mod hooks;
 mod inspect;
+mod integrator;
 mod jobs;
 mod machine;
 mod mail_handler;
@@ -38,6 +39,7 @@ mod shut_down;
 mod signals;
 mod starter;
 mod typed;
+mod waiting;
 
 pub use console::{ConsoleOptions, Verbosity};
 pub use run::{Ended, RunError, RunOptions, run};

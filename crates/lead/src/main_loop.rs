@@ -2,7 +2,7 @@
 
 mod job_results;
 
-use crate::console::{ConsoleWriter, Input, Output};
+use crate::console::{AnswerKeys, ConsoleWriter, Input, Output, Pressed};
 use crate::hooks::LeadHooks;
 use crate::inspect::{count_tasks, old_failures};
 use crate::jobs::{JobResult, Jobs};
@@ -12,10 +12,12 @@ use crate::restart_queue::RestartQueue;
 use crate::show::show;
 use crate::signals::{Request, Signals};
 use crate::typed::Typed;
+use crate::waiting::{Said, Waiting, show_all};
 use member::{AgentRunner, MemberRuntime, TurnFailure, TurnOutcome};
 use protocol::{AgentName, Incarnation, Phase, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use team::{Actor, PersonAnswer};
 use teamdir::now;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 use tools::Background;
@@ -35,6 +37,10 @@ pub(crate) struct Lead {
     pub(crate) agent: AgentRunner<LeadHooks>,
     pub(crate) background: Background,
     pub(crate) writer: ConsoleWriter,
+    /// The keys that answer what waits, if the person is at a terminal.
+    pub(crate) keys: Option<AnswerKeys>,
+    /// The name of that person, where it is known.
+    pub(crate) person: Option<String>,
     pub(crate) jobs: Jobs,
     pub(crate) job_results: UnboundedReceiver<JobResult>,
     /// How long members have to answer when the lead leaves.
@@ -50,12 +56,16 @@ pub(crate) struct State {
     restarts: RestartQueue,
     watched: BTreeMap<AgentName, Incarnation>,
     followed: BTreeSet<RequestId>,
+    /// What waits for the person at the terminal.
+    waiting: Waiting,
     /// The pending requests as they were printed last.
     pending: Option<String>,
     problems: BTreeSet<String>,
     /// Who had failed before this lead started.
     old_failures: Vec<(AgentName, Incarnation)>,
     failures: Vec<(AgentName, Incarnation)>,
+    /// Something was left undone because there was nobody to ask.
+    has_denied: bool,
     tasks: (usize, usize),
     inspection: Inspecting,
     roster_rev: Option<u64>,
@@ -182,10 +192,49 @@ impl Lead {
     fn typed(&mut self, input: Option<Input>) {
         match input {
             Some(Input::Line(line)) => self.handle(Event::Typed(Typed::parse(&line))),
+            Some(Input::Answer { pressed, text }) => self.answer(&pressed, text),
             Some(Input::Interrupt) => self.handle(Event::Interrupted),
             Some(Input::TerminalClosed) => self.handle(Event::TerminalClosed),
             Some(Input::End) | None => self.handle(Event::InputEnded),
         }
+    }
+
+    /// Answers a request with the key of the person. Exactly one answer counts: if another was first, the
+    /// person is told whose.
+    fn answer(&mut self, pressed: &Pressed, text: Option<String>) {
+        let team = self.runtime.team();
+        let said = text.map(|text| Said::of(pressed.key.key, text));
+        match said {
+            None => self.state.waiting.show_again(),
+            Some(Said::ShowAll) => {
+                let all = show_all(&team::waiting(team).unwrap_or_default());
+                self.writer.write(&Output::Data(&all));
+                self.state.waiting.show_again();
+            }
+            Some(Said::Answer {
+                approve,
+                text,
+                scope,
+            }) => {
+                let answer = PersonAnswer {
+                    approve,
+                    text: &text,
+                    scope,
+                    name: self.person.as_deref(),
+                };
+                self.state.waiting.answered(&pressed.id);
+                match team::answer_person(team, &Actor::user(), &pressed.id, &answer) {
+                    Ok(request) => {
+                        let (from, status) = (&request.from, request.status().as_str());
+                        let id = &request.id;
+                        let text = format!("Request {id} of {from}: {status}.");
+                        self.writer.notice(&text);
+                    }
+                    Err(error) => self.writer.write(&Output::Problem(&error.to_string())),
+                }
+            }
+        }
+        self.inspect();
     }
 
     fn turn_ended(&mut self, outcome: TurnOutcome) {

@@ -1,10 +1,9 @@
 //! The lead's models, and the choice that its teammates are started with.
 
 use crate::run::RunOptions;
-use agent::Settings;
-use llm::Model;
-use member::{ChosenModels, MemberRuntime, ModelError, ModelOptions, choose_models};
-use std::sync::Arc;
+use member::{
+    BudgetedModels, ChosenModels, MemberRuntime, ModelError, ModelOptions, choose_models,
+};
 
 /// The notice when nobody chose a model.
 const NONE_CHOSEN: &str = "No model is chosen, so `offline` is used, a small follower of plain \
@@ -18,10 +17,9 @@ pub(crate) struct LeadModel {
     pub(crate) for_teammates: Option<String>,
 }
 
-/// The lead's model, ready to be asked.
+/// The lead's models, ready to be asked.
 pub(crate) struct BuiltModel {
-    pub(crate) model: Arc<dyn Model>,
-    pub(crate) settings: Settings,
+    pub(crate) models: BudgetedModels,
     pub(crate) for_teammates: Option<String>,
     /// A notice for the person, if nothing was chosen or something had to be assumed.
     pub(crate) remark: Option<String>,
@@ -46,12 +44,10 @@ impl LeadModel {
     /// The model within the team's budget.
     pub(crate) fn build(self, runtime: &MemberRuntime, options: &RunOptions) -> BuiltModel {
         let variables = options.settings.variables.clone();
-        let settings = self.chosen.agent_settings(options.max_rounds);
         let none_chosen = self.chosen.is_default.then(|| NONE_CHOSEN.to_owned());
         let remark = none_chosen.or_else(|| self.chosen.remark.clone());
         BuiltModel {
-            model: runtime.within_budget(self.chosen, variables),
-            settings,
+            models: runtime.within_budget(self.chosen, variables, options.max_rounds),
             for_teammates: self.for_teammates,
             remark,
         }

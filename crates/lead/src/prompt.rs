@@ -3,7 +3,8 @@
 use member::memory_lines;
 use processes::member_views;
 use prompts::one_line;
-use protocol::{Recipient, Request, Subject, TaskStatus, TextBlock};
+use protocol::{Recipient, TaskStatus, TextBlock};
+use rules::request_line;
 use team_tools::member_line;
 use teamdir::TeamDir;
 
@@ -51,15 +52,6 @@ fn requests(team: &TeamDir) -> Vec<String> {
     let lines = pending.iter().take(MAX_LISTED);
     let lines = lines.map(|request| format!("  {}", request_line(request)));
     std::iter::once(title).chain(lines).collect()
-}
-
-/// A pending request: who has to do what.
-pub(crate) fn request_line(request: &Request) -> String {
-    let Request { id, from, to, .. } = request;
-    match &request.subject {
-        Subject::Plan { .. } => format!("plan {id} of {from} waits for a decision"),
-        Subject::Shutdown { .. } => format!("shutdown {id} waits for the answer of {to}"),
-    }
 }
 
 fn tasks(team: &TeamDir) -> Vec<String> {

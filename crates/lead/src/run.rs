@@ -1,8 +1,9 @@
 //! Builds the lead, runs it, and closes everything.
 
-use crate::console::{Console, ConsoleOptions, Input, Mode, Output};
+use crate::console::{Console, ConsoleOptions, ConsoleWriter, Input, Mode, Output};
 use crate::hooks::{LeadHandle, LeadHooks};
-use crate::jobs::Jobs;
+use crate::integrator::Integrator;
+use crate::jobs::{JobResult, Jobs};
 use crate::machine::{self, LeadMachine};
 use crate::mail_handler::LeadMailHandler;
 use crate::main_loop::{Finish, Lead, State};
@@ -12,19 +13,19 @@ use crate::starter::TrustedStarter;
 use agent::Agent;
 use config::Config;
 use member::{
-    AgentRunner, AgentTools, Clearance, ConfineError, LogOptions, MemberRuntime, ModelError,
-    Recovered, RuntimeError, RuntimeHost, SandboxSettings, TrustError, WorkspaceSettings,
-    prompt_spec,
+    AgentRunner, AgentTools, AskSettings, Clearance, ConfineError, LogOptions, MemberRuntime,
+    ModelError, Recovered, RuleError, RuntimeError, RuntimeHost, SandboxSettings, TrustError,
+    WorkspaceSettings, prompt_spec,
 };
 use processes::{NoTeammate, Programs};
 use prompts::{CurrentPrompt, PromptSpec, Reader};
-use protocol::{NetworkSetting, Recipient, SandboxMode, Tuning};
+use protocol::{MemberRules, NetworkSetting, Recipient, SandboxMode, Tuning};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use team_tools::{AgentHandle, Starter, TeamContext, TeammateDefaults, lead_tools};
+use team_tools::{AgentHandle, AnswerRequest, Starter, TeamContext, TeammateDefaults, lead_tools};
 use teamdir::{JoinError, PathError, SessionError, TeamDir};
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 use tools::{Background, Confinement, DuplicateTool, OpenWorkspaceError, Registry};
 use tracing::{Instrument, info_span};
 
@@ -53,8 +54,14 @@ pub struct RunOptions {
     pub sandbox: Option<SandboxMode>,
     /// What those commands reach over the network.
     pub network: Option<NetworkSetting>,
+    /// What the lead and the teammates it starts may do, by the command line.
+    pub permissions: Option<MemberRules>,
+    /// The name of the person who runs it, where it is known.
+    pub person: Option<String>,
     /// How long the whole run may take.
     pub timeout: Option<Duration>,
+    /// Whether what only a person could answer is ended at once, because there is none.
+    pub deny_asks: bool,
     /// How many times the model may be asked in a turn; 0 is without limit.
     pub max_rounds: u32,
     /// How many tokens the model's window holds, whatever is known about the model.
@@ -90,6 +97,9 @@ pub enum RunError {
     /// It cannot be said whether the workspace is trusted.
     #[error(transparent)]
     Trust(#[from] TrustError),
+    /// A rule of the command line can match nothing.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     /// Commands cannot be confined as chosen.
     #[error("the lead does not start: {0}")]
     Confine(#[from] ConfineError),
@@ -215,31 +225,15 @@ impl LeadBuilder<'_> {
     ) -> Result<Finish, RunError> {
         let signals = Signals::listen()?;
         let writer = self.console.writer();
-        if let Some(remark) = &model.remark {
-            writer.notice(remark);
-        }
-        if self.confinement.has_sandbox
-            && let Some(remark) = member::weakness(self.confinement.level())
-        {
-            writer.notice(&remark);
-        }
+        self.say_remarks(&model, &writer);
         if !self.options.resume {
             self.runtime
                 .start_new_conversation(&mut recovered.conversation)?;
         }
-        self.runtime
-            .before_commit(team::record_before_commit(self.team));
-        self.runtime.set_mail_handler(Box::new(LeadMailHandler {
-            team: self.team.clone(),
-            writer: writer.clone(),
-        }));
-        self.runtime.watch_board();
-        self.runtime.watch_requests(true);
-        self.runtime.announce();
+        self.prepare_runtime(&recovered, &writer)?;
         let machine = self.machine(&recovered);
         let background = Background::new();
-        let jobs = Jobs::new(self.team.clone(), self.runtime.me(), Arc::clone(&starter));
-        let (jobs, job_results) = jobs;
+        let (jobs, job_results) = self.jobs(&starter);
         let spec = prompt_spec(self.team.workspace(), Reader::Lead, self.confinement);
         let registry = self.registry(&model, &spec, starter, &background)?;
         let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
@@ -252,6 +246,8 @@ impl LeadBuilder<'_> {
             agent: AgentRunner::new(agent, host),
             background,
             writer,
+            keys: (self.mode == Mode::Terminal).then(|| self.console.keys()),
+            person: self.options.person.clone(),
             jobs,
             job_results,
             leave_timeout: self.options.leave_timeout,
@@ -259,6 +255,52 @@ impl LeadBuilder<'_> {
             state: State::default(),
         };
         Ok(lead.run(input, signals).await)
+    }
+
+    /// Says what the person should know of the model and the sandbox.
+    fn say_remarks(&self, model: &BuiltModel, writer: &ConsoleWriter) {
+        if let Some(remark) = &model.remark {
+            writer.notice(remark);
+        }
+        if self.confinement.has_sandbox
+            && let Some(remark) = member::weakness(self.confinement.level())
+        {
+            writer.notice(&remark);
+        }
+    }
+
+    fn prepare_runtime(
+        &self,
+        recovered: &Recovered,
+        writer: &ConsoleWriter,
+    ) -> Result<(), RunError> {
+        self.runtime.withdraw_old_asks(&recovered.conversation);
+        let config = &self.options.settings.config;
+        let asking = AskSettings::of(config, None, self.options.permissions.as_ref())?;
+        self.runtime.set_asking(asking);
+        self.runtime
+            .before_commit(team::record_before_commit(self.team));
+        self.runtime.set_mail_handler(Box::new(LeadMailHandler {
+            team: self.team.clone(),
+            writer: writer.clone(),
+        }));
+        self.runtime.watch_board();
+        self.runtime.watch_requests(true);
+        self.runtime.announce();
+        Ok(())
+    }
+
+    fn jobs(&self, starter: &Arc<TrustedStarter>) -> (Jobs, UnboundedReceiver<JobResult>) {
+        let chosen = (self.options.sandbox.clone(), self.options.network.clone());
+        let config = self.options.settings.config.clone();
+        let sandbox = sandbox_settings(chosen, &config);
+        Jobs::new(
+            self.team.clone(),
+            self.runtime.me(),
+            Arc::clone(starter),
+            self.options.deny_asks,
+            Integrator::new(config, sandbox),
+        )
     }
 
     fn machine(&self, recovered: &Recovered) -> LeadMachine {
@@ -278,8 +320,8 @@ impl LeadBuilder<'_> {
         background: &Background,
         recovered: Recovered,
     ) -> Result<Agent, RunError> {
-        self.runtime
-            .add_explore(&mut registry, &model.model, &model.settings)?;
+        let models = model.models;
+        self.runtime.add_explore(&mut registry, &models)?;
         let tools = AgentTools {
             registry,
             background: background.clone(),
@@ -287,7 +329,7 @@ impl LeadBuilder<'_> {
         let conversation = recovered.conversation;
         let agent = self
             .runtime
-            .build_agent(model.model, tools, model.settings, conversation)?;
+            .build_agent(models.model, tools, models.settings, conversation)?;
         Ok(match self.options.resume {
             true => agent.with_lost_commands(&recovered.lost_commands),
             false => agent,
@@ -305,6 +347,7 @@ impl LeadBuilder<'_> {
             team: self.team.clone(),
             me: self.runtime.me(),
             role: "lead".to_owned(),
+            submitter: None,
         };
         let handle: Arc<dyn AgentHandle> = Arc::new(LeadHandle(self.runtime.clone()));
         let defaults = TeammateDefaults {
@@ -313,9 +356,14 @@ impl LeadBuilder<'_> {
             web: self.options.web,
             sandbox: self.options.sandbox.clone(),
             network: self.options.network.clone(),
+            permissions: self.options.permissions.clone(),
         };
         let starter: Arc<dyn Starter> = starter;
-        registry((&context, &handle, background), spec, &starter, defaults)
+        let mut registry = registry((&context, &handle, background), spec, &starter, defaults)?;
+        if self.options.settings.config.lead_decides().value == Some(true) {
+            registry.add(AnswerRequest::new(context))?;
+        }
+        Ok(registry)
     }
 }
 

@@ -1,10 +1,10 @@
 //! What the commands of the person show.
 
-use crate::prompt::request_line;
 use crate::typed::{self, Command};
 use member::MemberRuntime;
 use processes::{MemberView, member_views};
 use protocol::{Recipient, RequestKind, RequestStatus, Tally};
+use rules::request_line;
 use team_tools::member_line;
 use teamdir::TeamDir;
 
@@ -82,6 +82,8 @@ fn requests(team: &TeamDir) -> String {
         lines.push(match request.kind() {
             RequestKind::Plan => format!("plan {id} of {}: {status}", request.from),
             RequestKind::Shutdown => format!("shutdown {id} of {}: {status}", request.to),
+            RequestKind::Permission => format!("permission {id} of {}: {status}", request.from),
+            RequestKind::Question => format!("question {id} of {}: {status}", request.from),
         });
     }
     match lines.is_empty() {

@@ -41,6 +41,7 @@ pub fn lead_tool_definitions(
         team: team.clone(),
         me: Actor::lead(incarnation.unwrap_or_default()),
         role: "lead".to_owned(),
+        submitter: None,
     };
     let handle: Arc<dyn AgentHandle> = Arc::new(NoProcess);
     let starter: Arc<dyn Starter> = Arc::new(NoStarter(Programs::find()?));

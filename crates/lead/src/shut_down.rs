@@ -79,7 +79,7 @@ fn all(
 pub(crate) fn asked_by_leaving_lead(request: &Request) -> bool {
     match &request.subject {
         Subject::Shutdown { lead_leaves, .. } => request.from == Party::Lead && *lead_leaves,
-        Subject::Plan { .. } => false,
+        Subject::Plan { .. } | Subject::Permission(_) | Subject::Question(_) => false,
     }
 }
 

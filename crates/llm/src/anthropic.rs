@@ -12,7 +12,7 @@ use crate::error::ModelError;
 use crate::failure::Site;
 use crate::http::{self, ClientError, ClientOptions, Endpoint};
 use crate::images::ImageMemory;
-use crate::model::{BoxFuture, EventSink, Model, Reply};
+use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::request::Request;
 use crate::secret::Secret;
 
@@ -176,6 +176,8 @@ impl Model for Anthropic {
                     return Err(refusal.error);
                 }
                 debug!("asking again without images that the server refused");
+                let model = self.name.clone();
+                events(Event::ImagesHidden { model });
             }
         })
     }

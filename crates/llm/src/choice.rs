@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::anthropic::{Anthropic, AnthropicAuth, AnthropicConfig};
 use crate::http::{ClientError, ClientOptions};
+use crate::lessons::Lessons;
 use crate::model::Model;
 use crate::openai::{Dialect, OpenAi, OpenAiConfig, OpenAiWire};
 use crate::script::{ScriptError, ScriptModel};
@@ -180,13 +181,24 @@ impl ModelChoice {
         }
     }
 
-    /// The model, ready to be asked by an agent of this name. [`Self::Offline`] is `None`: the
-    /// caller supplies that model.
+    /// The address of the server that is asked. The models that are a part of this program have none.
+    pub fn address<'a>(&self, variables: &'a Variables) -> Option<&'a str> {
+        let (variable, usual) = match self {
+            Self::Anthropic(_) => (ANTHROPIC_ADDRESS, crate::anthropic::ANTHROPIC_ADDRESS),
+            Self::OpenAi(_) | Self::OpenAiBy(..) => (OPENAI_ADDRESS, crate::openai::OPENAI_ADDRESS),
+            Self::Offline | Self::Script(_) => return None,
+        };
+        Some(variables.get(variable).unwrap_or(usual))
+    }
+
+    /// The model, ready to be asked by an agent of this name, with what is known of its server.
+    /// [`Self::Offline`] is `None`: the caller supplies that model.
     pub fn build(
         &self,
         variables: &Variables,
         agent: &str,
         options: ClientOptions,
+        lessons: Lessons,
     ) -> Result<Option<Arc<dyn Model>>, BuildError> {
         Ok(match self {
             Self::Anthropic(name) => {
@@ -194,12 +206,14 @@ impl ModelChoice {
                 Some(Arc::new(Anthropic::new(config)?))
             }
             Self::OpenAi(name) => {
-                let config = self.openai_config(name, variables, options)?;
+                let mut config = self.openai_config(name, variables, options)?;
+                config.lessons = lessons;
                 Some(Arc::new(OpenAi::new(config)?))
             }
             Self::OpenAiBy(wire, name) => {
                 let mut config = self.openai_config(name, variables, options)?;
                 config.wire = Some(*wire);
+                config.lessons = lessons;
                 Some(Arc::new(OpenAi::new(config)?))
             }
             Self::Script(path) => Some(Arc::new(ScriptModel::load(path, agent)?)),

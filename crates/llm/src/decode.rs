@@ -8,6 +8,7 @@ use crate::failure::ErrorInfo;
 use crate::limits::{ReplyLimit, clamp_usage};
 use crate::model::{Event, Reply, StopReason, Usage};
 use crate::openai::{ChatAssembler, ResponseAssembler};
+use crate::provider_tools::searches;
 use crate::sse::{MAX_EVENT_BYTES, SseError, SseParser};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -261,6 +262,11 @@ pub(crate) fn complete_reply(
         }
         _ => {}
     }
+    let counted = searches(&blocks);
+    let usage = usage.map(|usage| Usage {
+        searches: usage.searches.max(counted),
+        ..usage
+    });
     Ok(Reply {
         blocks,
         stop,

@@ -145,6 +145,31 @@ impl ShownImages {
     }
 }
 
+pub(crate) fn has_images(request: &Request) -> bool {
+    let mut blocks = request.turns.iter().flat_map(|turn| &turn.blocks);
+    blocks.any(|block| !images_of(block).is_empty())
+}
+
+/// Puts a text in the place of each image.
+pub(crate) fn hide_images(request: &mut Request) {
+    let blocks = request.turns.iter_mut().flat_map(|turn| &mut turn.blocks);
+    for block in blocks {
+        match block {
+            Block::Image(image) => *block = Block::text(image.placeholder()),
+            Block::ToolResult(result) if !result.images.is_empty() => {
+                result.content = ShownImages::default().text_of(result).into_owned();
+                result.images.clear();
+            }
+            Block::ToolResult(_)
+            | Block::Text { .. }
+            | Block::Thinking { .. }
+            | Block::RedactedThinking { .. }
+            | Block::ToolUse(_)
+            | Block::Opaque { .. } => {}
+        }
+    }
+}
+
 fn images_of(block: &Block) -> &[Image] {
     match block {
         Block::Image(image) => std::slice::from_ref(image),

@@ -87,6 +87,7 @@ pub(crate) fn clamp_usage(usage: Usage) -> Usage {
         cache_read: most(usage.cache_read),
         cache_write: most(usage.cache_write),
         reasoning: usage.reasoning.map(most),
+        searches: most(usage.searches),
     }
 }
 

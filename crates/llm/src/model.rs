@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Block, ToolUse};
 use crate::error::ModelError;
+use crate::lessons::Lessons;
 use crate::request::Request;
 
 /// A future on the heap, so that [`Model`] can be used as `dyn Model`.
@@ -54,6 +55,13 @@ pub enum Event {
     Waiting(Waiting),
     /// Another model is asked from now on. All events of the call so far are void.
     Switched(Switch),
+    /// This model takes no images, or not those of the conversation. A text stands in the place of
+    /// each.
+    ImagesHidden {
+        model: String,
+    },
+    /// What the server has taught by its refusals, now that it has answered.
+    Learned(Box<Lessons>),
 }
 
 /// A change of the model that is asked. It prints as `openai:b answers instead of anthropic:a
@@ -216,6 +224,13 @@ pub struct Usage {
     /// How much of the output was thinking, if the server reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
+    /// How often the provider searched the web, which it charges for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub searches: u64,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {

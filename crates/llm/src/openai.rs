@@ -2,13 +2,14 @@
 //!
 //! There are two wire formats: Chat Completions, and the Responses API. Which of them a server speaks for
 //! a model is not known before it was asked. The client starts with what the address suggests, and learns
-//! from refusals, see [`mod@learn`]. What it has learned it keeps for its own lifetime.
+//! from refusals, see [`mod@learn`]. What it has learned it reports when a request has succeeded, so that
+//! later clients can begin with it.
 
 use std::sync::{Mutex, PoisonError};
 
 use reqwest::header::HeaderMap;
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, info};
 
 use crate::conversation::Provider;
 use crate::decode::Decoder;
@@ -16,7 +17,8 @@ use crate::error::ModelError;
 use crate::failure::{Refusal, Site};
 use crate::http::{self, ClientError, ClientOptions, Endpoint};
 use crate::images::ImageMemory;
-use crate::model::{BoxFuture, EventSink, Model, Reply};
+use crate::lessons::Lessons;
+use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::request::Request;
 use crate::secret::Secret;
 
@@ -54,6 +56,8 @@ pub struct OpenAiConfig {
     /// How the server's Chat Completions differ; if unset, the address suggests it. What the server
     /// refuses is changed.
     pub dialect: Option<Dialect>,
+    /// What an earlier client learned of the server. What is set above counts before it.
+    pub lessons: Lessons,
     pub options: ClientOptions,
 }
 
@@ -66,6 +70,7 @@ impl OpenAiConfig {
             base_url: OPENAI_ADDRESS.to_owned(),
             wire: None,
             dialect: None,
+            lessons: Lessons::default(),
             options: ClientOptions::default(),
         }
     }
@@ -90,11 +95,18 @@ impl OpenAi {
             headers.extend([http::bearer(key, KEY_VARIABLE)?]);
         }
         let host = base.host_str().unwrap_or("");
+        let lessons = config.lessons;
+        let wire = config.wire.or(lessons.wire);
+        let dialect = config.dialect.or(lessons.dialect);
         let habits = Habits {
-            wire: config.wire.unwrap_or_else(|| OpenAiWire::of_host(host)),
+            wire: wire.unwrap_or_else(|| OpenAiWire::of_host(host)),
             wire_is_chosen: config.wire.is_some(),
-            dialect: config.dialect.unwrap_or_else(|| Dialect::of_host(host)),
-            manner: Manner::default(),
+            dialect: dialect.unwrap_or_else(|| Dialect::of_host(host)),
+            manner: Manner {
+                has_no_seals: lessons.has_no_seals,
+                has_no_web: lessons.has_no_web,
+                ..Manner::default()
+            },
             images: ImageMemory::default(),
         };
         let site = Site {
@@ -133,6 +145,7 @@ impl OpenAi {
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
         let mut habits = self.habits();
+        let known = habits.lessons();
         // The error that made this call change the wire format, which is done once.
         let mut left: Option<(ModelError, bool)> = None;
         let mut lessons = 0;
@@ -141,6 +154,9 @@ impl OpenAi {
                 Ok(reply) => {
                     let shown = habits.images.shown(request);
                     habits.images.accept(shown);
+                    if habits.lessons() != known {
+                        events(Event::Learned(Box::new(habits.lessons())));
+                    }
                     self.keep(habits);
                     return Ok(reply);
                 }
@@ -159,8 +175,16 @@ impl OpenAi {
                     Some((_, false)) => return Err(refusal.error),
                 }
             }
+            let lesson_ends_web = lesson.habits.manner.has_no_web && !habits.manner.has_no_web;
+            if lesson.habits.images != habits.images {
+                let model = self.name.clone();
+                events(Event::ImagesHidden { model });
+            }
             habits = lesson.habits;
             debug!(wire = ?habits.wire, "asking the server in another way");
+            if lesson_ends_web {
+                info!("{} has no tools of its provider for the web", self.name);
+            }
             if left.as_ref().is_none_or(|(_, is_guess)| !is_guess) {
                 self.keep(habits.clone());
             }

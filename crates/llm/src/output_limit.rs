@@ -11,8 +11,8 @@ const UNKNOWN_FIELD: &str = "not supported";
 const BEFORE_WINDOW: &str = "context length is";
 /// What every sentence about the window has.
 const WINDOW: &str = "context";
-/// The least that is asked for when the limit is guessed.
-const LEAST: u32 = 256;
+/// The least that a server is taken to mean by a limit.
+pub(crate) const LEAST_LIMIT: u32 = 256;
 
 /// How many tokens of output to ask for instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl OutputLimit {
         }
         if let Some(left) = left_in_window(&message) {
             let left = u32::try_from(left).ok()?;
-            return (LEAST..asked)
+            return (LEAST_LIMIT..asked)
                 .contains(&left)
                 .then_some(Self::BesideConversation(left));
         }
@@ -56,9 +56,9 @@ impl OutputLimit {
         }
         let named = numbers(&message)
             .filter_map(|(_, number)| u32::try_from(number).ok())
-            .filter(|number| (LEAST..asked).contains(number))
+            .filter(|number| (LEAST_LIMIT..asked).contains(number))
             .max();
-        let halved = || Some(asked / 2).filter(|half| *half >= LEAST);
+        let halved = || Some(asked / 2).filter(|half| *half >= LEAST_LIMIT);
         named.or_else(halved).map(Self::OfModel)
     }
 }

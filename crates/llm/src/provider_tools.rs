@@ -26,6 +26,9 @@ pub struct ProviderToolUse {
     pub is_error: bool,
 }
 
+/// The name of the tool that searches, on all wire formats.
+const SEARCH: &str = "web_search";
+
 /// The fields of a use and of a result.
 #[derive(Deserialize)]
 struct ProviderBlock {
@@ -36,37 +39,88 @@ struct ProviderBlock {
     input: Option<Value>,
     tool_use_id: Option<String>,
     content: Option<Value>,
+    status: Option<String>,
+    action: Option<Value>,
 }
 
 impl Reply {
     /// The tools that the provider has run for this reply, in order.
     pub fn provider_tools(&self) -> Vec<ProviderToolUse> {
-        let mut uses: Vec<ProviderToolUse> = Vec::new();
-        for block in &self.blocks {
-            let Block::Opaque { json, .. } = block else {
-                continue;
-            };
-            let Ok(block) = json.read::<ProviderBlock>() else {
-                continue;
-            };
-            match (block.kind.as_str(), block.tool_use_id, block.id) {
-                ("server_tool_use", _, Some(id)) => uses.push(ProviderToolUse {
-                    id,
-                    name: block.name.unwrap_or_default(),
-                    arguments: block.input.unwrap_or_default().to_string(),
-                    text: String::new(),
-                    is_error: false,
-                }),
-                (_, Some(id), _) => {
-                    let tool_use = uses.iter_mut().find(|tool_use| tool_use.id == id);
-                    if let (Some(tool_use), Some(content)) = (tool_use, block.content) {
-                        (tool_use.text, tool_use.is_error) = shown(&content);
-                    }
+        provider_tools(&self.blocks)
+    }
+
+    /// How often the provider has searched the web for this reply, by what the reply shows.
+    pub fn searches(&self) -> u64 {
+        searches(&self.blocks)
+    }
+}
+
+/// How many of these blocks are searches that worked. Others are not charged for.
+pub(crate) fn searches(blocks: &[Block]) -> u64 {
+    let uses = provider_tools(blocks).into_iter();
+    let searches = uses.filter(|tool_use| tool_use.name == SEARCH && !tool_use.is_error);
+    searches.count() as u64
+}
+
+fn provider_tools(blocks: &[Block]) -> Vec<ProviderToolUse> {
+    let mut uses: Vec<ProviderToolUse> = Vec::new();
+    for block in blocks {
+        let Block::Opaque { json, .. } = block else {
+            continue;
+        };
+        let Ok(block) = json.read::<ProviderBlock>() else {
+            continue;
+        };
+        match (block.kind.as_str(), block.tool_use_id, block.id) {
+            ("server_tool_use", _, Some(id)) => uses.push(ProviderToolUse {
+                id,
+                name: block.name.unwrap_or_default(),
+                arguments: block.input.unwrap_or_default().to_string(),
+                text: String::new(),
+                is_error: false,
+            }),
+            ("web_search_call", _, id) => uses.push(web_use(
+                id.unwrap_or_default(),
+                block.status.as_deref(),
+                block.action.unwrap_or_default(),
+            )),
+            (_, Some(id), _) => {
+                let tool_use = uses.iter_mut().find(|tool_use| tool_use.id == id);
+                if let (Some(tool_use), Some(content)) = (tool_use, block.content) {
+                    (tool_use.text, tool_use.is_error) = shown(&content);
                 }
-                _ => {}
             }
+            _ => {}
         }
-        uses
+    }
+    uses
+}
+
+/// An item of the Responses API: the use and what came of it. The names of its actions are those that
+/// the Messages API has for the same.
+fn web_use(id: String, status: Option<&str>, action: Value) -> ProviderToolUse {
+    let name = match action.get("type").and_then(Value::as_str) {
+        Some("open_page") => "web_fetch",
+        Some("find_in_page") => "web_find",
+        Some(_) | None => SEARCH,
+    };
+    let mut arguments = action;
+    let mut sources = Value::Null;
+    if let Value::Object(fields) = &mut arguments {
+        fields.remove("type");
+        sources = fields.remove("sources").unwrap_or_default();
+    }
+    let is_error = status == Some("failed");
+    let text = match is_error {
+        true => "failed".to_owned(),
+        false => shown(&sources).0,
+    };
+    ProviderToolUse {
+        id,
+        name: name.to_owned(),
+        arguments: arguments.to_string(),
+        text,
+        is_error,
     }
 }
 
@@ -138,6 +192,36 @@ mod tests {
         assert_eq!(
             (fetch.text.as_str(), fetch.is_error),
             ("url_not_accessible", true)
+        );
+    }
+
+    #[test]
+    fn items_of_the_responses_api_are_shown_alike() {
+        let item = |action: Value, status: &str| json!({"type": "web_search_call", "id": "ws_1", "status": status, "action": action});
+        let uses = reply(vec![
+            item(
+                json!({"type": "search", "query": "tea", "sources": [{"type": "url", "url": "https://a.org"}]}),
+                "completed",
+            ),
+            item(
+                json!({"type": "open_page", "url": "https://b.org"}),
+                "completed",
+            ),
+            item(json!({"type": "search", "query": "milk"}), "failed"),
+        ]);
+        assert_eq!(uses.searches(), 1, "only what worked is charged for");
+        let uses = uses.provider_tools();
+        let shown: Vec<_> = uses
+            .iter()
+            .map(|it| (&*it.name, &*it.arguments, &*it.text))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("web_search", r#"{"query":"tea"}"#, "https://a.org"),
+                ("web_fetch", r#"{"url":"https://b.org"}"#, ""),
+                ("web_search", r#"{"query":"milk"}"#, "failed"),
+            ]
         );
     }
 

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::error::ModelError;
-use crate::model::{BoxFuture, EventSink, Model, Reply};
+use crate::images::{has_images, hide_images};
+use crate::lessons::Lessons;
+use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::output_limit::OutputLimit;
 use crate::request::{Request, Thinking, Tuning};
 
@@ -23,6 +25,10 @@ pub struct ModelSettings {
     /// The most tokens of a reply. A request that asks for less gets less.
     pub max_output: Option<u32>,
     pub tuning: Tuning,
+    /// The most tokens of output that the server named earlier when it refused more.
+    pub known_limit: Option<u32>,
+    /// Whether the model is known to take no images. A text stands in the place of each then.
+    pub hides_images: bool,
 }
 
 /// Sends every request with the settings of one model. A server that refuses the number of output
@@ -32,14 +38,18 @@ pub struct TunedModel {
     settings: ModelSettings,
     /// The most that the server lets its model say; `u32::MAX` until it says so.
     learned: AtomicU32,
+    /// Whether it was said that images are hidden.
+    has_hidden: AtomicBool,
 }
 
 impl TunedModel {
-    pub const fn new(inner: Arc<dyn Model>, settings: ModelSettings) -> Self {
+    pub fn new(inner: Arc<dyn Model>, settings: ModelSettings) -> Self {
+        let learned = settings.known_limit.unwrap_or(u32::MAX);
         Self {
             inner,
             settings,
-            learned: AtomicU32::new(u32::MAX),
+            learned: AtomicU32::new(learned),
+            has_hidden: AtomicBool::new(false),
         }
     }
 
@@ -49,18 +59,30 @@ impl TunedModel {
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
+        let hides = self.settings.hides_images && has_images(request);
+        if hides && !self.has_hidden.swap(true, Ordering::Relaxed) {
+            let model = self.name().to_owned();
+            events(Event::ImagesHidden { model });
+        }
         let wanted = self.settings.max_output.unwrap_or(u32::MAX);
         let mut limit = request.max_tokens.min(wanted);
         let mut lessons = 0;
+        let mut learned = None;
         loop {
             limit = limit.min(self.learned.load(Ordering::Relaxed));
-            let sent = self.with_settings(request, limit);
+            let sent = self.with_settings(request, limit, hides);
             let outcome = self.inner.complete(&sent, events, cancel).await;
             let lesson = match &outcome {
                 Err(error) if lessons < MAX_LESSONS => OutputLimit::in_error(error, limit),
                 Ok(_) | Err(_) => None,
             };
             let Some(lesson) = lesson else {
+                if let (Ok(_), Some(most)) = (&outcome, learned) {
+                    events(Event::Learned(Box::new(Lessons {
+                        max_output: Some(most),
+                        ..Lessons::default()
+                    })));
+                }
                 return outcome;
             };
             info!(
@@ -70,6 +92,7 @@ impl TunedModel {
             );
             if let OutputLimit::OfModel(most) = lesson {
                 self.learned.fetch_min(most, Ordering::Relaxed);
+                learned = Some(most);
             }
             limit = lesson.tokens();
             lessons += 1;
@@ -77,7 +100,12 @@ impl TunedModel {
     }
 
     /// The request with this model's settings. It is copied only if it differs.
-    fn with_settings<'a>(&self, request: &'a Request, max_tokens: u32) -> Cow<'a, Request> {
+    fn with_settings<'a>(
+        &self,
+        request: &'a Request,
+        max_tokens: u32,
+        hides_images: bool,
+    ) -> Cow<'a, Request> {
         let tuning = Tuning {
             thinking: self
                 .settings
@@ -86,14 +114,16 @@ impl TunedModel {
                 .and_then(|mode| fitting(mode, max_tokens)),
             ..self.settings.tuning.clone()
         };
-        if request.max_tokens == max_tokens && request.tuning == tuning {
+        let is_same = request.max_tokens == max_tokens && request.tuning == tuning;
+        if is_same && !hides_images {
             return Cow::Borrowed(request);
         }
-        Cow::Owned(Request {
-            max_tokens,
-            tuning,
-            ..request.clone()
-        })
+        let mut changed = request.clone();
+        (changed.max_tokens, changed.tuning) = (max_tokens, tuning);
+        if hides_images {
+            hide_images(&mut changed);
+        }
+        Cow::Owned(changed)
     }
 }
 

@@ -3,9 +3,10 @@
 use crate::explore::Explore;
 use crate::inner::AskedModels;
 use crate::runtime::MemberRuntime;
-use crate::workspace::{WorkspaceSettings, owners};
+use crate::server_memory::{RememberedModel, ServerMemory};
+use crate::workspace::{WorkspaceSettings, owners, state_folder};
 use agent::{Agent, Conversation, Limits, Settings};
-use budget::{BudgetedModel, MemberBudget};
+use budget::{BudgetedModel, MemberBudget, PriceSource};
 use catalogue::Catalogue;
 use config::{Config, price_source};
 use llm::choice::{BuildError, ChoiceError};
@@ -15,6 +16,7 @@ use llm::{
 };
 use protocol::{Effort, Thinking, Tuning};
 use std::sync::Arc;
+use std::time::SystemTime;
 use tools::{
     Background, Definition, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext,
     Workspace,
@@ -57,11 +59,41 @@ pub struct ChosenModels {
     pub max_output: u32,
     /// What had to be assumed about models that nobody knows, for people.
     pub remark: Option<String>,
+    /// Those of the member's helpers, if they are others.
+    explore: Option<Box<Self>>,
+}
+
+/// Models that are asked within the team's budget.
+pub struct BudgetedModels {
+    pub model: Arc<dyn Model>,
+    pub settings: Settings,
+    /// The same for the member's helpers.
+    explore: (Arc<dyn Model>, Settings),
 }
 
 /// Chooses the models of the member `owner`: those of `options`, else what the configuration says, else
-/// the offline model.
+/// the offline model. Those of its helpers are the configuration's, if it names some.
 pub fn choose_models(
+    options: &ModelOptions,
+    owner: &str,
+    settings: &WorkspaceSettings,
+) -> Result<ChosenModels, ModelError> {
+    let mut chosen = choose_list(options, owner, settings)?;
+    if let Some(models) = settings.config.explore_model().value {
+        let options = ModelOptions {
+            models: Some(models),
+            web: options.web,
+            ..ModelOptions::default()
+        };
+        let explore = choose_list(&options, owner, settings)?;
+        chosen.remark = chosen.remark.or_else(|| explore.remark.clone());
+        chosen.explore = Some(Box::new(explore));
+    }
+    Ok(chosen)
+}
+
+/// Chooses one list of models.
+fn choose_list(
     options: &ModelOptions,
     owner: &str,
     settings: &WorkspaceSettings,
@@ -91,10 +123,8 @@ pub fn choose_models(
             retry,
             ..ClientOptions::default()
         };
-        let built = choice.build(variables, owner, client)?;
-        let built = built.unwrap_or_else(|| Arc::new(offline::OfflineModel));
-        let tuned = TunedModel::new(built, tuned(&choice.to_string()));
-        models.push(Arc::new(tuned) as Arc<dyn Model>);
+        let tuned = tuned(&choice.to_string());
+        models.push(build_model(choice, tuned, (variables, owner), client)?);
     }
     let first = names.first().map(|name| tuned(name));
     Ok(ChosenModels {
@@ -104,7 +134,39 @@ pub fn choose_models(
         max_output: first.and_then(|first| first.max_output).unwrap_or(1),
         remark: assumptions(&names, options, &catalogue),
         names: names.join(","),
+        explore: None,
     })
+}
+
+/// One model with its settings, and with what its server has taught before.
+fn build_model(
+    choice: &ModelChoice,
+    settings: ModelSettings,
+    (variables, owner): (&Variables, &str),
+    client: ClientOptions,
+) -> Result<Arc<dyn Model>, BuildError> {
+    let memory = memory_of(choice, variables);
+    let lessons = memory
+        .as_ref()
+        .map(|memory| memory.recall(SystemTime::now()));
+    let lessons = lessons.unwrap_or_default();
+    let settings = ModelSettings {
+        known_limit: lessons.max_output,
+        ..settings
+    };
+    let built = choice.build(variables, owner, client, lessons)?;
+    let built = built.unwrap_or_else(|| Arc::new(offline::OfflineModel));
+    let inner: Arc<dyn Model> = Arc::new(TunedModel::new(built, settings));
+    Ok(match memory {
+        Some(memory) => Arc::new(RememberedModel { inner, memory }),
+        None => inner,
+    })
+}
+
+/// Where it is kept what the server of a model has taught, if it has one.
+fn memory_of(choice: &ModelChoice, variables: &Variables) -> Option<ServerMemory> {
+    let (state, address) = (state_folder()?, choice.address(variables)?);
+    Some(ServerMemory::new(&state, address, &choice.to_string()))
 }
 
 /// How long a conversation may grow in a window of this size, with what is set about it.
@@ -156,6 +218,8 @@ fn settings_of(
             thinking: tuning.thinking.and_then(known_thinking),
             web: *web,
         },
+        known_limit: None,
+        hides_images: facts.images == Some(false),
     }
 }
 
@@ -205,7 +269,7 @@ fn assumptions(names: &[String], options: &ModelOptions, catalogue: &Catalogue) 
 
 impl ChosenModels {
     /// The settings of an agent with these models.
-    pub fn agent_settings(&self, max_rounds: u32) -> Settings {
+    fn agent_settings(&self, max_rounds: u32) -> Settings {
         Settings {
             limits: self.limits,
             max_tokens: self.max_output,
@@ -218,24 +282,46 @@ impl ChosenModels {
 impl MemberRuntime {
     /// The models as one, each within the team's budget at its own price. The events of their calls say
     /// what they cost.
-    pub fn within_budget(&self, chosen: ChosenModels, variables: Variables) -> Arc<dyn Model> {
+    pub fn within_budget(
+        &self,
+        chosen: ChosenModels,
+        variables: Variables,
+        max_rounds: u32,
+    ) -> BudgetedModels {
         let prices = price_source(self.team().workspace(), variables, owners());
-        let mut models = chosen.models.into_iter().map(|model| {
-            let (owner, prices) = (self.owner(), Arc::clone(&prices));
+        let settings = chosen.agent_settings(max_rounds);
+        let model = self.budgeted(chosen.models, &prices);
+        let explore = match chosen.explore {
+            Some(explore) => {
+                let settings = explore.agent_settings(max_rounds);
+                (self.budgeted(explore.models, &prices), settings)
+            }
+            None => (Arc::clone(&model), settings.clone()),
+        };
+        self.set_models(AskedModels {
+            first: model.name().to_owned(),
+            current: model.name().to_owned(),
+            price: Box::new(move |model, usage| {
+                prices().price(model).map(|price| price.cost(usage))
+            }),
+        });
+        BudgetedModels {
+            model,
+            settings,
+            explore,
+        }
+    }
+
+    /// One model of a list, of which each has its own price.
+    fn budgeted(&self, models: Vec<Arc<dyn Model>>, prices: &PriceSource) -> Arc<dyn Model> {
+        let mut models = models.into_iter().map(|model| {
+            let (owner, prices) = (self.owner(), Arc::clone(prices));
             let budget = MemberBudget::new(self.team(), owner, self.incarnation(), prices);
             Arc::new(BudgetedModel::new(model, budget)) as Arc<dyn Model>
         });
         let first = models.next();
         let first = first.unwrap_or_else(|| Arc::new(offline::OfflineModel));
         let others: Vec<Arc<dyn Model>> = models.collect();
-        let source = Arc::clone(&prices);
-        self.set_models(AskedModels {
-            first: first.name().to_owned(),
-            current: first.name().to_owned(),
-            price: Box::new(move |model, usage| {
-                source().price(model).map(|price| price.cost(usage))
-            }),
-        });
         match others.is_empty() {
             true => first,
             false => Arc::new(FallbackModel::new(first, others)),
@@ -246,26 +332,26 @@ impl MemberRuntime {
     pub fn add_explore(
         &self,
         registry: &mut Registry,
-        model: &Arc<dyn Model>,
-        settings: &Settings,
+        models: &BudgetedModels,
     ) -> Result<(), DuplicateTool> {
         let tools = Explore::tools_of(registry);
         if tools.is_empty() {
             return Ok(());
         }
+        let (model, settings) = models.explore.clone();
         registry.add(Explore {
             runtime: self.clone(),
-            model: Arc::clone(model),
-            settings: settings.clone(),
+            has_own_model: !Arc::ptr_eq(&model, &models.model),
+            model,
+            settings,
             tools,
         })
     }
 
     /// The workspace, in which the team folder is out of reach.
     pub(crate) fn open_workspace(&self) -> Result<Workspace, OpenWorkspaceError> {
-        let (layout, folder) = (self.team().layout(), self.team().workspace());
-        let protected = layout.root().strip_prefix(folder).unwrap_or(layout.root());
-        let protected = [protected.to_path_buf(), config::PROJECT_FILE.into()];
+        let folder = self.folder();
+        let protected = [teamdir::FOLDER.into(), config::PROJECT_FILE.into()];
         Workspace::open(folder, protected)
     }
 

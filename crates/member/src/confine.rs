@@ -61,7 +61,8 @@ impl MemberRuntime {
         }
         let confinement = Confinement {
             records: Some(self.records()?),
-            ..confinement(self.team().workspace(), settings, remedy)
+            readable: self.readable(),
+            ..confinement(&self.folder(), settings, remedy)
         };
         if let NetworkSetting::Hosts(_) = settings.network {
             let level = confinement.level();
@@ -147,6 +148,7 @@ pub fn workspace_confinement(workspace: &Path, network: NetworkSetting) -> Confi
         locks,
         records: None,
         programs: own_programs(),
+        readable: Vec::new(),
         network,
         has_sandbox: true,
         remedy: String::new(),

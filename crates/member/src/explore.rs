@@ -1,6 +1,6 @@
 //! The tool with which a member lets a helper search the workspace for it.
 //!
-//! The helper is an agent of its own in the same process: with the member's model, an empty
+//! The helper is an agent of its own in the same process: with the member's model or one that is set for helpers, an empty
 //! conversation and tools that only read. What it reads fills its context and not the member's, which
 //! gets the answer alone. It has no name, no mail and no journal: to the rest of the team it is one call
 //! of a tool. If the process dies in the middle, the call counts as interrupted like any other.
@@ -8,10 +8,13 @@
 //! What its model costs is the member's: the calls go through the member's budget, and the live state
 //! and the event log count them.
 
+use crate::call_rules::{CallDecision, CallVerdict};
+use crate::host::images_hidden;
 use crate::logging::excerpt;
 use crate::runtime::MemberRuntime;
 use agent::{
-    Agent, Conversation, Event, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources,
+    Agent, Conversation, Event, Host, Log, LogError, MayRun, Outcome, Prompt, Record, Settings,
+    Sources,
 };
 use llm::{CancellationToken, Model, ToolUse, Turn};
 use protocol::UserMessage;
@@ -41,6 +44,8 @@ const LAST_ROUND: &str =
 pub(crate) struct Explore {
     pub(crate) runtime: MemberRuntime,
     pub(crate) model: Arc<dyn Model>,
+    /// Whether it is another model than the member's.
+    pub(crate) has_own_model: bool,
     pub(crate) settings: Settings,
     /// The tools of the member that only read.
     pub(crate) tools: Vec<&'static str>,
@@ -88,14 +93,10 @@ impl Explore {
             ..self.settings.clone()
         };
         let cancel = context.cancel.child_token();
-        let context = ToolContext {
-            // What the helper has read, the member has not seen.
-            seen: SeenFiles::default(),
-            ..context.clone()
-        };
         let mut host = HelperHost {
             runtime: self.runtime.clone(),
             limit: cancel.clone(),
+            own_model: self.has_own_model.then(|| self.model.name().to_owned()),
             asked_at: Instant::now(),
             rounds: 0,
             tokens: 0,
@@ -159,6 +160,8 @@ struct HelperHost {
     runtime: MemberRuntime,
     /// Ends the helper when it has used its tokens.
     limit: CancellationToken,
+    /// The model that is asked, if it is another one than the member's.
+    own_model: Option<String>,
     asked_at: Instant,
     rounds: u32,
     tokens: u64,
@@ -192,23 +195,49 @@ impl Sources for HelperHost {
     }
 }
 
+impl HelperHost {
+    /// What the member's rules say. Nobody is asked about what a helper wants to know.
+    fn decide(&self, tool_use: &ToolUse, effect: Effect, access: Access) -> MayRun {
+        let text = tool_use.replayed_input().get();
+        let arguments = serde_json::from_str(text).unwrap_or_default();
+        let CallDecision { verdict, why } = self.runtime.decide(&tool_use.name, &arguments, effect);
+        match verdict {
+            CallVerdict::Allow {
+                with_network: false,
+            } => MayRun::Yes(access),
+            CallVerdict::Allow { with_network: true }
+            | CallVerdict::Ask { .. }
+            | CallVerdict::Deny => {
+                let name = &tool_use.name;
+                MayRun::No(ToolError::new(format!(
+                    "{name} is not for a helper: {why}; say so in your answer"
+                )))
+            }
+        }
+    }
+}
+
 impl Host for HelperHost {
     fn prompt(&mut self) -> Prompt {
         self.asked_at = Instant::now();
-        let folder = self.runtime.team().workspace().display();
+        let folder = self.runtime.folder();
+        let folder = folder.display();
         Prompt {
             system: format!("{SYSTEM}\nThe workspace is {folder}."),
             reminder: None,
         }
     }
 
-    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Access, ToolError> {
+    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
         match effect {
-            Some(Effect::Read) | None => Ok(Access::Full),
-            Some(Effect::Execute) if self.runtime.can_confine() => Ok(Access::ReadOnly),
-            Some(Effect::Execute | Effect::State | Effect::Mutate) => {
+            None => MayRun::Yes(Access::Full),
+            Some(effect @ Effect::Read) => self.decide(tool_use, effect, Access::Full),
+            Some(effect @ Effect::Execute) if self.runtime.can_confine() => {
+                self.decide(tool_use, effect, Access::ReadOnly)
+            }
+            Some(Effect::Execute | Effect::State | Effect::Mutate | Effect::Ask) => {
                 let text = format!("a helper can only read; {} is not for it", tool_use.name);
-                Err(ToolError::new(text))
+                MayRun::No(ToolError::new(text))
             }
         }
     }
@@ -223,7 +252,8 @@ impl Host for HelperHost {
                     self.limit.cancel();
                 }
                 let took = self.asked_at.elapsed();
-                self.runtime.helper_replied(model, usage, took);
+                let asked = self.own_model.as_deref();
+                self.runtime.helper_replied(asked, model, usage, took);
             }
             Event::ToolStarted {
                 name, arguments, ..
@@ -232,7 +262,14 @@ impl Host for HelperHost {
                 self.runtime.helper_runs(&name);
             }
             Event::Waiting(waiting) => info!("explore: {waiting}"),
-            Event::Switched(switch) => self.runtime.lock().switched(switch),
+            Event::Switched(switch) => match &mut self.own_model {
+                Some(own) => {
+                    info!("explore: {switch}");
+                    *own = switch.to;
+                }
+                None => self.runtime.lock().switched(switch),
+            },
+            Event::ImagesHidden { model } => info!("explore: {}", images_hidden(&model)),
             Event::Text(_)
             | Event::Thinking(_)
             | Event::ToolFinished { .. }

@@ -1,8 +1,11 @@
 //! Collects what the plan gate of a member depends on.
 
-use protocol::{AgentName, PlanRecord};
-use rules::{PlanFacts, PlanFile, PlanGate, SubmittedPlan};
+use crate::runtime::MemberRuntime;
+use llm::ToolUse;
+use protocol::{AgentName, PlanRecord, Recipient};
+use rules::{Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect};
 use teamdir::{RequestError, TeamDir};
+use tools::{Access, Effect, ToolError};
 
 /// The plan gate of a member now.
 ///
@@ -30,4 +33,28 @@ pub fn gate(team: &TeamDir, name: &AgentName, own: Option<&PlanRecord>) -> PlanG
         required,
         submitted,
     })
+}
+
+/// What the plan gate lets a call of this member do, or why it may not run. The lead has no gate.
+pub(crate) fn plan_access(
+    runtime: &MemberRuntime,
+    tool_use: &ToolUse,
+    effect: Option<Effect>,
+) -> Result<Access, ToolError> {
+    let Recipient::Member(name) = runtime.owner() else {
+        return Ok(Access::Full);
+    };
+    let effect = match effect {
+        Some(Effect::Execute) if runtime.can_confine() => ToolEffect::Confinable,
+        Some(Effect::Execute | Effect::Mutate) => ToolEffect::Mutating,
+        // Without an effect there is no such tool, and the registry says so.
+        Some(Effect::Read | Effect::State | Effect::Ask) | None => ToolEffect::Harmless,
+    };
+    let plan = runtime.plan();
+    let gate = gate(runtime.team(), name, plan.as_ref());
+    match gate.may_run(&tool_use.name, effect) {
+        Ok(Permission::Unrestricted) => Ok(Access::Full),
+        Ok(Permission::ReadOnly) => Ok(Access::ReadOnly),
+        Err(refusal) => Err(ToolError::from_error(&refusal)),
+    }
 }

@@ -1,20 +1,18 @@
 //! The runtime as the host of an agent.
 
-use crate::gate::gate;
 use crate::inner::Inner;
 use crate::logging::excerpt;
 use crate::mail::given_by;
 use crate::open_work::open_work;
 use crate::recovered::add;
 use crate::runtime::MemberRuntime;
-use agent::{Event, Host, Log, LogError, Prompt, Record, Sources};
-use llm::{Switch, ToolUse, Turn, Usage, WaitReason};
+use agent::{Answered, AskedCall, Event, Host, Log, LogError, MayRun, Prompt, Record, Sources};
+use llm::{BoxFuture, CancellationToken, Switch, ToolUse, Turn, Usage, WaitReason};
 use prompts::CurrentPrompt;
-use protocol::{EventKind, JsonLine, Phase, Recipient, UserMessage, WaitingFor};
-use rules::{Permission, ToolEffect};
+use protocol::{EventKind, JsonLine, Money, Phase, Request, UserMessage, WaitingFor};
 use std::time::{Duration, Instant};
 use teamdir::now;
-use tools::{Access, Effect, ToolError};
+use tools::Effect;
 use tracing::{info, warn};
 
 /// How often a long reply updates the live state.
@@ -40,6 +38,11 @@ pub trait Hooks: Send {
         let _ = event;
     }
 
+    /// The turn begins to wait for a person's answer.
+    fn asks(&mut self, request: &Request) {
+        let _ = request;
+    }
+
     /// A turn or a compaction starts.
     fn turn_started(&mut self) {}
 
@@ -51,9 +54,9 @@ pub trait Hooks: Send {
 
 /// A runtime with the hooks of one agent.
 pub struct RuntimeHost<H> {
-    runtime: MemberRuntime,
+    pub(crate) runtime: MemberRuntime,
     system: CurrentPrompt,
-    hooks: H,
+    pub(crate) hooks: H,
     asked_at: Instant,
     retries: u32,
     /// The text of this call, for the log.
@@ -77,7 +80,7 @@ impl<H: Hooks> RuntimeHost<H> {
         &mut self.hooks
     }
 
-    /// What has changed in the instructions that the model was given.
+    /// What has changed in the instructions and skills that the model was told of.
     pub(crate) fn news(&mut self) -> Option<UserMessage> {
         self.system.news().map(UserMessage::new)
     }
@@ -90,6 +93,8 @@ impl<H: Hooks> Log for RuntimeHost<H> {
         let appended = match record {
             // Money was spent on these, and what came before is synced along with them.
             Record::Assistant(_) | Record::Compaction(_) => journal.append(record),
+            // A power cut must neither ask again nor run again.
+            Record::Asked(_) | Record::Started(_) => journal.append(record),
             // After a power cut the mail counts as undelivered and the tool as interrupted.
             Record::User(_) | Record::Result(_) | Record::Cleared(_) | Record::Ended(_) => {
                 journal.append_unsynced(record)
@@ -113,15 +118,15 @@ impl<H: Hooks> Log for RuntimeHost<H> {
         let inner = self.runtime.lock();
         let kept = inner.team.archive(inner.session.guard(), &lines);
         let path = kept.map_err(LogError::new)?;
-        let shown = path.strip_prefix(inner.team.workspace()).unwrap_or(&path);
-        Ok(shown.display().to_string())
+        drop(inner);
+        Ok(self.runtime.shown(&path))
     }
 
     fn records_path(&self) -> String {
         let inner = self.runtime.lock();
         let path = inner.team.layout().transcript(self.runtime.owner());
-        let shown = path.strip_prefix(inner.team.workspace()).unwrap_or(&path);
-        shown.display().to_string()
+        drop(inner);
+        self.runtime.shown(&path)
     }
 }
 
@@ -165,23 +170,16 @@ impl<H: Hooks> Host for RuntimeHost<H> {
         open_work(self.runtime.team(), &self.runtime.me())
     }
 
-    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Access, ToolError> {
-        let Recipient::Member(name) = self.runtime.owner() else {
-            return Ok(Access::Full);
-        };
-        let effect = match effect {
-            Some(Effect::Execute) if self.runtime.can_confine() => ToolEffect::Confinable,
-            Some(Effect::Execute | Effect::Mutate) => ToolEffect::Mutating,
-            // Without an effect there is no such tool, and the registry says so.
-            Some(Effect::Read | Effect::State) | None => ToolEffect::Harmless,
-        };
-        let plan = self.runtime.plan();
-        let gate = gate(self.runtime.team(), name, plan.as_ref());
-        match gate.may_run(&tool_use.name, effect) {
-            Ok(Permission::Unrestricted) => Ok(Access::Full),
-            Ok(Permission::ReadOnly) => Ok(Access::ReadOnly),
-            Err(refusal) => Err(ToolError::from_error(&refusal)),
-        }
+    fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
+        self.first_decision(tool_use, effect)
+    }
+
+    fn ask<'a>(
+        &'a mut self,
+        call: AskedCall<'a>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Answered> {
+        Box::pin(self.ask_person(call, cancel))
     }
 
     fn event(&mut self, event: Event) {
@@ -212,6 +210,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 self.text.clear();
                 inner.switched(switch);
             }
+            Event::ImagesHidden { model } => warn!("{}", images_hidden(&model)),
             Event::Replied { model, usage } => {
                 let text = std::mem::take(&mut self.text);
                 if !text.trim().is_empty() {
@@ -243,10 +242,23 @@ impl<H: Hooks> Host for RuntimeHost<H> {
     }
 }
 
+/// What people are told when a model does not see an image.
+pub fn images_hidden(model: &str) -> String {
+    format!("{model} takes no images: it reads their type and size instead")
+}
+
 impl MemberRuntime {
-    /// Counts a reply to a helper of this member.
-    pub(crate) fn helper_replied(&self, model: String, usage: Option<Usage>, took: Duration) {
-        self.lock().count_reply(model, usage, took, 0);
+    /// Counts a reply to a helper of this member. `asked` is its model, if that is not the member's.
+    pub(crate) fn helper_replied(
+        &self,
+        asked: Option<&str>,
+        model: String,
+        usage: Option<Usage>,
+        took: Duration,
+    ) {
+        let mut inner = self.lock();
+        let cost = inner.cost_of(asked, usage);
+        inner.count_reply(model, usage, took, (0, cost));
     }
 
     /// Shows which tool a helper of this member runs.
@@ -278,15 +290,27 @@ impl Inner {
     }
 
     fn replied(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
-        self.count_reply(model, usage, took, retries);
+        let cost = self.cost_of(None, usage);
+        self.count_reply(model, usage, took, (retries, cost));
         self.end_activity();
     }
 
-    fn count_reply(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
+    /// What a call costs of the model that was asked, or of the member's.
+    fn cost_of(&self, asked: Option<&str>, usage: Option<Usage>) -> Option<Money> {
+        let models = self.models.as_ref()?;
+        let asked = asked.unwrap_or(&models.current);
+        (models.price)(asked, &usage.unwrap_or_default())
+    }
+
+    fn count_reply(
+        &mut self,
+        model: String,
+        usage: Option<Usage>,
+        took: Duration,
+        (retries, cost): (u32, Option<Money>),
+    ) {
         add(self.live.tally(), usage);
         let usage = usage.unwrap_or_default();
-        let models = self.models.as_ref();
-        let cost = models.and_then(|models| (models.price)(&models.current, &usage));
         let (member, incarnation) = self.who();
         self.event(EventKind::Model {
             member,

@@ -11,6 +11,7 @@ use protocol::{
 };
 use rules::{Conversation, Delivery, judge};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use teamdir::{MemberSession, ReceiveError, TeamDir, now};
@@ -23,6 +24,14 @@ const MAIL_RETRY: Duration = Duration::from_secs(1);
 const MAX_PENDING_EVENTS: usize = 10_000;
 /// The remark on a message to an incarnation that does not exist.
 const NO_SUCH_INCARNATION: &str = "it names an incarnation that does not exist";
+
+/// A tree of a member's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnTree {
+    pub path: PathBuf,
+    /// Folders outside of it that its commands need to read.
+    pub readable: Vec<PathBuf>,
+}
 
 /// The models that a member asks, each by the name under which it was chosen.
 pub struct AskedModels {
@@ -74,6 +83,8 @@ pub(crate) struct Inner {
     pub(crate) models: Option<AskedModels>,
     /// When mail that could not be read is tried again.
     pub(crate) mail_retry_at: Option<Instant>,
+    /// The tree that the member works in, if not in the workspace, and what it borrows from.
+    pub(crate) tree: Option<OwnTree>,
     /// What commands run in, once it was chosen.
     pub(crate) confinement: Option<Arc<Confinement>>,
 }

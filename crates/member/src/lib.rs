@@ -34,8 +34,10 @@
 //! **Turns.** An [`AgentRunner`] runs the turns of an agent beside the loop of its process, and says
 //! how each ended.
 
+mod asking;
 mod backoff;
 mod build;
+mod call_rules;
 mod confine;
 mod explore;
 mod gate;
@@ -50,27 +52,34 @@ mod open_work;
 mod prompt;
 mod recovered;
 mod runtime;
+mod server_memory;
 mod status;
+mod trees;
 mod trust_check;
 mod turn;
 mod workspace;
 
+pub use asking::AskSettings;
 pub use backoff::Backoff;
 pub use build::{
-    AgentTools, ChosenModels, ModelError, ModelOptions, all_definitions, choose_models,
+    AgentTools, BudgetedModels, ChosenModels, ModelError, ModelOptions, all_definitions,
+    choose_models,
 };
+pub use call_rules::CallSettings;
 pub use confine::{
     ConfineError, SandboxSettings, confinement, hide_own_memory, weakness, workspace_confinement,
 };
 pub use gate::gate;
-pub use host::{Hooks, RuntimeHost};
-pub use inner::{AskedModels, MailHandler, PriceOfCall, Treatment};
+pub use host::{Hooks, RuntimeHost, images_hidden};
+pub use inner::{AskedModels, MailHandler, OwnTree, PriceOfCall, Treatment};
 pub use logging::{LogFilter, LogFormat, LogOptions, LogSettingError, log_to_stderr};
 pub use mail::MailItem;
 pub use memory::memory_lines;
-pub use prompt::prompt_spec;
+pub use permissions::RuleError;
+pub use prompt::{prompt_spec, user_folders};
 pub use recovered::Recovered;
 pub use runtime::{MemberRuntime, RuntimeError};
+pub use trees::{open_trees, tree_settings};
 pub use trust_check::{Clearance, TrustCheck, TrustError, Untrusted};
 pub use turn::{AgentRunner, FailureCause, TurnFailure, TurnOutcome};
 pub use workspace::{

@@ -96,9 +96,12 @@ pub(crate) fn given_by(record: &Record) -> Vec<u64> {
             numbers.collect()
         }
         Record::Result(record) => record.mail.clone(),
-        Record::Assistant(_) | Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => {
-            Vec::new()
-        }
+        Record::Assistant(_)
+        | Record::Asked(_)
+        | Record::Started(_)
+        | Record::Cleared(_)
+        | Record::Compaction(_)
+        | Record::Ended(_) => Vec::new(),
     }
 }
 

@@ -12,10 +12,17 @@ pub fn prompt_spec(workspace: &Path, reader: Reader, confinement: &Arc<Confineme
     PromptSpec {
         reader,
         workspace: workspace.to_path_buf(),
+        is_own_tree: false,
         confinement: Arc::clone(confinement),
-        user: UserFolders {
-            own: UserFolder::Config.path(std::env::var_os),
-            home: std::env::home_dir().filter(|home| home.is_absolute()),
-        },
+        user: user_folders(),
+    }
+}
+
+/// The user's folders with instructions and skills.
+#[must_use]
+pub fn user_folders() -> UserFolders {
+    UserFolders {
+        own: UserFolder::Config.path(std::env::var_os),
+        home: std::env::home_dir().filter(|home| home.is_absolute()),
     }
 }

@@ -119,7 +119,7 @@ impl Reading {
                     self.count(compaction.usage);
                 }
             }
-            Record::Cleared(_) | Record::Ended(_) => {}
+            Record::Asked(_) | Record::Started(_) | Record::Cleared(_) | Record::Ended(_) => {}
         }
     }
 

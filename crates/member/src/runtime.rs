@@ -1,5 +1,6 @@
 //! The runtime itself.
 
+use crate::asking::Asking;
 use crate::inner::{AskedModels, Inner, MailHandler};
 use crate::live::Live;
 use crate::logging::{LogOptions, log_to_member};
@@ -33,7 +34,6 @@ const WRITE_RETRY: Duration = Duration::from_secs(1);
 /// Why this process cannot be the member.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// This process cannot be the member.
     #[error(transparent)]
     MemberSession(#[from] SessionError),
     /// Its journal could not be read.
@@ -47,8 +47,10 @@ pub struct MemberRuntime {
     team: TeamDir,
     owner: Recipient,
     incarnation: Incarnation,
-    changes: Changes,
+    pub(crate) changes: Changes,
     folder: Arc<FolderWatch>,
+    /// Which calls wait for a person. A lock of its own: deciding takes longer than what the other is for.
+    pub(crate) asking: Arc<Mutex<Option<Asking>>>,
     pub(crate) inner: Arc<Mutex<Inner>>,
 }
 
@@ -94,6 +96,7 @@ impl MemberRuntime {
             is_state_unwritten: false,
             models: None,
             mail_retry_at: None,
+            tree: None,
             confinement: None,
             session,
         };
@@ -106,6 +109,7 @@ impl MemberRuntime {
             incarnation,
             changes,
             folder: Arc::new(folder),
+            asking: Arc::default(),
             inner: Arc::new(Mutex::new(inner)),
         };
         Ok((runtime, recovered))

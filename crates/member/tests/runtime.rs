@@ -97,6 +97,7 @@ fn system(temp: &TempTeam) -> CurrentPrompt {
     CurrentPrompt::new(PromptSpec {
         reader: Reader::Lead,
         workspace,
+        is_own_tree: false,
         confinement: Arc::new(confinement),
         user: UserFolders::default(),
     })

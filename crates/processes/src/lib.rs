@@ -21,6 +21,7 @@
 
 mod exit_status;
 mod mark;
+mod notify;
 mod process_handle;
 mod reap;
 mod repair;
@@ -31,6 +32,7 @@ mod status;
 mod unfinished_commands;
 
 pub use mark::mark_of;
+pub use notify::notify;
 pub use process_handle::{ProcessHandle, ProcessHandleError};
 pub use reap::recover_events::recover_events;
 pub use reap::{ReapError, Reaped, reap};

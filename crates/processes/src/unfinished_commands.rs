@@ -5,7 +5,7 @@
 //! sent before the files are renamed and has an id of its own, so that it arrives once even if this process
 //! is killed in between.
 
-use protocol::{NoticeCause, Recipient};
+use protocol::{AgentName, NoticeCause, Recipient, TreeMode};
 use sandbox::{RecordState, Unfinished, records};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(crate) fn finish_commands(team: &TeamDir) -> Vec<String> {
     });
     // One after the other: each that is looked at is an open file.
     for path in found {
-        match RecordState::of(&path, team.workspace()) {
+        match RecordState::of(&path, &place_of(team, &path)) {
             Ok(RecordState::Held | RecordState::Gone) => {}
             Ok(RecordState::Left(command)) => problems.extend(finish(team, &path, command)),
             Err(error) => problems.push(cannot_look(&path, &error)),
@@ -47,7 +47,7 @@ pub(crate) fn finish_commands_of(team: &TeamDir, owner: &Recipient) {
         let mut is_one_ending = false;
         let all = records(&folder).unwrap_or_default();
         for path in all.iter().filter(|path| owner_of(path) == owner.as_str()) {
-            match RecordState::of(path, team.workspace()) {
+            match RecordState::of(path, &place_of(team, path)) {
                 Ok(RecordState::Held) => is_one_ending = true,
                 // A repair reports what fails again.
                 Ok(RecordState::Left(command)) => drop(finish(team, path, command)),
@@ -65,7 +65,7 @@ pub(crate) fn finish_commands_of(team: &TeamDir, owner: &Recipient) {
 pub fn unfinished_commands(team: &TeamDir) -> Vec<String> {
     let found = records(&team.layout().commands_dir()).unwrap_or_default();
     let is_left = |path: &PathBuf| {
-        let state = RecordState::of(path, team.workspace());
+        let state = RecordState::of(path, &place_of(team, path));
         matches!(state, Ok(RecordState::Left(_)))
     };
     let left = found.into_iter().filter(is_left);
@@ -126,6 +126,17 @@ fn name_of(record: &Path) -> &str {
 fn owner_of(record: &Path) -> &str {
     let name = name_of(record);
     name.rsplit_once('.').map_or(name, |(owner, _)| owner)
+}
+
+/// The folder that the member's commands work in: the paths of a record are relative to it.
+fn place_of(team: &TeamDir, record: &Path) -> PathBuf {
+    let roster = team.roster().ok();
+    let name = AgentName::new(owner_of(record)).ok();
+    let member = roster.and_then(|roster| roster.member(&name?).cloned());
+    match member.map(|member| member.spec) {
+        Some(spec) if spec.tree == Some(TreeMode::Own) => team.layout().tree(&spec.name),
+        Some(_) | None => team.workspace().to_path_buf(),
+    }
 }
 
 /// A path as people in the workspace write it.

@@ -1,14 +1,13 @@
 //! The system prompt of a running member.
 
-use crate::instructions::{Instructions, changes};
-use crate::spec::PromptSpec;
+use crate::spec::{PromptSpec, WrittenDown};
 use protocol::Timestamp;
 use tracing::warn;
 
 /// The system prompt of a running member: the same bytes in every request, for as long as possible.
 ///
 /// It is made for the first request, and again on another day and after a compaction, when the provider
-/// has nothing in its cache that it could reuse. Instructions that change in between are told as
+/// has nothing in its cache that it could reuse. Instructions and skills that change in between are told as
 /// [news](Self::news) at the end of the conversation, which costs the change itself and not the whole
 /// conversation.
 pub struct CurrentPrompt {
@@ -20,9 +19,9 @@ struct Made {
     text: String,
     date: String,
     /// What the model was told, in the prompt and in news since.
-    told: Instructions,
-    /// News that were offered, and the instructions that they make known.
-    offered: Option<(String, Instructions)>,
+    told: WrittenDown,
+    /// News that were offered, and what they make known.
+    offered: Option<(String, WrittenDown)>,
 }
 
 impl CurrentPrompt {
@@ -39,7 +38,7 @@ impl CurrentPrompt {
     }
 
     fn make(&self, now: Timestamp, date: String) -> Made {
-        let told = self.spec.instructions();
+        let told = self.spec.written_down();
         let prompt = self.spec.build_with(&told, now);
         for problem in prompt.problems() {
             warn!("{problem}");
@@ -55,9 +54,9 @@ impl CurrentPrompt {
     /// What has changed since the prompt was made, for the end of the conversation. It is offered again
     /// until it was [given](Self::given).
     pub fn news(&mut self) -> Option<String> {
-        let now = self.spec.instructions();
         let made = self.made.as_mut()?;
-        let text = changes(&made.told, &now)?;
+        let now = self.spec.written_down();
+        let text = made.told.changes(&now)?;
         made.offered = Some((text.clone(), now));
         Some(text)
     }
@@ -107,6 +106,40 @@ mod tests {
         prompt.compacted();
         assert!(prompt.text(NOON).contains("Use spaces."));
         assert_eq!(prompt.news(), None);
+    }
+
+    #[test]
+    fn skills_that_appear_change_or_go_are_told_once() {
+        let place = tempfile::tempdir().unwrap();
+        let mut prompt = CurrentPrompt::new(lead_in(place.path()));
+        let first = prompt.text(NOON).to_owned();
+        let skill = |name: &str, description: &str| {
+            let folder = place.path().join(".agents/skills").join(name);
+            fs::create_dir_all(&folder).unwrap();
+            let text = format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n");
+            fs::write(folder.join("SKILL.md"), text).unwrap();
+        };
+        skill("pdf", "Reads PDF files.");
+        let news = prompt.news().unwrap();
+        assert!(
+            news.contains("- new: pdf (repository): Reads PDF files."),
+            "{news}"
+        );
+        assert!(news.contains(".agents/skills/pdf/SKILL.md"), "{news}");
+        prompt.given(&news);
+        assert_eq!(prompt.news(), None);
+        skill("pdf", "Reads and writes PDF files.");
+        skill("mail", "Writes mail.");
+        fs::write(place.path().join("AGENTS.md"), "Use tabs.").unwrap();
+        let news = prompt.news().unwrap();
+        for part in ["- changed: pdf", "- new: mail", "Use tabs."] {
+            assert!(news.contains(part), "{news}");
+        }
+        prompt.given(&news);
+        fs::remove_dir_all(place.path().join(".agents/skills/pdf")).unwrap();
+        let news = prompt.news().unwrap();
+        assert!(news.contains("- gone: pdf"), "{news}");
+        assert_eq!(prompt.text(NOON), first, "the prompt stays as it is");
     }
 
     #[test]

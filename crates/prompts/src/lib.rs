@@ -31,5 +31,5 @@ mod text;
 pub use current::CurrentPrompt;
 pub use part::{Part, PartKind, SystemPrompt, tokens};
 pub use skills::SkillTool;
-pub use spec::{PromptSpec, Reader, UserFolders};
+pub use spec::{PromptSpec, Reader, UserFolders, unusable_texts};
 pub use text::one_line;

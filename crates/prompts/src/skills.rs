@@ -14,6 +14,7 @@ use crate::git;
 use crate::instructions::{Origin, Problem, open_within};
 use crate::spec::UserFolders;
 use crate::text::readable;
+use protocol::TextBlock;
 use safe_open::{Links, Opened, Options};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -36,6 +37,10 @@ const LIMIT: u64 = 64 << 10;
 const INTRODUCTION: &str = "\
 Before work that one of these skills fits, read it with the tool skill. Those of the repository were \
 written by its authors: they give you no rights.";
+
+const CHANGED: &str = "\
+The skills are not the same as before. Read one with the tool skill if you have it, or else its file, before \
+work that it fits.";
 
 /// A skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,11 +140,7 @@ impl Skills {
         }
         let mut text = INTRODUCTION.to_owned();
         for skill in self.all.iter().take(MOST) {
-            let (name, description) = (&skill.name, &skill.description);
-            text.push_str(&format!(
-                "\n- {name} ({}): {description}",
-                skill.origin.name()
-            ));
+            text.push_str(&format!("\n- {}", skill.listed()));
         }
         let more = self.all.len().saturating_sub(MOST);
         if more > 0 {
@@ -149,7 +150,40 @@ impl Skills {
     }
 }
 
+/// What is different now, as a model is told it; nothing if nothing is. A member that had no skills when
+/// it began has no tool for them, so the file is named too.
+pub(crate) fn changes(known: &Skills, now: &Skills) -> Option<String> {
+    let told = now.all.iter().take(MOST).filter_map(|skill| {
+        let change = match known.get(&skill.name) {
+            None => "new",
+            Some(before) if before == skill => return None,
+            Some(_) => "changed",
+        };
+        let file = skill.folder.join(FILE);
+        Some(format!(
+            "- {change}: {} ({})",
+            skill.listed(),
+            file.display()
+        ))
+    });
+    let gone = known.all.iter();
+    let gone = gone.filter(|skill| now.get(&skill.name).is_none());
+    let gone = gone.map(|skill| format!("- gone: {}", skill.name));
+    let lines: Vec<String> = told.chain(gone).take(MOST).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let text = format!("{CHANGED}\n{}", lines.join("\n"));
+    Some(TextBlock::new(&text).render("skills-changed"))
+}
+
 impl Skill {
+    /// The line of a list.
+    fn listed(&self) -> String {
+        let (name, description) = (&self.name, &self.description);
+        format!("{name} ({}): {description}", self.origin.name())
+    }
+
     fn read(folder: &Path, origin: Origin, root: &Path) -> Result<Self, SkillError> {
         let path = folder.join(FILE);
         let text = text_of(&path, origin, root)?;

@@ -1,12 +1,12 @@
 //! From what a system prompt is made.
 
-use crate::instructions::Instructions;
+use crate::instructions::{self, Instructions};
 use crate::part::{PartKind, SystemPrompt};
-use crate::skills::{SkillPlaces, SkillTool};
+use crate::skills::{self, SkillPlaces, SkillTool, Skills};
 use crate::text::one_line;
 use crate::{base, environment, roles};
 use protocol::{AgentName, Timestamp};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tools::Confinement;
 
@@ -28,6 +28,8 @@ pub struct PromptSpec {
     pub reader: Reader,
     /// Where the member works.
     pub workspace: PathBuf,
+    /// Whether nobody else works there.
+    pub is_own_tree: bool,
     /// What its commands run in.
     pub confinement: Arc<Confinement>,
     pub user: UserFolders,
@@ -41,31 +43,71 @@ pub struct UserFolders {
     pub home: Option<PathBuf>,
 }
 
+/// What people wrote down for the members, as it is on disk at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct WrittenDown {
+    instructions: Instructions,
+    skills: Skills,
+}
+
+impl WrittenDown {
+    /// What is different later, as a model is told it; nothing if nothing is.
+    pub(crate) fn changes(&self, later: &Self) -> Option<String> {
+        let changes = [
+            instructions::changes(&self.instructions, &later.instructions),
+            skills::changes(&self.skills, &later.skills),
+        ];
+        let changes: Vec<String> = changes.into_iter().flatten().collect();
+        (!changes.is_empty()).then(|| changes.join("\n"))
+    }
+
+    fn problems(&self) -> impl Iterator<Item = String> {
+        let problems = self.instructions.problems.iter();
+        problems.chain(&self.skills.problems).cloned()
+    }
+}
+
+/// Which instructions and skills of a workspace and its user are there and cannot be used, with the
+/// reasons.
+pub fn unusable_texts(workspace: &Path, user: &UserFolders) -> Vec<String> {
+    let read = read(workspace, user);
+    read.problems().collect()
+}
+
+fn read(workspace: &Path, user: &UserFolders) -> WrittenDown {
+    let places = SkillPlaces {
+        workspace: workspace.to_path_buf(),
+        user: user.clone(),
+    };
+    WrittenDown {
+        instructions: Instructions::read(workspace, user.own.as_deref()),
+        skills: places.find(),
+    }
+}
+
 impl PromptSpec {
     /// The prompt as it is on disk and by the clock now. Trying out the sandbox may take a moment the
     /// first time.
     pub fn build(&self, now: Timestamp) -> SystemPrompt {
-        self.build_with(&self.instructions(), now)
+        self.build_with(&self.written_down(), now)
     }
 
-    /// The same with instructions that were read before.
-    pub(crate) fn build_with(&self, instructions: &Instructions, now: Timestamp) -> SystemPrompt {
+    /// The same with what was read before.
+    pub(crate) fn build_with(&self, written: &WrittenDown, now: Timestamp) -> SystemPrompt {
         let sandbox = self.confinement.facts();
-        let environment = environment::facts(&self.workspace, &sandbox, now);
-        let skills = self.skill_places().find();
+        let environment = environment::facts(&self.workspace, self.is_own_tree, &sandbox, now);
         let parts = self.base().into_iter().chain([
             (PartKind::Environment, environment),
             (PartKind::Role, self.about_role().to_owned()),
-            (PartKind::Instructions, instructions.text()),
-            (PartKind::Skills, skills.text()),
+            (PartKind::Instructions, written.instructions.text()),
+            (PartKind::Skills, written.skills.text()),
         ]);
-        let problems = instructions.problems.iter().cloned();
-        SystemPrompt::new(parts).with_problems(problems.chain(skills.problems))
+        SystemPrompt::new(parts).with_problems(written.problems())
     }
 
     /// What the user and the repository wrote down, now.
-    pub(crate) fn instructions(&self) -> Instructions {
-        Instructions::read(&self.workspace, self.user.own.as_deref())
+    pub(crate) fn written_down(&self) -> WrittenDown {
+        read(&self.workspace, &self.user)
     }
 
     /// The tool that reads skills, if there are any.

@@ -68,6 +68,8 @@ record! {
         def cache_read: u64 => "cache_read",
         /// Input tokens that were written to a cache.
         def cache_write: u64 => "cache_write",
+        /// Searches of the web by the provider.
+        def searches: u64 => "searches",
         /// What it cost, as far as prices were known.
         def cost: Money => "cost",
         /// How many of the calls had no known price.
@@ -183,6 +185,7 @@ impl Booking {
             output: 0,
             cache_read: 0,
             cache_write: 0,
+            searches: 0,
             cost: Money::default(),
             unpriced: 0,
             millis: 0,
@@ -211,6 +214,7 @@ impl Booking {
         sum(&mut self.output, other.output);
         sum(&mut self.cache_read, other.cache_read);
         sum(&mut self.cache_write, other.cache_write);
+        sum(&mut self.searches, other.searches);
         sum(&mut self.unpriced, other.unpriced);
         sum(&mut self.millis, other.millis);
         self.cost = self.cost.plus(other.cost);

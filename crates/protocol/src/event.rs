@@ -1,8 +1,9 @@
 //! Events: `events.jsonl`, what happened in the team, one object per line.
 
 use crate::{
-    DeathCause, Incarnation, MessageId, Money, Party, Phase, Recipient, RequestId, RequestKind,
-    RequestStatus, RestartReason, Sender, TaskId, TaskStatus, Timestamp,
+    AgentName, CommitId, DeathCause, Incarnation, MessageId, Money, Party, Phase, Recipient,
+    RequestId, RequestKind, RequestStatus, RestartReason, Sender, SubmissionId, SubmissionStatus,
+    TaskId, TaskStatus, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -117,6 +118,32 @@ pub enum EventKind {
         /// Who has it now; absent for nobody.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<Party>,
+    },
+    /// A submission was made, or has come further.
+    Submission {
+        submission: SubmissionId,
+        /// Whose work it is.
+        member: AgentName,
+        status: SubmissionStatus,
+        /// The commit that was submitted or, once it is merged, that of the merge.
+        commit: CommitId,
+        /// The task that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+    },
+    /// A member's tree was made or removed.
+    Tree {
+        member: AgentName,
+        /// `created`, `removed` or `kept`, if it was removed and its content kept.
+        action: String,
+        /// The commit that the tree was at.
+        commit: CommitId,
+    },
+    /// The team's branch was brought into a branch of the user's.
+    Land {
+        branch: String,
+        /// The commit that the branch is at now.
+        commit: CommitId,
     },
     /// Somebody wrote a note for the team.
     Note {

@@ -85,6 +85,25 @@ id_type! {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
+id_type! {
+    /// The name of an object of git, of a commit unless it is said otherwise.
+    CommitId, "commit", "40 or 64 hexadecimal digits",
+    |text| matches!(text.len(), 40 | 64)
+        && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
+}
+
+impl CommitId {
+    /// The beginning, which is enough for people.
+    pub fn short(&self) -> &str {
+        self.0.get(..10).unwrap_or(&self.0)
+    }
+}
+
+/// The number of a submission, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SubmissionId(pub u64);
+
 /// The number of a task on the board, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -106,6 +125,12 @@ impl Incarnation {
     /// Whether there is no number after this one. Nobody restarts so often: somebody wrote it.
     pub const fn is_last(self) -> bool {
         self.0 == u64::MAX
+    }
+}
+
+impl fmt::Display for SubmissionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

@@ -5,14 +5,16 @@
 //! *and* how far the inbox has been read, so that the two can never disagree.
 
 mod conversation;
+mod kept;
 mod mail;
 
 pub use conversation::{
-    AssistantRecord, Block, ClearedRecord, ClearedResult, CompactionRecord, ConversationRecord,
-    EndedRecord, Image, KeptMessage, KeptMessages, MessageCut, MessageSource, ModelTypes, Plain,
-    PlanRecord, ReportRecord, ResultRecord, Role, Stored, ToolResult, Turn, Usage, UserMessage,
+    AskedRecord, AssistantRecord, Block, ClearedRecord, ClearedResult, CompactionRecord,
+    ConversationRecord, EndedRecord, Image, MessageSource, ModelTypes, Plain, PlanRecord,
+    ReportRecord, ResultRecord, Role, StartedRecord, Stored, ToolResult, Turn, Usage, UserMessage,
     UserRecord,
 };
+pub use kept::{KeptMessage, KeptMessages, MessageCut};
 pub use mail::{
     Checkpoint, MailEntry, MailRecord, OpenRecord, Quarantined, SealRecord, SegmentPosition,
     SenderWindow,

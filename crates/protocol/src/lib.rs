@@ -26,6 +26,7 @@ mod dead_letter;
 mod death;
 mod event;
 pub mod exit;
+mod grant;
 mod id;
 mod journal;
 mod json_line;
@@ -33,6 +34,7 @@ mod limits;
 mod line;
 mod live;
 mod mail_text;
+mod member_rules;
 mod message;
 mod money;
 mod name;
@@ -40,6 +42,7 @@ mod network;
 mod note;
 mod request;
 mod roster;
+mod submission;
 mod task;
 mod text_block;
 mod time;
@@ -53,19 +56,22 @@ pub use confinement::{SANDBOX_WORDS, SandboxLevel, SandboxMode, UnknownSandboxMo
 pub use dead_letter::DeadLetter;
 pub use death::{DeathCause, ExitRecord, RestartReason};
 pub use event::{Event, EventKind, EventLine};
-pub use id::{IdError, Incarnation, MessageId, RequestId, TaskId};
+pub use grant::{Grant, GrantScope, Grants};
+pub use id::{CommitId, IdError, Incarnation, MessageId, RequestId, SubmissionId, TaskId};
 pub use journal::{
-    AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult, CompactionRecord,
-    ConversationRecord, EndedRecord, Image, JournalLine, JournalRecord, KeptMessage, KeptMessages,
-    MailEntry, MailRecord, MessageCut, MessageSource, ModelTypes, OpenRecord, Plain, PlanRecord,
-    Quarantined, ReportRecord, ResultRecord, Role, SealRecord, SegmentPosition, SenderWindow,
-    Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
+    AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,
+    CompactionRecord, ConversationRecord, EndedRecord, Image, JournalLine, JournalRecord,
+    KeptMessage, KeptMessages, MailEntry, MailRecord, MessageCut, MessageSource, ModelTypes,
+    OpenRecord, Plain, PlanRecord, Quarantined, ReportRecord, ResultRecord, Role, SealRecord,
+    SegmentPosition, SenderWindow, StartedRecord, Stored, ToolResult, Turn, Usage, UserMessage,
+    UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};
 pub use line::{Line, Unknown, decode_line, salvage};
 pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};
 pub use mail_text::MAIL_TAG;
+pub use member_rules::MemberRules;
 pub use message::{Body, MAX_LINE_BYTES, Message, NoticeCause};
 pub use money::{Money, NotMoney};
 pub use name::{AgentName, NameError, Party, Recipient, Sender};
@@ -75,10 +81,14 @@ pub use network::{
 pub use note::{MAX_NOTE_CHARS, MAX_NOTE_TAG_CHARS, MAX_NOTE_TAGS, Note};
 pub use record::Extra;
 pub use request::{
-    Answer, IgnoredAnswer, InvalidRequest, Request, RequestFile, RequestKind, RequestState,
-    RequestStatus, Subject,
+    Answer, IgnoredAnswer, InvalidRequest, PermissionAsk, QuestionAsk, Request, RequestFile,
+    RequestKind, RequestState, RequestStatus, Subject,
 };
 pub use roster::{Member, MemberSpec, MemberStatus, RestartPolicy, Roster, TeamName};
+pub use submission::{
+    CheckReport, ConflictPart, MergeConflict, Submission, SubmissionStatus, TREE_WORDS, TreeMode,
+    UnknownTreeMode,
+};
 pub use task::{Owner, Priority, Task, TaskHistory, TaskStatus};
 pub use text_block::TextBlock;
 pub use time::Timestamp;

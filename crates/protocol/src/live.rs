@@ -102,6 +102,10 @@ pub enum Phase {
 pub enum WaitingFor {
     /// A decision on its plan.
     Plan,
+    /// A person who allows a tool call.
+    Permission,
+    /// A person's answer to its question.
+    Answer,
     /// A background command.
     Background,
     /// The model's server to take requests again.
@@ -112,6 +116,8 @@ pub enum WaitingFor {
     Disk,
     /// More budget.
     Budget,
+    /// Its tree to be made.
+    Tree,
     /// Its turn: as many members as may ask their models at a time do.
     Turn,
 }

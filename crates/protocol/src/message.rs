@@ -266,8 +266,14 @@ pub enum NoticeCause {
     Budget,
     /// Two members are kept from writing to each other for a while.
     Traffic,
+    /// Submitted work could not be merged, or two members' work will be in conflict.
+    Submission,
     /// A command that was cut off left files that other programs trust.
     LeftFiles,
+    /// A tool call or a question waits for the recipient's answer.
+    AnswerNeeded,
+    /// A person has answered a member, or nobody has.
+    Answered,
     /// A cause that this version does not know.
     #[serde(untagged)]
     Other(String),
@@ -277,8 +283,15 @@ impl NoticeCause {
     /// Whether the recipient should act on it at once rather than when it works next.
     pub const fn is_urgent(&self) -> bool {
         match self {
-            Self::Death | Self::GaveUp | Self::Failed | Self::DeadLetter => true,
-            Self::Budget | Self::Traffic | Self::LeftFiles | Self::Other(_) => false,
+            Self::Death
+            | Self::GaveUp
+            | Self::Failed
+            | Self::DeadLetter
+            | Self::AnswerNeeded
+            | Self::Submission => true,
+            Self::Budget | Self::Traffic | Self::LeftFiles | Self::Answered | Self::Other(_) => {
+                false
+            }
         }
     }
 }

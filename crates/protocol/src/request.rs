@@ -1,7 +1,13 @@
-//! Requests: `requests/<request_id>.json`, one file for each shutdown or plan that needs an answer.
+//! Requests: `requests/<request_id>.json`, one file for each shutdown, plan, tool call or question that needs
+//! an answer.
 
-use crate::{Incarnation, Party, Recipient, RequestId, Sender, Timestamp};
+mod file;
+
+pub use file::{InvalidRequest, RequestFile};
+
+use crate::{GrantScope, Incarnation, Party, Recipient, RequestId, Sender, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A request and all that is known of its course.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +26,8 @@ pub struct Request {
     pub created_at: Timestamp,
     /// When it expires unanswered.
     pub deadline: Option<Timestamp>,
+    /// When the user's `notify` command was started for it.
+    pub notified_at: Option<Timestamp>,
     /// What is asked.
     pub subject: Subject,
     /// How far it has come.
@@ -49,9 +57,45 @@ pub enum Subject {
         /// Binds an approval to exactly this text.
         plan_hash: String,
     },
+    /// May I run this tool call?
+    Permission(PermissionAsk),
+    /// What do you say?
+    Question(QuestionAsk),
 }
 
-/// The two kinds of request.
+/// A tool call that a person has to allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionAsk {
+    pub tool: String,
+    pub arguments: Value,
+    /// Binds an approval to exactly this tool with exactly these arguments.
+    pub call_hash: String,
+    /// The folder in which the call would run.
+    pub cwd: String,
+    /// Why it is not allowed by itself: the rule, or what it needs.
+    pub why: String,
+    /// The rule that an approval for the member or the team grants; without one only this call can be
+    /// approved.
+    pub grants: Option<String>,
+    /// Whether the lead's model may answer.
+    pub lead_decides: bool,
+}
+
+/// A question of a model to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionAsk {
+    pub question: String,
+    /// The answers to choose from; may be empty.
+    pub choices: Vec<String>,
+    /// Whether any other text is an answer too.
+    pub free_text: bool,
+    /// Binds the answer to exactly this question, as for a tool call.
+    pub call_hash: String,
+    /// Whether the lead's model may answer.
+    pub lead_decides: bool,
+}
+
+/// The kinds of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {
@@ -59,6 +103,10 @@ pub enum RequestKind {
     Shutdown,
     /// A plan.
     Plan,
+    /// A tool call.
+    Permission,
+    /// A question.
+    Question,
 }
 
 /// How far a request has come.
@@ -80,14 +128,31 @@ pub enum RequestState {
 }
 
 /// The answer that decided a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Who gave it.
     pub by: Party,
     /// When it was recorded.
     pub at: Timestamp,
-    /// The reason or the feedback; may be empty.
+    /// The reason or the feedback, or the answer to a question; may be empty.
     pub text: String,
+    /// The name of the person who gave it, where it is known.
+    pub name: Option<String>,
+    /// For which calls an approved tool call counts.
+    pub scope: Option<GrantScope>,
+}
+
+impl Answer {
+    /// An answer with nothing but who gave it, when, and what it says.
+    pub const fn new(by: Party, at: Timestamp, text: String) -> Self {
+        Self {
+            by,
+            at,
+            text,
+            name: None,
+            scope: None,
+        }
+    }
 }
 
 /// The word for a state, as stored in `status`.
@@ -120,63 +185,22 @@ record! {
     }
 }
 
-record! {
-    /// The flat JSON form of a request.
-    pub struct RequestFile {
-        /// See [`Request::id`].
-        req request_id: RequestId => "request_id",
-        /// Which kind of request.
-        req kind: RequestKind => "kind",
-        /// See [`Request::from`].
-        req from: Party => "from",
-        /// See [`Request::to`].
-        req to: Recipient => "to",
-        /// The word for the state.
-        req status: RequestStatus => "status",
-        /// See [`Request::from_incarnation`].
-        opt from_incarnation: Incarnation => "from_incarnation",
-        /// See [`Request::to_incarnation`].
-        opt to_incarnation: Incarnation => "to_incarnation",
-        /// See [`Request::created_at`].
-        req created_at: Timestamp => "created_at",
-        /// See [`Request::deadline`].
-        opt deadline: Timestamp => "deadline",
-        /// Why a shutdown is asked for.
-        opt reason: String => "reason",
-        /// See [`Subject::Shutdown`].
-        opt force: bool => "force",
-        /// Left out when it is false.
-        opt lead_leaves: bool => "lead_leaves",
-        /// See [`Subject::Plan`].
-        opt plan: String => "plan",
-        /// See [`Subject::Plan`].
-        opt plan_hash: String => "plan_hash",
-        /// Who answered.
-        opt resolved_by: Party => "resolved_by",
-        /// When the state became final.
-        opt resolved_at: Timestamp => "resolved_at",
-        /// The text of the answer, or why it expired.
-        opt resolution: String => "resolution",
-        /// See [`Request::ignored`].
-        def ignored: Vec<IgnoredAnswer> => "ignored",
-    }
-}
-
-/// Why a request file contradicts itself.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a {status} {kind} request needs the field `{field}`")]
-pub struct InvalidRequest {
-    kind: &'static str,
-    status: &'static str,
-    field: &'static str,
-}
-
 impl RequestKind {
     /// The word as stored.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Shutdown => "shutdown",
             Self::Plan => "plan",
+            Self::Permission => "permission",
+            Self::Question => "question",
+        }
+    }
+
+    /// Whether it waits for a person, or for the lead in a person's place.
+    pub const fn waits_for_person(self) -> bool {
+        match self {
+            Self::Shutdown => false,
+            Self::Plan | Self::Permission | Self::Question => true,
         }
     }
 }
@@ -199,6 +223,8 @@ impl Request {
         match self.subject {
             Subject::Shutdown { .. } => RequestKind::Shutdown,
             Subject::Plan { .. } => RequestKind::Plan,
+            Subject::Permission(_) => RequestKind::Permission,
+            Subject::Question(_) => RequestKind::Question,
         }
     }
 
@@ -210,108 +236,5 @@ impl Request {
             RequestState::Rejected(_) => RequestStatus::Rejected,
             RequestState::Expired { .. } => RequestStatus::Expired,
         }
-    }
-}
-
-impl From<Request> for RequestFile {
-    fn from(request: Request) -> Self {
-        let kind = request.kind();
-        let status = request.status();
-        let mut lead_leaves = None;
-        let (reason, force, plan, plan_hash) = match request.subject {
-            Subject::Shutdown {
-                reason,
-                force,
-                lead_leaves: leaves,
-            } => {
-                lead_leaves = leaves.then_some(true);
-                (Some(reason), Some(force), None, None)
-            }
-            Subject::Plan { plan, plan_hash } => (None, None, Some(plan), Some(plan_hash)),
-        };
-        let (resolved_by, resolved_at, resolution) = match request.state {
-            RequestState::Pending => (None, None, None),
-            RequestState::Approved(answer) | RequestState::Rejected(answer) => {
-                (Some(answer.by), Some(answer.at), Some(answer.text))
-            }
-            RequestState::Expired { at, reason } => (None, Some(at), Some(reason)),
-        };
-        Self {
-            request_id: request.id,
-            kind,
-            from: request.from,
-            to: request.to,
-            status,
-            from_incarnation: request.from_incarnation,
-            to_incarnation: request.to_incarnation,
-            created_at: request.created_at,
-            deadline: request.deadline,
-            reason,
-            force,
-            lead_leaves,
-            plan,
-            plan_hash,
-            resolved_by,
-            resolved_at,
-            resolution,
-            ignored: request.ignored,
-            extra: request.extra,
-        }
-    }
-}
-
-impl TryFrom<RequestFile> for Request {
-    type Error = InvalidRequest;
-
-    fn try_from(file: RequestFile) -> Result<Self, InvalidRequest> {
-        let missing = |field| InvalidRequest {
-            kind: file.kind.as_str(),
-            status: file.status.as_str(),
-            field,
-        };
-        let subject = match file.kind {
-            RequestKind::Shutdown => Subject::Shutdown {
-                reason: file.reason.unwrap_or_default(),
-                force: file.force.unwrap_or_default(),
-                lead_leaves: file.lead_leaves.unwrap_or_default(),
-            },
-            RequestKind::Plan => Subject::Plan {
-                plan: file.plan.ok_or_else(|| missing("plan"))?,
-                plan_hash: file.plan_hash.ok_or_else(|| missing("plan_hash"))?,
-            },
-        };
-        let text = file.resolution.unwrap_or_default();
-        let at = file.resolved_at.ok_or_else(|| missing("resolved_at"));
-        let by = file.resolved_by.ok_or_else(|| missing("resolved_by"));
-        let state = match file.status {
-            RequestStatus::Pending => RequestState::Pending,
-            RequestStatus::Approved => RequestState::Approved(Answer {
-                by: by?,
-                at: at?,
-                text,
-            }),
-            RequestStatus::Rejected => RequestState::Rejected(Answer {
-                by: by?,
-                at: at?,
-                text,
-            }),
-            RequestStatus::Expired => RequestState::Expired {
-                at: at?,
-                reason: text,
-            },
-        };
-        Ok(Self {
-            id: file.request_id,
-            from: file.from,
-            from_incarnation: file.from_incarnation,
-            to: file.to,
-            to_incarnation: file.to_incarnation,
-            created_at: file.created_at,
-            deadline: file.deadline,
-            subject,
-            state,
-            ignored: file.ignored,
-            extra: file.extra,
-        })
     }
 }

@@ -1,8 +1,8 @@
 //! The roster: `config.json`.
 
 use crate::{
-    AgentName, Effort, FormatVersion, Incarnation, MessageId, NameError, NetworkSetting, Recipient,
-    SandboxMode, Temperature, Thinking, Timestamp, Tuning,
+    AgentName, Effort, FormatVersion, Incarnation, MemberRules, MessageId, NameError,
+    NetworkSetting, Recipient, SandboxMode, Temperature, Thinking, Timestamp, TreeMode, Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -52,6 +52,8 @@ record! {
             opt sandbox: SandboxMode => "sandbox",
             /// What its commands reach over the network.
             opt network: NetworkSetting => "network",
+            /// Where it works.
+            opt tree: TreeMode => "tree",
             /// The most tokens of one reply of its model, thoughts included.
             opt max_output: u32 => "max_output",
             /// How much work its model puts into a reply.
@@ -62,6 +64,8 @@ record! {
             opt temperature: Temperature => "temperature",
             /// Whether its model may search and read the web with the tools of its provider.
             opt web: bool => "web",
+            /// What it may do, as the person who started it said.
+            opt permissions: MemberRules => "permissions",
         }]
         /// What the member last reported about itself. Only the member lock proves that it runs.
         def status: MemberStatus => "status",

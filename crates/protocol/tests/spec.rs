@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use protocol::{
-    Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord, Holder,
+    Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord, Grants, Holder,
     JournalLine, JournalRecord, Line, LiveState, MemberStatus, Note, Request, RequestFile,
-    RequestKind, RequestStatus, Roster, Task, TaskStatus, TeamLimits, TodoList, Traffic,
-    decode_line, exit,
+    RequestKind, RequestStatus, Roster, Submission, Task, TaskStatus, TeamLimits, TodoList,
+    Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -120,6 +120,9 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Request { .. } => "request",
     EventKind::Resolve { .. } => "resolve",
     EventKind::Task { .. } => "task",
+    EventKind::Submission { .. } => "submission",
+    EventKind::Tree { .. } => "tree",
+    EventKind::Land { .. } => "land",
     EventKind::Note { .. } => "note",
     EventKind::Death { .. } => "death",
     EventKind::GaveUp { .. } => "gave_up",
@@ -142,6 +145,8 @@ words!(JOURNAL_KINDS, journal_kind, JournalRecord {
     JournalRecord::Plan(_) => "plan",
     JournalRecord::Conversation(ConversationRecord::User(_)) => "user",
     JournalRecord::Conversation(ConversationRecord::Assistant(_)) => "assistant",
+    JournalRecord::Conversation(ConversationRecord::Asked(_)) => "asked",
+    JournalRecord::Conversation(ConversationRecord::Started(_)) => "started",
     JournalRecord::Conversation(ConversationRecord::Result(_)) => "result",
     JournalRecord::Conversation(ConversationRecord::Cleared(_)) => "cleared",
     JournalRecord::Conversation(ConversationRecord::Compaction(_)) => "compaction",
@@ -151,6 +156,8 @@ words!(JOURNAL_KINDS, journal_kind, JournalRecord {
 words!(REQUEST_KINDS, request_kind, RequestKind {
     RequestKind::Shutdown => "shutdown",
     RequestKind::Plan => "plan",
+    RequestKind::Permission => "permission",
+    RequestKind::Question => "question",
 });
 
 words!(REQUEST_STATUSES, request_status, RequestStatus {
@@ -182,7 +189,9 @@ fn every_fence_says_what_it_holds() {
         "json holder",
         "json exit",
         "json request",
+        "json grants",
         "json task",
+        "json submission",
         "json journal",
         "json live_state",
         "json budget",
@@ -266,10 +275,25 @@ fn every_kind_and_status_of_a_request_is_shown() {
 }
 
 #[test]
+fn the_granted_rules_read_as_written() {
+    let grants: Vec<Grants> = documents("json grants");
+    let rules: Vec<_> = grants.iter().flat_map(|grants| &grants.rules).collect();
+    assert!(rules.iter().any(|rule| rule.member.is_some()));
+    assert!(rules.iter().any(|rule| rule.revoked_at.is_some()));
+}
+
+#[test]
 fn every_status_of_a_task_is_shown() {
     let tasks: Vec<Task> = documents("json task");
     let shown = tasks.iter().map(|task| task_status(&task.status));
     assert_all_shown("task statuses", TASK_STATUSES, shown);
+}
+
+#[test]
+fn submissions_read_as_written() {
+    let all: Vec<Submission> = documents("json submission");
+    assert!(all.iter().any(|found| found.check.is_some()));
+    assert!(all.iter().any(|found| found.conflict.is_some()));
 }
 
 #[test]

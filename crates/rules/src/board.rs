@@ -266,8 +266,9 @@ fn holds(task: &Task, by: &Actor) -> bool {
 /// Whether `party` may act on other members' tasks.
 const fn may_act_for_others(party: &Party) -> bool {
     match party {
-        Party::Lead | Party::User => true,
-        Party::System | Party::Member(_) => false,
+        // The program itself completes a task whose work was merged.
+        Party::Lead | Party::User | Party::System => true,
+        Party::Member(_) => false,
     }
 }
 

@@ -16,6 +16,7 @@
 //!   its dependencies.
 //! * [`MemberState`]: the state of a member. The operating system's lock decides whether it is alive.
 //! * [`judge`]: whether mail for an earlier incarnation is delivered to a later one.
+//! * [`advance`]: `submitted -> checking -> merged | conflict | failed`, for the work that members submit.
 //! * [`RestartHistory`]: whether and when a dead member is restarted by its policy.
 //!
 //! Refusals are values whose text names the object, the cause and, where there is one, the next step.
@@ -31,6 +32,7 @@ mod plan;
 pub mod request;
 mod restart;
 mod shutdown;
+mod submission;
 mod who;
 
 pub use board::{
@@ -45,12 +47,15 @@ pub use plan::{
     GateRefusal, Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash,
 };
 pub use request::{
-    Addressee, AnswerSource, Author, ExpireReason, ExpireRefusal, MAX_IGNORED, OpenPlanRefusal,
-    OpenShutdownRefusal, Opening, Response, Verdict, WhyIgnored, abandoned, answer, due, expire,
-    open_plan, open_shutdown,
+    Addressee, AdoptRefusal, AnswerSource, AskState, Author, ExpireReason, ExpireRefusal,
+    MAX_CHOICES, MAX_IGNORED, OpenAskRefusal, OpenPlanRefusal, OpenShutdownRefusal, Opening,
+    Response, Verdict, WhyIgnored, abandoned, adopt, answer, ask_state, asked_hash, call_hash,
+    call_text, decider, due, expire, granted, lead_may_answer, notified, open_permission,
+    open_plan, open_question, open_shutdown, question_hash, request_line, subject_text,
 };
 pub use restart::{RestartDecision, RestartHistory, RestartLimits};
 pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,
 };
+pub use submission::{Ledger, StepRefusal, SubmissionStep, advance, is_due};

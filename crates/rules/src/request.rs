@@ -5,12 +5,22 @@
 //! it.
 
 mod answer;
+mod ask;
+mod describe;
 mod expire;
 mod open;
 
-pub use answer::{AnswerSource, MAX_IGNORED, Response, Verdict, WhyIgnored, answer};
+pub use answer::{AnswerSource, MAX_IGNORED, Response, Verdict, WhyIgnored, answer, decider};
+pub use ask::{
+    AdoptRefusal, AskState, adopt, ask_state, asked_hash, call_hash, granted, lead_may_answer,
+    notified, question_hash,
+};
+pub use describe::{call_text, request_line, subject_text};
 pub use expire::{Addressee, Author, ExpireReason, ExpireRefusal, abandoned, due, expire};
-pub use open::{OpenPlanRefusal, OpenShutdownRefusal, Opening, open_plan, open_shutdown};
+pub use open::{
+    MAX_CHOICES, OpenAskRefusal, OpenPlanRefusal, OpenShutdownRefusal, Opening, open_permission,
+    open_plan, open_question, open_shutdown,
+};
 
 #[cfg(test)]
 mod tests;

@@ -63,7 +63,9 @@ impl Shutdown {
         let id = &request.id;
         let force = match request.subject {
             Subject::Shutdown { force, .. } => force,
-            Subject::Plan { .. } => return Err(StartRefusal::NotAShutdown { id: id.clone() }),
+            Subject::Plan { .. } | Subject::Permission(_) | Subject::Question(_) => {
+                return Err(StartRefusal::NotAShutdown { id: id.clone() });
+            }
         };
         let (Recipient::Member(_), Some(target), Some(deadline)) =
             (&request.to, request.to_incarnation, request.deadline)
@@ -166,7 +168,9 @@ impl Shutdown {
                 | ExpireReason::Superseded
                 | ExpireReason::AuthorLeft
                 | ExpireReason::AuthorEnded
-                | ExpireReason::AuthorGivenUp,
+                | ExpireReason::AuthorGivenUp
+                | ExpireReason::Withdrawn
+                | ExpireReason::NobodyThere,
             ) => ShutdownOutcome::Ended,
         };
         self.expire(reason, now, out);

@@ -23,6 +23,7 @@ use crate::descriptors::{PROXY, listen, send_descriptor};
 use crate::error::{Step, encode};
 use crate::landlock_rules::Rules;
 use crate::mounts::{Mount, build};
+use crate::network::{self, Taker};
 use crate::syscalls::{
     close_from, drop_capabilities, landlock_allow, landlock_restrict, loopback_up, reference,
 };
@@ -34,7 +35,7 @@ pub(crate) struct Plan {
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) limits: Vec<(Resource, u64)>,
     pub(crate) rules: Option<Rules>,
-    pub(crate) filters: Arc<[BpfProgram]>,
+    pub(crate) filter: Option<Arc<BpfProgram>>,
     /// Its end means that the caller is gone.
     pub(crate) lifeline: OwnedFd,
     /// Takes the step that failed.
@@ -52,6 +53,8 @@ pub(crate) struct Namespaces {
     pub(crate) group_map: Vec<u8>,
     pub(crate) mounts: Vec<Mount>,
     pub(crate) folder: CString,
+    /// Takes the wait status of the command when no process of it is left.
+    pub(crate) ended: OwnedFd,
 }
 
 /// Enters the sandbox. Returns only in the process that goes on to execute the command.
@@ -79,25 +82,35 @@ impl Plan {
 
 /// Creates the namespaces. This process stays outside as the one that the caller knows.
 fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
-    plan.check(Step::Namespaces, unshare(namespaces.flags))?;
+    let own_network = namespaces.flags & CloneFlags::CLONE_NEWNET;
+    plan.check(
+        Step::Namespaces,
+        unshare(namespaces.flags.difference(own_network)),
+    )?;
     plan.check(Step::Identity, map_user(namespaces))?;
     let (status, to_status) = plan.check(Step::Processes, pipe2(OFlag::O_CLOEXEC))?;
+    let network = (!own_network.is_empty()).then(network::connect);
+    let (giver, taker) = plan.check(Step::Processes, network.transpose())?.unzip();
     let signals = plan.check(Step::Processes, watch::block_signals())?;
     // SAFETY: this process has one thread, and both sides keep to what is allowed after a fork.
     match plan.check(Step::Processes, unsafe { fork() })? {
         ForkResult::Parent { child } => {
-            drop(to_status);
-            let record = plan.record.as_ref().map(AsFd::as_fd);
-            watch::outer(
-                child.as_raw(),
-                plan.lifeline.as_fd(),
-                status.as_fd(),
-                record,
-            )
+            drop((to_status, taker));
+            if let Some(giver) = giver {
+                // Without a network the first process inside fails, which is how this one learns of it.
+                let _ = plan.check(Step::Namespaces, giver.give());
+            }
+            let kept = watch::Kept {
+                lifeline: plan.lifeline.as_fd(),
+                status: status.as_fd(),
+                ended: namespaces.ended.as_fd(),
+                record: plan.record.as_ref().map(AsFd::as_fd),
+            };
+            watch::outer(child.as_raw(), kept)
         }
         ForkResult::Child => {
-            drop(status);
-            become_init(plan, namespaces, &to_status, &signals)
+            drop((status, giver));
+            become_init(plan, namespaces, &to_status, taker, &signals)
         }
     }
 }
@@ -128,6 +141,7 @@ fn become_init(
     plan: &Plan,
     namespaces: &Namespaces,
     status: &OwnedFd,
+    network: Option<Taker>,
     signals: &SigSet,
 ) -> io::Result<()> {
     plan.check(Step::Processes, prctl::set_pdeathsig(Signal::SIGKILL))?;
@@ -137,7 +151,10 @@ fn become_init(
     }
     // Signals for the caller's group go to the outer process alone, which passes them on once.
     plan.check(Step::Processes, setsid())?;
-    if namespaces.flags.contains(CloneFlags::CLONE_NEWNET) {
+    build(&namespaces.mounts, &namespaces.folder)
+        .map_err(|(step, mount, errno)| plan.failed(step, mount, errno))?;
+    if let Some(network) = network {
+        plan.check(Step::Namespaces, network.take())?;
         plan.check(Step::Loopback, loopback_up())?;
     }
     if let Some(to) = &plan.listener {
@@ -145,8 +162,6 @@ fn become_init(
         let passed = listen(PROXY).and_then(|socket| send_descriptor(to.as_fd(), socket.as_fd()));
         plan.check(Step::Listener, passed)?;
     }
-    build(&namespaces.mounts, &namespaces.folder)
-        .map_err(|(step, mount, errno)| plan.failed(step, mount, errno))?;
     harden(plan, true)?;
     // SAFETY: as above.
     match plan.check(Step::Processes, unsafe { fork() })? {
@@ -170,7 +185,7 @@ fn harden(plan: &Plan, own_tree: bool) -> io::Result<()> {
         }
         plan.check(Step::Landlock, landlock_restrict(rules.rules.as_fd()))?;
     }
-    for filter in plan.filters.iter() {
+    if let Some(filter) = &plan.filter {
         let applied = seccompiler::apply_filter(filter);
         plan.check(Step::Seccomp, applied.map_err(|_| Errno::last()))?;
     }

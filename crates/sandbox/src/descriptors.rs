@@ -1,4 +1,5 @@
-//! Passing the listening socket of a proxy from the network of a command to the caller.
+//! Passing descriptors between processes, such as the listening socket of a proxy from the network of a
+//! command to the caller.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -55,12 +56,12 @@ pub(crate) fn send_descriptor(to: BorrowedFd<'_>, sent: BorrowedFd<'_>) -> nix::
     })
 }
 
-/// Takes a descriptor that was sent. Does not wait.
-pub(crate) fn receive_descriptor(from: BorrowedFd<'_>) -> nix::Result<OwnedFd> {
+/// Takes a descriptor that was sent, and waits for it if `wait` is true. It may be used between fork and exec.
+pub(crate) fn receive_descriptor(from: BorrowedFd<'_>, wait: bool) -> nix::Result<OwnedFd> {
     let mut byte = 0_u8;
     let mut control = Control([0; CONTROL]);
     with_message(&mut byte, &mut control, |message| {
-        let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
+        let flags = libc::MSG_CMSG_CLOEXEC | if wait { 0 } else { libc::MSG_DONTWAIT };
         // SAFETY: as above. The kernel fills both, and the descriptor is new in this process.
         unsafe {
             Errno::result(libc::recvmsg(from.as_raw_fd(), message, flags))?;
@@ -111,7 +112,7 @@ mod tests {
     fn a_descriptor_arrives_as_the_same_socket() {
         let (here, there) = UnixDatagram::pair().unwrap();
         assert_eq!(
-            receive_descriptor(here.as_fd()).unwrap_err(),
+            receive_descriptor(here.as_fd(), false).unwrap_err(),
             Errno::EAGAIN,
             "nothing was sent yet"
         );
@@ -123,7 +124,7 @@ mod tests {
         let socket = listen(address).unwrap();
         send_descriptor(there.as_fd(), socket.as_fd()).unwrap();
         drop(socket);
-        let listener = TcpListener::from(receive_descriptor(here.as_fd()).unwrap());
+        let listener = TcpListener::from(receive_descriptor(here.as_fd(), false).unwrap());
         let mut client = TcpStream::connect(address).unwrap();
         client.write_all(b"x").unwrap();
         let mut byte = [0];

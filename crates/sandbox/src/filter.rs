@@ -119,32 +119,21 @@ pub(crate) struct Allowed {
     pub(crate) others: bool,
 }
 
-/// The programs to install, all of them. Nothing changes them while this process runs, so that each set is
-/// compiled once.
-pub(crate) fn programs(allowed: Allowed) -> Result<Arc<[BpfProgram]>, BackendError> {
-    static COMPILED: Mutex<Vec<(Allowed, Arc<[BpfProgram]>)>> = Mutex::new(Vec::new());
+/// The program to install. Nothing changes it while this process runs, so that each is compiled once.
+pub(crate) fn program(allowed: Allowed) -> Result<Arc<BpfProgram>, BackendError> {
+    static COMPILED: Mutex<Vec<(Allowed, Arc<BpfProgram>)>> = Mutex::new(Vec::new());
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = compiled.iter().find(|(known, _)| *known == allowed) {
         return Ok(Arc::clone(known));
     }
-    let new: Arc<[BpfProgram]> = all_programs(allowed)?.into();
+    let new = Arc::new([unknown(), compile(refused(allowed)?)?].concat());
     compiled.push((allowed, Arc::clone(&new)));
     Ok(new)
 }
 
-fn all_programs(allowed: Allowed) -> Result<Vec<BpfProgram>, BackendError> {
-    let mut programs = vec![
-        compile(refused(allowed)?, libc::EPERM)?,
-        compile(calls(UNKNOWN), libc::ENOSYS)?,
-    ];
-    if cfg!(target_arch = "x86_64") {
-        programs.push(refuse_x32());
-    }
-    Ok(programs)
-}
-
-fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
-    let errno = SeccompAction::Errno(errno.cast_unsigned());
+/// Kills programs of other architectures.
+fn compile(rules: Rules) -> Result<BpfProgram, BackendError> {
+    let errno = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()
 }
@@ -288,21 +277,32 @@ fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }
 
-/// The second set of call numbers of x86-64, which the filters above do not see.
-fn refuse_x32() -> BpfProgram {
-    const FIRST: u32 = 0x4000_0000;
-    const LOAD_NUMBER: u16 = 0x20;
+/// The beginning of the program: answers calls as if they did not exist, and lets others go on to what
+/// follows. A filter of its own for them would cost each command the time to install it.
+///
+/// Among them is the second set of call numbers of x86-64, which the rest does not see.
+fn unknown() -> BpfProgram {
+    const FIRST_OF_X32: u32 = 0x4000_0000;
+    const LOAD: u16 = 0x20;
+    const NUMBER: u32 = 0;
+    const JUMP_IF_EQUAL: u16 = 0x15;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;
-    const ALLOW: u32 = 0x7fff_0000;
     const ERRNO: u32 = 0x0005_0000;
-    let instruction = |code, jt, k| sock_filter { code, jt, jf: 0, k };
-    vec![
-        instruction(LOAD_NUMBER, 0, 0),
-        instruction(JUMP_IF_AT_LEAST, 1, FIRST),
-        instruction(RETURN, 0, ALLOW),
-        instruction(RETURN, 0, ERRNO | libc::ENOSYS.cast_unsigned()),
-    ]
+    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let no_such_call = || instruction(RETURN, 0, 0, ERRNO | libc::ENOSYS.cast_unsigned());
+    let mut program = vec![instruction(LOAD, 0, 0, NUMBER)];
+    let numbers = UNKNOWN
+        .iter()
+        .filter_map(|number| u32::try_from(*number).ok());
+    for number in numbers {
+        program.extend([instruction(JUMP_IF_EQUAL, 0, 1, number), no_such_call()]);
+    }
+    if cfg!(target_arch = "x86_64") {
+        let x32 = instruction(JUMP_IF_AT_LEAST, 0, 1, FIRST_OF_X32);
+        program.extend([x32, no_such_call()]);
+    }
+    program
 }
 
 #[cfg(test)]
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_programs_compile_for_every_choice() {
+    fn the_program_compiles_for_every_choice() {
         for bits in 0..8_u8 {
             let [internet, local, others] = [1, 2, 4].map(|bit| bits & bit != 0);
             let allowed = Allowed {
@@ -318,10 +318,9 @@ mod tests {
                 local,
                 others,
             };
-            let programs = programs(allowed).unwrap();
-            assert!(programs.iter().all(|program| !program.is_empty()));
+            let program = program(allowed).unwrap();
             // The kernel takes no longer ones.
-            assert!(programs.iter().all(|program| program.len() < 4096));
+            assert!(program.len() > unknown().len() && program.len() < 4096);
         }
     }
 }

@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, PipeReader, Read};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 use nix::fcntl::OFlag;
 use nix::sched::CloneFlags;
@@ -23,7 +22,7 @@ use crate::description::{Description, Limits, Network};
 use crate::descriptors::receive_descriptor;
 use crate::error::{PrepareError, REPORT, StartError, decode};
 use crate::extend::extend;
-use crate::filter::{Allowed, programs};
+use crate::filter::{Allowed, program};
 use crate::landlock_rules::{FIRST_SCOPED, for_own_tree, for_shared_tree};
 use crate::layout::{mounts, text};
 use crate::probe::{Layers, Level};
@@ -37,8 +36,10 @@ const TMPDIR: &str = "TMPDIR";
 #[derive(Debug)]
 pub struct Session {
     /// Nothing is written to it. Its end tells the sandbox that the caller is gone.
-    _lifeline: OwnedFd,
+    lifeline: Option<OwnedFd>,
     report: OwnedFd,
+    /// Where a command with namespaces of its own reports its end.
+    end: Option<EndPipe>,
     /// Where the listening socket of the proxy arrives.
     listener: Option<UnixDatagram>,
     /// The paths of the mounts, to name the one that failed.
@@ -48,6 +49,28 @@ pub struct Session {
     record: Option<Record>,
     /// The private folder for temporary files where there is no private `/tmp`.
     tmp: Option<PathBuf>,
+}
+
+/// Tells how a command ended, as soon as no process of it is left. The child that `spawn` returned ends a
+/// little later, when its namespaces are gone.
+#[derive(Debug)]
+pub struct EndPipe(PipeReader);
+
+impl EndPipe {
+    /// Waits for the end: the wait status of the command, or nothing if the child was killed before it
+    /// could tell.
+    pub fn read(&mut self) -> Option<i32> {
+        let mut bytes = [0; size_of::<i32>()];
+        let read = self.0.read_exact(&mut bytes);
+        read.ok().map(|()| i32::from_ne_bytes(bytes))
+    }
+}
+
+impl AsFd for EndPipe {
+    /// Becomes readable at the end.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// Makes `command` start inside a sandbox of the given layers. Its environment is replaced, and so
@@ -80,6 +103,7 @@ pub fn prepare(
     let sockets_pair = (wanted.network == Network::Proxy).then(UnixDatagram::pair);
     let (listener, to_listener) = sockets_pair.transpose()?.unzip();
     let namespaces = is_full.then(|| namespaces(wanted)).transpose()?;
+    let (namespaces, end) = namespaces.unzip();
     let targets = namespaces.iter().flat_map(|spaces| &spaces.mounts);
     let paths = targets.map(|mount| absolute(mount.target())).collect();
     let before = Before::of(&extended);
@@ -93,10 +117,10 @@ pub fn prepare(
             (Some(version), None) => for_own_tree(version, wanted)?,
             (Some(version), Some(tmp)) => for_shared_tree(version, wanted, tmp)?,
         },
-        filters: match layers.has_seccomp() {
-            true => programs(allowed(wanted.network, layers))?,
-            false => Arc::default(),
-        },
+        filter: layers
+            .has_seccomp()
+            .then(|| program(allowed(wanted.network, layers)))
+            .transpose()?,
         lifeline,
         report: to_report,
         listener: to_listener,
@@ -111,8 +135,9 @@ pub fn prepare(
         command.pre_exec(move || enter(&plan));
     }
     Ok(Session {
-        _lifeline: kept_lifeline,
+        lifeline: Some(kept_lifeline),
         report,
+        end,
         listener,
         paths,
         before,
@@ -140,13 +165,24 @@ impl Session {
         StartError { step, source }
     }
 
+    /// Kills every process of a command that has namespaces of its own. The child that `spawn` returned
+    /// ends when they are gone.
+    pub fn kill(&mut self) {
+        self.lifeline = None;
+    }
+
+    /// Where a command that has namespaces of its own reports its end. Ask once.
+    pub fn take_end(&mut self) -> Option<EndPipe> {
+        self.end.take()
+    }
+
     /// The socket on which the command finds its proxy, with [`Network::Proxy`]. Ask when `spawn`
     /// has returned, once. Connections that the command makes before wait.
     pub fn listener(&self) -> io::Result<Option<TcpListener>> {
         let Some(from) = &self.listener else {
             return Ok(None);
         };
-        let received = receive_descriptor(from.as_fd())?;
+        let received = receive_descriptor(from.as_fd(), false)?;
         Ok(Some(TcpListener::from(received)))
     }
 
@@ -223,7 +259,7 @@ fn temporary_folder() -> Result<PathBuf, PrepareError> {
     mkdtemp(&template).map_err(|errno| PrepareError::path(&template, errno.into()))
 }
 
-fn namespaces(wanted: &Description) -> Result<Namespaces, PrepareError> {
+fn namespaces(wanted: &Description) -> Result<(Namespaces, EndPipe), PrepareError> {
     let mut flags = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
@@ -233,13 +269,16 @@ fn namespaces(wanted: &Description) -> Result<Namespaces, PrepareError> {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     let (user, group) = (geteuid(), getegid());
-    Ok(Namespaces {
+    let (end, to_end) = io::pipe()?;
+    let namespaces = Namespaces {
         flags,
         user_map: format!("{user} {user} 1").into_bytes(),
         group_map: format!("{group} {group} 1").into_bytes(),
         mounts: mounts(wanted)?,
         folder: text(&wanted.folder)?,
-    })
+        ended: to_end.into(),
+    };
+    Ok((namespaces, EndPipe(end)))
 }
 
 /// What a command may use of the machine. Sockets of the machine that have a path are only out of

@@ -6,9 +6,26 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use libc::{c_int, pid_t};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 
+/// The numbers of the descriptors that the outer process keeps, in their order.
 const FIRST: RawFd = 0;
-const SECOND: RawFd = 1;
-const THIRD: RawFd = 2;
+const LIFELINE: RawFd = FIRST;
+const STATUS: RawFd = 1;
+const ENDED: RawFd = 2;
+/// Init keeps one.
+const TO_STATUS: RawFd = FIRST;
+
+/// What the outer process keeps open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept<'a> {
+    /// Its end means that the caller is gone.
+    pub(crate) lifeline: BorrowedFd<'a>,
+    /// Where init reports how the command ended.
+    pub(crate) status: BorrowedFd<'a>,
+    /// Takes the same when no process of the command is left.
+    pub(crate) ended: BorrowedFd<'a>,
+    /// The lock of the record, which lasts as long as any process of the command.
+    pub(crate) record: Option<BorrowedFd<'a>>,
+}
 
 /// Blocks every signal. Returns what was blocked before.
 pub(crate) fn block_signals() -> nix::Result<SigSet> {
@@ -35,16 +52,15 @@ pub(crate) fn is_abandoned(pipe: BorrowedFd<'_>) -> bool {
 }
 
 /// The outer process, which the caller sees as the command. It passes signals on, ends the sandbox
-/// when the caller is gone, and ends itself exactly as the command did. It keeps the lock of the record
-/// until the last process of the command is gone.
-pub(crate) fn outer(
-    init: pid_t,
-    lifeline: BorrowedFd<'_>,
-    status: BorrowedFd<'_>,
-    record: Option<BorrowedFd<'_>>,
-) -> ! {
-    let record = record.map(|record| record.as_raw_fd());
-    keep(lifeline.as_raw_fd(), status.as_raw_fd(), record);
+/// when the caller is gone, and ends itself exactly as the command did. Before that it reports the end:
+/// its own takes longer, because its namespaces go with it.
+pub(crate) fn outer(init: pid_t, kept: Kept<'_>) -> ! {
+    keep([
+        kept.lifeline.as_raw_fd(),
+        kept.status.as_raw_fd(),
+        kept.ended.as_raw_fd(),
+        kept.record.map_or(-1, |record| record.as_raw_fd()),
+    ]);
     // SAFETY: a constant path.
     unsafe {
         libc::chdir(c"/".as_ptr());
@@ -52,8 +68,8 @@ pub(crate) fn outer(
     let signals = signals();
     let ended = loop {
         let mut fds = [
-            watched(FIRST, libc::POLLIN),
-            watched(SECOND, libc::POLLIN),
+            watched(LIFELINE, libc::POLLIN),
+            watched(STATUS, libc::POLLIN),
             watched(
                 signals.as_ref().map_or(-1, AsRawFd::as_raw_fd),
                 libc::POLLIN,
@@ -84,23 +100,24 @@ pub(crate) fn outer(
     // The kernel ends this wait when the last process of the namespace is gone.
     let mut raw = 0;
     wait_pid(init, &mut raw);
-    end_like(ended.unwrap_or(raw))
+    let ended = ended.unwrap_or(raw);
+    report(ENDED, ended);
+    end_like(ended)
 }
 
 /// The first process of the pid namespace. It reaps what is orphaned, passes signals from outside
 /// on, and reports how the command ended. When it exits, the kernel kills all other processes.
 pub(crate) fn init(command: pid_t, status: BorrowedFd<'_>) -> ! {
-    keep(status.as_raw_fd(), status.as_raw_fd(), None);
+    keep([status.as_raw_fd()]);
     let signals = signals();
     loop {
         let mut raw = 0;
         // SAFETY: writes to a value on the stack.
         let pid = unsafe { libc::waitpid(-1, &raw mut raw, libc::WNOHANG) };
         if pid == command {
-            let bytes = raw.to_ne_bytes();
-            // SAFETY: writes from the stack to a pipe that has room for it.
+            report(TO_STATUS, raw);
+            // SAFETY: ends the process at once, without the caller's exit handlers.
             unsafe {
-                libc::write(FIRST, bytes.as_ptr().cast(), bytes.len());
                 libc::_exit(0);
             }
         }
@@ -127,26 +144,31 @@ pub(crate) fn init(command: pid_t, status: BorrowedFd<'_>) -> ! {
     }
 }
 
-/// Gives two or three descriptors the first numbers and closes all others.
-fn keep(first: RawFd, second: RawFd, third: Option<RawFd>) {
+/// Gives the descriptors the first numbers and closes all others. One below zero is left out.
+fn keep<const N: usize>(descriptors: [RawFd; N]) {
     // SAFETY: plain system calls. Neither process returns to the owners of what is closed. The
     // copies are made above the numbers in question, so that none overwrites the other.
-    unsafe {
-        let first = libc::fcntl(first, libc::F_DUPFD_CLOEXEC, 16);
-        let second = libc::fcntl(second, libc::F_DUPFD_CLOEXEC, 16);
-        let third = third.map(|third| libc::fcntl(third, libc::F_DUPFD_CLOEXEC, 16));
-        libc::dup2(first, FIRST);
-        libc::dup2(second, SECOND);
-        if let Some(third) = third {
-            libc::dup2(third, THIRD);
+    let copies = descriptors.map(|fd| unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 16) });
+    for (number, copy) in (FIRST..).zip(copies) {
+        // SAFETY: as above.
+        unsafe {
+            if libc::dup2(copy, number) < 0 {
+                libc::close(number);
+            }
         }
     }
-    let rest = match third {
-        Some(_) => THIRD + 1,
-        None => THIRD,
-    };
+    let rest = RawFd::try_from(N).unwrap_or(RawFd::MAX);
     // Before Linux 5.9 there are neither `close_range` nor the mounts that got us here.
     let _ = crate::syscalls::close_from(rest, false);
+}
+
+/// Writes a wait status to a pipe that has room for it. Nobody need read it.
+fn report(to: RawFd, status: c_int) {
+    let bytes = status.to_ne_bytes();
+    // SAFETY: writes from the stack.
+    unsafe {
+        libc::write(to, bytes.as_ptr().cast(), bytes.len());
+    }
 }
 
 fn signals() -> Option<OwnedFd> {
@@ -175,7 +197,7 @@ fn next_signal(signals: Option<&OwnedFd>) -> Option<(c_int, u32)> {
 fn read_status() -> Option<c_int> {
     let mut bytes = [0; size_of::<c_int>()];
     // SAFETY: reads into an array on the stack. So few bytes arrive in one piece.
-    let count = unsafe { libc::read(SECOND, bytes.as_mut_ptr().cast(), bytes.len()) };
+    let count = unsafe { libc::read(STATUS, bytes.as_mut_ptr().cast(), bytes.len()) };
     (usize::try_from(count) == Ok(bytes.len())).then(|| c_int::from_ne_bytes(bytes))
 }
 

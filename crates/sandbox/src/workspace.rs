@@ -25,7 +25,8 @@ pub struct WorkspaceNeeds<'a> {
     pub control: &'a [&'a str],
     /// More paths that a command must not read, such as the caller's own settings.
     pub secrets: &'a [PathBuf],
-    /// More programs that a command may run, wherever they are.
+    /// More programs that a command may run, and other files and folders that it may read, wherever they
+    /// are.
     pub programs: &'a [PathBuf],
     /// Whether the workspace may be changed at all.
     pub writable: bool,

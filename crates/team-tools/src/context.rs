@@ -1,5 +1,7 @@
 //! The agent that the tools belong to, and its team.
 
+use crate::submit::Submitter;
+use std::sync::Arc;
 use team::{Actor, Worker};
 use teamdir::TeamDir;
 use tools::ToolError;
@@ -11,6 +13,8 @@ pub struct TeamContext {
     /// The agent, with its incarnation.
     pub me: Actor,
     pub role: String,
+    /// How it submits its work, if it works in a tree of its own.
+    pub submitter: Option<Arc<dyn Submitter>>,
 }
 
 impl TeamContext {

@@ -6,8 +6,8 @@ use crate::teammate::request_id;
 use crate::{Starter, TeamContext};
 use processes::{MemberView, Spawned};
 use protocol::{
-    AgentName, Incarnation, MemberSpec, NetworkSetting, Party, RequestFile, RequestStatus,
-    SandboxMode, Tuning,
+    AgentName, Incarnation, MemberRules, MemberSpec, NetworkSetting, Party, RequestFile,
+    RequestStatus, SandboxMode, Tuning,
 };
 use rules::SHUTDOWN_TIMEOUT;
 use schemars::JsonSchema;
@@ -38,6 +38,8 @@ pub struct TeammateDefaults {
     pub web: Option<bool>,
     pub sandbox: Option<SandboxMode>,
     pub network: Option<NetworkSetting>,
+    /// The rules that the person who started the lead gave it.
+    pub permissions: Option<MemberRules>,
 }
 
 impl SpawnTeammate {
@@ -113,6 +115,7 @@ impl Tool for SpawnTeammate {
                 if !is_known {
                     (spec.sandbox, spec.network) = (defaults.sandbox, defaults.network);
                     spec.web = defaults.web;
+                    spec.permissions = defaults.permissions;
                     spec = spec.with_tuning(defaults.tuning);
                 }
                 let programs = starter.programs_for(&context.team, &spec);

@@ -10,15 +10,18 @@
 //! messages only.
 
 mod agent_handle;
+mod answer;
 mod context;
 mod lead;
 mod mail;
 mod notes;
+mod submit;
 mod tasks;
 mod teammate;
 mod todo;
 
 pub use agent_handle::{AgentHandle, TeammateHandle};
+pub use answer::AnswerRequest;
 pub use context::TeamContext;
 pub use lead::{
     ListTeammates, PlanDecision, ShutdownLookup, ShutdownRequest, SpawnTeammate, TeammateDefaults,
@@ -26,6 +29,7 @@ pub use lead::{
 };
 pub use mail::{Broadcast, ReadInbox, SendMessage};
 pub use notes::{ReadNotes, WriteNote};
+pub use submit::{Submit, SubmittedWork, Submitter};
 pub use tasks::{ClaimTask, TaskCreate, TaskGet, TaskList, TaskUpdate, add_task_tools};
 pub use teammate::{Idle, PlanSubmission, ShutdownAnswer};
 pub use todo::WriteTodo;
@@ -35,8 +39,8 @@ use protocol::MemberSpec;
 use std::sync::Arc;
 use teamdir::TeamDir;
 use tools::{
-    Background, BackgroundRun, Bash, CheckBackground, Compact, DuplicateTool, EditFile, Glob, Grep,
-    ListDir, ReadFile, Registry, WriteFile,
+    AskUser, Background, BackgroundRun, Bash, CheckBackground, Compact, DuplicateTool, EditFile,
+    Glob, Grep, ListDir, ReadFile, Registry, WriteFile,
 };
 
 /// Adds the tools that do not involve the team.
@@ -50,6 +54,7 @@ fn add_basic_tools(registry: &mut Registry, background: &Background) -> Result<(
     registry.add(ListDir)?;
     registry.add(BackgroundRun::new(background.clone()))?;
     registry.add(CheckBackground::new(background.clone()))?;
+    registry.add(AskUser)?;
     registry.add(Compact)
 }
 
@@ -76,6 +81,9 @@ pub fn teammate_tools(
     registry.add(ClaimTask::new(context.clone()))?;
     add_task_tools(&mut registry, context)?;
     add_memory_tools(&mut registry, context)?;
+    if let Some(submitter) = &context.submitter {
+        registry.add(Submit::new(context.clone(), Arc::clone(submitter)))?;
+    }
     Ok(registry)
 }
 

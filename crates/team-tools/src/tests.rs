@@ -36,6 +36,7 @@ fn alice(temp: &TempTeam) -> TeamContext {
         team: temp.team().clone(),
         me: Actor::member(AgentName::new("alice").unwrap(), Incarnation(1)),
         role: "coder".to_owned(),
+        submitter: None,
     }
 }
 
@@ -63,6 +64,7 @@ fn every_tool_declares_its_effect() {
         ("list_dir", Effect::Read),
         ("background_run", Effect::Mutate),
         ("check_background", Effect::Read),
+        ("ask_user", Effect::Ask),
         ("compact", Effect::State),
     ];
     let tasks = [

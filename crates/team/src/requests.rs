@@ -1,19 +1,24 @@
 //! Requests: asking, answering, deciding, and expiry.
 
 mod answer;
+mod ask;
 mod plan;
 mod shutdown;
 
 pub use answer::{
-    AnswerError, MailedAnswer, answer_shutdown, decide_plan, mail_unrecorded_answer,
-    record_before_commit, record_mailed_answer,
+    AnswerError, MailedAnswer, PersonAnswer, answer_person, answer_shutdown, decide_plan,
+    mail_unrecorded_answer, record_before_commit, record_mailed_answer,
+};
+pub use ask::{
+    Ask, AskPersonError, FollowUpError, ask_person, begin_notification, deny_unattended,
+    expire_at_deadline, follow_up, prepare_ask, waiting, withdraw_ask, withdraw_asks,
 };
 pub use plan::{SubmitError, record_plan, submit_plan};
 pub use shutdown::{AskError, ShutdownOptions, ask_shutdown, deliver_shutdown};
 
 use protocol::{
-    AgentName, Incarnation, Party, Recipient, Request, RequestId, RequestKind, RequestState,
-    RequestStatus, Subject, Timestamp,
+    AgentName, Incarnation, Party, Recipient, Request, RequestId, RequestState, RequestStatus,
+    Subject, Timestamp,
 };
 use rules::{Addressee, Author, ExpireReason, abandoned, due, expire};
 use teamdir::{Liveness, PathError, RequestError, TeamDir, new_request_id};
@@ -101,14 +106,14 @@ fn find_overdue(
     Ok(found)
 }
 
-/// Whether the author of a plan waits for the decision. A member that was killed or stopped may be
-/// restarted and finds its plan; one that was shut down, or whose restart policy has given up, does not
+/// Whether the author of a request waits for a person's answer. A member that was killed or stopped may be
+/// restarted and finds what it asked; one that was shut down, or whose restart policy has given up, does not
 /// wait.
 fn author(team: &TeamDir, request: &Request, all: &[Request]) -> Author {
     let Party::Member(name) = &request.from else {
         return Author::Waits;
     };
-    if request.kind() != RequestKind::Plan {
+    if !request.kind().waits_for_person() {
         return Author::Waits;
     }
     match team.liveness(&Recipient::Member(name.clone())) {

@@ -1,7 +1,7 @@
 //! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
 use crate::files::list;
-use protocol::{AgentName, Recipient, RequestId, TaskId};
+use protocol::{AgentName, Recipient, RequestId, SubmissionId, TaskId};
 use std::path::{Path, PathBuf};
 
 /// The name of a team folder.
@@ -114,6 +114,55 @@ impl Layout {
         self.tasks_dir().join(".last")
     }
 
+    /// The folder of all submissions.
+    pub fn submissions_dir(&self) -> PathBuf {
+        self.root.join("submissions")
+    }
+
+    /// The file of one submission.
+    pub fn submission(&self, id: SubmissionId) -> PathBuf {
+        self.submissions_dir().join(format!("{id}.json"))
+    }
+
+    /// The number in the name of a submission's file.
+    pub(crate) fn submission_id(file_name: &str) -> Option<SubmissionId> {
+        number(file_name.strip_suffix(".json")?).map(SubmissionId)
+    }
+
+    /// The output of the checks of one submission.
+    pub fn check_output(&self, id: SubmissionId) -> PathBuf {
+        self.submissions_dir().join(format!("{id}.log"))
+    }
+
+    pub(crate) fn submissions_lock(&self) -> PathBuf {
+        self.submissions_dir().join(".lock")
+    }
+
+    /// Held by the process that integrates submissions.
+    pub(crate) fn integration_lock(&self) -> PathBuf {
+        self.submissions_dir().join(".integration.lock")
+    }
+
+    /// The folder of the members' own trees.
+    pub fn trees_dir(&self) -> PathBuf {
+        self.root.join("trees")
+    }
+
+    /// The own tree of `name`.
+    pub fn tree(&self, name: &AgentName) -> PathBuf {
+        self.trees_dir().join(name.as_str())
+    }
+
+    /// Where a submission is checked. No name of a member begins with a dot.
+    pub fn check_tree(&self, id: SubmissionId) -> PathBuf {
+        self.trees_dir().join(format!(".check-{id}"))
+    }
+
+    /// A git folder without settings, for work on the objects of the workspace's repository.
+    pub fn neutral_git(&self) -> PathBuf {
+        self.root.join("git")
+    }
+
     /// The folder of all members' own folders.
     pub fn members_dir(&self) -> PathBuf {
         self.root.join("members")
@@ -181,6 +230,15 @@ impl Layout {
 
     pub(crate) fn budget_lock(&self) -> PathBuf {
         self.root.join(".budget.lock")
+    }
+
+    /// The rules that people have granted.
+    pub fn permissions(&self) -> PathBuf {
+        self.root.join("permissions.json")
+    }
+
+    pub(crate) fn permissions_lock(&self) -> PathBuf {
+        self.root.join(".permissions.lock")
     }
 
     /// The limits of the team.

@@ -23,6 +23,7 @@ mod clock;
 mod error;
 mod events;
 mod files;
+mod grants;
 mod layout;
 mod locks;
 mod mail;
@@ -31,6 +32,7 @@ mod notes;
 mod repair;
 mod requests;
 mod roster;
+mod submissions;
 mod team_dir;
 mod team_files;
 mod watch;
@@ -55,8 +57,10 @@ pub use watch::{
 
 pub use board::{LockedBoard, TaskError};
 pub use events::EventReader;
+pub use grants::GrantsReader;
 pub use notes::{NOTES_LIMIT, NotesRead, new_note_id};
 pub use requests::{RequestError, new_request_id};
+pub use submissions::{IntegrationGuard, SubmissionError};
 pub use team_files::TeamFileError;
 
 // What all of them use.

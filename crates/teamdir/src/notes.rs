@@ -19,8 +19,8 @@ const TAIL: u64 = 64 << 10;
 pub struct NotesRead {
     /// The oldest first.
     pub notes: Vec<Note>,
-    /// How many whole lines are not notes.
-    pub broken: usize,
+    /// The whole lines that are not notes, by their numbers in what was read, from 1 on.
+    pub broken: Vec<usize>,
 }
 
 impl TeamDir {
@@ -70,12 +70,14 @@ impl TeamDir {
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         // The first may be the end of a longer one, and the last may be in the middle of being written.
         let lines = lines.skip(usize::from(skipped > 0));
-        let lines = lines.filter(|line| line.ends_with(b"\n") && !line.trim_ascii().is_empty());
+        let lines = (1..).zip(lines);
+        let lines =
+            lines.filter(|(_, line)| line.ends_with(b"\n") && !line.trim_ascii().is_empty());
         let mut read = NotesRead::default();
-        for line in lines {
+        for (number, line) in lines {
             match serde_json::from_slice(line) {
                 Ok(note) => read.notes.push(note),
-                Err(_) => read.broken += 1,
+                Err(_) => read.broken.push(number),
             }
         }
         Ok(read)
@@ -114,7 +116,7 @@ mod tests {
         team.add_note(&Note::new("two\nlines")).unwrap();
         let read = team.notes().unwrap();
         assert_eq!(texts(&read), ["one", "by hand", "two\nlines"]);
-        assert_eq!(read.broken, 2);
+        assert_eq!(read.broken, [3, 4]);
         assert_eq!(texts(&team.newest_notes().unwrap()), texts(&read));
     }
 
@@ -127,7 +129,7 @@ mod tests {
             team.add_note(&Note::new(text)).unwrap();
         }
         let newest = team.newest_notes().unwrap();
-        assert_eq!(newest.broken, 0);
+        assert_eq!(newest.broken, [0; 0]);
         assert!(
             (50..70).contains(&newest.notes.len()),
             "{}",
@@ -154,7 +156,7 @@ mod tests {
             }
         });
         let read = team.notes().unwrap();
-        assert_eq!((read.notes.len(), read.broken), (100, 0));
+        assert_eq!((read.notes.len(), read.broken.len()), (100, 0));
         for writer in 0..4 {
             let own = format!("{writer}-");
             let texts = texts(&read);

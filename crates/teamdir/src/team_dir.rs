@@ -207,6 +207,13 @@ impl TeamDir {
         Ok(folder)
     }
 
+    /// The folder of the members' own trees, which exists when this returns.
+    pub fn trees_folder(&self) -> Result<PathBuf, PathError> {
+        let folder = self.layout.trees_dir();
+        create_dir(&folder)?;
+        Ok(folder)
+    }
+
     /// How this folder is used.
     pub fn options(&self) -> &Options {
         &self.options

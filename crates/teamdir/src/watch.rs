@@ -189,6 +189,14 @@ impl Watcher {
         }
     }
 
+    /// Whether the file or folder at `path` is watched.
+    pub fn is_watched(&self, path: &Path) -> bool {
+        match &self.backend {
+            Backend::Poll { files, .. } => lock(files).contains(path),
+            Backend::Notify { watched, .. } => lock(&watched.0).files.contains_key(path),
+        }
+    }
+
     /// Whether anything has changed since the last time. Does not wait.
     pub fn check(&mut self) -> bool {
         match &self.backend {

@@ -53,6 +53,7 @@ impl TeammateHandle for ToolHandle {
             }
             submitted => submitted.map_err(|error| ToolError::from_error(&error))?,
         };
+        self.runtime.notify_user(&request);
         if let Subject::Plan { plan_hash, .. } = request.subject {
             let own = PlanRecord {
                 request_id: request.id.clone(),

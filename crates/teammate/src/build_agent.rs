@@ -4,13 +4,14 @@ use crate::agent_handle::ToolHandle;
 use crate::settings;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{StartOptions, TeammateError};
+use crate::trees::OwnWork;
 use agent::{Agent, Conversation};
 use config::Config;
 use member::{AgentTools, MemberRuntime, Recovered, choose_models};
 use prompts::PromptSpec;
 use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
-use team_tools::{TeamContext, TeammateHandle, teammate_tools};
+use team_tools::{Submitter, TeamContext, TeammateHandle, teammate_tools};
 use tools::{Background, DuplicateTool, FinishedTask, Registry, render_finished};
 use tracing::{info, warn};
 
@@ -20,10 +21,10 @@ pub(crate) fn build_agent(
     member: &Member,
     place: (&MemberRuntime, &PromptSpec),
     recovered: Recovered,
-    shared: (&Arc<ShutdownRequests>, &Background),
+    shared: (&Arc<ShutdownRequests>, &Background, Option<&OwnWork>),
 ) -> Result<(Agent, Vec<UserMessage>), TeammateError> {
     let (runtime, spec) = place;
-    let (shutdown_requests, background) = shared;
+    let (shutdown_requests, background, own_work) = shared;
     let handle: Arc<dyn TeammateHandle> = Arc::new(ToolHandle {
         runtime: runtime.clone(),
         shutdown_requests: Arc::clone(shutdown_requests),
@@ -32,6 +33,7 @@ pub(crate) fn build_agent(
         team: options.team.clone(),
         me: runtime.me(),
         role: member.spec.role.clone(),
+        submitter: own_work.map(|own_work| Arc::new(own_work.clone()) as Arc<dyn Submitter>),
     };
     let config = &options.workspace.config;
     let mut registry = registry((&team, &handle, background), spec, config, member)?;
@@ -40,14 +42,15 @@ pub(crate) fn build_agent(
     if let Some(remark) = &models.remark {
         warn!("{remark}");
     }
-    let settings = models.agent_settings(options.max_rounds);
-    let model = runtime.within_budget(models, options.workspace.variables.clone());
+    let variables = options.workspace.variables.clone();
+    let models = runtime.within_budget(models, variables, options.max_rounds);
     let input = first_input(member, &recovered);
-    runtime.add_explore(&mut registry, &model, &settings)?;
+    runtime.add_explore(&mut registry, &models)?;
     let tools = AgentTools {
         registry,
         background: background.clone(),
     };
+    let (model, settings) = (models.model, models.settings);
     let agent = runtime.build_agent(model, tools, settings, recovered.conversation)?;
     Ok((agent, input))
 }

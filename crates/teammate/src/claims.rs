@@ -3,7 +3,7 @@
 use crate::machine::TaskState;
 use member::MemberRuntime;
 use protocol::UserMessage;
-use protocol::{Incarnation, Party, Recipient, Task, TaskId};
+use protocol::{Incarnation, Party, Recipient, SubmissionStatus, Task, TaskId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use team::{Actor, BoardError, Worker};
 use tracing::{info, warn};
@@ -62,14 +62,32 @@ impl Claims {
         self.lock().is_allowed && member.is_some_and(|member| member.spec.no_claim != Some(true))
     }
 
-    /// Whether the member waits for a decision on its plan or for a command of its own. It keeps its
-    /// task meanwhile, and takes no other.
+    /// Whether the member waits for a decision on its plan, for a command of its own, or for its work to be
+    /// merged. It keeps its task meanwhile, and takes no other.
     fn is_blocked(&self) -> bool {
         let Recipient::Member(name) = self.runtime.owner() else {
             return false;
         };
         let gate = member::gate(self.runtime.team(), name, self.runtime.plan().as_ref());
-        matches!(gate, rules::PlanGate::Pending { .. }) || self.background.running() > 0
+        matches!(gate, rules::PlanGate::Pending { .. })
+            || self.background.running() > 0
+            || self.is_submitted()
+    }
+
+    /// Whether the work of the held task is in the queue, which completes the task when it is merged.
+    fn is_submitted(&self) -> bool {
+        let (Some(task), Party::Member(name)) = (self.current(), &self.worker.me.party) else {
+            return false;
+        };
+        let all = self.runtime.team().submissions().unwrap_or_default();
+        all.iter().flatten().any(|submission| {
+            submission.task == Some(task.id)
+                && submission.completes.is_some()
+                && submission.member.same_as(name)
+                && (submission.status.is_open()
+                    || submission.status == SubmissionStatus::Merged
+                        && submission.told != Some(true))
+        })
     }
 
     /// What the board has for this member.

@@ -37,8 +37,8 @@ pub(crate) async fn run(
         runtime.incarnation(),
     );
     let mark = format!("{}.program", mark_of(runtime.team(), runtime.owner()));
-    let mut spec = Spec::new(&command, runtime.team().workspace(), &mark, save);
-    spec.surroundings = surroundings(confinement, program);
+    let mut spec = Spec::new(&command, runtime.folder(), &mark, save);
+    spec.surroundings = surroundings(confinement, program, layout.root());
     spec.limit = Duration::MAX;
     spec.grace = GRACE;
     let running = command::run(spec, termination);
@@ -82,7 +82,7 @@ pub(crate) async fn run(
 /// The program takes part in the team, so that it may change the team folder. What its command line
 /// names by an absolute path may be read. Without a sandbox it is a program of the user's like any
 /// other, with the whole environment.
-fn surroundings(confinement: &Confinement, program: &str) -> Surroundings {
+fn surroundings(confinement: &Confinement, program: &str, team: &Path) -> Surroundings {
     if !confinement.has_sandbox {
         return Surroundings::Inherited;
     }
@@ -95,7 +95,15 @@ fn surroundings(confinement: &Confinement, program: &str) -> Surroundings {
     confinement
         .programs
         .extend(named.filter(|path| path.is_file()));
-    confinement.surroundings(Access::Full)
+    let mut surroundings = confinement.surroundings(Access::Full);
+    // Around a tree of its own, which is inside of it, the team folder has to be listed.
+    if let Surroundings::Sandbox { description, .. } = &mut surroundings
+        && let Ok(team) = team.canonicalize()
+        && !team.starts_with(&confinement.workspace)
+    {
+        description.writable.push(team);
+    }
+    surroundings
 }
 
 /// A path as one word for a shell.

@@ -3,9 +3,10 @@
 use crate::claims::Claims;
 use crate::prompt::reminder;
 use crate::shutdown::ShutdownRequests;
+use crate::trees::OwnWork;
 use agent::Event;
 use member::{Hooks, MemberRuntime};
-use protocol::{AgentName, UserMessage};
+use protocol::{AgentName, Request, UserMessage};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -14,8 +15,10 @@ pub(crate) struct TeammateHooks {
     pub(crate) name: AgentName,
     pub(crate) shutdown_requests: Arc<ShutdownRequests>,
     pub(crate) claims: Claims,
-    /// Notified when the model has to be waited for.
-    pub(crate) model_waits: Arc<Notify>,
+    /// Present if it works in a tree of its own.
+    pub(crate) own_work: Option<OwnWork>,
+    /// Notified when the model or a person has to be waited for.
+    pub(crate) turn_waits: Arc<Notify>,
     /// Whether the model was asked in this turn.
     pub(crate) was_model_asked: bool,
 }
@@ -45,16 +48,29 @@ impl Hooks for TeammateHooks {
             };
             return reminders.iter().map(remind).collect();
         }
+        if let Some(own_work) = &self.own_work {
+            own_work.integrate();
+            if let Some(reminder) = own_work.remind() {
+                return vec![reminder];
+            }
+        }
         self.claims.next().into_iter().collect()
     }
 
     fn turn_started(&mut self) {
+        if let Some(own_work) = &self.own_work {
+            own_work.integrate();
+        }
         self.was_model_asked = false;
     }
 
     fn event(&mut self, event: &Event) {
         if let Event::Waiting(_) = event {
-            self.model_waits.notify_one();
+            self.turn_waits.notify_one();
         }
+    }
+
+    fn asks(&mut self, _: &Request) {
+        self.turn_waits.notify_one();
     }
 }

@@ -15,6 +15,7 @@
 //! * The lead gets a report at the end of a turn, once (`report.rs`).
 //! * A task is not held while idle: the model is asked for its outcome once, then the task goes back
 //!   to the board (`claims.rs`).
+//! * Work in an own tree that nobody else can see is named to the model once (`trees.rs`).
 //! * SIGTERM ends the process cleanly within seconds.
 //!
 //! **Invariant:** the phase `working` is on disk before mail or a task is taken, and another phase
@@ -35,6 +36,7 @@ mod shown;
 mod shutdown;
 mod signals;
 mod start_options;
+mod trees;
 mod wait;
 
 pub use run::run;

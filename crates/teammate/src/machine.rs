@@ -148,7 +148,7 @@ impl TeammateMachine {
                 self.has_results = true;
                 actions.push(Action::Check);
             }
-            Event::ModelUnavailable => self.model_unavailable(&mut actions),
+            Event::TurnWaits => self.turn_waits(&mut actions),
             Event::ReportSent(sent) => self.report_sent(sent, now, &mut actions),
             Event::TaskSuspended(done) => self.task_suspended(done, now),
             Event::ShutdownsAnswered(any) => self.shutdowns_answered(any, now, &mut actions),
@@ -199,7 +199,7 @@ impl TeammateMachine {
             } => {
                 if cancelled_at.is_some_and(|at| at + CANCEL_GRACE <= now) {
                     self.exit(Exit::Terminated, actions);
-                } else if *polls_mail && local.is_model_waiting {
+                } else if *polls_mail && local.is_turn_waiting {
                     actions.push(Action::AnswerOverdueShutdowns);
                 } else {
                     *polls_mail = false;

@@ -9,11 +9,13 @@ use crate::machine::{Event, Exit, LocalState, Startup, TeamState, TeammateMachin
 use crate::mail_handler::TeammateMailHandler;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{Ended, StartOptions, TeammateError};
+use crate::trees::{self, OwnWork};
 use crate::wait::{owners, wait};
 use crate::{foreign, settings, signals};
+use integration::Integration;
 use member::{AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate, prompt_spec};
 use processes::{ProcessHandle, mark_of};
-use prompts::CurrentPrompt;
+use prompts::{CurrentPrompt, PromptSpec};
 use protocol::UserMessage;
 use protocol::{AgentName, Member, Phase, Recipient, RequestId};
 use rules::PlanGate;
@@ -40,6 +42,7 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     let member = entry(&runtime, &options.name)?;
     let config = &options.workspace.config;
     let member = settings::adopt(&options.team, member, config)?;
+    let own_work = trees::enter(&runtime, &member, config)?;
     let sandbox = settings::sandbox(config, &member);
     let confinement = runtime.confine(&sandbox, sandbox_remedy(&options.name))?;
     // Commands that a killed incarnation left running would go on unseen.
@@ -54,7 +57,7 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
         };
     }
     let span = info_span!("incarnation", member = %member.spec.name, n = runtime.incarnation().0);
-    let start = (runtime, recovered, confinement);
+    let start = (runtime, recovered, confinement, own_work);
     let mut teammate = Teammate::new(options, &member, start, termination)?;
     teammate.run().instrument(span).await
 }
@@ -74,18 +77,23 @@ fn entry(runtime: &MemberRuntime, name: &AgentName) -> Result<Member, TeammateEr
     known.ok_or_else(|| TeammateError::Dismissed(name.clone()))
 }
 
+/// What a process has before it is a teammate.
+type Start = (MemberRuntime, Recovered, Arc<Confinement>, Option<OwnWork>);
+
 struct Teammate {
     name: AgentName,
     runtime: MemberRuntime,
     machine: TeammateMachine,
     agent: AgentRunner<TeammateHooks>,
     claims: Claims,
+    /// Present if it works in a tree of its own.
+    own_work: Option<OwnWork>,
     shutdown_requests: Arc<ShutdownRequests>,
     background: Background,
     termination: CancellationToken,
     is_terminating: bool,
-    /// Notified when a turn has to wait for its model.
-    model_waits: Arc<Notify>,
+    /// Notified when a turn has to wait for its model or for a person.
+    turn_waits: Arc<Notify>,
     /// Processes whose end would free a task.
     owners: Vec<ProcessHandle>,
     /// Events that answer actions, to be handled before anything is waited for.
@@ -97,10 +105,12 @@ impl Teammate {
     fn new(
         options: StartOptions,
         member: &Member,
-        start: (MemberRuntime, Recovered, Arc<Confinement>),
+        start: Start,
         termination: CancellationToken,
     ) -> Result<Self, TeammateError> {
-        let (runtime, recovered, confinement) = start;
+        let (runtime, recovered, confinement, own_work) = start;
+        runtime.withdraw_old_asks(&recovered.conversation);
+        runtime.set_asking(settings::asking(&options.workspace.config, member)?);
         let name = member.spec.name.clone();
         let shutdown_requests = Arc::new(ShutdownRequests::new(runtime.team(), runtime.me()));
         runtime.set_mail_handler(Box::new(TeammateMailHandler {
@@ -113,22 +123,26 @@ impl Teammate {
         let unreported = recovered.unreported.clone();
         let unreported = unreported.filter(|_| !recovered.conversation.is_waiting());
         let reader = settings::reader(&options.workspace.config, member);
-        let spec = prompt_spec(runtime.team().workspace(), reader, &confinement);
+        let spec = PromptSpec {
+            is_own_tree: own_work.is_some(),
+            ..prompt_spec(&runtime.folder(), reader, &confinement)
+        };
         let (agent, input) = build_agent(
             &options,
             member,
             (&runtime, &spec),
             recovered,
-            (&shutdown_requests, &background),
+            (&shutdown_requests, &background, own_work.as_ref()),
         )?;
-        let model_waits = Arc::new(Notify::new());
+        let turn_waits = Arc::new(Notify::new());
         let claims = Claims::new(&runtime, &member.spec.role, &background);
         let hooks = TeammateHooks {
             runtime: runtime.clone(),
             name: name.clone(),
             shutdown_requests: Arc::clone(&shutdown_requests),
             claims: claims.clone(),
-            model_waits: Arc::clone(&model_waits),
+            own_work: own_work.clone(),
+            turn_waits: Arc::clone(&turn_waits),
             was_model_asked: false,
         };
         let host = RuntimeHost::new(runtime.clone(), CurrentPrompt::new(spec), hooks);
@@ -138,11 +152,12 @@ impl Teammate {
             name,
             runtime,
             claims,
+            own_work,
             shutdown_requests,
             background,
             termination,
             is_terminating: false,
-            model_waits,
+            turn_waits,
             owners: Vec::new(),
             events: VecDeque::new(),
             exit: None,
@@ -201,7 +216,7 @@ impl Teammate {
             }
             () = self.runtime.team_gone() => Event::FolderRemoved,
             outcome = self.agent.ended(), if is_busy => self.turn_ended(outcome),
-            () = self.model_waits.notified(), if is_busy => Event::ModelUnavailable,
+            () = self.turn_waits.notified(), if is_busy => Event::TurnWaits,
             () = self.background.finished(), if self.machine.watches_background() => {
                 Event::BackgroundFinished
             }
@@ -226,7 +241,7 @@ impl Teammate {
             undelivered: !self.runtime.pending_mail().is_empty(),
             mail_retry_at: self.runtime.mail_retry_at(),
             is_unanswered: self.agent.is_unanswered(),
-            is_model_waiting: self.runtime.phase() == Phase::Waiting,
+            is_turn_waiting: self.runtime.phase() == Phase::Waiting,
             approved_shutdown: self.shutdown_requests.approved(),
         }
     }
@@ -256,6 +271,11 @@ impl Teammate {
         }
         if has_dead_owner {
             processes::repair(self.runtime.team());
+        }
+        if let Some(own_work) = &self.own_work
+            && Integration::is_queue_due(self.runtime.team())
+        {
+            own_work.integrate();
         }
         TeamState {
             has_dead_owner,

@@ -1,9 +1,9 @@
 //! What the configuration says about this member.
 
 use config::{Config, OPTIONAL_TOOLS, Role};
-use member::{ModelOptions, SandboxSettings};
+use member::{AskSettings, ModelOptions, RuleError, SandboxSettings};
 use prompts::Reader;
-use protocol::Member;
+use protocol::{Member, TreeMode};
 use teamdir::{RosterError, TeamDir};
 use tools::Registry;
 
@@ -17,7 +17,10 @@ pub(crate) fn adopt(
     let restart = role.and_then(|role| role.restart.clone());
     let restart = restart.or_else(|| config.restart().value);
     let require_plan = role.and_then(|role| role.require_plan);
-    let is_changed = member.spec.restart.is_none() && restart.is_some()
+    let tree = tree(config, &member);
+    // Also a member that was started without a word about it keeps its place.
+    let is_changed = member.spec.tree.is_none() && tree != TreeMode::Shared
+        || member.spec.restart.is_none() && restart.is_some()
         || member.spec.require_plan.is_none() && require_plan.is_some();
     if !is_changed {
         return Ok(member);
@@ -28,6 +31,7 @@ pub(crate) fn adopt(
         };
         entry.spec.restart = entry.spec.restart.take().or_else(|| restart.clone());
         entry.spec.require_plan = entry.spec.require_plan.or(require_plan);
+        entry.spec.tree = entry.spec.tree.take().or_else(|| Some(tree.clone()));
         Ok(entry.clone())
     })
 }
@@ -58,6 +62,20 @@ pub fn sandbox(config: &Config, member: &Member) -> SandboxSettings {
             .or_else(|| config.network().value)
             .unwrap_or_default(),
     }
+}
+
+/// How people are asked about what the member does.
+pub(crate) fn asking(config: &Config, member: &Member) -> Result<AskSettings, RuleError> {
+    let spec = &member.spec;
+    AskSettings::of(config, Some(&spec.role), spec.permissions.as_ref())
+}
+
+/// Where the member works: as its entry says, else its role, else the configuration.
+pub(crate) fn tree(config: &Config, member: &Member) -> TreeMode {
+    let mode = member.spec.tree.clone();
+    let mode = mode.or_else(|| role(config, member)?.tree.clone());
+    mode.or_else(|| config.tree_mode().value)
+        .unwrap_or_default()
 }
 
 /// Removes the tools that the member's role does not have.

@@ -5,10 +5,10 @@ use crate::settings;
 use config::Config;
 use member::{all_definitions, confinement, prompt_spec};
 use prompts::PromptSpec;
-use protocol::{Member, RequestId};
+use protocol::{Member, RequestId, TaskId, TreeMode};
 use std::sync::Arc;
 use team::Actor;
-use team_tools::{AgentHandle, TeamContext, TeammateHandle};
+use team_tools::{AgentHandle, SubmittedWork, Submitter, TeamContext, TeammateHandle};
 use teamdir::TeamDir;
 use tools::{Background, Definition, DuplicateTool, ToolError, ToolOutput};
 
@@ -20,14 +20,23 @@ pub struct Told {
 
 /// What the member's process would tell its model if it started now.
 pub fn told(team: &TeamDir, config: &Config, member: &Member) -> Result<Told, DuplicateTool> {
-    let workspace = team.workspace();
-    let confinement = confinement(workspace, &settings::sandbox(config, member), String::new());
+    let is_own_tree = settings::tree(config, member) == TreeMode::Own;
+    let workspace = match is_own_tree {
+        true => team.layout().tree(&member.spec.name),
+        false => team.workspace().to_path_buf(),
+    };
+    let sandbox = settings::sandbox(config, member);
+    let confinement = confinement(&workspace, &sandbox, String::new());
     let reader = settings::reader(config, member);
-    let prompt = prompt_spec(workspace, reader, &Arc::new(confinement));
+    let prompt = PromptSpec {
+        is_own_tree,
+        ..prompt_spec(&workspace, reader, &Arc::new(confinement))
+    };
     let context = TeamContext {
         team: team.clone(),
         me: Actor::member(member.spec.name.clone(), member.incarnation),
         role: member.spec.role.clone(),
+        submitter: is_own_tree.then(|| Arc::new(NoProcess) as Arc<dyn Submitter>),
     };
     let handle: Arc<dyn TeammateHandle> = Arc::new(NoProcess);
     let tools = (&context, &handle, &Background::new());
@@ -37,7 +46,14 @@ pub fn told(team: &TeamDir, config: &Config, member: &Member) -> Result<Told, Du
 }
 
 /// In the place of a member's process, for tools that are shown and never called.
+#[derive(Debug)]
 struct NoProcess;
+
+impl Submitter for NoProcess {
+    fn submit(&self, _: Option<TaskId>, _: Option<String>) -> Result<SubmittedWork, ToolError> {
+        Self::refuse()
+    }
+}
 
 impl NoProcess {
     fn refuse<T>() -> Result<T, ToolError> {

@@ -113,7 +113,9 @@ impl ShutdownRequests {
             Err(AnswerError::Refused { why, .. }) => {
                 let id = id.clone();
                 Err(match why {
-                    WhyIgnored::AlreadyDecided(status) => AnswerRefusal::Decided { id, status },
+                    WhyIgnored::AlreadyDecided { status, .. } => {
+                        AnswerRefusal::Decided { id, status }
+                    }
                     WhyIgnored::Late => AnswerRefusal::Decided {
                         id,
                         status: RequestStatus::Expired,

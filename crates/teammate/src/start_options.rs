@@ -1,6 +1,7 @@
 //! What a teammate process is started with, and how it ends.
 
-use member::{ConfineError, LogOptions, ModelError, RuntimeError, WorkspaceSettings};
+use integration::IntegrationError;
+use member::{ConfineError, LogOptions, ModelError, RuleError, RuntimeError, WorkspaceSettings};
 use protocol::{AgentName, RequestId};
 use std::io;
 use std::path::PathBuf;
@@ -50,6 +51,18 @@ pub enum TeammateError {
     Tools(#[from] DuplicateTool),
     #[error(transparent)]
     Confine(#[from] ConfineError),
+    /// A rule of the roster can match nothing.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    #[error(
+        "'{name}' cannot work in a tree of its own: {source}; --tree shared lets it work in the workspace"
+    )]
+    Tree {
+        name: AgentName,
+        source: Box<IntegrationError>,
+    },
+    #[error("its tree is {0:?}, which this version does not know")]
+    UnknownTree(String),
     #[error("the system refuses signals or timers: {0}")]
     System(#[from] io::Error),
     #[error("'{0}' is no longer in the roster")]

@@ -16,6 +16,8 @@ use crate::context::random_id;
 pub enum Access {
     #[default]
     Full,
+    /// Commands reach every host, besides what they may do anyway.
+    Network,
     /// Commands cannot change the workspace, and have no network.
     ReadOnly,
 }
@@ -37,6 +39,8 @@ pub struct Confinement {
     pub records: Option<Records>,
     /// Programs that commands may run, wherever they are.
     pub programs: Vec<PathBuf>,
+    /// Files and folders outside of the workspace that commands may read.
+    pub readable: Vec<PathBuf>,
     pub network: NetworkSetting,
     /// Without it commands run with all rights of this process.
     pub has_sandbox: bool,
@@ -96,12 +100,13 @@ impl Confinement {
     pub fn description(&self, writable: bool, network: &NetworkSetting) -> Description {
         let locks = (self.locks)(&self.workspace);
         let secrets = [self.secrets.as_slice(), &locks].concat();
+        let programs = [self.programs.as_slice(), &self.readable].concat();
         let mut description = describe(&WorkspaceNeeds {
             workspace: &self.workspace,
             home: self.home.as_deref(),
             control: &self.control,
             secrets: &secrets,
-            programs: &self.programs,
+            programs: &programs,
             writable,
             network: match network {
                 NetworkSetting::Off => Network::Off,
@@ -123,6 +128,7 @@ impl Confinement {
         let level = self.level();
         let mut description = match access {
             Access::Full => self.description(true, &self.network),
+            Access::Network => self.description(true, &NetworkSetting::On),
             Access::ReadOnly => self.description(false, &NetworkSetting::Off),
         };
         let variables = &mut description.environment;
@@ -135,7 +141,10 @@ impl Confinement {
         Surroundings::Sandbox {
             description: Box::new(description),
             layers: Layers::probe(),
-            proxy: self.proxy(),
+            proxy: match access {
+                Access::Full => self.proxy(),
+                Access::Network | Access::ReadOnly => None,
+            },
         }
     }
 
@@ -181,9 +190,15 @@ impl Confinement {
             ));
         }
         let (network, control) = (&self.network, self.control_files());
+        let ask = match (network, access) {
+            (NetworkSetting::On, _) | (_, Access::Network | Access::ReadOnly) => "",
+            (NetworkSetting::Off | NetworkSetting::Hosts(_), Access::Full) => {
+                " For the network once, run it again with needs_network: a person is asked."
+            }
+        };
         Some(format!(
             "[if this was because of the sandbox: level {level}, network {network}; writable are the \
-             workspace, except for {control}, and /tmp. A person can allow more: {remedy}]"
+             workspace, except for {control}, and /tmp.{ask} A person can allow more: {remedy}]"
         ))
     }
 

@@ -25,6 +25,7 @@
 //! **Invariants:** nothing here knows about teams or the protocols of models; paths are resolved only by
 //! the workspace; the outcome of a call is never empty.
 
+mod ask;
 mod background;
 mod compact;
 mod confinement;
@@ -44,6 +45,7 @@ mod truncate;
 mod workspace;
 mod write;
 
+pub use ask::{AskUser, AskUserArgs};
 pub use background::{
     Background, BackgroundRun, CheckBackground, FinishedTask, TaskState, render_finished,
 };

@@ -63,6 +63,8 @@ pub enum Effect {
     /// It starts programs that end with the call, in a sandbox where there is one. Calls run in order,
     /// and a caller may refuse them or have them run with [`Access::ReadOnly`](crate::Access::ReadOnly).
     Execute,
+    /// It asks a person. The caller asks, and the result of the call is the answer. Calls run in order.
+    Ask,
 }
 
 impl Effect {
@@ -70,7 +72,7 @@ impl Effect {
     pub fn is_concurrent(self) -> bool {
         match self {
             Self::Read => true,
-            Self::State | Self::Mutate | Self::Execute => false,
+            Self::State | Self::Mutate | Self::Execute | Self::Ask => false,
         }
     }
 }

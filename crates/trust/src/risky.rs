@@ -16,6 +16,8 @@ const MAX_SHOWN_CHARS: usize = 240;
 pub enum Risk {
     /// A program that runs as a member.
     Exec,
+    /// A command that is run in trees, to set them up or to check them.
+    Command,
     /// A file of recorded turns, which are tool calls that no model has chosen.
     Script,
     /// The server that receives prompts and, perhaps, a key.
@@ -26,6 +28,8 @@ pub enum Risk {
     Network,
     /// Which tools the members of a role have.
     Tools,
+    /// What members may do without asking.
+    Permission,
     /// That members may change things before a plan of theirs is approved.
     Plan,
     /// A folder of members, mail and conversations that this user's programs did not make.
@@ -37,11 +41,13 @@ impl Risk {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Exec => "exec",
+            Self::Command => "command",
             Self::Script => "script",
             Self::Address => "address",
             Self::Sandbox => "sandbox",
             Self::Network => "network",
             Self::Tools => "tools",
+            Self::Permission => "permission",
             Self::Plan => "plan",
             Self::Folder => "folder",
         }
@@ -51,11 +57,13 @@ impl Risk {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Exec => "program",
+            Self::Command => "command",
             Self::Script => "script",
             Self::Address => "address",
             Self::Sandbox => "sandbox",
             Self::Network => "network",
             Self::Tools => "tools",
+            Self::Permission => "allow",
             Self::Plan => "plan",
             Self::Folder => "folder",
         }
@@ -102,11 +110,13 @@ impl fmt::Display for RiskySetting {
         match self.risk {
             Risk::Folder => write!(f, "{risk:<7}  {}: {value}", key.escape_debug()),
             Risk::Exec
+            | Risk::Command
             | Risk::Script
             | Risk::Address
             | Risk::Sandbox
             | Risk::Network
             | Risk::Tools
+            | Risk::Permission
             | Risk::Plan => {
                 let (key, origin) = (key.escape_debug(), origin.display().to_string());
                 let value = shortened(value);

@@ -73,7 +73,13 @@ impl Conversation {
                 compaction.archive
             )],
             ConversationRecord::Ended(ended) => vec![format!("! {}", ended.reason)],
-            ConversationRecord::Cleared(_) => Vec::new(),
+            ConversationRecord::Asked(asked) => {
+                vec![format!(
+                    "! waits for the answer to request {}",
+                    asked.request_id
+                )]
+            }
+            ConversationRecord::Started(_) | ConversationRecord::Cleared(_) => Vec::new(),
         }
     }
 

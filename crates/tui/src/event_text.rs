@@ -61,10 +61,7 @@ fn text(event: &Event) -> Option<String> {
             member,
             action,
             limits,
-        } => {
-            let whose = member.as_ref().map_or("the team", |m| m.as_str());
-            format!("! budget of {whose} {action}: {limits}")
-        }
+        } => budget(member.as_ref(), action, limits),
         EventKind::ModelSwitched {
             member,
             from,
@@ -72,14 +69,45 @@ fn text(event: &Event) -> Option<String> {
             reason,
             ..
         } => switched(member, from, to, reason.as_deref()),
-        EventKind::Ready { .. }
+        EventKind::Submission { .. }
+        | EventKind::Tree { .. }
+        | EventKind::Land { .. }
+        | EventKind::Ready { .. }
         | EventKind::State { .. }
         | EventKind::Deliver { .. }
         | EventKind::Tool { .. }
         | EventKind::Model { .. }
         | EventKind::Compaction { .. }
-        | EventKind::Polling { .. } => return None,
+        | EventKind::Polling { .. } => return work_text(&event.kind),
     })
+}
+
+fn budget(member: Option<&Recipient>, action: &str, limits: &str) -> String {
+    let whose = member.map_or("the team", |member| member.as_str());
+    format!("! budget of {whose} {action}: {limits}")
+}
+
+/// The text of an event about members' work on its way to the user's branch.
+fn work_text(kind: &EventKind) -> Option<String> {
+    if let EventKind::Tree { member, action, .. } = kind {
+        return Some(format!("^ the tree of {member} was {action}"));
+    }
+    if let EventKind::Land { branch, commit } = kind {
+        let commit = commit.short();
+        return Some(format!(
+            "^ the team's work was landed in {branch} ({commit})"
+        ));
+    }
+    let EventKind::Submission {
+        submission,
+        member,
+        status,
+        ..
+    } = kind
+    else {
+        return None;
+    };
+    Some(format!("^ {member}'s submission {submission} is {status}"))
 }
 
 /// The type of a message, unless it is a plain one.
@@ -94,6 +122,8 @@ const fn asks(kind: RequestKind) -> &'static str {
     match kind {
         RequestKind::Shutdown => "asks to shut down",
         RequestKind::Plan => "submits a plan to",
+        RequestKind::Permission => "asks for permission at",
+        RequestKind::Question => "asks a person at",
     }
 }
 

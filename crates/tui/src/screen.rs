@@ -109,6 +109,8 @@ enum Mode {
 enum Purpose {
     Message(AgentName),
     Rejection(RequestId),
+    /// The answer to a question.
+    Reply(RequestId),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use crate::one_line;
 use processes::MemberView;
 use protocol::{
     AgentName, Incarnation, LiveState, Party, Phase, Recipient, Request, RequestId, RequestKind,
-    Subject, Tally, Task, TaskId, TaskStatus, Timestamp,
+    Tally, Task, TaskId, TaskStatus, Timestamp,
 };
-use rules::MemberState;
+use rules::{MemberState, subject_text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use teamdir::{Liveness, TeamDir};
@@ -42,6 +42,8 @@ pub struct MemberRow {
     pub task: Option<TaskId>,
     /// The to-do list in short, such as `2/5: run the tests`.
     pub todo: Option<String>,
+    /// Its newest submission, as in `submission 3 checking`.
+    pub submission: Option<String>,
     pub tokens: u64,
 }
 
@@ -134,6 +136,9 @@ fn member(view: &MemberView) -> MemberRow {
         unread: view.unread,
         task: view.task,
         todo: view.todo.as_ref().map(|todo| one_line(&todo.to_string())),
+        submission: view
+            .submission
+            .map(|(id, status)| format!("submission {id} {status}")),
         tokens: usage.map_or(0, Tally::tokens),
     }
 }
@@ -159,10 +164,7 @@ fn board(tasks: Vec<Arc<Task>>) -> Vec<TaskRow> {
 }
 
 fn request(request: &Request) -> RequestRow {
-    let text = match &request.subject {
-        Subject::Shutdown { reason, .. } => reason,
-        Subject::Plan { plan, .. } => plan,
-    };
+    let text = subject_text(&request.subject);
     RequestRow {
         id: request.id.clone(),
         kind: request.kind(),

@@ -37,6 +37,7 @@ fn member(text: &str, state: MemberState) -> MemberRow {
         unread: 0,
         task: None,
         todo: None,
+        submission: None,
         tokens: 0,
     }
 }

@@ -1,6 +1,7 @@
 //! A member under given conditions: as root or not, with namespaces or without.
 
 use crate::harness::{LIMIT, Run, Workspace, bash, say};
+use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, chown, geteuid};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -121,25 +122,34 @@ impl Place {
         Run::of(&mut command)
     }
 
-    /// Makes everything the user's.
+    /// Makes everything the user's. A file may vanish meanwhile: alice works.
     fn give_away(&self) {
         let Some(user) = self.conditions.user else {
             return;
         };
         let mut all = vec![self.workspace.home().parent().unwrap().to_path_buf()];
         while let Some(path) = all.pop() {
-            chown(&path, Some(Uid::from_raw(user)), Some(Gid::from_raw(user))).unwrap();
+            match chown(&path, Some(Uid::from_raw(user)), Some(Gid::from_raw(user))) {
+                Ok(()) => {}
+                Err(Errno::ENOENT) => continue,
+                Err(error) => panic!("{}: {error}", path.display()),
+            }
             if path.is_dir() && !path.is_symlink() {
-                let entries = fs::read_dir(&path).unwrap().flatten();
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
                 all.extend(entries.map(|entry| entry.path()));
             }
         }
     }
 
-    /// Starts alice.
+    /// Starts alice. Without a sandbox her commands, and what is outside of the workspace, would ask.
     #[track_caller]
     pub(super) fn spawn(&self, args: &[&str]) {
-        let run = self.run(self.workspace.spawn_command("alice", "coder", args));
+        let unasked: &[&str] = match self.conditions.level {
+            Level::Full | Level::Landlock => &[],
+            Level::None => &["--yes", "--allow", "Edit(//**)", "--allow", "Read(//**)"],
+        };
+        let args = [args, unasked].concat();
+        let run = self.run(self.workspace.spawn_command("alice", "coder", &args));
         assert_eq!(run.code, 0, "{:?}: {run:?}", self.conditions);
     }
 

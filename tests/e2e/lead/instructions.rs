@@ -42,7 +42,9 @@ impl Workspace {
         requests.sort_by_key(|request| request.created_at);
         let words = requests.iter().map(|request| {
             let who = match kind {
-                RequestKind::Plan => request.from.to_string(),
+                RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
+                    request.from.to_string()
+                }
                 RequestKind::Shutdown => request.to.to_string(),
             };
             (who, request.status())

@@ -128,7 +128,7 @@ fn new_texts(request: &CapturedRequest) -> Vec<String> {
     let from = request
         .messages()
         .iter()
-        .rposition(|message| message["role"] == "assistant");
+        .rposition(|message| message["role"] == "assistant" || message["type"] == "function_call");
     let new = &request.messages()[from.map_or(0, |at| at + 1)..];
     let users = new.iter().filter(|message| message["role"] == "user");
     let contents = users.flat_map(|message| match &message["content"] {
@@ -198,8 +198,12 @@ fn check_reminders(requests: &[CapturedRequest]) {
 }
 
 #[test]
-fn a_request_begins_with_the_bytes_of_the_one_before_on_both_wires() {
-    for model in ["anthropic:test", "openai:test"] {
+fn a_request_begins_with_the_bytes_of_the_one_before_on_every_wire() {
+    for model in [
+        "anthropic:test",
+        "openai-chat:test",
+        "openai-responses:test",
+    ] {
         let requests = session(model);
         check(&requests);
         check_reminders(&requests);

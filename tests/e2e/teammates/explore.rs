@@ -2,6 +2,7 @@
 
 use crate::harness::{LIMIT, Workspace, call, say};
 use serde_json::json;
+use std::sync::{Arc, Mutex};
 use test_support::llm_server::{CapturedRequest, Gate, ServerReply};
 
 const ANSWER: &str = "It is in part_3.txt, line 400.";
@@ -67,6 +68,92 @@ fn a_long_search_fills_the_helpers_context_and_not_the_members() {
     let live = workspace.live("alice").unwrap();
     assert_eq!(live.usage.unwrap().calls, 6, "its calls are the member's");
     assert!(workspace.log("alice").contains("explore > read_file"));
+    workspace.end();
+}
+
+/// A server whose helper never stops searching.
+fn endless_helper(workspace: &Workspace, tokens: u64) -> Arc<Mutex<Vec<CapturedRequest>>> {
+    let requests: Arc<Mutex<Vec<CapturedRequest>>> = Arc::default();
+    let seen = Arc::clone(&requests);
+    workspace.server.decide("alice", move |request| {
+        let (helps, text) = (is_helper(&request), request.last_text());
+        seen.lock().unwrap().push(request);
+        match helps {
+            true => call("list_dir", json!({})).usage(tokens, 1, 0, 0),
+            false if text.contains("Find the needle.") => explore(),
+            false => say("It was not found."),
+        }
+    });
+    requests
+}
+
+/// How often the helper was asked, what it was told last, and what came of it.
+fn ended(requests: &Mutex<Vec<CapturedRequest>>) -> (usize, String, String) {
+    let requests = requests.lock().unwrap();
+    let helper: Vec<_> = requests
+        .iter()
+        .filter(|request| is_helper(request))
+        .collect();
+    let told = helper.last().unwrap().last_text();
+    (helper.len(), told, requests.last().unwrap().last_text())
+}
+
+#[test]
+fn a_helper_that_does_not_stop_ends_at_its_limit_of_rounds() {
+    let workspace = Workspace::new();
+    let requests = endless_helper(&workspace, 1_000);
+    workspace.spawn("alice", &["--prompt", "Find the needle."]);
+    assert_eq!(workspace.wait_reports("alice", 1), ["It was not found."]);
+    let (asked, told, result) = ended(&requests);
+    assert_eq!(asked, 40);
+    assert!(told.contains("This is your last round."), "{told}");
+    assert!(result.contains("limit of rounds"), "{result}");
+    workspace.end();
+}
+
+#[test]
+fn a_helper_that_reads_too_much_ends_at_its_limit_of_tokens() {
+    let workspace = Workspace::new();
+    let requests = endless_helper(&workspace, 600_000);
+    workspace.spawn("alice", &["--prompt", "Find the needle."]);
+    assert_eq!(workspace.wait_reports("alice", 1), ["It was not found."]);
+    let (asked, _, result) = ended(&requests);
+    assert_eq!(asked, 3, "1,800,000 tokens are more than 1,500,000");
+    assert!(result.contains("limit of tokens"), "{result}");
+    workspace.end();
+}
+
+#[test]
+fn a_cheaper_model_searches_if_one_is_set_and_is_paid_at_its_price() {
+    let workspace = Workspace::with_config(
+        "explore_model = 'anthropic:small'\n[models.test]\nprice = { input = 100, output = 100 }\n\
+         [models.small]\nprice = { input = 1, output = 1 }\n",
+    );
+    workspace.script(
+        "alice",
+        [
+            explore().usage(0, 10_000, 0, 0),
+            say(ANSWER).usage(0, 1_000_000, 0, 0),
+            say("Found.").usage(0, 10_000, 0, 0),
+        ],
+    );
+    workspace.spawn("alice", &["--prompt", "Find the needle."]);
+    assert_eq!(workspace.wait_reports("alice", 1), ["Found."]);
+    let requests = workspace.server.requests("alice");
+    let models: Vec<_> = requests.iter().map(CapturedRequest::model).collect();
+    assert_eq!(models, ["test", "small", "test"]);
+    let shown = workspace.json(&["costs", "--by", "model"]);
+    let cost = |name: &str| {
+        let lines = shown["costs"].as_array().unwrap();
+        let line = lines.iter().find(|line| line["model"] == name).unwrap();
+        line["cost"].as_f64().unwrap()
+    };
+    let costs = (cost("anthropic:test"), cost("anthropic:small"));
+    assert_eq!(costs, (2.0, 1.0), "{shown}");
+    let events = workspace.events();
+    let costs = events.iter().filter(|event| event["event"] == "model");
+    let costs: Vec<_> = costs.map(|event| event["cost"].as_f64().unwrap()).collect();
+    assert_eq!(costs, [1.0, 1.0, 1.0], "the event log has the same prices");
     workspace.end();
 }
 

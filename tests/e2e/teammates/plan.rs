@@ -1,7 +1,7 @@
 //! Plans: the gate before them, decisions, and what only looks like one.
 
 use crate::harness::{LIMIT, Workspace, call, recipient, say};
-use protocol::{Phase, Request, RequestKind, RequestStatus, WaitingFor};
+use protocol::{Phase, Request, RequestKind, RequestStatus, WaitingFor, exit};
 use serde_json::{Value, json};
 use std::fs;
 use test_support::llm_server::{CapturedRequest, ServerReply};
@@ -261,7 +261,7 @@ fn a_plan_ends_with_the_shutdown_of_its_author() {
     assert_eq!(command.wait(LIMIT).code(), Some(0));
     assert_eq!(workspace.request(&request).status(), RequestStatus::Expired);
     let refused = workspace.run(&["approve", request.id.as_str()]);
-    assert_eq!(refused.code, 1, "{}", refused.err);
+    refused.has_code(exit::ALREADY_ANSWERED);
     assert!(refused.err.contains("expired"), "{}", refused.err);
     // When it comes back it needs a new plan.
     let write = json!({"path": "a.txt", "content": "x"});

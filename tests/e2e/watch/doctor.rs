@@ -83,6 +83,31 @@ fn a_model_without_its_key_and_a_missing_teammate_are_for_a_person() {
 }
 
 #[test]
+fn broken_skills_and_notes_are_reported() {
+    let workspace = Workspace::new();
+    let folder = workspace.path().join(".agents/skills/silent");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("SKILL.md"), "---\nname: silent\n---\nText.\n").unwrap();
+    fs::create_dir_all(workspace.path().join(".claude/skills/odd")).unwrap();
+    workspace.write(".claude/skills/odd/SKILL.md", "No front matter.\n");
+    fs::write(workspace.path().join(".team/notes.jsonl"), "words\n").unwrap();
+    let (code, found) = workspace.json_and_code(&["doctor", "--fix"]);
+    assert_eq!(code, 1, "{found:#}");
+    assert_eq!(
+        kinds(&found),
+        ["unusable_text", "damaged_file"],
+        "{found:#}"
+    );
+    let problem = found["findings"][0]["problem"].as_str().unwrap();
+    for part in ["no description", "begin with a line ---"] {
+        assert!(problem.contains(part), "{problem}");
+    }
+    assert_eq!(found["findings"][0]["fix"], "team-lead prompt show");
+    let shown = workspace.run(&["prompt", "show"]);
+    assert!(shown.err.contains("no description"), "{shown:?}");
+}
+
+#[test]
 fn a_member_with_a_model_of_its_own_gets_another_one() {
     let workspace = Workspace::new();
     workspace.ok(&["spawn", "alice", "coder", "--model", "offline"]);

@@ -168,7 +168,7 @@ fn a_plan_is_read_and_approved_with_keys() {
     let id = request.id.as_str();
     terminal.wait_for(&["Requests", &format!("{id} plan of bob")]);
     terminal.type_keys("\t");
-    terminal.wait_for(&["1. Read the parser.", "2. Mend", "a approve"]);
+    terminal.wait_for(&["1. Read the parser.", "2. Mend", "y yes"]);
     terminal.type_keys("a");
     wait_until("the approval", LIMIT, || {
         let request = workspace.team().request(&request.id).unwrap();
@@ -181,7 +181,7 @@ fn a_plan_is_read_and_approved_with_keys() {
     terminal.wait_for(&[&format!("{} plan of bob", request.id)]);
     // The first press shows the plan, the second asks for the reason.
     terminal.type_keys("x");
-    terminal.wait_for(&["3. Rest.", "x reject"]);
+    terminal.wait_for(&["3. Rest.", "n no, with a reason"]);
     terminal.type_keys("x");
     terminal.wait_for(&["Reason for rejecting"]);
     terminal.type_keys("not yet\r");

@@ -26,6 +26,19 @@ pub(super) const RULES: &[Rule] = &[
         dev_ours: &[],
     },
     Rule {
+        package: "permissions",
+        ours: &[],
+        external: &[
+            "globset",
+            "serde_json",
+            "strsim",
+            "thiserror",
+            "tree-sitter",
+            "tree-sitter-bash",
+        ],
+        dev_ours: &[],
+    },
+    Rule {
         package: "terminal-text",
         ours: &[],
         external: &[],
@@ -111,7 +124,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "rules",
         ours: &["protocol"],
-        external: &["sha2", "thiserror", "unicode-security"],
+        external: &["serde_json", "sha2", "thiserror", "unicode-security"],
         dev_ours: &[],
     },
     Rule {
@@ -135,6 +148,18 @@ pub(super) const RULES: &[Rule] = &[
         ours: &["rules", "protocol", "teamdir"],
         external: &["serde_json", "thiserror"],
         dev_ours: &["test-support"],
+    },
+    Rule {
+        package: "git",
+        ours: &["command", "protocol", "sandbox"],
+        external: &["nix", "thiserror"],
+        dev_ours: &[],
+    },
+    Rule {
+        package: "integration",
+        ours: &["command", "git", "protocol", "rules", "team", "teamdir"],
+        external: &["thiserror"],
+        dev_ours: &[],
     },
     Rule {
         package: "catalogue",
@@ -161,11 +186,12 @@ pub(super) const RULES: &[Rule] = &[
             "llm",
             "catalogue",
             "budget",
+            "permissions",
             "teamdir",
             "safe-open",
             "trust",
         ],
-        external: &["serde", "strsim", "thiserror", "toml"],
+        external: &["serde", "serde_json", "strsim", "thiserror", "toml"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -231,6 +257,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "member",
         ours: &[
+            "integration",
+            "command",
             "agent",
             "rules",
             "team",
@@ -243,7 +271,9 @@ pub(super) const RULES: &[Rule] = &[
             "catalogue",
             "config",
             "offline",
+            "permissions",
             "processes",
+            "safe-open",
             "sandbox",
             "terminal-text",
             "trust",
@@ -263,6 +293,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "teammate",
         ours: &[
+            "integration",
             "agent",
             "config",
             "rules",
@@ -283,6 +314,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "lead",
         ours: &[
+            "integration",
             "agent",
             "config",
             "rules",
@@ -323,6 +355,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "bench",
         ours: &[
+            "config",
+            "git",
+            "sandbox",
+            "integration",
+            "member",
             "chaos",
             "command",
             "protocol",
@@ -357,6 +394,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "team-lead",
         ours: &[
+            "permissions",
+            "integration",
             "prompts",
             "protocol",
             "rules",

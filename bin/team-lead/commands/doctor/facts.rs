@@ -2,8 +2,9 @@
 
 use doctor::{Environment, Problem};
 use llm::choice::ChoiceError;
-use llm::{ClientOptions, ModelChoice, Variables, parse_models};
+use llm::{ClientOptions, Lessons, ModelChoice, Variables, parse_models};
 use member::{TrustCheck, WorkspaceSettings};
+use prompts::unusable_texts;
 use protocol::{Member, MemberSpec};
 use sandbox::Layers;
 use serde_json::{Value, json};
@@ -63,7 +64,7 @@ impl Facts {
             members: roster.map_or(0, |roster| roster.members.len()),
             model,
             keys: keys.to_vec(),
-            environment: Environment::gather(problems),
+            environment: Environment::gather(problems, text_problems(team)),
         }
     }
 
@@ -129,6 +130,16 @@ fn another_model(member: &Member) -> String {
     format!("team-lead kill {name}; team-lead spawn {name} '{role}' --model offline")
 }
 
+/// Why instructions and skills cannot be used.
+fn text_problems(team: &TeamDir) -> Vec<Problem> {
+    let texts = unusable_texts(team.workspace(), &member::user_folders());
+    let problems = texts.into_iter().map(|text| Problem {
+        text,
+        command: "team-lead prompt show".to_owned(),
+    });
+    problems.collect()
+}
+
 /// A list of models as it is chosen.
 fn names(choices: &[ModelChoice]) -> String {
     let names: Vec<String> = choices.iter().map(ToString::to_string).collect();
@@ -146,7 +157,12 @@ fn problems_of(
         Err(error) => return vec![model_problem(&error, fix)],
     };
     let build = |choice: &ModelChoice| {
-        let built = choice.build(variables, "doctor", ClientOptions::default());
+        let built = choice.build(
+            variables,
+            "doctor",
+            ClientOptions::default(),
+            Lessons::default(),
+        );
         built.err().map(|error| model_problem(&error, fix))
     };
     choices.iter().filter_map(build).collect()

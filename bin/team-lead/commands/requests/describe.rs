@@ -2,7 +2,10 @@
 
 use crate::duration;
 use crate::output::indented;
-use protocol::{IgnoredAnswer, Request, RequestState, RequestStatus, Sender, Subject, Timestamp};
+use protocol::{
+    GrantScope, IgnoredAnswer, Request, RequestState, RequestStatus, Sender, Subject, Timestamp,
+};
+use rules::{decider, subject_text};
 use terminal_text::clean;
 
 /// A heading, the subject, the answer, and the command to type next. Decided requests are shortened
@@ -10,10 +13,13 @@ use terminal_text::clean;
 pub(super) fn describe(request: &Request, now: Timestamp, full: bool) -> String {
     let is_pending = request.status() == RequestStatus::Pending;
     let mut lines = vec![heading(request, now)];
-    match &request.subject {
-        Subject::Shutdown { reason, .. } if !reason.is_empty() => lines.push(indented(reason)),
-        Subject::Plan { plan, .. } if is_pending || full => lines.push(indented(plan)),
-        Subject::Shutdown { .. } | Subject::Plan { .. } => {}
+    let is_shown = match &request.subject {
+        Subject::Shutdown { .. } => true,
+        Subject::Plan { .. } | Subject::Permission(_) | Subject::Question(_) => is_pending || full,
+    };
+    let text = subject_text(&request.subject);
+    if is_shown && !text.is_empty() {
+        lines.push(indented(&text));
     }
     lines.extend(resolution(&request.state).map(|text| indented(&text)));
     let ignored = request.ignored.iter();
@@ -22,13 +28,37 @@ pub(super) fn describe(request: &Request, now: Timestamp, full: bool) -> String 
     } else if ignored.len() > 0 {
         lines.push(indented(&format!("{} answers were ignored", ignored.len())));
     }
-    if let (true, Subject::Plan { .. }) = (is_pending, &request.subject) {
-        let id = &request.id;
-        lines.push(indented(&format!(
-            "decide: team-lead approve {id}, or team-lead reject {id} --feedback TEXT"
-        )));
+    if is_pending {
+        lines.extend(how_to_answer(request).map(|text| indented(&text)));
     }
     lines.join("\n")
+}
+
+/// The commands that answer a pending request.
+fn how_to_answer(request: &Request) -> Option<String> {
+    let id = &request.id;
+    match &request.subject {
+        Subject::Shutdown { .. } => None,
+        Subject::Plan { .. } => Some(format!(
+            "decide: team-lead approve {id}, or team-lead reject {id} --feedback TEXT"
+        )),
+        Subject::Permission(ask) => Some(match &ask.grants {
+            Some(rule) => format!(
+                "decide: team-lead approve {id} [--once | --member | --team], or team-lead reject {id} \
+                 --feedback TEXT\n--member and --team allow from now on: {rule}"
+            ),
+            None => {
+                format!("decide: team-lead approve {id}, or team-lead reject {id} --feedback TEXT")
+            }
+        }),
+        Subject::Question(ask) => {
+            let what = match ask.choices.is_empty() {
+                true => "TEXT",
+                false => "NUMBER",
+            };
+            Some(format!("answer: team-lead answer {id} {what}"))
+        }
+    }
 }
 
 fn heading(request: &Request, now: Timestamp) -> String {
@@ -55,7 +85,13 @@ fn resolution(state: &RequestState) -> Option<String> {
         RequestState::Approved(answer) | RequestState::Rejected(answer) => {
             let text = clean(&answer.text);
             let colon = if text.is_empty() { "" } else { ": " };
-            Some(format!("answered by {}{colon}{text}", answer.by))
+            let scope = match answer.scope {
+                Some(GrantScope::Member) => ", for this member from now on",
+                Some(GrantScope::Team) => ", for the team from now on",
+                Some(GrantScope::Once) | None => "",
+            };
+            let by = decider(answer);
+            Some(format!("answered by {}{scope}{colon}{text}", clean(&by)))
         }
         RequestState::Expired { reason, .. } => Some(clean(reason).into_owned()),
     }

@@ -13,6 +13,8 @@ async fn a_turn_ends_when_the_model_does_and_everything_is_in_the_log() {
     let kinds = stage.host.records.iter().map(|record| match record {
         Record::User(_) => "user",
         Record::Assistant(_) => "assistant",
+        Record::Asked(_) => "asked",
+        Record::Started(_) => "started",
         Record::Result(_) => "result",
         Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => "other",
     });

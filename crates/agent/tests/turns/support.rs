@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use agent::{
-    Agent, Conversation, Event, Host, LlmTypes, Log, LogError, Outcome, Prompt, Record, Settings,
-    Sources,
+    Agent, Answered, AskedCall, Conversation, Event, Host, LlmTypes, Log, LogError, MayRun,
+    Outcome, Prompt, Record, Settings, Sources,
 };
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
     ToolUse, Turn, Usage,
 };
-use protocol::{JournalLine, JournalRecord, UserMessage};
+use protocol::{JournalLine, JournalRecord, RequestId, UserMessage};
 use tempfile::TempDir;
 use tools::{
     Access, Control, Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput,
@@ -116,6 +116,12 @@ pub(crate) struct Recovered {
     pub(crate) after_tools: VecDeque<Vec<UserMessage>>,
     pub(crate) when_stopping: VecDeque<Vec<UserMessage>>,
     pub(crate) forbidden: Option<&'static str>,
+    /// The tool whose calls somebody is asked about, how often that was, and under which ids.
+    pub(crate) asks: Option<&'static str>,
+    pub(crate) requests: usize,
+    pub(crate) asked: Vec<(String, String)>,
+    /// What is answered; then nothing.
+    pub(crate) answers: VecDeque<Answered>,
     pub(crate) reminder: Option<String>,
     /// What the reminder says in the next requests, one by one.
     pub(crate) next_reminders: VecDeque<&'static str>,
@@ -170,12 +176,28 @@ impl Host for Recovered {
         self.open_work.clone()
     }
 
-    fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> Result<Access, ToolError> {
-        if self.forbidden == Some(tool_use.name.as_str()) {
-            let text = format!("{} needs an approved plan", tool_use.name);
-            return Err(ToolError::new(text));
+    fn may_run(&mut self, tool_use: &ToolUse, _: Option<Effect>) -> MayRun {
+        let name = tool_use.name.as_str();
+        if self.forbidden == Some(name) {
+            let text = format!("{name} needs an approved plan");
+            return MayRun::No(ToolError::new(text));
         }
-        Ok(Access::Full)
+        if self.asks == Some(name) {
+            self.requests += 1;
+            return MayRun::Ask(RequestId::new(&format!("r{}", self.requests)).unwrap());
+        }
+        MayRun::Yes(Access::Full)
+    }
+
+    fn ask<'a>(
+        &'a mut self,
+        call: AskedCall<'a>,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Answered> {
+        let asked = (call.tool_use.id.clone(), call.request_id.to_string());
+        self.asked.push(asked);
+        let answer = self.answers.pop_front();
+        Box::pin(std::future::ready(answer.unwrap_or(Answered::StillWaiting)))
     }
 
     fn event(&mut self, event: Event) {

@@ -55,6 +55,7 @@ fn confinement(folder: &Path) -> Confinement {
         locks: |_| Vec::new(),
         records: None,
         programs: Vec::new(),
+        readable: Vec::new(),
         network: NetworkSetting::Off,
         has_sandbox: true,
         remedy: String::new(),

@@ -1,7 +1,7 @@
 //! What a long conversation costs, with the prompt caches of the providers simulated by their rules.
 //!
 //! A real agent does a scripted session of 200 requests against a server on the loopback interface,
-//! with the real encoders, on both wires. The bytes that it sent go through [`cache`]. The same
+//! with the real encoders, on every wire. The bytes that it sent go through [`cache`]. The same
 //! conversation is then sent again by the rules that the program had before, see [`old_rules`].
 
 mod cache;
@@ -13,7 +13,8 @@ use super::{Plan, progress};
 use anyhow::{Context as _, ensure};
 use cache::{Anthropic, Cache, Cost, OpenAi};
 use llm::{
-    AnthropicAuth, AnthropicConfig, CancellationToken, Model, OpenAiConfig, Request, Secret,
+    AnthropicAuth, AnthropicConfig, CancellationToken, Model, OpenAiConfig, OpenAiWire, Request,
+    Secret,
 };
 use session::Recorded;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +33,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          1/20 of the window, the last cache mark on a reminder that every request has, a summary of \
          an uncached transcript",
     );
-    for wire in [Wire::Anthropic, Wire::OpenAi] {
+    for wire in [Wire::Anthropic, Wire::Chat, Wire::Responses] {
         let (ours, recorded) = run(plan, wire, requests)?;
         let old = replay(wire, &recorded)?;
         section.note(format!(
@@ -50,7 +51,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     }
     section.note(
         "Messages API: a mark finds what an earlier request left at a mark within 20 blocks before it, \
-         1,024 tokens at least, written at 1.25 and read at 0.1 of the price; Chat Completions: the \
+         1,024 tokens at least, written at 1.25 and read at 0.1 of the price; the others: the \
          longest start that an earlier request had, in steps of 128 tokens from 1,024 on, at 0.5 or \
          0.1 of the price; four bytes a token; no entry expires",
     );
@@ -79,7 +80,8 @@ fn row(name: &str, ours: &Cost, old: &Cost, wire: Wire) -> Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
     Anthropic,
-    OpenAi,
+    Chat,
+    Responses,
 }
 
 type NewCache = fn() -> Box<dyn Cache>;
@@ -88,14 +90,15 @@ impl Wire {
     const fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "Messages API",
-            Self::OpenAi => "Chat Completions",
+            Self::Chat => "Chat Completions",
+            Self::Responses => "Responses API",
         }
     }
 
     fn caches(self) -> Vec<(&'static str, NewCache)> {
         match self {
             Self::Anthropic => vec![("Messages API", || Box::new(Anthropic::default()))],
-            Self::OpenAi => vec![
+            Self::Chat => vec![
                 ("Chat Completions, cached at 0.5", || {
                     Box::new(OpenAi::new(0.5))
                 }),
@@ -103,6 +106,9 @@ impl Wire {
                     Box::new(OpenAi::new(0.1))
                 }),
             ],
+            Self::Responses => vec![("Responses API, cached at 0.1", || {
+                Box::new(OpenAi::new(0.1))
+            })],
         }
     }
 
@@ -114,8 +120,12 @@ impl Wire {
                 config.base_url = server.base_url("agent");
                 Arc::new(llm::Anthropic::new(config)?)
             }
-            Self::OpenAi => {
+            Self::Chat | Self::Responses => {
                 let mut config = OpenAiConfig::new("frontier", Some(key));
+                config.wire = Some(match self {
+                    Self::Responses => OpenAiWire::Responses,
+                    Self::Anthropic | Self::Chat => OpenAiWire::Chat,
+                });
                 config.base_url = server.openai_base_url("agent");
                 Arc::new(llm::OpenAi::new(config)?)
             }

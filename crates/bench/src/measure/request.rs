@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A teammate behind a server that counts what it is asked.
-struct Asked {
+pub(super) struct Asked {
     server: LlmServer,
     team: TeamDir,
     owner: Recipient,
@@ -68,7 +68,11 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
 }
 
 impl Asked {
-    fn start(plan: &Plan<'_>, fsync: &str, durability: Durability) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        plan: &Plan<'_>,
+        fsync: &str,
+        durability: Durability,
+    ) -> anyhow::Result<Self> {
         let dir = plan.folder("request")?;
         end::create_team(&dir, &["alice"])?;
         let team = TeamDir::open(&dir, end::options(durability))?;
@@ -92,7 +96,7 @@ impl Asked {
     }
 
     /// How long each message took. The first one makes the connection and does not count.
-    fn block(&mut self, rounds: u64) -> anyhow::Result<Vec<f64>> {
+    pub(super) fn block(&mut self, rounds: u64) -> anyhow::Result<Vec<f64>> {
         let from = Sender::new("lead");
         let mut times = Vec::new();
         for round in 0..=rounds {

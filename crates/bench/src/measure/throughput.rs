@@ -51,12 +51,14 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          bare = open + append + close; synced: the same with fdatasync",
     );
     let mut faults = (0, 0);
+    // The first is no alternative: it shows what the reader's notifications cost the writers.
+    let unsynced = [&[Kind::BareNotify][..], &ALTERNATIVES].concat();
     for writers in [1, 8, 32] {
         progress(&format!("throughput with {writers} writers"));
         let runs = turns(plan, writers)?;
         let of = |kind| runs.iter().find(move |runs| runs.kind == kind);
         for (prefix, ours, bare, others) in [
-            ("", Kind::Ours, Kind::Bare, &ALTERNATIVES[..]),
+            ("", Kind::Ours, Kind::Bare, &unsynced[..]),
             ("synced: ", Kind::OursSynced, Kind::BareSynced, &SYNCED[..]),
         ] {
             let ours = of(ours).context("our runs")?;
@@ -86,7 +88,13 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
 
 /// Lets all contestants take turns.
 fn turns(plan: &Plan<'_>, writers: u32) -> anyhow::Result<Vec<Runs>> {
-    let own = [Kind::Ours, Kind::Bare, Kind::OursSynced, Kind::BareSynced];
+    let own = [
+        Kind::Ours,
+        Kind::Bare,
+        Kind::BareNotify,
+        Kind::OursSynced,
+        Kind::BareSynced,
+    ];
     let kinds = [&own[..], &present(&ALTERNATIVES), &present(&SYNCED)].concat();
     let mut all: Vec<Runs> = kinds.into_iter().map(Runs::new).collect();
     let time = Duration::from_millis(plan.pick(1000, 200));

@@ -170,6 +170,7 @@ fn request(id: &str) -> anyhow::Result<Request> {
         to_incarnation: None,
         created_at: now(),
         deadline: None,
+        notified_at: None,
         subject: protocol::Subject::Shutdown {
             reason: "done".to_owned(),
             force: false,
@@ -183,11 +184,7 @@ fn request(id: &str) -> anyhow::Result<Request> {
 
 fn approve(team: &TeamDir, id: &str) -> anyhow::Result<()> {
     team.update_request(&RequestId::new(id)?, |mut request| {
-        request.state = RequestState::Approved(Answer {
-            by: Party::Lead,
-            at: now(),
-            text: String::new(),
-        });
+        request.state = RequestState::Approved(Answer::new(Party::Lead, now(), String::new()));
         Ok::<_, RequestError>((request, ()))
     })?;
     Ok(())

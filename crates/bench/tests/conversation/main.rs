@@ -117,6 +117,7 @@ impl Work {
                     let before = results.insert(id, record.result.content.clone());
                     assert_eq!(before, None, "a use has one result");
                 }
+                Record::Asked(_) | Record::Started(_) => panic!("nobody is asked"),
                 Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => {}
             }
             conversation.apply(record);
@@ -135,13 +136,7 @@ impl Work {
         );
         assert!(!conversation.is_waiting());
         self.check_traces(&results);
-        let request = Request {
-            turns: conversation.turns().to_vec(),
-            max_tokens: 1,
-            resume: true,
-            ..Request::default()
-        };
-        request.validate().unwrap();
+        check_request(&conversation);
         results
             .values()
             .filter(|result| *result == INTERRUPTED)
@@ -178,6 +173,17 @@ impl Work {
             );
         }
     }
+}
+
+/// What is left can be sent to a model.
+fn check_request(conversation: &Conversation) {
+    let request = Request {
+        turns: conversation.turns().to_vec(),
+        max_tokens: 1,
+        resume: true,
+        ..Request::default()
+    };
+    request.validate().unwrap();
 }
 
 /// Steps with summaries between them, so that archives are struck as well.

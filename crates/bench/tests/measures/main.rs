@@ -93,7 +93,7 @@ fn searches_are_measured_beside_ripgrep() {
 
 #[test]
 fn deaths_restarts_and_tokens_are_measured() {
-    let arguments = ["measure", "--quick", "restart", "deaths", "tokens"];
+    let arguments = ["measure", "--quick", "restart", "deaths", "tokens", "trees"];
     let Some((text, dir)) = bench(&arguments) else {
         return;
     };
@@ -103,7 +103,7 @@ fn deaths_restarts_and_tokens_are_measured() {
         .iter()
         .map(|one| one["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["restart", "deaths", "tokens"], "{text}");
+    assert_eq!(names, ["restart", "deaths", "tokens", "trees"], "{text}");
     for section in sections {
         assert!(!section["rows"].as_array().unwrap().is_empty(), "{text}");
     }

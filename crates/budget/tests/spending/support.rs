@@ -107,7 +107,12 @@ fn client(server: &LlmServer, name: &str) -> Arc<dyn Model> {
         .into_iter()
         .collect();
     let choice = ModelChoice::parse("anthropic:some-model", &variables).unwrap();
-    let built = choice.build(&variables, name, ClientOptions::default());
+    let built = choice.build(
+        &variables,
+        name,
+        ClientOptions::default(),
+        llm::Lessons::default(),
+    );
     built.unwrap().unwrap()
 }
 

@@ -66,7 +66,7 @@ fn what_the_user_says_counts_first_and_each_fact_for_itself() {
         read("[gpt-5]\nwindow = 7\nimages = false\neffort = 'high'\n[llama-x]\nmax_output = 5");
     let catalogue = Catalogue::new(user, workspace);
     let gpt = catalogue.facts("openai:gpt-5");
-    assert_eq!((gpt.window, gpt.images), (100_000, false));
+    assert_eq!((gpt.window, gpt.images), (100_000, Some(false)));
     assert!(catalogue.facts("openai:llama-x").is_known);
     let tuning = catalogue.tuning("openai:llama-x");
     assert_eq!(
@@ -81,7 +81,7 @@ fn what_the_user_says_counts_first_and_each_fact_for_itself() {
 
 #[test]
 fn a_stranger_raises_prices_and_lowers_none() {
-    let free = "price = { input = 0, output = 0 }";
+    let free = "price = { input = 0, output = 0, searches = 0 }";
     let workspace = format!(
         "[gpt-4o]\n{free}\n['claude*']\n{free}\n[unknown]\n{free}\n\
          [mine]\nprice = {{ input = 9, output = 0 }}"

@@ -2,6 +2,7 @@ use super::*;
 use crate::read::with_dotenv;
 use crate::show::ShownTrust;
 use nix::unistd::geteuid;
+use protocol::RestartPolicy;
 
 struct Home {
     dir: tempfile::TempDir,
@@ -175,6 +176,36 @@ fn every_value_is_shown_with_its_origin() {
     assert_eq!(line("limits.members"), "32 (default)");
     assert_eq!(line("budget.max_turns"), "no limit (default)");
     assert!(line("members.al").starts_with("r ("));
+}
+
+#[test]
+fn how_models_of_roles_and_members_are_asked_is_shown() {
+    let project = "[roles.coder]\neffort = 'high'\nmodel = ['a:b', 'c:d']\nweb = true\n\
+                   [[members]]\nname = 'al'\nrole = 'coder'\nmax_output = 500\nthinking = 1024\n\
+                   temperature = 0.5\n";
+    let home = Home::new(project, "[roles.tester]\neffort = 'low'");
+    let variables = home.variables(&[]);
+    let config = load(home.dir.path(), &variables, &owners()).unwrap();
+    let shown = config.shown(&variables, &[]);
+    let line = |key: &str| {
+        let mut found = shown.iter().filter(|shown| shown.key == key);
+        let value = found.next().map(|shown| shown.value.as_str());
+        assert!(found.next().is_none(), "{key} is shown once");
+        value
+    };
+    for (key, value) in [
+        ("roles.coder.effort", "high"),
+        ("roles.coder.model", "a:b,c:d"),
+        ("roles.coder.web", "true"),
+        ("roles.tester.effort", "low"),
+        ("members.al", "coder"),
+        ("members.al.max_output", "500"),
+        ("members.al.thinking", "1024"),
+        ("members.al.temperature", "0.5"),
+    ] {
+        assert_eq!(line(key), Some(value), "{key}");
+    }
+    assert_eq!(line("members.al.effort"), None, "it is the role's");
 }
 
 #[test]

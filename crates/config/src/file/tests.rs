@@ -109,7 +109,7 @@ fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
         error("[[members]]\nname = \"a\"\nrole = \"b\"\ncolour = 1"),
         "team.toml:4: `members`: unknown key `colour`, expected one of `name`, `role`, `prompt`, \
          `model`, `max_output`, `effort`, `thinking`, `temperature`, `web`, `exec`, `require_plan`, `restart`, `no_claim`, `idle_timeout`, `sandbox`, \
-         `network`, `max_tokens`, `max_cost`, `max_turns`, `max_minutes`"
+         `network`, `tree`, `max_tokens`, `max_cost`, `max_turns`, `max_minutes`"
     );
     assert_eq!(
         error("[roles.coder]\nprompts = \"x\""),

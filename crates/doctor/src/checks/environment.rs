@@ -38,9 +38,23 @@ pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
             command,
         ));
     }
+    findings.extend(unusable_texts(&environment.text_problems));
     findings.extend(environment.inotify.as_ref().and_then(few_instances));
     findings.extend(clock::check(team, environment.now));
     findings
+}
+
+/// All texts in one finding, since the same command shows all of them.
+fn unusable_texts(problems: &[Problem]) -> Option<Finding> {
+    let first = problems.first()?;
+    let texts: Vec<&str> = problems.iter().map(|it| it.text.as_str()).collect();
+    Some(Finding::manual(
+        Kind::UnusableText,
+        "instructions",
+        texts.join("; "),
+        "Members are not told what it says.",
+        &first.command,
+    ))
 }
 
 fn few_instances(inotify: &Inotify) -> Option<Finding> {

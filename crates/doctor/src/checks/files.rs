@@ -1,6 +1,6 @@
 //! Checks of files: permissions, owners, leftovers, damage.
 
-use super::{misplaced, no_access, or_no_access};
+use super::{misplaced, no_access, notes, or_no_access};
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
 use crate::fix::chown_command;
@@ -41,6 +41,7 @@ pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     findings.extend(or_no_access(tasks(team)));
     findings.extend(or_no_access(requests(team)));
     findings.extend(ledgers(team));
+    findings.extend(or_no_access(notes::check(team)));
     findings
 }
 

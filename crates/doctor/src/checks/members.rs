@@ -59,6 +59,8 @@ fn requests(team: &TeamDir, now: Timestamp) -> Result<Vec<Finding>, PathError> {
         let kind = match request.kind() {
             RequestKind::Shutdown => "shutdown request",
             RequestKind::Plan => "plan",
+            RequestKind::Permission => "permission request",
+            RequestKind::Question => "question",
         };
         findings.push(Finding::automatic(
             Kind::OverdueRequest,

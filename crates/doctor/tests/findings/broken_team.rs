@@ -46,7 +46,7 @@ impl BrokenTeam {
         let environment = Environment {
             teammate: Ok(PathBuf::from("/bin/true")),
             inotify: None,
-            ..Environment::gather(Vec::new())
+            ..Environment::gather(Vec::new(), Vec::new())
         };
         Self {
             temp,
@@ -181,8 +181,13 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             let problem = model_problem(problem, "export TEAM_MODEL=offline");
             broken.environment.model_problems = vec![problem];
         }
+        Kind::UnusableText => broken.environment.text_problems = vec![unusable_skill()],
     }
     broken
+}
+
+fn unusable_skill() -> Problem {
+    model_problem("SKILL.md is not used: no description", "cat SKILL.md")
 }
 
 /// A command whose member was killed, and what it had created.

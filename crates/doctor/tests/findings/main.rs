@@ -19,7 +19,7 @@ use test_support::wait_until;
 /// Whether a person always has to fix it.
 const fn is_manual(kind: Kind) -> bool {
     match kind {
-        Kind::NoTeammate | Kind::NoModel => true,
+        Kind::NoTeammate | Kind::NoModel | Kind::UnusableText => true,
         Kind::HeldLock
         | Kind::DeadLetters
         | Kind::DamagedJournal

@@ -55,6 +55,25 @@ fn an_unreadable_budget_is_never_removed() {
 }
 
 #[test]
+fn broken_lines_of_the_notes_are_removed_by_a_person() {
+    let broken = BrokenTeam::healthy();
+    let path = broken.team().layout().notes();
+    fs::write(
+        &path,
+        "{\"text\":\"one\"}\nwords\n\n{\"text\":\"two\"}\n{\n",
+    )
+    .unwrap();
+    let finding = left(&broken);
+    assert_eq!(finding.kind, Kind::DamagedFile);
+    assert_eq!(finding.problem, "2 lines are not notes");
+    run_command(&finding);
+    assert_eq!(broken.examine(), []);
+    let notes = broken.team().notes().unwrap().notes;
+    let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+    assert_eq!(texts, ["one", "two"]);
+}
+
+#[test]
 fn a_setting_that_only_root_may_change_is_reported() {
     let mut broken = BrokenTeam::healthy();
     let inotify = |limit| Inotify {
@@ -71,8 +90,8 @@ fn a_setting_that_only_root_may_change_is_reported() {
 }
 
 #[test]
-fn a_missing_program_and_a_model_without_a_key_are_reported() {
-    for kind in [Kind::NoTeammate, Kind::NoModel] {
+fn a_missing_program_a_model_without_a_key_and_a_broken_skill_are_reported() {
+    for kind in [Kind::NoTeammate, Kind::NoModel, Kind::UnusableText] {
         let mut broken = broken_team(kind);
         let found = left(&broken);
         assert_eq!(kinds(std::slice::from_ref(&found)), [kind]);

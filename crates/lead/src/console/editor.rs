@@ -1,6 +1,7 @@
 //! The line editor, on a thread of its own.
 
 use super::Input;
+use super::keys::{self, AnswerKeys, Pressed};
 use super::printer::AbovePrompt;
 use nix::pty::Winsize;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
@@ -58,33 +59,53 @@ pub(crate) fn width() -> usize {
 
 /// Starts reading. Returns what prints above the prompt; nothing if this terminal cannot be edited
 /// on.
-pub(crate) fn start(history: Option<PathBuf>, typed: Sender<Input>) -> Option<AbovePrompt> {
+pub(crate) fn start(
+    history: Option<PathBuf>,
+    typed: Sender<Input>,
+    keys: AnswerKeys,
+) -> Option<AbovePrompt> {
     let (ready, printer) = mpsc::channel();
     thread::spawn(move || {
-        let Some((mut editor, printer)) = open() else {
+        let Some((mut editor, printer)) = open(&keys) else {
             return;
         };
         if ready.send(printer).is_ok() {
-            read(&mut editor, history.as_deref(), &typed);
+            read(&mut editor, history.as_deref(), &typed, &keys);
         }
     });
     printer.recv().ok()
 }
 
-fn open() -> Option<(Editor<(), FileHistory>, AbovePrompt)> {
+fn open(keys: &AnswerKeys) -> Option<(Editor<(), FileHistory>, AbovePrompt)> {
     let config = Config::builder().bracketed_paste(true).build();
     let mut editor = Editor::with_config(config).ok()?;
+    for key in keys::ALL.chars() {
+        editor.bind_sequence(keys::event(key), keys.handler());
+    }
     let printer = editor.create_external_printer().ok()?;
     Some((editor, Box::new(printer)))
 }
 
-fn read(editor: &mut Editor<(), FileHistory>, history: Option<&Path>, typed: &Sender<Input>) {
+fn read(
+    editor: &mut Editor<(), FileHistory>,
+    history: Option<&Path>,
+    typed: &Sender<Input>,
+    keys: &AnswerKeys,
+) {
     if let Some(path) = history {
         prepare(path);
         let _ = editor.load_history(path);
     }
     loop {
-        let input = match editor.readline(PROMPT) {
+        let read = editor.readline(PROMPT);
+        if let Some(pressed) = keys.take() {
+            let answer = answer(editor, pressed);
+            if typed.blocking_send(answer).is_err() {
+                return;
+            }
+            continue;
+        }
+        let input = match read {
             Ok(line) => {
                 remember(editor, history, &line);
                 Input::Line(line)
@@ -100,6 +121,19 @@ fn read(editor: &mut Editor<(), FileHistory>, history: Option<&Path>, typed: &Se
             return;
         }
     }
+}
+
+/// The answer that a key began. The text of one that needs it is a line of its own; without it nothing
+/// is answered.
+fn answer(editor: &mut Editor<(), FileHistory>, pressed: Pressed) -> Input {
+    let text = match pressed.key.text {
+        None => Some(String::new()),
+        Some(prompt) => {
+            let line = editor.readline(prompt).ok();
+            line.filter(|line| !line.trim().is_empty())
+        }
+    };
+    Input::Answer { pressed, text }
 }
 
 /// Keeps a line for the next time. Without a history the lead works all the same.

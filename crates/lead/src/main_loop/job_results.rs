@@ -3,8 +3,9 @@
 use super::{Inspecting, Lead};
 use crate::inspect::{Inspection, Observation};
 use crate::machine::{Event, TeamActivity};
-use crate::prompt::request_line;
+use crate::waiting::outcome;
 use protocol::{AgentName, Request};
+use rules::request_line;
 
 impl Lead {
     pub(super) fn inspected(&mut self, found: Inspection) {
@@ -23,7 +24,12 @@ impl Lead {
             }
         }
         self.state.failures = found.failed;
+        self.print_denied(&found.denied);
+        for request in &found.pending {
+            self.runtime.notify_user(request);
+        }
         self.print_requests(&found.pending, &found.repairs.expired);
+        self.offer_answers(&found.pending);
         self.check_tasks(found.tasks);
         for problem in found.repairs.problems {
             self.problem(problem);
@@ -33,13 +39,44 @@ impl Lead {
         }
     }
 
+    fn print_denied(&mut self, denied: &[Request]) {
+        for request in denied {
+            self.state.has_denied = true;
+            let line = request_line(request);
+            self.writer.notice(&format!(
+                "Nobody could be asked, so it was not done: {line}. Use a terminal, or --on-ask wait."
+            ));
+        }
+    }
+
+    /// Shows the person at the terminal what waits for them, one thing at a time.
+    fn offer_answers(&mut self, pending: &[Request]) {
+        let Some(keys) = &self.keys else { return };
+        let change = self.state.waiting.update(pending);
+        if let Some(id) = &change.ended {
+            keys.offer(None);
+            let ended = self.runtime.team().request(id).ok();
+            if let Some(text) = ended.as_ref().and_then(outcome) {
+                self.writer.notice(&text);
+            }
+        }
+        if let Some((text, offered)) = change.next {
+            self.writer.notice(&text);
+            keys.offer(Some(offered));
+        }
+    }
+
     fn print_requests(&mut self, pending: &[Request], expired: &[Request]) {
         for request in expired {
             let (id, kind) = (&request.id, request.kind().as_str());
             let text = format!("Request {id} ({kind}) to {} has expired.", request.to);
             self.writer.notice(&text);
         }
-        let lines: Vec<String> = pending.iter().map(request_line).collect();
+        // What the person can answer with a key is shown by itself.
+        let is_offered =
+            |request: &&Request| self.keys.is_some() && request.kind().waits_for_person();
+        let listed = pending.iter().filter(|request| !is_offered(request));
+        let lines: Vec<String> = listed.map(request_line).collect();
         let status = (!lines.is_empty()).then(|| format!("Pending: {}.", lines.join("; ")));
         // The shutdown of the team prints its own requests.
         if status != self.state.pending && !self.machine.is_leaving() {
@@ -64,7 +101,8 @@ impl Lead {
             || self.state.inspection != Inspecting::No;
         let activity = match observation {
             Observation::Idle { failed } if !busy => TeamActivity::Idle {
-                has_failures: failed.iter().any(|name| self.is_new_failure(name)),
+                has_failures: self.state.has_denied
+                    || failed.iter().any(|name| self.is_new_failure(name)),
             },
             Observation::OutOfBudget if !busy => TeamActivity::OutOfBudget,
             Observation::Idle { .. } | Observation::OutOfBudget | Observation::Busy => {

@@ -97,6 +97,13 @@ struct UsageSoFar {
     #[serde(default, deserialize_with = "lenient_count")]
     cache_creation_input_tokens: Option<u64>,
     output_tokens_details: Option<OutputDetails>,
+    server_tool_use: Option<ServerToolUse>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ServerToolUse {
+    #[serde(default, deserialize_with = "lenient_count")]
+    web_search_requests: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -339,6 +346,14 @@ impl UsageSoFar {
         self.output_tokens_details = Some(OutputDetails {
             thinking_tokens: thinking,
         });
+        let searches = self.searches().max(later.searches());
+        self.server_tool_use = Some(ServerToolUse {
+            web_search_requests: searches,
+        });
+    }
+
+    fn searches(&self) -> Option<u64> {
+        self.server_tool_use.as_ref()?.web_search_requests
     }
 
     fn thinking(&self) -> Option<u64> {
@@ -353,6 +368,7 @@ impl UsageSoFar {
             cache_read: self.cache_read_input_tokens.unwrap_or(0),
             cache_write: self.cache_creation_input_tokens.unwrap_or(0),
             reasoning: self.thinking(),
+            searches: self.searches().unwrap_or(0),
         })
     }
 }

@@ -249,7 +249,7 @@ fn tools(specs: &[ToolSpec], web: bool) -> Vec<WireTool<'_>> {
 }
 
 fn tool_choice(request: &Request) -> Option<WireToolChoice<'_>> {
-    if request.tools.is_empty() {
+    if request.tools.is_empty() && !request.tuning.web {
         return None;
     }
     let (kind, name) = match &request.tool_choice {

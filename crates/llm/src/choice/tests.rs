@@ -41,7 +41,12 @@ fn a_dialect_is_one_of_those_that_are_known() {
     let build = |value| {
         let variables = variables(&[OPENAI, ("OPENAI_DIALECT", value)]);
         let choice = ModelChoice::OpenAi("x".into());
-        let built = choice.build(&variables, "a", ClientOptions::default());
+        let built = choice.build(
+            &variables,
+            "a",
+            ClientOptions::default(),
+            Lessons::default(),
+        );
         built
             .map(|model| model.is_some())
             .map_err(|error| error.to_string())
@@ -119,7 +124,12 @@ fn a_key_is_not_sent_to_an_address_of_lesser_origin() {
         variables(own).with_file(path, parse_dotenv(text))
     };
     let build = |choice: &ModelChoice, variables: &Variables| {
-        let built = choice.build(variables, "alice", ClientOptions::default());
+        let built = choice.build(
+            variables,
+            "alice",
+            ClientOptions::default(),
+            Lessons::default(),
+        );
         built.map(|_| ()).map_err(|error| error.to_string())
     };
     for (choice, key) in [
@@ -157,7 +167,12 @@ fn a_key_is_not_sent_to_an_address_of_lesser_origin() {
 }
 
 fn build(choice: &ModelChoice, pairs: &[(&str, &str)]) -> Result<Option<String>, String> {
-    match choice.build(&variables(pairs), "alice", ClientOptions::default()) {
+    match choice.build(
+        &variables(pairs),
+        "alice",
+        ClientOptions::default(),
+        Lessons::default(),
+    ) {
         Ok(model) => Ok(model.map(|model| model.name().to_owned())),
         Err(error) => Err(error.to_string()),
     }

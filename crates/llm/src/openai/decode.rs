@@ -323,6 +323,7 @@ impl WireUsage {
                 .completion_tokens_details
                 .as_ref()
                 .and_then(|details| details.reasoning_tokens),
+            searches: 0,
         })
     }
 }

@@ -1,7 +1,13 @@
 //! How servers that follow OpenAI differ.
 
+use serde::{Deserialize, Serialize};
+
+/// The field in which some servers want thoughts back.
+pub(super) const REASONING: &str = "reasoning_content";
+
 /// A wire format of OpenAI and its followers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OpenAiWire {
     /// Chat Completions, which nearly all servers speak.
     Chat,
@@ -28,7 +34,7 @@ impl OpenAiWire {
 
 /// What a server of Chat Completions understands. The constructors know some
 /// servers; the fields can be set for any other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialect {
     /// The name of the limit of a reply.
     pub token_field: TokenField,
@@ -43,7 +49,8 @@ pub struct Dialect {
 }
 
 /// The name of the limit of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TokenField {
     /// The old name, which most servers know.
     MaxTokens,
@@ -73,9 +80,15 @@ impl Dialect {
     /// DeepSeek, which refuses tool calls that come back without thoughts.
     pub fn deepseek() -> Self {
         Self {
-            reasoning_field: Some("reasoning_content".into()),
+            reasoning_field: Some(REASONING.into()),
             ..Self::compatible()
         }
+    }
+
+    /// Whether refusals can teach this dialect.
+    pub(crate) fn can_be_learned(&self) -> bool {
+        let field = self.reasoning_field.as_deref();
+        self.parallel_tool_calls.is_none() && field.is_none_or(|field| field == REASONING)
     }
 
     /// The dialect of this name.

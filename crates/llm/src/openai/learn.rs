@@ -5,10 +5,11 @@
 //! refuses. Everything here is pure.
 
 use super::OpenAiWire;
-use super::dialect::{Dialect, TokenField};
-use super::responses::{Manner, sealed};
+use super::dialect::{Dialect, REASONING, TokenField};
+use super::responses::{Manner, bound_items};
 use crate::failure::{Answer, ErrorInfo};
 use crate::images::ImageMemory;
+use crate::lessons::Lessons;
 use crate::request::Request;
 
 /// How a server is asked.
@@ -44,12 +45,16 @@ const UNKNOWN: [&str; 9] = [
 ];
 
 /// Texts about thoughts of this conversation that the server cannot open or does not have.
-const BROKEN_SEALS: [&str; 4] = [
+const BROKEN_SEALS: [&str; 5] = [
     "could not be verified",
     "could not be decrypted",
     "items are not persisted",
     "without its required following item",
+    "without its required 'reasoning' item",
 ];
+
+/// The names of what is sent only for the tools of the provider.
+const WEB: [&str; 2] = ["web_search", "max_tool_calls"];
 
 /// How to ask instead, if the refusal tells.
 pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Option<Lesson> {
@@ -85,6 +90,17 @@ pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Opti
 }
 
 impl Habits {
+    /// What of it can be kept for later clients.
+    pub(super) fn lessons(&self) -> Lessons {
+        Lessons {
+            wire: (!self.wire_is_chosen).then_some(self.wire),
+            dialect: Some(self.dialect.clone()),
+            has_no_seals: self.manner.has_no_seals,
+            has_no_web: self.manner.has_no_web,
+            max_output: None,
+        }
+    }
+
     fn on_other_wire(&self) -> Self {
         Self {
             wire: self.wire.other(),
@@ -137,6 +153,12 @@ impl<'a> Said<'a> {
         names.contains(&"model_not_found") || names.contains(&"not_found_error")
     }
 
+    /// Whether the server has no such tools, or not for this model or in this mode of it.
+    fn refuses_web(&self) -> bool {
+        WEB.iter()
+            .any(|name| self.does_not_know(name) || self.says(name) && self.says("cannot be used"))
+    }
+
     fn names_other_wire(&self, wire: OpenAiWire) -> bool {
         match wire {
             OpenAiWire::Chat => {
@@ -170,22 +192,26 @@ impl<'a> Said<'a> {
             if self.does_not_know(field) {
                 return Some(habits.with_dialect(|dialect| dialect.reasoning_field = None));
             }
-        } else if self.says("reasoning_content") && !self.does_not_know("reasoning_content") {
+        } else if self.says(REASONING) && !self.does_not_know(REASONING) {
             return Some(habits.with_dialect(|dialect| {
-                dialect.reasoning_field = Some("reasoning_content".into());
+                dialect.reasoning_field = Some(REASONING.into());
             }));
         }
         (dialect.asks_for_usage && self.does_not_know("stream_options"))
             .then(|| habits.with_dialect(|dialect| dialect.asks_for_usage = false))
     }
 
-    /// The sealed thoughts of the Responses API.
+    /// The sealed thoughts of the Responses API, and the tools of its provider.
     fn about_items(&self, habits: &Habits, request: &Request) -> Option<Habits> {
+        let sends_web = request.tuning.web && !habits.manner.has_no_web;
+        if sends_web && self.refuses_web() {
+            return Some(habits.with_manner(|manner| manner.has_no_web = true));
+        }
         let is_broken = self.info.code == "invalid_encrypted_content"
             || BROKEN_SEALS.iter().any(|text| self.says(text));
         if is_broken {
             return Some(habits.with_manner(|manner| {
-                manner.refused_seals.extend(sealed(request));
+                manner.refused_items.extend(bound_items(request));
             }));
         }
         let no_seals = self.does_not_know("encrypted content")
@@ -295,6 +321,27 @@ mod tests {
         let message = "unknown field `stream_options`";
         let without = taught(400, message, &chat).unwrap().habits;
         assert!(!without.dialect.asks_for_usage);
+    }
+
+    #[test]
+    fn tools_of_the_provider_are_not_offered_where_there_are_none() {
+        let responses = habits(OpenAiWire::Responses);
+        let mut request = Request::default();
+        for message in [
+            "Hosted tool 'web_search' is not supported with gpt-x.",
+            "The following tools cannot be used with reasoning.effort 'minimal': web_search.",
+            "Unknown parameter: 'max_tool_calls'.",
+        ] {
+            request.tuning.web = true;
+            let body = serde_json::json!({"error": {"message": message}}).to_string();
+            let info = ErrorInfo::parse(body.as_bytes());
+            let answer = Answer { status: 400, info };
+            let lesson = learn(&answer, &responses, &request).unwrap();
+            assert!(lesson.habits.manner.has_no_web, "{message}");
+            assert_eq!(learn(&answer, &lesson.habits, &request), None, "{message}");
+            request.tuning.web = false;
+            assert_eq!(learn(&answer, &responses, &request), None, "{message}");
+        }
     }
 
     #[test]

@@ -8,4 +8,4 @@ mod decode;
 mod encode;
 
 pub(crate) use decode::ResponseAssembler;
-pub(super) use encode::{Manner, encode, sealed};
+pub(super) use encode::{Manner, bound_items, encode};

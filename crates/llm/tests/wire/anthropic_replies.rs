@@ -61,6 +61,7 @@ fn a_full_message() {
             cache_read: 4000,
             cache_write: 300,
             reasoning: Some(40),
+            searches: 0,
         }),
         model: "claude-x".into(),
     };

@@ -222,6 +222,7 @@ fn settings_are_sent_only_if_they_are_set() {
     assert_eq!(got.body()["thinking"], json!({"type": "adaptive"}));
     let thinking = |mode| {
         let mut request = hello();
+        request.max_tokens = 4_096;
         request.tuning.thinking = Some(mode);
         sent(request).body()["thinking"].clone()
     };

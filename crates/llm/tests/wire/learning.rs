@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use llm::{Block, Model, OpenAi, OpenAiWire, Provider, RawJson, Request, Turn};
+use llm::{Block, Event, Lessons, Model, OpenAi, OpenAiWire, Provider, RawJson, Request, Turn};
 use serde_json::json;
 use test_support::llm_server::{LlmServer, ServerReply, Wire};
 
@@ -34,6 +34,64 @@ fn the_wire_follows_what_the_server_says_and_is_remembered() {
         wires(&server),
         [Wire::OpenAi, Wire::Responses, Wire::Responses]
     );
+}
+
+/// What a call has taught, by its events.
+fn lessons(events: &[Event]) -> Vec<Lessons> {
+    let learned = events.iter().filter_map(|event| match event {
+        Event::Learned(lessons) => Some((**lessons).clone()),
+        _ => None,
+    });
+    learned.collect()
+}
+
+#[test]
+fn a_later_client_begins_with_what_was_learned() {
+    let server = LlmServer::start();
+    let model = openai(&server, "a");
+    server.enqueue("a", refusal(404, NEEDS_RESPONSES));
+    server.enqueue(
+        "a",
+        refusal(400, "Encrypted content is not supported with this model."),
+    );
+    server.always("a", ServerReply::text("ok"));
+    let (_, events) = ask(&model, hello());
+    let learned = lessons(&events);
+    assert_eq!(learned.len(), 1, "{learned:?}");
+    assert_eq!(learned[0].wire, Some(OpenAiWire::Responses));
+    assert!(learned[0].has_no_seals);
+    assert_eq!(lessons(&ask(&model, hello()).1), [], "nothing new");
+
+    let mut config = openai_config(&server, "a");
+    config.lessons = learned[0].clone();
+    let later: Arc<dyn Model> = Arc::new(OpenAi::new(config.clone()).unwrap());
+    let before = server.requests("a").len();
+    assert_eq!(lessons(&ask(&later, hello()).1), []);
+    assert_eq!(
+        server.requests("a").len(),
+        before + 1,
+        "nothing was refused"
+    );
+    assert_eq!(server.last_request("a").body().get("include"), None);
+    config.wire = Some(OpenAiWire::Chat);
+    let chosen: Arc<dyn Model> = Arc::new(OpenAi::new(config).unwrap());
+    ask(&chosen, hello()).0.unwrap();
+    assert_eq!(
+        server.last_request("a").wire(),
+        Wire::OpenAi,
+        "a choice counts more"
+    );
+}
+
+#[test]
+fn a_failure_teaches_nothing() {
+    let server = LlmServer::start();
+    let model = openai(&server, "a");
+    server.enqueue("a", refusal(404, NEEDS_RESPONSES));
+    server.enqueue("a", refusal(401, "who are you?"));
+    let (reply, events) = ask(&model, hello());
+    reply.unwrap_err();
+    assert_eq!(lessons(&events), []);
 }
 
 #[test]

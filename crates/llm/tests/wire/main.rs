@@ -41,3 +41,5 @@ mod streams;
 mod tuned;
 #[cfg(test)]
 mod validity;
+#[cfg(test)]
+mod web;

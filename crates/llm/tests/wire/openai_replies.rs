@@ -68,6 +68,7 @@ fn a_full_chat() {
             cache_read: 64,
             cache_write: 6,
             reasoning: Some(11),
+            searches: 0,
         }),
         model: "gpt-x".into(),
     };

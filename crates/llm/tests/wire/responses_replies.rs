@@ -59,6 +59,7 @@ fn a_full_response() {
             cache_read: 64,
             cache_write: 0,
             reasoning: Some(11),
+            searches: 0,
         })
     );
     assert_eq!(

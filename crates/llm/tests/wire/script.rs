@@ -89,6 +89,7 @@ fn expectations_see_text_and_tool_results() {
         cache_read: 3,
         cache_write: 4,
         reasoning: None,
+        searches: 0,
     };
     assert_eq!(reply.usage, Some(usage));
 }
@@ -202,8 +203,14 @@ fn a_script_is_chosen_by_its_file() {
     let value = format!("script:{}", file.display());
     let choice = ModelChoice::parse(&value, &Variables::default()).unwrap();
     assert_eq!(choice, ModelChoice::Script(file));
-    let build =
-        |choice: &ModelChoice| choice.build(&Variables::default(), "bob", ClientOptions::default());
+    let build = |choice: &ModelChoice| {
+        choice.build(
+            &Variables::default(),
+            "bob",
+            ClientOptions::default(),
+            llm::Lessons::default(),
+        )
+    };
     let bob = build(&choice).unwrap().unwrap();
     assert_eq!(ask(&bob, hello()).0.unwrap().text(), "Hello.");
     let missing = ModelChoice::Script(PathBuf::from("/nowhere/x.jsonl"));

@@ -113,7 +113,12 @@ fn clients_and_configurations_never_show_the_key() {
     for value in ["anthropic:m", "openai:m"] {
         let choice = ModelChoice::parse(value, &variables).unwrap();
         let model: Arc<dyn Model> = choice
-            .build(&variables, "alice", ClientOptions::default())
+            .build(
+                &variables,
+                "alice",
+                ClientOptions::default(),
+                llm::Lessons::default(),
+            )
             .unwrap()
             .unwrap();
         write!(seen, "{choice:?} {choice} {}", model.name()).unwrap();

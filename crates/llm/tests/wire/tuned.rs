@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use llm::{
-    Effort, Event, FallbackModel, Model, ModelError, ModelSettings, Request, Switch, Thinking,
-    TunedModel, Tuning, WaitReason,
+    Effort, Event, FallbackModel, Lessons, Model, ModelError, ModelSettings, Request, Switch,
+    Thinking, TunedModel, Tuning, WaitReason,
 };
 use serde_json::{Value, json};
 use test_support::llm_server::{LlmServer, ServerReply};
@@ -69,6 +69,7 @@ fn what_is_set_is_sent_and_nothing_else() {
                 thinking: Some(Thinking::Budget(2_000)),
                 ..Tuning::default()
             },
+            ..ModelSettings::default()
         };
         ask(&tuned(&model, settings), any_length()).0.unwrap();
         let body = server.last_request(agent).body().clone();
@@ -119,6 +120,11 @@ fn a_server_teaches_its_limit_once() {
         let (reply, events) = ask(&model, any_length());
         assert_eq!(reply.unwrap().text(), "one", "{agent}");
         assert_eq!(waits(&events), [""; 0], "nothing is waited for");
+        let learned = Event::Learned(Box::new(Lessons {
+            max_output: Some(4_096),
+            ..Lessons::default()
+        }));
+        assert!(events.contains(&learned), "{events:?}");
         assert_eq!(ask(&model, any_length()).0.unwrap().text(), "two");
         assert_eq!(limits(&server, agent), [20_000, 4_096, 4_096], "{agent}");
     }

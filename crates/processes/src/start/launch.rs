@@ -6,7 +6,7 @@ use command::Pidfd;
 use command::session_of;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, setsid};
-use protocol::{AgentName, Incarnation, Phase, Recipient};
+use protocol::{AgentName, Incarnation, Phase, Recipient, WaitingFor};
 use safe_open::Links;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,6 +21,8 @@ use teamdir::{Liveness, PathError, TeamDir};
 const POLL_FAST: Duration = Duration::from_millis(1);
 const POLL_SLOW: Duration = Duration::from_millis(20);
 const FAST_FOR: Duration = Duration::from_millis(200);
+/// How long a process that makes its tree is waited for at most.
+const LONGEST_SETUP: Duration = Duration::from_secs(3600);
 /// How much of the log is shown.
 const LAST_BYTES: u64 = 4096;
 const LAST_LINES: usize = 12;
@@ -180,7 +182,7 @@ impl Launch<'_> {
         loop {
             let passed = started.elapsed();
             // Evaluated before the state, so that a process that is ready at the deadline counts as ready.
-            let late = passed >= self.programs.ready_within;
+            let late = passed >= self.programs.ready_within && !self.makes_tree(passed);
             if let Some(incarnation) = self.ready(raw)? {
                 return Ok(Watched::Ready(Started { pid, incarnation }));
             }
@@ -196,6 +198,18 @@ impl Launch<'_> {
                 return Ok(Watched::Ended);
             }
         }
+    }
+
+    /// Whether the new process is making its tree, which takes as long as the repository is large and
+    /// its setup needs. The process itself bounds it.
+    fn makes_tree(&self, passed: Duration) -> bool {
+        let live = self.team.live_state(&self.owner()).ok().flatten();
+        let is_making = live.is_some_and(|live| {
+            live.incarnation > self.previous
+                && live.phase == Phase::Starting
+                && live.waiting_for == Some(WaitingFor::Tree)
+        });
+        is_making && passed < LONGEST_SETUP
     }
 
     /// The new incarnation, if the process reports that it is ready and holds the member's lock.

@@ -146,7 +146,9 @@ pub(crate) fn change_running(
             exec: None,
             sandbox: None,
             network: None,
+            tree: None,
             web: None,
+            permissions: None,
             ..spec.clone().with_tuning(Tuning::default())
         };
         spec.merge_into(&mut changed);

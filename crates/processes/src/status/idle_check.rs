@@ -44,6 +44,10 @@ struct Report {
 /// The lead's own work is left out if this process is the lead. Mail for the lead counts only while a lead
 /// runs.
 pub fn check_idle(team: &TeamDir) -> Result<IdleCheck, ViewError> {
+    // First: whoever integrates sends its mail before it ends.
+    if let Some(why) = integrating(team) {
+        return Ok(IdleCheck::Busy { why });
+    }
     let before = match reports(team)? {
         Reports::AtRest(pass) => pass,
         Reports::Busy { why } => return Ok(IdleCheck::Busy { why }),
@@ -66,6 +70,20 @@ pub fn check_idle(team: &TeamDir) -> Result<IdleCheck, ViewError> {
         failed: after.failed,
         waiting_plan: after.waiting_plan,
     })
+}
+
+/// What is integrated now.
+fn integrating(team: &TeamDir) -> Option<String> {
+    if !team.is_integrating() {
+        return None;
+    }
+    let all = team.submissions().unwrap_or_default();
+    let mut open = all
+        .into_iter()
+        .flatten()
+        .filter(|found| found.status.is_open());
+    let first = open.next()?;
+    Some(format!("submission {} is {}", first.id, first.status))
 }
 
 /// The reports of all members, none of which is working.

@@ -2,13 +2,19 @@
 
 use crate::reap::is_unreaped;
 use crate::status::unread::UnreadCounts;
-use protocol::{AgentName, Holder, LiveState, Member, Recipient, TaskId, TodoSummary};
+use protocol::{
+    AgentName, Holder, LiveState, Member, Recipient, SubmissionId, SubmissionStatus, TaskId,
+    TodoSummary, TreeMode,
+};
 use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
 use teamdir::{Liveness, PathError, RosterError, TeamDir, now};
 
 /// How long a working member may report nothing before it is shown as hung.
 const SILENT_AFTER: Duration = Duration::from_secs(600);
+
+/// How many submissions are looked at for the newest one of a member.
+const NEWEST_SUBMISSIONS: usize = 64;
 
 /// A member as the files and the operating system show it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +31,8 @@ pub struct MemberView {
     pub task: Option<TaskId>,
     /// Its to-do list in short, if it keeps one.
     pub todo: Option<TodoSummary>,
+    /// Its newest submission, if it works in a tree of its own.
+    pub submission: Option<(SubmissionId, SubmissionStatus)>,
 }
 
 /// Why members could not be read.
@@ -103,10 +111,22 @@ fn view_of(
         unread: unread_counts.unread(team, &owner)?,
         // A list that cannot be read is a matter for its owner, who writes it anew.
         todo: team.todo_list(&owner).ok().and_then(|list| list.summary()),
+        submission: submission_of(team, member),
         state,
         holder,
         live,
     })
+}
+
+/// The newest submission of a member, among the newest of all.
+fn submission_of(team: &TeamDir, member: &Member) -> Option<(SubmissionId, SubmissionStatus)> {
+    if member.spec.tree != Some(TreeMode::Own) {
+        return None;
+    }
+    let newest = team.newest_submissions(NEWEST_SUBMISSIONS).ok()?;
+    let mut own = newest.into_iter().flatten();
+    let found = own.find(|found| found.member.same_as(&member.spec.name))?;
+    Some((found.id, found.status))
 }
 
 /// A member's state, and what it was computed from.

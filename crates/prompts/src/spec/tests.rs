@@ -21,6 +21,7 @@ fn spec(reader: Reader) -> PromptSpec {
         secrets: Vec::new(),
         locks: |_| Vec::new(),
         programs: Vec::new(),
+        readable: Vec::new(),
         network: NetworkSetting::Off,
         has_sandbox: false,
         remedy: String::new(),
@@ -31,6 +32,7 @@ fn spec(reader: Reader) -> PromptSpec {
     PromptSpec {
         reader,
         workspace: "/w".into(),
+        is_own_tree: false,
         confinement: Arc::new(confinement),
         user: UserFolders::default(),
     }

@@ -1,5 +1,6 @@
 //! The records of a member's conversation with its model.
 
+use super::kept::KeptMessages;
 use crate::{MessageId, RequestId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ impl ModelTypes for Plain {
 pub enum ConversationRecord<M: ModelTypes = Plain> {
     User(UserRecord),
     Assistant(AssistantRecord<M>),
+    Asked(AskedRecord),
+    Started(StartedRecord),
     Result(ResultRecord<M>),
     Cleared(ClearedRecord),
     Compaction(CompactionRecord<M>),
@@ -52,6 +55,8 @@ impl<M: ModelTypes> ConversationRecord<M> {
         Some(match kind {
             "user" => serde_json::from_slice(bytes).map(Self::User),
             "assistant" => serde_json::from_slice(bytes).map(Self::Assistant),
+            "asked" => serde_json::from_slice(bytes).map(Self::Asked),
+            "started" => serde_json::from_slice(bytes).map(Self::Started),
             "result" => serde_json::from_slice(bytes).map(Self::Result),
             "cleared" => serde_json::from_slice(bytes).map(Self::Cleared),
             "compaction" => serde_json::from_slice(bytes).map(Self::Compaction),
@@ -168,6 +173,20 @@ pub struct AssistantRecord<M: ModelTypes = Plain> {
     pub usage: Option<M::Usage>,
 }
 
+/// A tool call waits until a request is answered. Until it is started nothing of it was done, nor of the
+/// calls behind it in the same reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedRecord {
+    pub tool_use_id: String,
+    pub request_id: RequestId,
+}
+
+/// A tool call that waited for an answer is about to be run. It may have been run by whoever reads this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedRecord {
+    pub tool_use_id: String,
+}
+
 /// A tool call ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound = "")]
@@ -234,41 +253,6 @@ pub struct CompactionRecord<M: ModelTypes = Plain> {
     pub reminder: Option<String>,
 }
 
-/// The messages that compactions keep word for word.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct KeptMessages {
-    /// Oldest first.
-    pub messages: Vec<KeptMessage>,
-    /// How many were left out behind the first one, because there was no room for all.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub left_out: u64,
-}
-
-impl KeptMessages {
-    pub const fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-}
-
-/// A message that compactions keep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptMessage {
-    pub text: String,
-    /// What was cut out of a message that is too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<MessageCut>,
-}
-
-/// A part that was cut out of the middle of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MessageCut {
-    /// Where in the remaining text it was, in bytes.
-    pub at: usize,
-    /// How long it was, in bytes.
-    pub bytes: usize,
-}
-
 /// The turn ended without a reply to what the model was given last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedRecord {
@@ -287,10 +271,6 @@ pub struct ReportRecord {
 pub struct PlanRecord {
     pub request_id: RequestId,
     pub plan_hash: String,
-}
-
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// The default of an optional field whose type has no default.
@@ -408,4 +388,7 @@ pub struct Usage {
     /// The part of `output` that was spent on thinking, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
+    /// Searches of the web by the provider, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub searches: Option<u64>,
 }

@@ -5,11 +5,12 @@ use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{
-    Activity, AgentName, Answer, Body, DeadLetter, Effort, Extra, Holder, IgnoredAnswer,
-    Incarnation, LiveState, Member, MemberSpec, MemberStatus, Message, MessageId, NetworkSetting,
-    NoticeCause, Owner, Party, Phase, Priority, Recipient, Request, RequestId, RequestState,
-    RestartPolicy, Roster, SandboxLevel, SandboxMode, Sender, Subject, Tally, Task, TaskHistory,
-    TaskId, TaskStatus, TeamName, Temperature, Thinking, Timestamp, Tuning, WaitingFor,
+    Activity, AgentName, Answer, Body, DeadLetter, Effort, Extra, GrantScope, Holder,
+    IgnoredAnswer, Incarnation, LiveState, Member, MemberRules, MemberSpec, MemberStatus, Message,
+    MessageId, NetworkSetting, NoticeCause, Owner, Party, PermissionAsk, Phase, Priority,
+    QuestionAsk, Recipient, Request, RequestId, RequestState, RestartPolicy, Roster, SandboxLevel,
+    SandboxMode, Sender, Subject, Tally, Task, TaskHistory, TaskId, TaskStatus, TeamName,
+    Temperature, Thinking, Timestamp, TreeMode, Tuning, WaitingFor,
 };
 use serde_json::Value;
 
@@ -138,6 +139,7 @@ fn cause() -> impl Strategy<Value = Option<NoticeCause>> {
         Some(NoticeCause::Budget),
         Some(NoticeCause::Traffic),
         Some(NoticeCause::LeftFiles),
+        Some(NoticeCause::Submission),
         Some(NoticeCause::Other("weather".to_owned())),
     ])
 }
@@ -196,6 +198,17 @@ fn tuning() -> impl Strategy<Value = Tuning> {
     })
 }
 
+fn member_rules() -> impl Strategy<Value = MemberRules> {
+    let rules = || vec(text(), 0..3);
+    (rules(), rules(), rules(), any::<bool>()).prop_map(|(deny, ask, allow, yes)| MemberRules {
+        deny,
+        ask,
+        allow,
+        yes,
+        extra: Extra::new(),
+    })
+}
+
 fn member() -> impl Strategy<Value = Member> {
     let restart = select(vec![RestartPolicy::Never, RestartPolicy::OnFailure]);
     let known = (name(), text(), status(), incarnation());
@@ -217,9 +230,10 @@ fn member() -> impl Strategy<Value = Member> {
         of(text().prop_map(SandboxMode::from)),
         of(network()),
     );
-    let tuning = (tuning(), of(any::<bool>()));
+    let place = (of(text().prop_map(TreeMode::from)), of(member_rules()));
+    let tuning = (tuning(), of(any::<bool>()), place);
     (known, more, course, tuning, extra()).prop_map(|(known, more, course, tuning, extra)| {
-        let (tuning, web) = tuning;
+        let (tuning, web, (tree, permissions)) = tuning;
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
         let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up, sandbox, network) =
@@ -237,11 +251,13 @@ fn member() -> impl Strategy<Value = Member> {
                 idle_timeout,
                 sandbox,
                 network,
+                tree,
                 max_output: tuning.max_output,
                 effort: tuning.effort,
                 thinking: tuning.thinking,
                 temperature: tuning.temperature,
                 web,
+                permissions,
             },
             status,
             incarnation,
@@ -345,6 +361,36 @@ fn ignored() -> impl Strategy<Value = IgnoredAnswer> {
     })
 }
 
+fn permission() -> impl Strategy<Value = PermissionAsk> {
+    let call = (text(), extra(), text(), text());
+    (call, text(), of(text()), any::<bool>()).prop_map(|(call, why, grants, lead_decides)| {
+        let (tool, arguments, call_hash, cwd) = call;
+        PermissionAsk {
+            tool,
+            arguments: Value::Object(arguments),
+            call_hash,
+            cwd,
+            why,
+            grants,
+            lead_decides,
+        }
+    })
+}
+
+fn question() -> impl Strategy<Value = QuestionAsk> {
+    let asked = (text(), vec(text(), 0..3), any::<bool>());
+    (asked, text(), any::<bool>()).prop_map(|(asked, call_hash, lead_decides)| {
+        let (question, choices, free_text) = asked;
+        QuestionAsk {
+            question,
+            choices,
+            free_text,
+            call_hash,
+            lead_decides,
+        }
+    })
+}
+
 pub(crate) fn request() -> impl Strategy<Value = Request> {
     let subject = prop_oneof![
         (text(), any::<bool>(), any::<bool>()).prop_map(|(reason, force, lead_leaves)| {
@@ -355,8 +401,18 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
             }
         }),
         (text(), text()).prop_map(|(plan, plan_hash)| Subject::Plan { plan, plan_hash }),
+        permission().prop_map(Subject::Permission),
+        question().prop_map(Subject::Question),
     ];
-    let answer = (party(), time(), text()).prop_map(|(by, at, text)| Answer { by, at, text });
+    let scope = select(vec![GrantScope::Once, GrantScope::Member, GrantScope::Team]);
+    let answer = (party(), time(), text(), of(text()), of(scope));
+    let answer = answer.prop_map(|(by, at, text, name, scope)| Answer {
+        by,
+        at,
+        text,
+        name,
+        scope,
+    });
     let state = prop_oneof![
         Just(RequestState::Pending),
         answer.clone().prop_map(RequestState::Approved),
@@ -370,10 +426,16 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         recipient(),
         of(incarnation()),
     );
-    let rest = (time(), of(time()), vec(ignored(), 0..3), extra());
+    let rest = (
+        time(),
+        of(time()),
+        of(time()),
+        vec(ignored(), 0..3),
+        extra(),
+    );
     (who, subject, state, rest).prop_map(|(who, subject, state, rest)| {
         let (id, from, from_incarnation, to, to_incarnation) = who;
-        let (created_at, deadline, ignored, extra) = rest;
+        let (created_at, deadline, notified_at, ignored, extra) = rest;
         Request {
             id,
             from,
@@ -382,6 +444,7 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
             to_incarnation,
             created_at,
             deadline,
+            notified_at,
             subject,
             state,
             ignored,
@@ -417,12 +480,15 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
     ]);
     let waiting_for = select(vec![
         WaitingFor::Plan,
+        WaitingFor::Permission,
+        WaitingFor::Answer,
         WaitingFor::Background,
         WaitingFor::RateLimit,
         WaitingFor::Server,
         WaitingFor::Disk,
         WaitingFor::Budget,
         WaitingFor::Turn,
+        WaitingFor::Tree,
     ]);
     let activity = (text(), time(), extra());
     let activity = activity.prop_map(|(name, since, extra)| Activity { name, since, extra });

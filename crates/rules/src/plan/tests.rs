@@ -26,11 +26,7 @@ fn request(name: &str, plan: &str) -> Request {
 }
 
 fn answer(by: Party, feedback: &str) -> Answer {
-    Answer {
-        by,
-        at: Timestamp::from_secs(99),
-        text: feedback.to_owned(),
-    }
+    Answer::new(by, Timestamp::from_secs(99), feedback.to_owned())
 }
 
 fn approved(by: Party, request: Request) -> Request {

@@ -1,10 +1,11 @@
 //! Decides which answers count.
 
+use super::ask::{chosen, is_as_asked, lead_may_answer};
 use super::expire::{Addressee, past_deadline};
 use crate::who::is_recipient;
 use protocol::{
-    Answer, Body, Extra, IgnoredAnswer, Incarnation, Message, Party, Recipient, Request, RequestId,
-    RequestKind, RequestState, RequestStatus, Sender, Timestamp,
+    Answer, Body, Extra, GrantScope, IgnoredAnswer, Incarnation, Message, Party, Recipient,
+    Request, RequestId, RequestKind, RequestState, RequestStatus, Sender, Subject, Timestamp,
 };
 
 /// How many ignored answers a request keeps in full. The others are only counted, so that the file cannot
@@ -27,8 +28,12 @@ pub struct Response {
     /// The incarnation that gave it; a foreign program may leave it out.
     pub from_incarnation: Option<Incarnation>,
     pub approve: bool,
-    /// The reason or the feedback; may be empty.
+    /// The reason or the feedback, or the answer to a question; may be empty.
     pub text: String,
+    /// The name of the person who answers, where it is known.
+    pub name: Option<String>,
+    /// For which calls the approval of a tool call counts.
+    pub scope: Option<GrantScope>,
     pub source: AnswerSource,
 }
 
@@ -60,8 +65,12 @@ pub enum WhyIgnored {
     #[error("it answers request {0}")]
     OtherRequest(RequestId),
     /// A decided request is final.
-    #[error("the request is already {}", .0.as_str())]
-    AlreadyDecided(RequestStatus),
+    #[error("the request is already {}{}", status.as_str(), by_whom(by.as_deref()))]
+    AlreadyDecided {
+        status: RequestStatus,
+        /// Who decided it, as people read it; nobody has if it expired.
+        by: Option<String>,
+    },
     #[error("it came after the deadline")]
     Late,
     #[error("it answers a {} request, and this is a {} request", found.as_str(), expected.as_str())]
@@ -69,9 +78,18 @@ pub enum WhyIgnored {
         expected: RequestKind,
         found: RequestKind,
     },
-    /// Mail alone decides no plan.
-    #[error("a plan is decided in its request file, and the file does not say so")]
-    NotRecorded,
+    /// Mail alone decides nothing that a person is asked.
+    #[error("a {} is decided in its request file, and the file does not say so", .0.as_str())]
+    NotRecorded(RequestKind),
+    #[error("the answer is empty")]
+    Empty,
+    #[error("{given:?} is not one of the choices: {}", choices.join(", "))]
+    NotAChoice { given: String, choices: Vec<String> },
+    #[error("no rule covers this call alone, so it can only be approved once")]
+    NothingToGrant,
+    /// What is shown is not what would be run.
+    #[error("the request file was changed since the member wrote it")]
+    Changed,
     #[error("it does not say who it is from")]
     Unsigned,
     #[error("it is from '{found}', and only '{expected}' can answer")]
@@ -114,6 +132,8 @@ impl Response {
             from_incarnation: message.from_incarnation,
             approve: *approve,
             text: text.clone(),
+            name: None,
+            scope: None,
             source: AnswerSource::Mail,
         })
     }
@@ -123,19 +143,25 @@ impl Response {
 ///
 /// It counts only if it names this request, the request is pending and before its deadline, the kind fits,
 /// and it comes from the addressed incarnation of the addressee. An answer that names no incarnation counts
-/// if `addressee` says that the addressed one runs. A person may decide a plan in the lead's place. Any
-/// process can forge mail, so mail alone decides no plan. An answer that does not count is listed as
-/// ignored.
+/// if `addressee` says that the addressed one runs. A person may answer in the lead's place what a member
+/// asks; whether the lead may answer a tool call or a question itself stands in the request. Any process can
+/// forge mail, so mail alone decides nothing but a shutdown. An answer that does not count is listed as ignored.
 pub fn answer(
     request: &Request,
     response: &Response,
     addressee: Addressee,
     now: Timestamp,
 ) -> Verdict {
-    match author(request, response, addressee, now) {
-        Ok(by) => {
-            let text = response.text.clone();
-            let answer = Answer { by, at: now, text };
+    let author = author(request, response, addressee, now);
+    match author.and_then(|by| Ok((by, answer_text(request, response)?))) {
+        Ok((by, text)) => {
+            let answer = Answer {
+                by,
+                at: now,
+                text,
+                name: response.name.clone(),
+                scope: answer_scope(request, response),
+            };
             let state = if response.approve {
                 RequestState::Approved(answer)
             } else {
@@ -165,7 +191,7 @@ fn author(
         return Err(WhyIgnored::OtherRequest(response.request_id.clone()));
     }
     if request.status() != RequestStatus::Pending {
-        return Err(WhyIgnored::AlreadyDecided(request.status()));
+        return Err(already_decided(request));
     }
     if past_deadline(request, now) {
         return Err(WhyIgnored::Late);
@@ -185,8 +211,8 @@ fn author(
             });
         }
     };
-    if response.kind == RequestKind::Plan && response.source == AnswerSource::Mail {
-        return Err(WhyIgnored::NotRecorded);
+    if response.kind.waits_for_person() && response.source == AnswerSource::Mail {
+        return Err(WhyIgnored::NotRecorded(response.kind));
     }
     // A person has no incarnations.
     if *party != Party::User {
@@ -196,10 +222,64 @@ fn author(
 }
 
 fn may_answer(request: &Request, party: &Party) -> bool {
-    let in_place_of_lead = request.kind() == RequestKind::Plan
-        && request.to == Recipient::Lead
-        && *party == Party::User;
-    in_place_of_lead || is_recipient(&request.to, party)
+    let is_for_person = request.kind().waits_for_person() && request.to == Recipient::Lead;
+    match (&request.subject, party) {
+        (_, Party::User) if is_for_person => true,
+        (Subject::Permission(_) | Subject::Question(_), party) => {
+            is_for_person && *party == Party::Lead && lead_may_answer(request)
+        }
+        (Subject::Plan { .. } | Subject::Shutdown { .. }, party) => {
+            is_recipient(&request.to, party)
+        }
+    }
+}
+
+/// What is recorded as the text of an answer that comes from the right party.
+fn answer_text(request: &Request, response: &Response) -> Result<String, WhyIgnored> {
+    if !is_as_asked(&request.subject) {
+        return Err(WhyIgnored::Changed);
+    }
+    match &request.subject {
+        Subject::Question(ask) if response.approve => chosen(ask, &response.text),
+        Subject::Permission(ask) if response.approve && ask.grants.is_none() => {
+            match answer_scope(request, response) {
+                Some(GrantScope::Member | GrantScope::Team) => Err(WhyIgnored::NothingToGrant),
+                Some(GrantScope::Once) | None => Ok(response.text.clone()),
+            }
+        }
+        Subject::Shutdown { .. }
+        | Subject::Plan { .. }
+        | Subject::Permission(_)
+        | Subject::Question(_) => Ok(response.text.clone()),
+    }
+}
+
+/// For which calls an approval counts; nothing for anything but the approval of a tool call.
+fn answer_scope(request: &Request, response: &Response) -> Option<GrantScope> {
+    let is_permission = request.kind() == RequestKind::Permission && response.approve;
+    is_permission.then(|| response.scope.unwrap_or(GrantScope::Once))
+}
+
+/// That a request is decided, and by whom.
+fn already_decided(request: &Request) -> WhyIgnored {
+    let by = match &request.state {
+        RequestState::Approved(answer) | RequestState::Rejected(answer) => Some(decider(answer)),
+        RequestState::Pending | RequestState::Expired { .. } => None,
+    };
+    let status = request.status();
+    WhyIgnored::AlreadyDecided { status, by }
+}
+
+/// Who gave an answer, as people and models read it.
+pub fn decider(answer: &Answer) -> String {
+    match &answer.name {
+        Some(name) => format!("{name} ({})", answer.by),
+        None => answer.by.to_string(),
+    }
+}
+
+fn by_whom(by: Option<&str>) -> String {
+    by.map_or_else(String::new, |by| format!(" by {by}"))
 }
 
 fn check_incarnation(

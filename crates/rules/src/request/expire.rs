@@ -1,8 +1,6 @@
 //! Expires requests that get no answer.
 
-use protocol::{
-    Incarnation, Request, RequestId, RequestKind, RequestState, RequestStatus, Timestamp,
-};
+use protocol::{Incarnation, Request, RequestId, RequestState, RequestStatus, Timestamp};
 use std::fmt;
 
 /// Which incarnation of the addressee runs, as the operating system says.
@@ -48,6 +46,10 @@ pub enum ExpireReason {
     AuthorEnded,
     /// The author is not restarted any more.
     AuthorGivenUp,
+    /// The author went on without the answer.
+    Withdrawn,
+    /// There is no person to ask: the lead was started so that nobody is waited for.
+    NobodyThere,
 }
 
 /// Why a request cannot expire: it has been decided.
@@ -102,10 +104,10 @@ pub fn due(request: &Request, addressee: Addressee, now: Timestamp) -> Option<Ex
     }
 }
 
-/// Why nobody waits for the decision on a pending plan, if nobody does. Other requests have a deadline
-/// of their own, and whoever made them need not be a process.
+/// Why nobody waits for the answer of a person, if nobody does. A shutdown has a deadline of its own, and
+/// whoever asked for it need not be a process.
 pub fn abandoned(request: &Request, author: Author) -> Option<ExpireReason> {
-    if request.status() != RequestStatus::Pending || request.kind() != RequestKind::Plan {
+    if request.status() != RequestStatus::Pending || !request.kind().waits_for_person() {
         return None;
     }
     match author {
@@ -132,6 +134,10 @@ impl fmt::Display for ExpireReason {
             Self::AuthorGivenUp => {
                 f.write_str("its author is not restarted any more, so nobody waits for it")
             }
+            Self::Withdrawn => f.write_str("its author went on without an answer"),
+            Self::NobodyThere => f.write_str(
+                "nobody could be asked: team-lead runs without a terminal, or with --on-ask deny",
+            ),
             Self::AddresseeReplaced { incarnation } => {
                 write!(f, "incarnation {incarnation} replaced the addressee")
             }

@@ -1,8 +1,10 @@
 //! Creates requests, and decides who may.
 
+use super::ask::{call_hash, question_hash};
 use crate::plan::plan_hash;
 use protocol::{
-    Extra, Incarnation, Party, Recipient, Request, RequestId, RequestState, Subject, Timestamp,
+    Extra, Incarnation, Party, PermissionAsk, QuestionAsk, Recipient, Request, RequestId,
+    RequestState, Subject, Timestamp,
 };
 
 /// What every new request needs.
@@ -42,6 +44,74 @@ pub enum OpenPlanRefusal {
     NotToTheLead { to: Recipient },
     #[error("the plan is empty: say what will be changed and how")]
     Empty,
+}
+
+/// Why a person cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenAskRefusal {
+    #[error("'{from}' cannot ask a person: only the lead and its teammates can")]
+    NotAnAgent { from: Party },
+    #[error("a person is asked at the lead's, not at '{to}'")]
+    NotToTheLead { to: Recipient },
+    #[error("the question is empty: say what you want to know")]
+    NoQuestion,
+    #[error("nothing could be answered: give choices, or allow any text")]
+    NoAnswer,
+    #[error("give at most {MAX_CHOICES} choices, each different from the others and not empty")]
+    Choices,
+}
+
+/// How many choices a question may have.
+pub const MAX_CHOICES: usize = 9;
+
+/// Makes a pending request that asks a person, or the lead if it may, whether a tool call may run.
+pub fn open_permission(
+    opening: Opening,
+    deadline: Option<Timestamp>,
+    mut ask: PermissionAsk,
+) -> Result<Request, OpenAskRefusal> {
+    check_asker(&opening)?;
+    ask.call_hash = call_hash(&ask.tool, &ask.arguments);
+    Ok(pending(opening, deadline, Subject::Permission(ask)))
+}
+
+/// Makes a pending request that puts a question to a person, or to the lead if it may answer.
+pub fn open_question(
+    opening: Opening,
+    deadline: Option<Timestamp>,
+    mut ask: QuestionAsk,
+) -> Result<Request, OpenAskRefusal> {
+    check_asker(&opening)?;
+    if ask.question.trim().is_empty() {
+        return Err(OpenAskRefusal::NoQuestion);
+    }
+    if ask.choices.is_empty() && !ask.free_text {
+        return Err(OpenAskRefusal::NoAnswer);
+    }
+    let is_empty = |choice: &String| choice.trim().is_empty();
+    let is_repeated =
+        |(place, choice): (usize, &String)| ask.choices.iter().take(place).any(|c| c == choice);
+    let is_wrong = ask.choices.len() > MAX_CHOICES
+        || ask.choices.iter().any(is_empty)
+        || ask.choices.iter().enumerate().any(is_repeated);
+    if is_wrong {
+        return Err(OpenAskRefusal::Choices);
+    }
+    ask.call_hash = question_hash(&ask);
+    Ok(pending(opening, deadline, Subject::Question(ask)))
+}
+
+fn check_asker(opening: &Opening) -> Result<(), OpenAskRefusal> {
+    match &opening.from {
+        Party::Member(_) | Party::Lead => {}
+        from @ (Party::User | Party::System) => {
+            return Err(OpenAskRefusal::NotAnAgent { from: from.clone() });
+        }
+    }
+    match &opening.to {
+        Recipient::Lead => Ok(()),
+        to @ Recipient::Member(_) => Err(OpenAskRefusal::NotToTheLead { to: to.clone() }),
+    }
 }
 
 /// Makes a pending request that asks a member to end.
@@ -113,6 +183,7 @@ fn pending(opening: Opening, deadline: Option<Timestamp>, subject: Subject) -> R
         to_incarnation: opening.to_incarnation,
         created_at: opening.now,
         deadline,
+        notified_at: None,
         subject,
         state: RequestState::Pending,
         ignored: Vec::new(),

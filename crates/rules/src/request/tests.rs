@@ -48,6 +48,8 @@ fn yes(from: &str) -> Response {
         from_incarnation: Some(Incarnation(3)),
         approve: true,
         text: "ok".to_owned(),
+        name: None,
+        scope: None,
         source: AnswerSource::Answerer,
     }
 }
@@ -141,7 +143,13 @@ fn late_and_repeated_answers_have_no_effect() {
         ..yes("alice")
     };
     let why = ignored(&approved, &no, ALIVE, 11);
-    assert_eq!(why, WhyIgnored::AlreadyDecided(RequestStatus::Approved));
+    assert_eq!(
+        why,
+        WhyIgnored::AlreadyDecided {
+            status: RequestStatus::Approved,
+            by: Some("alice".to_owned())
+        }
+    );
 }
 
 #[test]

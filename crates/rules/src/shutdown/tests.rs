@@ -34,6 +34,8 @@ fn answered(shutdown: &Shutdown, approve: bool, now: Timestamp) -> Request {
         from_incarnation: Some(Incarnation(3)),
         approve,
         text: "busy".to_owned(),
+        name: None,
+        scope: None,
         source: AnswerSource::Answerer,
     };
     let alive = Addressee::Alive(Incarnation(3));

@@ -80,6 +80,8 @@ fn decide(request: &Request, by: Party, approve: bool) -> Request {
         from_incarnation: None,
         approve,
         text: String::new(),
+        name: None,
+        scope: None,
         source: AnswerSource::Answerer,
     };
     match answer(request, &response, Addressee::Unknown, now()) {

@@ -44,6 +44,8 @@ pub(crate) fn response() -> impl Strategy<Value = Response> {
             from_incarnation: incarnation.map(Incarnation),
             approve,
             text: String::new(),
+            name: None,
+            scope: None,
             source: AnswerSource::Answerer,
         })
 }

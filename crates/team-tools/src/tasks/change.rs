@@ -2,6 +2,7 @@
 
 use super::{args, failed, ids, pretty, short};
 use crate::TeamContext;
+use crate::submit::SubmittedWork;
 use protocol::{Task, TaskId, TaskStatus};
 use rules::{ClaimLimit, Edit, NewTask, parse_status};
 use schemars::JsonSchema;
@@ -168,6 +169,9 @@ impl Tool for TaskUpdate {
         let id = TaskId(args.task_id);
         let update = args.into_update()?;
         let updated = self.context.blocking(move |context| {
+            if let Some(text) = submit_first(context, id, &update)? {
+                return Ok(text);
+            }
             let worker = context.worker();
             let updated = team::update(&context.team, &worker, id, &update);
             Ok(describe(context, &updated.map_err(failed)?))
@@ -216,6 +220,42 @@ impl TaskUpdateArgs {
             result: self.result,
         })
     }
+}
+
+/// Completing a task submits the committed work of a member with a tree of its own. The task is completed
+/// when that is merged: whoever waits for the task finds its work in the team's branch.
+fn submit_first(
+    context: &TeamContext,
+    id: TaskId,
+    update: &Update,
+) -> Result<Option<String>, ToolError> {
+    let Some(submitter) = &context.submitter else {
+        return Ok(None);
+    };
+    if update.status != Some(TaskStatus::Completed) {
+        return Ok(None);
+    }
+    let own = team::unfinished(&context.team, &context.me);
+    let own = own.map_err(|error| ToolError::from_error(&error))?;
+    if !own.iter().any(|task| task.id == id) {
+        // The board refuses it, and says why.
+        return Ok(None);
+    }
+    let result = update.result.clone().unwrap_or_default();
+    let submitted = submitter.submit(Some(id), Some(result))?;
+    if let SubmittedWork::Nothing(_) = submitted {
+        return Ok(None);
+    }
+    let rest = Update {
+        status: None,
+        result: None,
+        ..update.clone()
+    };
+    if rest != Update::default() {
+        let worker = context.worker();
+        team::update(&context.team, &worker, id, &rest).map_err(failed)?;
+    }
+    Ok(Some(submitted.text(Some(id))))
 }
 
 fn claim(context: &TeamContext, args: &ClaimTaskArgs) -> Result<Task, ToolError> {

@@ -48,6 +48,7 @@ fn agents(names: &[&str]) -> Vec<Agent> {
             team: team.team().clone(),
             me: Actor::member(name, Incarnation(1)),
             role: "coder".to_owned(),
+            submitter: None,
         };
         let mut registry = Registry::new();
         add_task_tools(&mut registry, &context).unwrap();

@@ -5,11 +5,12 @@
 //! nothing of request files only sends the mail; then the reader of the mail records the answer, by the
 //! same rule.
 
+use super::ask::{FollowUpError, follow_up};
 use super::{addressee, change};
 use crate::{Actor, send_message};
 use protocol::{
-    Answer, Body, Message, MessageId, Party, Recipient, Request, RequestId, RequestKind,
-    RequestState, Sender,
+    Answer, Body, GrantScope, Message, MessageId, Party, Recipient, Request, RequestId,
+    RequestKind, RequestState, Sender,
 };
 use rules::{Addressee, AnswerSource, Response, Verdict, WhyIgnored, answer};
 use teamdir::{CommitHook, RequestError, SendError, TeamDir, now};
@@ -23,6 +24,8 @@ pub enum AnswerError {
         expected: RequestKind,
         found: RequestKind,
     },
+    #[error("request {id} asks a member to shut down: only that member can answer it")]
+    NotForPerson { id: RequestId },
     /// The answer does not count, and nothing was changed.
     #[error("the answer to request {id} has no effect: {why}")]
     Refused { id: RequestId, why: WhyIgnored },
@@ -33,6 +36,25 @@ pub enum AnswerError {
         "the answer to request {id} is recorded, but the mail about it was not sent; repeat it"
     )]
     Send { id: RequestId, source: SendError },
+    /// The answer is recorded and counts.
+    #[error("the answer to request {id} is recorded, and its author goes on")]
+    FollowUp {
+        id: RequestId,
+        source: FollowUpError,
+    },
+}
+
+/// What a person says to a request, or the lead in a person's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonAnswer<'a> {
+    /// Yes to a plan or a tool call, or an answer to a question.
+    pub approve: bool,
+    /// The feedback, the reason or the answer; may be empty but for an answer.
+    pub text: &'a str,
+    /// For which calls the approval of a tool call counts; absent for this one alone.
+    pub scope: Option<GrantScope>,
+    /// The name of the person, where it is known.
+    pub name: Option<&'a str>,
 }
 
 /// The result of recording a mailed answer.
@@ -91,6 +113,41 @@ pub fn decide_plan(
     )
 }
 
+/// Answers whatever waits for a person: a plan, a tool call or a question. The first answer counts, and
+/// whoever comes later gets an error that says who was first.
+pub fn answer_person(
+    team: &TeamDir,
+    me: &Actor,
+    id: &RequestId,
+    answer: &PersonAnswer<'_>,
+) -> Result<Request, AnswerError> {
+    let found = team.request(id)?;
+    if found.kind() == RequestKind::Shutdown {
+        return Err(AnswerError::NotForPerson { id: id.clone() });
+    }
+    let response = Response {
+        approve: answer.approve,
+        text: answer.text.to_owned(),
+        name: answer.name.map(str::to_owned),
+        scope: answer.scope,
+        ..own_answer(found.kind(), me, id)
+    };
+    if found.kind() == RequestKind::Plan {
+        return answer_request(team, response);
+    }
+    let recorded = record(team, &response);
+    if let Err(AnswerError::Refused { .. }) = &recorded {
+        // Whoever answered first may have been killed before this.
+        let _ = team.request(id).map(|request| follow_up(team, &request));
+    }
+    let request = recorded?;
+    follow_up(team, &request).map_err(|source| AnswerError::FollowUp {
+        id: id.clone(),
+        source,
+    })?;
+    Ok(request)
+}
+
 fn own_answer(kind: RequestKind, me: &Actor, id: &RequestId) -> Response {
     Response {
         kind,
@@ -99,6 +156,8 @@ fn own_answer(kind: RequestKind, me: &Actor, id: &RequestId) -> Response {
         from_incarnation: me.incarnation,
         approve: false,
         text: String::new(),
+        name: None,
+        scope: None,
         source: AnswerSource::Answerer,
     }
 }
@@ -145,8 +204,13 @@ fn record(team: &TeamDir, response: &Response) -> Result<Request, AnswerError> {
 }
 
 /// Whether the caller decided the request in this way before. The lead and a person may both decide a plan,
-/// so either of them may confirm the other's decision.
+/// so either of them may confirm the other's decision. Several people may answer a tool call or a question,
+/// and all but the first are told so.
 fn is_repeated(request: &Request, response: &Response) -> bool {
+    match request.kind() {
+        RequestKind::Shutdown | RequestKind::Plan => {}
+        RequestKind::Permission | RequestKind::Question => return false,
+    }
     recorded_answer(request).is_some_and(|(recorded, approve)| {
         let by_the_same = response.from == Some(Sender::Party(recorded.by.clone()));
         response.approve == approve && (by_the_same || request.kind() == RequestKind::Plan)
@@ -271,6 +335,8 @@ fn mail_answer(team: &TeamDir, request: &Request) -> Result<(), SendError> {
             approve,
             feedback: recorded.text.clone(),
         }),
+        // Their authors read the file, and the result of the call says what became of it.
+        RequestKind::Permission | RequestKind::Question => return Ok(()),
     };
     let answerer = Actor {
         party: recorded.by.clone(),

@@ -74,7 +74,10 @@ pub fn ask_shutdown(
 pub fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let reason = match &request.subject {
         Subject::Shutdown { reason, .. } if !reason.is_empty() => reason.as_str(),
-        Subject::Shutdown { .. } | Subject::Plan { .. } => DEFAULT_REASON,
+        Subject::Shutdown { .. }
+        | Subject::Plan { .. }
+        | Subject::Permission(_)
+        | Subject::Question(_) => DEFAULT_REASON,
     };
     let asker = Actor {
         party: request.from.clone(),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Actor;
-use protocol::{AgentName, Body, Incarnation, Message, Party, RequestState};
+use protocol::{AgentName, Body, Incarnation, Message, Party, RequestKind, RequestState};
 use rules::WhyIgnored;
 use std::time::Duration;
 use teamdir::Options;
@@ -67,7 +67,7 @@ fn an_answer_counts_once_and_only_from_the_incarnation_that_was_asked() {
     let Some(MailedAnswer::Ignored { why, .. }) = no else {
         panic!("{no:?}");
     };
-    assert!(matches!(why, WhyIgnored::AlreadyDecided(_)));
+    assert!(matches!(why, WhyIgnored::AlreadyDecided { .. }));
     let stored = temp.team().request(&request.id).unwrap();
     assert!(matches!(stored.state, RequestState::Approved(_)));
     assert_eq!(stored.ignored.len(), 3);
@@ -283,7 +283,7 @@ fn mail_alone_decides_no_plan() {
         let Some(MailedAnswer::Ignored { why, .. }) = read else {
             panic!("{read:?}");
         };
-        assert_eq!(why, WhyIgnored::NotRecorded);
+        assert_eq!(why, WhyIgnored::NotRecorded(RequestKind::Plan));
     }
     let stored = temp.team().request(&plan.id).unwrap();
     assert_eq!(

@@ -76,6 +76,9 @@ impl TeamDir {
         if is_noted(self.layout.requests_lock()) {
             drop(self.lock_requests()?);
         }
+        if is_noted(self.layout.submissions_lock()) {
+            drop(self.lock_submissions()?);
+        }
         Ok(())
     }
 

@@ -135,6 +135,11 @@ impl MemberSession {
         self.watcher.watch_folder(folder);
     }
 
+    /// Whether a folder is watched.
+    pub fn is_watched(&self, folder: &Path) -> bool {
+        self.watcher.is_watched(folder)
+    }
+
     pub fn unwatch_folder(&mut self, folder: &Path) {
         self.watcher.unwatch(folder);
     }

@@ -30,6 +30,10 @@ impl PolledFiles {
         self.files.insert(path.to_path_buf(), state(path));
     }
 
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        self.files.contains_key(path)
+    }
+
     pub(super) fn remove(&mut self, path: &Path) {
         self.files.remove(path);
     }

@@ -128,7 +128,7 @@ impl TeammateMachine {
         });
     }
 
-    pub(super) fn model_unavailable(&mut self, actions: &mut Vec<Action>) {
+    pub(super) fn turn_waits(&mut self, actions: &mut Vec<Action>) {
         if let State::Busy {
             polls_mail,
             cancelled_at: None,

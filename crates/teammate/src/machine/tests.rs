@@ -487,12 +487,12 @@ fn the_program_answers_a_shutdown_after_a_failed_turn() {
 fn the_program_answers_a_shutdown_while_the_model_is_waited_for() {
     let mut stage = Stage::busy();
     let poll = [Action::AnswerOverdueShutdowns];
-    assert_eq!(stage.tell(Event::ModelUnavailable), poll);
+    assert_eq!(stage.tell(Event::TurnWaits), poll);
     assert_eq!(stage.tell(Event::ShutdownsAnswered(false)), []);
     assert!(stage.machine.watches_files());
     assert_eq!(stage.waits(), Some(Duration::from_secs(1)));
     let waiting = LocalState {
-        is_model_waiting: true,
+        is_turn_waiting: true,
         ..LocalState::default()
     };
     assert_eq!(stage.checked(waiting.clone()), poll);
@@ -501,7 +501,7 @@ fn the_program_answers_a_shutdown_while_the_model_is_waited_for() {
     assert!(!stage.machine.watches_files());
     assert_eq!(stage.waits(), None);
 
-    stage.tell(Event::ModelUnavailable);
+    stage.tell(Event::TurnWaits);
     let actions = stage.tell(Event::ShutdownsAnswered(true));
     assert_eq!(actions, [Action::CancelTurn]);
     let actions = stage.ended(TurnOutcome::Interrupted, TeamState::default());

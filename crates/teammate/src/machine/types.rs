@@ -27,8 +27,8 @@ pub(crate) struct LocalState {
     pub(crate) mail_retry_at: Option<Instant>,
     /// The conversation ends with input that has no answer.
     pub(crate) is_unanswered: bool,
-    /// The running turn waits for its model's server or its budget.
-    pub(crate) is_model_waiting: bool,
+    /// The running turn waits for its model's server, its budget or a person.
+    pub(crate) is_turn_waiting: bool,
     /// The shutdown request that this incarnation has approved.
     pub(crate) approved_shutdown: Option<RequestId>,
 }
@@ -75,8 +75,8 @@ pub(crate) enum Event {
     TeamChecked(TeamState),
     TurnEnded(Box<TurnEnd>),
     BackgroundFinished,
-    /// The running turn begins to wait for its model's server or its budget.
-    ModelUnavailable,
+    /// The running turn begins to wait for its model's server, its budget or a person.
+    TurnWaits,
     /// The answer to [`Action::SendReport`]: whether it was sent.
     ReportSent(bool),
     /// The answer to [`Action::SuspendTask`]: whether no task is held any more.

@@ -12,11 +12,15 @@ use super::captured::Wire;
 mod anthropic;
 mod chat;
 mod responses;
+mod shape;
 
 /// Why a provider would refuse a request: the place and the rule.
 pub(super) type Verdict = Result<(), String>;
 
 type Object = Map<String, Value>;
+
+/// How much work a model of OpenAI puts in.
+const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// Checks the body of a request by the rules of its wire format.
 pub(super) fn check(wire: Wire, body: &Value) -> Verdict {
@@ -51,25 +55,14 @@ fn text<'a>(object: &'a Object, key: &str, place: &str) -> Result<&'a str, Strin
     value.ok_or_else(|| format!("{place}: {key} has to be a text"))
 }
 
-/// A text that is not blank.
-fn said<'a>(object: &'a Object, key: &str, place: &str) -> Result<&'a str, String> {
-    let value = text(object, key, place)?;
-    let is_said = !value.trim().is_empty();
-    ensure(is_said, place, &format!("{key} must not be blank"))?;
-    Ok(value)
+/// A list that may be absent.
+fn list_or_none<'a>(object: &'a Object, key: &str) -> &'a [Value] {
+    let value = object.get(key).and_then(Value::as_array);
+    value.map_or(&[], Vec::as_slice)
 }
 
 fn kind(object: &Object) -> &str {
     object.get("type").and_then(Value::as_str).unwrap_or("")
-}
-
-/// Only these fields are there.
-fn only(object: &Object, known: &[&str], place: &str) -> Verdict {
-    let unknown = object.keys().find(|key| !known.contains(&key.as_str()));
-    match unknown {
-        Some(key) => Err(format!("{place}: {key}: Extra inputs are not permitted")),
-        None => Ok(()),
-    }
 }
 
 /// A name of 1 to 64 letters, digits, `_` and `-`.
@@ -83,18 +76,11 @@ fn name(name: &str, place: &str) -> Verdict {
     )
 }
 
-fn tokens(body: &Object, key: &str, least: u64) -> Verdict {
-    let count = body.get(key).and_then(Value::as_u64);
-    let rule = format!("{key} has to be a number from {least} on");
-    ensure(count.is_some_and(|count| count >= least), "the body", &rule)
-}
-
-/// The tools of a request: each with its name, its description and its schema.
+/// A tool of a request: its name, which no other has, and its schema.
 fn tool<'a>(tool: &'a Object, schema: &str, names: &mut HashSet<&'a str>) -> Verdict {
     let own = text(tool, "name", "a tool")?;
     name(own, "a tool")?;
     ensure(names.insert(own), own, "the name of a tool is used twice")?;
-    text(tool, "description", own)?;
     let is_object = tool.get(schema).is_some_and(|it| it["type"] == "object");
     ensure(
         is_object,

@@ -18,6 +18,7 @@ fn confined(has_sandbox: bool) -> Bench {
         locks: |_| Vec::new(),
         records: None,
         programs: Vec::new(),
+        readable: Vec::new(),
         network: "off".parse().unwrap(),
         has_sandbox,
         remedy: "open the door".to_owned(),

@@ -152,6 +152,11 @@ fn tools_declare_their_arguments_and_effects() {
                     "minimum": 0,
                     "description": "The limit in seconds, 120 if absent.",
                 },
+                "needs_network": {
+                    "type": "boolean",
+                    "description": "True if the command needs the network and yours is off: \
+                                    a person is asked first.",
+                },
             },
             "required": ["command"],
             "additionalProperties": false,

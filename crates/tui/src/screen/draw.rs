@@ -17,7 +17,7 @@ use text::wrap;
 const MIN_SIZE: (u16, u16) = (40, 12);
 
 /// The list of keys.
-const HELP: [&str; 12] = [
+const HELP: [&str; 14] = [
     "up, down     select a member or a request",
     "Tab          from the members to the requests and back",
     "PgUp, PgDn   scroll the conversation, the log or the plan",
@@ -25,8 +25,10 @@ const HELP: [&str; 12] = [
     "m            send the selected member a message",
     "s            ask the selected member to shut down",
     "r            restart the selected member",
-    "a            approve the selected plan",
-    "x            reject the selected plan, with a reason",
+    "y, a         yes to the selected request, once",
+    "m, t         yes to its tool call, for the member or the team",
+    "n, x         no to the selected request, with a reason",
+    "1-9, r       choose an answer to a question, or type one",
     "?            show these keys",
     "q            quit; the team continues",
     "",
@@ -137,6 +139,7 @@ impl Screen {
                 let label = match purpose {
                     Purpose::Message(name) => format!("To {name}"),
                     Purpose::Rejection(id) => format!("Reason for rejecting {id}"),
+                    Purpose::Reply(id) => format!("Answer to {id}"),
                 };
                 return Line::raw(format!("{label}: {}_", one_line(text)));
             }
@@ -156,13 +159,18 @@ impl Screen {
         if let Some(problem) = &self.snapshot.problem {
             return Line::styled(problem.as_str(), self.colored(Color::Red));
         }
-        let plan = self
-            .selected_request()
-            .filter(|row| row.kind == RequestKind::Plan);
-        Line::raw(match (self.focus, plan) {
-            (Focus::Requests, Some(_)) => "a approve  x reject  Tab members  ? keys  q quit",
-            (Focus::Requests, None) => "Tab members  ? keys  q quit",
-            (Focus::Members, _) => return Line::raw(self.member_keys()),
+        if self.focus == Focus::Members {
+            return Line::raw(self.member_keys());
+        }
+        Line::raw(match self.selected_request().map(|row| row.kind) {
+            Some(RequestKind::Plan) => "y yes  n no, with a reason  Tab members  ? keys  q quit",
+            Some(RequestKind::Permission) => {
+                "y yes, once  m for the member  t for the team  n no, with a reason  Tab members  ? keys"
+            }
+            Some(RequestKind::Question) => {
+                "1-9 choose  r reply  n no, with a reason  Tab members  ? keys"
+            }
+            Some(RequestKind::Shutdown) | None => "Tab members  ? keys  q quit",
         })
     }
 
@@ -190,6 +198,8 @@ impl Screen {
                 RequestKind::Shutdown => {
                     format!("{} asks {} to shut down ({})", row.from, row.to, row.id)
                 }
+                RequestKind::Permission => format!("{} asks to run ({})", row.from, row.id),
+                RequestKind::Question => format!("{} asks ({})", row.from, row.id),
             };
             let lines: Vec<String> = row.text.iter().flat_map(|l| wrap(l, width)).collect();
             let from = self.scroll.min(lines.len().saturating_sub(height));

@@ -1,6 +1,7 @@
 //! The keys.
 
 use super::{Effect, Focus, Mode, Pane, Purpose, Screen};
+use crate::snapshot::RequestRow;
 use protocol::RequestKind;
 
 /// The number of lines of a page.
@@ -61,11 +62,16 @@ impl Screen {
                     Focus::Members | Focus::Requests => Focus::Members,
                 };
             }
+            Key::Char(key) if self.focus == Focus::Requests && self.answers(key) => {
+                return self.answer(key);
+            }
+            Key::Char('y' | 'a' | 't') => {
+                self.show_request(|row| row.kind != RequestKind::Question)
+            }
+            Key::Char('n' | 'x') => self.show_request(|_| true),
             Key::Char('m') => self.compose_message(),
             Key::Char('s') => self.confirm("shutdown", "Ask {} to shut down?"),
             Key::Char('r') => self.confirm("restart", "Restart {}?"),
-            Key::Char('a') => return self.approve(),
-            Key::Char('x') => self.reject(),
             Key::Char('l') => {
                 self.pane = match self.pane {
                     Pane::Conversation => Pane::Log,
@@ -135,43 +141,54 @@ impl Screen {
         };
     }
 
-    /// Whether the selected plan is shown. If not, it is shown now.
-    fn shows_plan(&mut self) -> bool {
-        if self.focus == Focus::Requests || self.snapshot.requests.is_empty() {
-            return self.focus == Focus::Requests;
+    /// Shows the first request that waits for such an answer, so that nobody answers what they do not see.
+    fn show_request(&mut self, is_meant: impl Fn(&RequestRow) -> bool) {
+        let mut rows = self.snapshot.requests.iter();
+        let row = rows.find(|row| row.kind.waits_for_person() && is_meant(row));
+        if let (Some(row), Focus::Members) = (row, self.focus) {
+            self.request = Some(row.id.clone());
+            self.focus = Focus::Requests;
+            self.scroll = 0;
         }
-        self.focus = Focus::Requests;
-        self.scroll = 0;
-        let mut plans = self.snapshot.requests.iter();
-        if let Some(plan) = plans.find(|row| row.kind == RequestKind::Plan) {
-            self.request = Some(plan.id.clone());
-        }
-        false
     }
 
-    fn approve(&mut self) -> Vec<Effect> {
-        if !self.shows_plan() {
+    /// Whether a key answers the selected request.
+    fn answers(&self, key: char) -> bool {
+        let kind = self.selected_request().map(|row| row.kind);
+        match kind {
+            Some(RequestKind::Plan) => matches!(key, 'y' | 'a' | 'n' | 'x'),
+            Some(RequestKind::Permission) => matches!(key, 'y' | 'a' | 'm' | 't' | 'n' | 'x'),
+            Some(RequestKind::Question) => matches!(key, 'r' | 'n' | 'x' | '1'..='9'),
+            Some(RequestKind::Shutdown) | None => false,
+        }
+    }
+
+    /// Answers the selected request. The command says whether the answer counts, or who was first.
+    fn answer(&mut self, key: char) -> Vec<Effect> {
+        let Some(id) = self.selected_request().map(|row| row.id.clone()) else {
             return Vec::new();
-        }
-        let plan = self
-            .selected_request()
-            .filter(|row| row.kind == RequestKind::Plan);
-        let run = plan.map(|row| Effect::Run(args(&["approve", "--", row.id.as_str()])));
-        run.into_iter().collect()
-    }
-
-    fn reject(&mut self) {
-        if !self.shows_plan() {
-            return;
-        }
-        let plan = self
-            .selected_request()
-            .filter(|row| row.kind == RequestKind::Plan);
-        if let Some(row) = plan {
-            let purpose = Purpose::Rejection(row.id.clone());
-            let text = String::new();
-            self.mode = Mode::Type { purpose, text };
-        }
+        };
+        let purpose = match key {
+            'm' => {
+                return vec![Effect::Run(args(&[
+                    "approve",
+                    "--member",
+                    "--",
+                    id.as_str(),
+                ]))];
+            }
+            't' => return vec![Effect::Run(args(&["approve", "--team", "--", id.as_str()]))],
+            '1'..='9' => {
+                let choice = key.to_string();
+                return vec![Effect::Run(args(&["answer", "--", id.as_str(), &choice]))];
+            }
+            'r' => Purpose::Reply(id),
+            'n' | 'x' => Purpose::Rejection(id),
+            _ => return vec![Effect::Run(args(&["approve", "--", id.as_str()]))],
+        };
+        let text = String::new();
+        self.mode = Mode::Type { purpose, text };
+        Vec::new()
     }
 
     fn type_text(&mut self, purpose: Purpose, mut text: String, key: Key) -> Vec<Effect> {
@@ -181,6 +198,7 @@ impl Screen {
             Key::Enter => {
                 let run = match &purpose {
                     Purpose::Message(name) => args(&["send", "--", name.as_str(), &text]),
+                    Purpose::Reply(id) => args(&["answer", "--", id.as_str(), &text]),
                     Purpose::Rejection(id) => {
                         let feedback = format!("--feedback={text}");
                         args(&["reject", &feedback, "--", id.as_str()])

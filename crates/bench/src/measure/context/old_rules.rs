@@ -43,7 +43,11 @@ pub(super) fn requests(recorded: &Recorded) -> Vec<Request> {
                 user_blocks(&mut turns).push(Block::ToolResult(result));
             }
             // These are of the new rules.
-            Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => {}
+            Record::Asked(_)
+            | Record::Started(_)
+            | Record::Cleared(_)
+            | Record::Compaction(_)
+            | Record::Ended(_) => {}
         }
     }
     requests

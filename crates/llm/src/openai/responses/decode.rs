@@ -381,6 +381,7 @@ impl WireUsage {
             cache_read,
             cache_write,
             reasoning: output.and_then(|it| it.reasoning_tokens),
+            searches: 0,
         })
     }
 }

@@ -17,14 +17,18 @@ use crate::request::{Effort, Request, RequestError, ToolChoice, ToolSpec, TurnVi
 
 /// The least limit of a reply that the server accepts.
 const LEAST_TOKENS: u32 = 16;
+/// How often the provider's own tools may be used for one reply.
+const MAX_WEB_USES: u32 = 16;
 
 /// What is known about a server of this wire format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::openai) struct Manner {
     /// Whether the model has no sealed thoughts, and refuses the wish for them.
     pub(in crate::openai) has_no_seals: bool,
-    /// The sealed thoughts that the server could not open, see [`sealed`].
-    pub(in crate::openai) refused_seals: HashSet<u64>,
+    /// Whether the model has no tools of its provider for the web, and refuses them.
+    pub(in crate::openai) has_no_web: bool,
+    /// The items that the server could not open or connect, see [`bound_items`].
+    pub(in crate::openai) refused_items: HashSet<u64>,
 }
 
 /// The body of a request.
@@ -34,41 +38,59 @@ pub(in crate::openai) fn encode(
     manner: &Manner,
     images: &ShownImages,
 ) -> Result<Vec<u8>, RequestError> {
-    let turns = request.view(|block| is_understood(block, manner))?;
-    let has_tools = !request.tools.is_empty();
-    let include = match manner.has_no_seals {
-        true => &[][..],
-        false => &["reasoning.encrypted_content"],
-    };
+    let turns = request.view(is_understood)?;
+    let uses_web = request.tuning.web && !manner.has_no_web;
+    let tools: Vec<_> = tools(&request.tools, uses_web).collect();
+    let tool_choice = tool_choice(&request.tool_choice).filter(|_| !tools.is_empty());
     let body = Body {
         model,
         instructions: Some(&request.system).filter(|text| !text.trim().is_empty()),
         max_output_tokens: request.max_tokens.max(LEAST_TOKENS),
         store: false,
         stream: true,
-        include,
+        include: included(manner, uses_web),
+        max_tool_calls: uses_web.then_some(MAX_WEB_USES),
         temperature: request.tuning.temperature,
         top_p: request.tuning.top_p,
         reasoning: request.tuning.effort.map(|effort| Reasoning { effort }),
-        tools: request.tools.iter().map(tool).collect(),
-        tool_choice: has_tools
-            .then(|| tool_choice(&request.tool_choice))
-            .flatten(),
-        input: turns.iter().flat_map(|turn| items(turn, images)).collect(),
+        tools,
+        tool_choice,
+        input: turns
+            .iter()
+            .flat_map(|turn| items(turn, manner, images))
+            .collect(),
     };
     Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
 }
 
-/// The marks of the sealed thoughts in a conversation.
-pub(in crate::openai) fn sealed(request: &Request) -> impl Iterator<Item = u64> {
+/// What is asked for besides the usual: what thoughts need to come back, and where a search has looked.
+fn included(manner: &Manner, uses_web: bool) -> Vec<&'static str> {
+    let thoughts = (!manner.has_no_seals).then_some("reasoning.encrypted_content");
+    let sources = uses_web.then_some("web_search_call.action.sources");
+    thoughts.into_iter().chain(sources).collect()
+}
+
+/// The marks of the items in a conversation that the server takes only from where they came: sealed
+/// thoughts, and the searches that followed them.
+pub(in crate::openai) fn bound_items(request: &Request) -> impl Iterator<Item = u64> {
     let blocks = request.turns.iter().flat_map(|turn| &turn.blocks);
     blocks.filter_map(|block| match block {
         Block::Opaque {
             provider: Provider::Responses,
             json,
-        } if block.is_thought() => Some(mark(json)),
+        } if block.is_thought() || is_search(json) => Some(mark(json)),
         _ => None,
     })
+}
+
+fn is_search(json: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
+    let head = json.read::<Head<'_>>();
+    head.is_ok_and(|head| head.kind == "web_search_call")
 }
 
 fn mark(json: &RawJson) -> u64 {
@@ -77,16 +99,11 @@ fn mark(json: &RawJson) -> u64 {
     hasher.finish()
 }
 
-/// Thoughts of the other wire formats are left out. So is a thought of this one that the server cannot
-/// read: one that it only has in a memory that is not used, or whose seal it refused before.
-fn is_understood(block: &Block, manner: &Manner) -> bool {
+/// Thoughts of the other wire formats are left out.
+fn is_understood(block: &Block) -> bool {
     match block {
         Block::Text { .. } | Block::ToolUse(_) | Block::ToolResult(_) | Block::Image(_) => true,
         Block::Thinking { .. } | Block::RedactedThinking { .. } => false,
-        Block::Opaque {
-            provider: Provider::Responses,
-            json,
-        } if block.is_thought() => has_content(json) && !manner.refused_seals.contains(&mark(json)),
         Block::Opaque {
             provider: Provider::Responses,
             ..
@@ -119,8 +136,10 @@ struct Body<'a> {
     max_output_tokens: u32,
     store: bool,
     stream: bool,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    include: &'a [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    include: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tool_calls: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +147,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<WireTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<WireToolChoice<'a>>,
     input: Vec<Item<'a>>,
@@ -140,14 +159,18 @@ struct Reasoning {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a RawJson,
-    /// Left out it would mean yes, and most schemas would be refused.
-    strict: bool,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireTool<'a> {
+    Function {
+        name: &'a str,
+        description: &'a str,
+        parameters: &'a RawJson,
+        /// Left out it would mean yes, and most schemas would be refused.
+        strict: bool,
+    },
+    /// The provider's own search, which also opens pages. Its uses come back as items, which are kept
+    /// as they came.
+    WebSearch,
 }
 
 #[derive(Serialize)]
@@ -161,14 +184,18 @@ enum WireToolChoice<'a> {
     },
 }
 
-fn tool(spec: &ToolSpec) -> Tool<'_> {
-    Tool {
-        kind: "function",
+/// The tools, that of the provider first, as on the Messages API.
+fn tools(specs: &[ToolSpec], uses_web: bool) -> impl Iterator<Item = WireTool<'_>> {
+    let own = specs.iter().map(|spec| WireTool::Function {
         name: &spec.name,
         description: &spec.description,
         parameters: &spec.input_schema,
         strict: false,
-    }
+    });
+    uses_web
+        .then_some(WireTool::WebSearch)
+        .into_iter()
+        .chain(own)
 }
 
 fn tool_choice(choice: &ToolChoice) -> Option<WireToolChoice<'_>> {
@@ -187,7 +214,8 @@ fn tool_choice(choice: &ToolChoice) -> Option<WireToolChoice<'_>> {
 enum Item<'a> {
     User(Vec<Part<'a>>),
     Assistant(Cow<'a, str>),
-    Call(&'a ToolUse),
+    /// A call, with the other fields of its item unless they are left out.
+    Call(&'a ToolUse, Option<&'a RawJson>),
     Output {
         call_id: Cow<'a, str>,
         output: Output<'a>,
@@ -258,13 +286,13 @@ impl Serialize for Item<'_> {
                 map.serialize_entry("role", "assistant")?;
                 map.serialize_entry("content", text)?;
             }
-            Self::Call(tool_use) => {
+            Self::Call(tool_use, others) => {
                 map.serialize_entry("type", "function_call")?;
                 map.serialize_entry("call_id", &call_id(&tool_use.id))?;
                 map.serialize_entry("name", &plain_name(&tool_use.name))?;
                 map.serialize_entry("arguments", tool_use.replayed_input().get())?;
                 let others: Option<Map<String, Value>> =
-                    tool_use.item().and_then(|item| item.read().ok());
+                    others.and_then(|others| others.read().ok());
                 for (name, value) in others.into_iter().flatten() {
                     map.serialize_entry(&name, &value)?;
                 }
@@ -279,7 +307,15 @@ impl Serialize for Item<'_> {
     }
 }
 
-fn items<'a>(turn: &TurnView<'a>, images: &ShownImages) -> Vec<Item<'a>> {
+/// The items of a turn, without thoughts that the server cannot read: it has them only in a memory that
+/// is not used, or has refused them. What follows a refused thought goes back as if it had come from
+/// elsewhere, since under its own id it would be refused for the lack of its thought.
+fn items<'a>(turn: &TurnView<'a>, manner: &Manner, images: &ShownImages) -> Vec<Item<'a>> {
+    let is_refused = |json| {
+        let refused = &manner.refused_items;
+        !refused.is_empty() && refused.contains(&mark(json))
+    };
+    let mut is_bound = true;
     let mut items = Vec::new();
     let mut parts = Vec::new();
     for block in &turn.blocks {
@@ -294,11 +330,27 @@ fn items<'a>(turn: &TurnView<'a>, images: &ShownImages) -> Vec<Item<'a>> {
                 Role::User => parts.push(Part::text(Cow::Borrowed(text))),
                 Role::Assistant => items.push(Item::Assistant(Cow::Borrowed(text))),
             },
-            Block::ToolUse(tool_use) => items.push(Item::Call(tool_use)),
+            Block::ToolUse(tool_use) => {
+                items.push(Item::Call(tool_use, tool_use.item().filter(|_| is_bound)));
+            }
             Block::Opaque {
                 provider: Provider::Responses,
                 json,
-            } => items.push(Item::AsItCame(json)),
+            } => {
+                if block.is_thought() {
+                    is_bound = !is_refused(json);
+                }
+                let is_readable = !block.is_thought() || has_content(json);
+                let unbound_text = match is_bound {
+                    true => None,
+                    false => block.readable_text(),
+                };
+                match unbound_text {
+                    Some(text) => items.push(Item::Assistant(text)),
+                    None if is_refused(json) || !is_readable => {}
+                    None => items.push(Item::AsItCame(json)),
+                }
+            }
             Block::Opaque { .. } => items.extend(block.readable_text().map(Item::Assistant)),
             Block::Thinking { .. } | Block::RedactedThinking { .. } => {}
         }

@@ -118,6 +118,7 @@ fn request() -> Request {
         to_incarnation: None,
         created_at: now(),
         deadline: None,
+        notified_at: None,
         subject: Subject::Shutdown {
             reason: "done".to_owned(),
             force: false,

@@ -55,7 +55,7 @@ impl World {
             2 if !self.busy => Event::TeamChecked(with_task(TaskState::Available)),
             3 if !self.busy => Event::TeamChecked(with_task(held)),
             4 if !self.busy => Event::BackgroundFinished,
-            5 if self.busy => Event::ModelUnavailable,
+            5 if self.busy => Event::TurnWaits,
             6 if std::mem::take(&mut self.busy) => Self::end(finished("x")),
             7 if std::mem::take(&mut self.busy) => {
                 Self::end(Self::failure(FailureCause::Permanent))

@@ -4,73 +4,181 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::shape::{Field, Kind, open_shape, optional, required, shape};
 use super::{
-    Object, Pairs, Verdict, base64_image, ensure, kind, list, name, object, only, said, text,
-    tokens, tool,
+    Object, Pairs, Verdict, base64_image, ensure, kind, list, list_or_none, name, object, text,
+    tool,
 };
 
+const BODY: &[Field] = &[
+    required("model", Kind::Said),
+    required("max_tokens", Kind::Count(1)),
+    required("messages", Kind::List),
+    optional("stream", Kind::Bool),
+    optional("system", Kind::List),
+    optional("tools", Kind::List),
+    optional("tool_choice", Kind::Object),
+    optional("temperature", Kind::Between(0.0, 1.0)),
+    optional("top_p", Kind::Between(0.0, 1.0)),
+    optional("thinking", Kind::Object),
+    optional("output_config", Kind::Object),
+    optional("metadata", Kind::Object),
+    optional("stop_sequences", Kind::List),
+];
+const TEXT: &[Field] = &[
+    required("type", Kind::Text),
+    required("text", Kind::Said),
+    optional("cache_control", Kind::Object),
+    optional("citations", Kind::List),
+];
+const TOOL: &[Field] = &[
+    required("name", Kind::Said),
+    required("input_schema", Kind::Object),
+    optional("description", Kind::Text),
+    optional("cache_control", Kind::Object),
+    optional("strict", Kind::Bool),
+];
+const WEB_SEARCH: &[Field] = &[
+    required("type", Kind::Text),
+    required("name", Kind::OneOf(&["web_search"])),
+    optional("max_uses", Kind::Count(1)),
+    optional("allowed_domains", Kind::List),
+    optional("blocked_domains", Kind::List),
+    optional("user_location", Kind::Object),
+    optional("cache_control", Kind::Object),
+];
+const WEB_FETCH: &[Field] = &[
+    required("type", Kind::Text),
+    required("name", Kind::OneOf(&["web_fetch"])),
+    optional("max_uses", Kind::Count(1)),
+    optional("max_content_tokens", Kind::Count(1)),
+    optional("allowed_domains", Kind::List),
+    optional("blocked_domains", Kind::List),
+    optional("citations", Kind::Object),
+    optional("cache_control", Kind::Object),
+];
+const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
+
 pub(super) fn check(body: &Object) -> Verdict {
-    let known = [
-        "model",
-        "max_tokens",
-        "messages",
-        "system",
-        "tools",
-        "tool_choice",
-        "stream",
-        "temperature",
-        "top_p",
-        "thinking",
-        "output_config",
-        "metadata",
-        "stop_sequences",
-    ];
-    only(body, &known, "the body")?;
-    said(body, "model", "the body")?;
-    tokens(body, "max_tokens", 1)?;
-    if let Some(Value::Array(blocks)) = body.get("system") {
-        for block in blocks {
-            said(object(block, "system")?, "text", "system")?;
-        }
+    shape(body, BODY, "the body")?;
+    for block in list_or_none(body, "system") {
+        shape(object(block, "system")?, TEXT, "system")?;
     }
-    let mut names = HashSet::new();
-    for value in body
-        .get("tools")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        let value = object(value, "tools")?;
-        // The provider's own tools have a type and other fields.
-        if kind(value).is_empty() {
-            let known = [
-                "name",
-                "description",
-                "input_schema",
-                "cache_control",
-                "strict",
-            ];
-            only(value, &known, "tools")?;
-            tool(value, "input_schema", &mut names)?;
-        }
-    }
+    tools(body)?;
+    settings(body)?;
     messages(list(body, "messages", "the body")?)?;
-    let breakpoints = Value::Object(body.clone()).to_string();
-    let breakpoints = breakpoints.matches("\"cache_control\":").count();
+    breakpoints(body)
+}
+
+fn tools(body: &Object) -> Verdict {
+    let mut names = HashSet::new();
+    for value in list_or_none(body, "tools") {
+        let value = object(value, "tools")?;
+        match kind(value) {
+            "" => {
+                shape(value, TOOL, "tools")?;
+                tool(value, "input_schema", &mut names)?;
+            }
+            "web_search_20250305" => shape(value, WEB_SEARCH, "tools")?,
+            "web_fetch_20250910" => shape(value, WEB_FETCH, "tools")?,
+            other => return Err(format!("tools: there is no tool of type {other:?}")),
+        }
+    }
+    let Some(choice) = body.get("tool_choice") else {
+        return Ok(());
+    };
     ensure(
-        breakpoints <= 4,
-        "the body",
-        "has more than 4 cache breakpoints",
-    )
+        body.contains_key("tools"),
+        "tool_choice",
+        "is only allowed with tools",
+    )?;
+    let choice = object(choice, "tool_choice")?;
+    let mut fields = vec![required(
+        "type",
+        Kind::OneOf(&["auto", "any", "tool", "none"]),
+    )];
+    if kind(choice) == "tool" {
+        fields.push(required("name", Kind::Said));
+    }
+    if kind(choice) != "none" {
+        fields.push(optional("disable_parallel_tool_use", Kind::Bool));
+    }
+    shape(choice, &fields, "tool_choice")
+}
+
+fn settings(body: &Object) -> Verdict {
+    if let Some(config) = body.get("output_config") {
+        let fields = [
+            optional("effort", Kind::OneOf(EFFORTS)),
+            optional("format", Kind::Object),
+        ];
+        shape(object(config, "output_config")?, &fields, "output_config")?;
+    }
+    let Some(thinking) = body.get("thinking") else {
+        return Ok(());
+    };
+    let thinking = object(thinking, "thinking")?;
+    let mut fields = vec![required(
+        "type",
+        Kind::OneOf(&["enabled", "disabled", "adaptive"]),
+    )];
+    if kind(thinking) == "enabled" {
+        fields.push(required("budget_tokens", Kind::Count(1_024)));
+    }
+    if kind(thinking) != "disabled" {
+        fields.push(optional(
+            "display",
+            Kind::OneOfOrNull(&["summarized", "omitted"]),
+        ));
+    }
+    shape(thinking, &fields, "thinking")?;
+    let most = body.get("max_tokens").and_then(Value::as_u64);
+    let budget = thinking.get("budget_tokens").and_then(Value::as_u64);
+    let rule = "budget_tokens has to be less than max_tokens";
+    ensure(budget.is_none() || budget < most, "thinking", rule)
+}
+
+/// There are at most four marks of the cache, each of a known form.
+fn breakpoints(body: &Object) -> Verdict {
+    let mut marks = Vec::new();
+    let body = Value::Object(body.clone());
+    collect_marks(&body, &mut marks);
+    for mark in &marks {
+        let fields = [
+            required("type", Kind::OneOf(&["ephemeral"])),
+            optional("ttl", Kind::OneOf(&["5m", "1h"])),
+        ];
+        shape(object(mark, "cache_control")?, &fields, "cache_control")?;
+    }
+    let rule = "has more than 4 cache breakpoints";
+    ensure(marks.len() <= 4, "the body", rule)
+}
+
+fn collect_marks<'a>(value: &'a Value, marks: &mut Vec<&'a Value>) {
+    match value {
+        Value::Object(fields) => {
+            marks.extend(fields.get("cache_control"));
+            fields
+                .values()
+                .for_each(|value| collect_marks(value, marks));
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect_marks(value, marks)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn messages(messages: &[Value]) -> Verdict {
     ensure(!messages.is_empty(), "messages", "must not be empty")?;
     let mut pairs = Pairs::default();
+    let mut web_uses = HashSet::new();
     for (place, message) in messages.iter().enumerate() {
         let at = format!("messages.{place}");
         let message = object(message, &at)?;
-        only(message, &["role", "content"], &at)?;
+        let fields = [
+            required("role", Kind::OneOf(&["user", "assistant"])),
+            required("content", Kind::List),
+        ];
+        shape(message, &fields, &at)?;
         let role = text(message, "role", &at)?;
         let due = ["user", "assistant"][place % 2];
         ensure(role == due, &at, &format!("it is the turn of the {due}"))?;
@@ -90,10 +198,11 @@ fn messages(messages: &[Value]) -> Verdict {
                     pairs.call(text(block, "id", &at)?)?;
                     tool_use(block, &at)?;
                 }
-                (role, kind) => {
+                ("user", kind) => {
                     is_after_results = true;
-                    other(role, kind, block, &at)?;
+                    of_user(kind, block, &at)?;
                 }
+                (_, kind) => of_model(kind, block, &mut web_uses, &at)?,
             }
         }
         if role == "user" {
@@ -104,29 +213,34 @@ fn messages(messages: &[Value]) -> Verdict {
 }
 
 fn tool_use(block: &Object, at: &str) -> Verdict {
-    only(block, &["type", "id", "name", "input", "cache_control"], at)?;
+    let fields = [
+        required("type", Kind::Text),
+        required("id", Kind::Said),
+        required("name", Kind::Said),
+        required("input", Kind::Object),
+        optional("cache_control", Kind::Object),
+    ];
+    shape(block, &fields, at)?;
     name(text(block, "id", at)?, at)?;
-    name(text(block, "name", at)?, at)?;
-    let is_object = block.get("input").is_some_and(Value::is_object);
-    ensure(is_object, at, "input has to be an object")
+    name(text(block, "name", at)?, at)
 }
 
 fn result(block: &Object, at: &str) -> Verdict {
-    let known = [
-        "type",
-        "tool_use_id",
-        "content",
-        "is_error",
-        "cache_control",
+    let fields = [
+        required("type", Kind::Text),
+        required("tool_use_id", Kind::Said),
+        optional("content", Kind::Any),
+        optional("is_error", Kind::Bool),
+        optional("cache_control", Kind::Object),
     ];
-    only(block, &known, at)?;
+    shape(block, &fields, at)?;
     match block.get("content") {
         Some(Value::String(_)) | None => Ok(()),
         Some(Value::Array(blocks)) => {
             ensure(!blocks.is_empty(), at, "content must not be empty")?;
             for block in blocks {
                 let block = object(block, at)?;
-                other("user", kind(block), block, at)?;
+                of_user(kind(block), block, at)?;
             }
             Ok(())
         }
@@ -134,38 +248,75 @@ fn result(block: &Object, at: &str) -> Verdict {
     }
 }
 
-fn other(role: &str, kind: &str, block: &Object, at: &str) -> Verdict {
-    match (role, kind) {
-        (_, "text") => {
-            only(block, &["type", "text", "cache_control", "citations"], at)?;
-            said(block, "text", at).map(|_| ())
-        }
-        ("user", "image") => {
-            only(block, &["type", "source", "cache_control"], at)?;
+fn of_user(kind: &str, block: &Object, at: &str) -> Verdict {
+    match kind {
+        "text" => shape(block, TEXT, at),
+        "image" => {
+            let fields = [
+                required("type", Kind::Text),
+                required("source", Kind::Object),
+                optional("cache_control", Kind::Object),
+            ];
+            shape(block, &fields, at)?;
             let source = object(&block["source"], at)?;
-            only(source, &["type", "media_type", "data"], at)?;
-            ensure(source["type"] == "base64", at, "source has to be base64")?;
+            let fields = [
+                required("type", Kind::OneOf(&["base64"])),
+                required("media_type", Kind::Said),
+                required("data", Kind::Said),
+            ];
+            shape(source, &fields, at)?;
             base64_image(
                 text(source, "media_type", at)?,
                 text(source, "data", at)?,
                 at,
             )
         }
-        ("assistant", "thinking") => {
-            only(block, &["type", "thinking", "signature"], at)?;
-            text(block, "thinking", at)?;
-            said(block, "signature", at).map(|_| ())
+        kind => Err(format!("{at}: a user says no {kind:?}")),
+    }
+}
+
+fn of_model<'a>(
+    kind: &str,
+    block: &'a Object,
+    web_uses: &mut HashSet<&'a str>,
+    at: &str,
+) -> Verdict {
+    let type_field = required("type", Kind::Text);
+    match kind {
+        "text" => shape(block, TEXT, at),
+        "thinking" => {
+            let fields = [
+                type_field,
+                required("thinking", Kind::Text),
+                required("signature", Kind::Said),
+            ];
+            shape(block, &fields, at)
         }
-        ("assistant", "redacted_thinking") => {
-            only(block, &["type", "data"], at)?;
-            said(block, "data", at).map(|_| ())
+        "redacted_thinking" => shape(block, &[type_field, required("data", Kind::Said)], at),
+        "server_tool_use" => {
+            let fields = [
+                required("id", Kind::Said),
+                required("name", Kind::OneOf(&["web_search", "web_fetch"])),
+                required("input", Kind::Object),
+            ];
+            open_shape(block, &fields, at)?;
+            web_uses.insert(text(block, "id", at)?);
+            Ok(())
         }
-        ("user", kind) => Err(format!("{at}: a user says no {kind:?}")),
-        // Blocks of the provider's own, which it sent itself.
-        (_, "") => Err(format!("{at}: a block needs a type")),
-        (_, "reasoning" | "message" | "function_call") => {
+        "web_search_tool_result" | "web_fetch_tool_result" => {
+            let fields = [
+                required("tool_use_id", Kind::Said),
+                required("content", Kind::Any),
+            ];
+            open_shape(block, &fields, at)?;
+            let has_use = web_uses.contains(text(block, "tool_use_id", at)?);
+            ensure(has_use, at, "a result of the provider has no use before it")
+        }
+        "" => Err(format!("{at}: a block needs a type")),
+        "reasoning" | "message" | "function_call" | "web_search_call" => {
             Err(format!("{at}: an item of another wire format"))
         }
+        // Blocks of a later day, which the provider sent itself.
         _ => Ok(()),
     }
 }

@@ -4,52 +4,143 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::shape::{Field, Kind, open_shape, optional, required, shape};
 use super::{
-    Object, Pairs, Verdict, data_url, ensure, kind, list, name, object, only, said, text, tokens,
-    tool,
+    EFFORTS, Object, Pairs, Verdict, data_url, ensure, kind, list, list_or_none, name, object,
+    text, tool,
 };
 
+const BODY: &[Field] = &[
+    required("model", Kind::Said),
+    required("input", Kind::List),
+    optional("instructions", Kind::Said),
+    required("max_output_tokens", Kind::Count(16)),
+    required("store", Kind::Bool),
+    optional("stream", Kind::Bool),
+    optional("include", Kind::List),
+    optional("max_tool_calls", Kind::Count(1)),
+    optional("temperature", Kind::Between(0.0, 2.0)),
+    optional("top_p", Kind::Between(0.0, 1.0)),
+    optional("reasoning", Kind::Object),
+    optional("tools", Kind::List),
+    optional("tool_choice", Kind::Any),
+    optional("parallel_tool_calls", Kind::Bool),
+];
+/// What a request may ask to be included.
+const INCLUDED: &[&str] = &[
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+];
+const FUNCTION: &[Field] = &[
+    required("type", Kind::Text),
+    required("name", Kind::Said),
+    optional("description", Kind::TextOrNull),
+    required("parameters", Kind::Object),
+    // The published schema asks for it; a server that misses it takes it for true.
+    required("strict", Kind::Bool),
+];
+const WEB_SEARCH: &[Field] = &[
+    required("type", Kind::Text),
+    optional("external_web_access", Kind::Bool),
+    optional("filters", Kind::Object),
+    optional(
+        "search_context_size",
+        Kind::OneOf(&["low", "medium", "high"]),
+    ),
+    optional("user_location", Kind::Object),
+];
+const STATUS: Kind = Kind::OneOf(&["in_progress", "completed", "incomplete"]);
+const CALL: &[Field] = &[
+    required("type", Kind::Text),
+    required("call_id", Kind::Said),
+    required("name", Kind::Said),
+    required("arguments", Kind::Text),
+    optional("id", Kind::Said),
+    optional("status", STATUS),
+];
+const OUTPUT: &[Field] = &[
+    required("type", Kind::Text),
+    required("call_id", Kind::Said),
+    required("output", Kind::Any),
+];
+const THOUGHT: &[Field] = &[
+    required("id", Kind::Said),
+    required("summary", Kind::List),
+    optional("content", Kind::Any),
+    optional("encrypted_content", Kind::TextOrNull),
+    optional("status", STATUS),
+];
+const SEARCH_CALL: &[Field] = &[
+    required("id", Kind::Said),
+    required("action", Kind::Object),
+    required(
+        "status",
+        Kind::OneOf(&["in_progress", "searching", "completed", "failed"]),
+    ),
+];
+const SAID: &[Field] = &[
+    required("id", Kind::Said),
+    required("role", Kind::OneOf(&["assistant"])),
+    required("content", Kind::List),
+    required("status", STATUS),
+    optional("phase", Kind::OneOfOrNull(&["commentary", "final_answer"])),
+];
+
 pub(super) fn check(body: &Object) -> Verdict {
-    let known = [
-        "model",
-        "input",
-        "instructions",
-        "max_output_tokens",
-        "store",
-        "stream",
-        "include",
-        "temperature",
-        "top_p",
-        "reasoning",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-    ];
-    only(body, &known, "the body")?;
-    said(body, "model", "the body")?;
-    tokens(body, "max_output_tokens", 16)?;
+    shape(body, BODY, "the body")?;
     let is_stored = body.get("store") != Some(&Value::Bool(false));
     ensure(!is_stored, "store", "nothing is to be kept by the server")?;
-    if body.contains_key("instructions") {
-        said(body, "instructions", "the body")?;
+    for value in list_or_none(body, "include") {
+        let is_known = value.as_str().is_some_and(|it| INCLUDED.contains(&it));
+        ensure(is_known, "include", "an unknown value")?;
     }
+    if let Some(reasoning) = body.get("reasoning") {
+        let fields = [
+            optional("effort", Kind::OneOf(EFFORTS)),
+            optional("summary", Kind::OneOf(&["auto", "concise", "detailed"])),
+        ];
+        shape(object(reasoning, "reasoning")?, &fields, "reasoning")?;
+    }
+    tools(body)?;
+    items(list(body, "input", "the body")?)
+}
+
+fn tools(body: &Object) -> Verdict {
     let mut names = HashSet::new();
-    for value in body
-        .get("tools")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
+    for value in list_or_none(body, "tools") {
         let value = object(value, "tools")?;
-        if kind(value) == "function" {
-            let known = ["type", "name", "description", "parameters", "strict"];
-            only(value, &known, "tools")?;
-            let is_said = value.get("strict").is_some_and(Value::is_boolean);
-            ensure(is_said, "tools", "strict has to be said")?;
-            tool(value, "parameters", &mut names)?;
+        match kind(value) {
+            "function" => {
+                shape(value, FUNCTION, "tools")?;
+                tool(value, "parameters", &mut names)?;
+            }
+            "web_search" => shape(value, WEB_SEARCH, "tools")?,
+            other => return Err(format!("tools: there is no tool of type {other:?}")),
         }
     }
-    items(list(body, "input", "the body")?)
+    let fits = !body.contains_key("tool_choice") || body.contains_key("tools");
+    ensure(fits, "tool_choice", "is only allowed with tools")?;
+    match body.get("tool_choice") {
+        None => Ok(()),
+        Some(Value::Object(choice)) => {
+            let fields = [
+                required("type", Kind::OneOf(&["function"])),
+                required("name", Kind::Said),
+            ];
+            shape(choice, &fields, "tool_choice")
+        }
+        Some(mode) => {
+            let modes = ["none", "auto", "required"];
+            let is_known = mode.as_str().is_some_and(|mode| modes.contains(&mode));
+            ensure(is_known, "tool_choice", "an unknown mode")
+        }
+    }
 }
 
 fn items(items: &[Value]) -> Verdict {
@@ -71,15 +162,18 @@ fn items(items: &[Value]) -> Verdict {
         match kind(item) {
             "message" if is_users => {
                 pairs.all_answered()?;
-                only(item, &["type", "role", "content"], &at)?;
+                let fields = [
+                    required("type", Kind::Text),
+                    required("role", Kind::Text),
+                    required("content", Kind::List),
+                ];
+                shape(item, &fields, &at)?;
                 parts(list(item, "content", &at)?, &at)?;
             }
             "message" => assistant(item, &at)?,
-            "function_call" => {
-                pairs.call(call(item, &at)?)?;
-            }
+            "function_call" => pairs.call(call(item, &at)?)?,
             "function_call_output" => {
-                only(item, &["type", "call_id", "output"], &at)?;
+                shape(item, OUTPUT, &at)?;
                 pairs.result(text(item, "call_id", &at)?)?;
                 match item.get("output") {
                     Some(Value::Array(list)) => parts(list, &at)?,
@@ -87,15 +181,16 @@ fn items(items: &[Value]) -> Verdict {
                 }
             }
             "reasoning" => {
-                list(item, "summary", &at)?;
+                open_shape(item, THOUGHT, &at)?;
                 let has = |key: &str| item.get(key).is_some_and(|value| !value.is_null());
                 let is_whole = has("encrypted_content") || has("content");
                 ensure(is_whole, &at, "the server does not have this thought")?;
                 thought = Some(at);
             }
+            "web_search_call" => search(item, &at)?,
             "" => return Err(format!("{at}: an item needs a type")),
-            // Items of the provider's own, which it sent itself.
-            _ => {}
+            // Items of a later day, which the provider sent itself.
+            _ => open_shape(item, &[required("id", Kind::Said)], &at)?,
         }
     }
     ensure(
@@ -107,6 +202,11 @@ fn items(items: &[Value]) -> Verdict {
 }
 
 fn call<'a>(item: &'a Object, at: &str) -> Result<&'a str, String> {
+    // An item with an id is the server's own, and has what the server put there.
+    match item.contains_key("id") {
+        true => open_shape(item, CALL, at)?,
+        false => shape(item, CALL, at)?,
+    }
     let id = text(item, "call_id", at)?;
     name(id, at)?;
     name(text(item, "name", at)?, at)?;
@@ -119,24 +219,48 @@ fn call<'a>(item: &'a Object, at: &str) -> Result<&'a str, String> {
     Ok(id)
 }
 
-fn assistant(item: &Object, at: &str) -> Verdict {
-    ensure(
-        item.get("role").is_some_and(|it| it == "assistant"),
-        at,
-        "an unknown role",
-    )?;
-    let Some(Value::Array(parts)) = item.get("content") else {
-        only(item, &["type", "role", "content"], at)?;
-        return said(item, "content", at).map(|_| ());
+fn search(item: &Object, at: &str) -> Verdict {
+    open_shape(item, SEARCH_CALL, at)?;
+    let action = object(&item["action"], at)?;
+    let url = match kind(action) {
+        "search" => optional("url", Kind::Text),
+        "open_page" => optional("url", Kind::TextOrNull),
+        "find_in_page" => required("url", Kind::Text),
+        other => return Err(format!("{at}: there is no action {other:?}")),
     };
+    let fields = [
+        required("type", Kind::Text),
+        url,
+        optional("query", Kind::Text),
+        optional("queries", Kind::List),
+        optional("sources", Kind::List),
+        optional("pattern", Kind::Text),
+    ];
+    shape(action, &fields, at)
+}
+
+fn assistant(item: &Object, at: &str) -> Verdict {
+    let Some(Value::Array(parts)) = item.get("content") else {
+        let fields = [
+            required("type", Kind::Text),
+            required("role", Kind::OneOf(&["assistant"])),
+            required("content", Kind::Said),
+        ];
+        return shape(item, &fields, at);
+    };
+    open_shape(item, SAID, at)?;
     ensure(!parts.is_empty(), at, "content must not be empty")?;
     for part in parts {
         let part = object(part, at)?;
-        match kind(part) {
-            "output_text" => text(part, "text", at)?,
-            "refusal" => text(part, "refusal", at)?,
+        let fields = match kind(part) {
+            "output_text" => &[
+                required("text", Kind::Text),
+                required("annotations", Kind::List),
+            ][..],
+            "refusal" => &[required("refusal", Kind::Text)][..],
             other => return Err(format!("{at}: a model says no {other:?}")),
         };
+        open_shape(part, fields, at)?;
     }
     Ok(())
 }
@@ -147,11 +271,17 @@ fn parts(parts: &[Value], at: &str) -> Verdict {
         let part = object(part, at)?;
         match kind(part) {
             "input_text" => {
-                only(part, &["type", "text"], at)?;
-                said(part, "text", at)?;
+                let fields = [required("type", Kind::Text), required("text", Kind::Said)];
+                shape(part, &fields, at)?;
             }
             "input_image" => {
-                only(part, &["type", "detail", "image_url"], at)?;
+                let details = &["low", "high", "auto", "original"];
+                let fields = [
+                    required("type", Kind::Text),
+                    required("detail", Kind::OneOf(details)),
+                    required("image_url", Kind::Said),
+                ];
+                shape(part, &fields, at)?;
                 data_url(text(part, "image_url", at)?, at)?;
             }
             other => return Err(format!("{at}: the input has no {other:?}")),

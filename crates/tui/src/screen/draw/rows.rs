@@ -35,7 +35,7 @@ impl Screen {
         let who = format!("{} ({})", row.name, row.role);
         let task = row.task.map_or_else(String::new, |id| format!("#{id}"));
         let text = format!(
-            "{}{} {} {} {} {} {}{}",
+            "{}{} {} {} {} {} {}{}{}",
             if is_selected { "> " } else { "  " },
             fit(&who, 16),
             fit(row.state.word(), 8),
@@ -45,6 +45,9 @@ impl Screen {
             row.todo
                 .as_ref()
                 .map_or_else(String::new, |todo| format!("{todo} ")),
+            row.submission
+                .as_ref()
+                .map_or_else(String::new, |work| format!("{work} ")),
             restarts(row),
         );
         let color = match row.state {
@@ -106,11 +109,18 @@ impl Screen {
             let what = match row.kind {
                 RequestKind::Plan => format!("plan of {}", row.from),
                 RequestKind::Shutdown => format!("{} should shut down", row.to),
+                RequestKind::Permission => format!("{} asks to run a tool", row.from),
+                RequestKind::Question => format!("{} asks a question", row.from),
             };
             let left = row.deadline.map(|deadline| deadline.since(self.now));
             let left = left.map(|left| format!(", {} left", duration(left)));
             let text = format!("{sign}{} {what}{}", row.id, left.unwrap_or_default());
-            Line::styled(text, selected_style(Style::new(), is_selected))
+            // What waits for a person stands out.
+            let style = match row.kind.waits_for_person() {
+                true => self.colored(Color::Yellow).add_modifier(Modifier::BOLD),
+                false => Style::new(),
+            };
+            Line::styled(text, selected_style(style, is_selected))
         });
         lines.collect()
     }
@@ -136,12 +146,15 @@ fn activity(row: &MemberRow, now: Timestamp) -> String {
         MemberState::Waiting { what, since } => {
             let what = match what {
                 Some(WaitingFor::Plan) => "plan",
+                Some(WaitingFor::Permission) => "permission",
+                Some(WaitingFor::Answer) => "answer",
                 Some(WaitingFor::Background) => "background",
                 Some(WaitingFor::RateLimit) => "rate limit",
                 Some(WaitingFor::Server) => "model's server",
                 Some(WaitingFor::Disk) => "disk",
                 Some(WaitingFor::Budget) => "budget",
                 Some(WaitingFor::Turn) => "turn",
+                Some(WaitingFor::Tree) => "tree",
                 None => "",
             };
             format!("{what} {}", duration(now.since(*since)))

@@ -1,0 +1,224 @@
+//! `submit` and `submissions`: the queue that brings members' work into the team's branch.
+
+use crate::cli::Args;
+use crate::failure::{Failure, Kind};
+use crate::names;
+use crate::output::{indented, print, print_json};
+use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
+use integration::{Integration, Ran, Work};
+use member::{SandboxSettings, open_trees};
+use protocol::{Submission, SubmissionId, TaskId};
+use rules::Ledger;
+use serde_json::json;
+use teamdir::{SubmissionError, TeamDir};
+use terminal_text::clean;
+
+/// Submit what a member has committed, and integrate what is in the queue.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead submit alice
+  team-lead submit alice --task 3
+
+The work is merged onto team/main, checked there by the command `check` under [tree] of team.toml, in a
+sandbox, and then team/main is moved to it. What does not merge or pass goes back to its author as mail.
+
+With --json: {\"submission\": {...}}, as in .team/submissions.")]
+pub(crate) struct Submit {
+    name: String,
+    /// The task that it is for, which is completed when the work is merged.
+    #[arg(long, value_name = "N")]
+    task: Option<u64>,
+    #[command(flatten)]
+    trust: TrustArgs,
+}
+
+/// List the submissions, or show one.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead submissions
+  team-lead submissions 7
+  team-lead submissions --run
+
+Members and a running lead integrate by themselves; --run does it here, if none of them runs.
+
+With --json: {\"submissions\": [...], \"submitted\", \"open\", \"merged\", \"returned\"}; with a number
+{\"submission\": {...}}.")]
+pub(crate) struct Submissions {
+    /// The number of one.
+    id: Option<u64>,
+    /// Integrate what is in the queue first.
+    #[arg(long)]
+    run: bool,
+    #[command(flatten)]
+    trust: TrustArgs,
+}
+
+impl Submissions {
+    pub(crate) const fn runs(&self) -> bool {
+        self.run
+    }
+}
+
+/// The trees of a workspace whose check the user trusts.
+fn open(args: &Args, trust: &TrustArgs) -> Result<(TeamDir, Integration), Failure> {
+    crate::cli::open(args)?;
+    let trusted = UncheckedWorkspace::find(args)?.into_trusted(args, trust)?;
+    let TrustedWorkspace { team, settings, .. } = trusted;
+    let config = &settings.config;
+    let sandbox = SandboxSettings {
+        mode: config.sandbox().value.unwrap_or_default(),
+        network: config.network().value.unwrap_or_default(),
+    };
+    let trees = open_trees(&team, config, &sandbox)?;
+    Ok((team, trees))
+}
+
+pub(crate) fn submit(args: &Args, command: &Submit) -> Result<(), Failure> {
+    let (team, trees) = open(args, &command.trust)?;
+    let name = names::member(&*team.roster()?, &command.name)?;
+    let task = command.task.map(TaskId);
+    let submitted = trees.submit(
+        &name,
+        &Work {
+            incarnation: None,
+            task,
+            completes: task.map(|_| String::new()),
+        },
+    )?;
+    if !submitted.uncommitted.is_empty() {
+        args.note(&format!(
+            "not committed, and not submitted: {}",
+            submitted.uncommitted.join(", ")
+        ));
+    }
+    integrate(args, &trees)?;
+    let submission = team.submission(submitted.submission.id)?;
+    let text = format!("Submission {} is {}", submission.id, submission.status);
+    args.confirm(&json!({"submission": submission}), &text)
+}
+
+fn integrate(args: &Args, trees: &Integration) -> Result<(), Failure> {
+    match trees.run_queue()? {
+        Ran::Done(_) => {}
+        Ran::Busy => args.note("another process integrates what is in the queue"),
+        Ran::Blocked(folder) => {
+            let message = format!(
+                "submissions wait: team/main is checked out in {}, and moving it would stage the reverse of \
+                 the work there",
+                folder.display()
+            );
+            return Err(Failure::new(Kind::Refused, message).hint("git switch -"));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn show(args: &Args, command: &Submissions) -> Result<(), Failure> {
+    let team = match command.run {
+        true => {
+            let (team, trees) = open(args, &command.trust)?;
+            integrate(args, &trees)?;
+            team
+        }
+        false => crate::cli::open(args)?,
+    };
+    if let Some(id) = command.id {
+        let submission = team.submission(SubmissionId(id))?;
+        return match args.json {
+            true => print_json(&json!({"submission": submission})),
+            false => print(clean(&full(&submission)).as_ref()),
+        };
+    }
+    let all = team.submissions().map_err(SubmissionError::File)?;
+    let mut submissions = Vec::new();
+    for found in all {
+        match found {
+            Ok(submission) => submissions.push(submission),
+            Err(error) => args.note(&error.to_string()),
+        }
+    }
+    let ledger = Ledger::of(&submissions);
+    if args.json {
+        return print_json(&json!({
+            "submissions": submissions, "submitted": ledger.submitted, "open": ledger.open,
+            "merged": ledger.merged, "returned": ledger.returned,
+        }));
+    }
+    if submissions.is_empty() {
+        args.note("no submissions");
+        return Ok(());
+    }
+    let lines: Vec<String> = submissions.iter().map(line).collect();
+    print(clean(&lines.join("\n")).as_ref())?;
+    args.note(&format!(
+        "{} submitted: {} merged, {} returned, {} open",
+        ledger.submitted, ledger.merged, ledger.returned, ledger.open
+    ));
+    Ok(())
+}
+
+/// One line for a submission.
+fn line(submission: &Submission) -> String {
+    let Submission {
+        id,
+        member,
+        status,
+        commit,
+        subject,
+        ..
+    } = submission;
+    let task = submission.task.map(|task| format!(" (task #{task})"));
+    format!(
+        "{id}  {status:<9}  {member}  {}  {subject}{}",
+        commit.short(),
+        task.unwrap_or_default()
+    )
+}
+
+/// Everything about a submission.
+fn full(submission: &Submission) -> String {
+    let mut text = line(submission);
+    if let Some(merge) = &submission.merge {
+        text.push_str(&format!("\n  merge: {merge}"));
+    }
+    for file in submission
+        .conflict
+        .iter()
+        .flat_map(|conflict| &conflict.files)
+    {
+        text.push_str(&format!("\n  in conflict: {}", file.path));
+        if !file.authors.is_empty() {
+            text.push_str(&format!(", changed by {}", file.authors.join(", ")));
+        }
+        if !file.hunks.is_empty() {
+            text.push_str(&format!("\n{}", indented(&file.hunks)));
+        }
+    }
+    if let Some(reason) = &submission.reason {
+        text.push_str(&format!("\n  {reason}"));
+    }
+    if let Some(check) = &submission.check {
+        let (command, end, seconds) = (&check.command, &check.end, check.seconds);
+        text.push_str(&format!("\n  check `{command}` {end} ({seconds} s)"));
+        if !check.output.is_empty() {
+            text.push_str(&format!("\n{}", indented(&check.output)));
+        }
+    }
+    text
+}
+
+impl From<SubmissionError> for Failure {
+    fn from(error: SubmissionError) -> Self {
+        let message = error.to_string();
+        match error {
+            SubmissionError::Unknown(_) => {
+                Self::new(Kind::UnknownRequest, message).hint("team-lead submissions")
+            }
+            SubmissionError::Invalid { .. } => Self::failed(message).hint("team-lead submissions"),
+            SubmissionError::Lock(error) => error.into(),
+            SubmissionError::File(error) => error.into(),
+        }
+    }
+}

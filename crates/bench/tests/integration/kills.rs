@@ -1,0 +1,226 @@
+//! Kills of whoever submits, integrates and checks, at every step and at random.
+
+use crate::support::{World, agent, git};
+use protocol::SubmissionStatus::{Conflict, Failed, Merged};
+use protocol::{Submission, SubmissionStatus};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use test_support::faults::{self, Fault, Outcome};
+use test_support::{Rng, report_skip, try_wait_for, wait_until};
+
+/// How many of the system calls are struck in a short run.
+const STRIKES: usize = 24;
+
+fn is_long() -> bool {
+    std::env::var("TEAM_TEST").is_ok_and(|value| value == "long")
+}
+
+fn worker(folder: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
+    command
+        .args(["work", "--dir"])
+        .arg(folder)
+        .arg("integrate")
+        .args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn started(folder: &Path, more: &[&str]) -> Child {
+    let mut command = worker(folder, more);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Kills a worker at each of its system calls, and calls `check` on what it left.
+fn strike_each(prepare: impl Fn() -> World, more: &[&str], check: impl Fn(&World, &str)) {
+    if let Err(why) = faults::available() {
+        return report_skip("crash points of the queue", why);
+    }
+    let world = prepare();
+    let trace = faults::record(&mut worker(world.folder(), more)).unwrap();
+    let errors = String::from_utf8_lossy(&trace.stderr);
+    assert!(trace.status.success(), "{errors}");
+    check(&world, "undisturbed");
+    let calls = trace.calls.len();
+    assert!(calls > STRIKES, "{calls} calls");
+    let step = if is_long() {
+        1
+    } else {
+        calls.div_ceil(STRIKES)
+    };
+    for index in (1..=calls).step_by(step) {
+        let world = prepare();
+        let name = trace.calls.get(index - 1).map_or("?", |call| call.name);
+        let what = format!("killed at call {index} of {calls}, {name}");
+        let outcome = faults::inject(&mut worker(world.folder(), more), index, Fault::Kill);
+        let outcome = outcome.unwrap();
+        assert!(
+            matches!(outcome, Outcome::Killed | Outcome::NotReached),
+            "{what}: {outcome:?}"
+        );
+        check(&world, &what);
+    }
+}
+
+/// The ids of the mail of a member; a repeated notice has the same.
+fn mail_ids(world: &World, name: &str) -> BTreeSet<String> {
+    let mail = world.mail(name);
+    let ids = mail
+        .lines()
+        .filter_map(|line| line.split("\"id\":\"").nth(1)?.split('"').next());
+    ids.map(str::to_owned).collect()
+}
+
+#[test]
+fn an_integrator_killed_at_any_call_leaves_a_queue_that_balances() {
+    let prepare = || {
+        let world = World::new(&["alice", "bob"]);
+        world.commit("alice", "shared.txt", "A\n");
+        world.commit("bob", "shared.txt", "B\n");
+        world.submit("alice");
+        world.submit("bob");
+        world
+    };
+    strike_each(prepare, &[], |world, what| {
+        world.integrate();
+        let status = |id| world.submission(id).status;
+        assert_eq!((status(1), status(2)), (Merged, Conflict), "{what}");
+        assert_eq!(world.moves(), 1, "{what}");
+        assert_eq!(world.merged("shared.txt"), "A\n", "{what}");
+        let told: Vec<String> = mail_ids(world, "bob").into_iter().collect();
+        assert_eq!(told, ["submission/2/conflict"], "{what}");
+        assert!(world.mail("alice").is_empty(), "{what}");
+    });
+}
+
+#[test]
+fn an_author_killed_at_any_call_has_submitted_once_or_not() {
+    let prepare = || {
+        let world = World::new(&["alice"]);
+        world.commit("alice", "a.txt", "A\n");
+        world
+    };
+    strike_each(prepare, &["--submit", "alice"], |world, what| {
+        let before = world.ledger().submitted;
+        let again = world.submit("alice");
+        assert_eq!(again.was_there, before == 1, "{what}");
+        world.integrate();
+        let ledger = world.ledger();
+        assert_eq!((ledger.submitted, ledger.merged), (1, 1), "{what}");
+        assert_eq!(world.moves(), 1, "{what}");
+    });
+}
+
+#[test]
+fn a_check_that_is_killed_has_failed_and_says_so() {
+    let world = World::new(&["alice"]);
+    world.write("team.toml", "[tree]\ncheck = 'kill -9 $$'\n");
+    world.commit("alice", "a.txt", "A\n");
+    world.submit("alice");
+    assert_eq!(world.integrate(), [(1, Failed)]);
+    assert!(world.mail("alice").contains("killed by signal 9"));
+}
+
+#[test]
+fn a_check_ends_with_its_integrator_and_is_run_again() {
+    let world = World::new(&["alice"]);
+    let began = world
+        .team()
+        .layout()
+        .check_tree(protocol::SubmissionId(1))
+        .join("began");
+    world.write(
+        "team.toml",
+        "[tree]\ncheck = 'echo $$ > began; sleep 87654'\n",
+    );
+    world.commit("alice", "a.txt", "A\n");
+    world.submit("alice");
+    let mut integrator = started(world.folder(), &[]);
+    wait_until("the check runs", Duration::from_secs(60), || began.exists());
+    assert_eq!(world.submission(1).status, SubmissionStatus::Checking);
+    integrator.kill().unwrap();
+    integrator.wait().unwrap();
+    wait_until("the check is gone", Duration::from_secs(20), || {
+        !is_running("sleep 87654")
+    });
+    world.write("team.toml", "[tree]\ncheck = 'test -f a.txt'\n");
+    assert_eq!(world.integrate(), [(1, Merged)]);
+    assert_eq!(world.moves(), 1);
+}
+
+/// Whether a process has this command line.
+fn is_running(command: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .any(|line| String::from_utf8_lossy(&line).replace('\0', " ").trim() == command)
+}
+
+/// Each member commits, and a worker submits and another one integrates, of which some are killed.
+fn round(world: &World, names: &[&str], number: usize, rng: &mut Rng) {
+    let mut workers = Vec::new();
+    for name in names {
+        // Who was told of a conflict resolves it first.
+        if world.mail(name).contains("submission/") {
+            let merge = "merge --quiet -X ours team/main -m Resolve";
+            git(&world.tree(name), merge.split(' '));
+        }
+        match rng.below(2) {
+            0 => world.commit(name, &format!("{name}-{number}.txt"), "own\n"),
+            _ => world.commit(name, "shared.txt", &format!("{name} {number}\n")),
+        }
+        workers.push(started(world.folder(), &["--submit", name]));
+        workers.push(started(world.folder(), &[]));
+        if rng.below(3) == 0 {
+            let victim = rng.below(workers.len() as u64) as usize;
+            let limit = Duration::from_millis(rng.below(150));
+            try_wait_for(limit, || workers[victim].try_wait().unwrap());
+            let _ = workers[victim].kill();
+        }
+    }
+    for mut worker in workers {
+        worker.wait().unwrap();
+    }
+    for name in names {
+        // A killed author submits again, or learns that it has.
+        let work = integration::Work::default();
+        let _ = world.trees().submit(&agent(name), &work);
+    }
+    world.integrate();
+}
+
+#[test]
+fn every_submitted_commit_is_merged_or_returned_whoever_is_killed() {
+    let (members, commits) = if is_long() { (12, 20) } else { (3, 4) };
+    let names: Vec<String> = (0..members).map(|n| format!("m{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let world = World::new(&names);
+    let mut rng = Rng::new(16);
+    for number in 0..commits {
+        round(&world, &names, number, &mut rng);
+    }
+    let all = world.team().submissions().unwrap();
+    let all: Vec<Submission> = all.into_iter().map(Result::unwrap).collect();
+    assert!(all.len() >= members * commits, "{}", all.len());
+    let ledger = world.ledger();
+    let ended = ledger.merged + ledger.returned;
+    assert_eq!((ledger.open, ledger.submitted), (0, ended));
+    for submission in &all {
+        let (id, commit) = (submission.id, submission.commit.as_str());
+        if submission.status == Merged {
+            let branch = "refs/heads/team/main";
+            world.git(["merge-base", "--is-ancestor", commit, branch]);
+        } else {
+            let told = format!("submission/{id}/{}", submission.status);
+            let mail = world.mail(submission.member.as_str());
+            assert!(mail.contains(&told), "{told}");
+        }
+    }
+    let merges = all.iter().filter_map(|found| found.merge.as_ref());
+    let merges: BTreeSet<&str> = merges.map(|commit| commit.as_str()).collect();
+    assert!(world.moves() <= merges.len(), "{} moves", world.moves());
+    world.git(["fsck", "--strict", "--no-dangling"]);
+}

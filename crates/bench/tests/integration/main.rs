@@ -1,0 +1,10 @@
+//! Own trees and the queue that brings the work back, with real repositories, kills and hostile trees.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod hostile;
+mod kills;
+mod landing;
+mod queue;
+mod support;
+mod trees;

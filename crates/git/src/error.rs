@@ -1,0 +1,71 @@
+//! What can go wrong with git.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a git command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git is not installed, or not on PATH")]
+    NotInstalled,
+    #[error("git {found} is too old: 2.38 or later is needed")]
+    TooOld { found: String },
+    #[error("{} is not in a git repository", folder.display())]
+    NoRepository { folder: PathBuf },
+    #[error(
+        "{} is a folder inside the repository {}: the team must be in its top folder",
+        folder.display(), top.display()
+    )]
+    NotTheTop { folder: PathBuf, top: PathBuf },
+    #[error("the repository has no commit yet: make one first, with `git commit`")]
+    NoCommit,
+    #[error(
+        "the repository is a partial clone, whose missing objects cannot be fetched for others: \
+         fetch them first, with `git fetch --refetch --no-filter`"
+    )]
+    Partial,
+    #[error(
+        "git does not know who you are: git config --global user.name NAME, and user.email ADDRESS"
+    )]
+    NoIdentity,
+    /// The reference has another value than the caller has seen.
+    #[error("{name} was changed meanwhile")]
+    Moved { name: String },
+    #[error("git {command} failed: {message}")]
+    Failed {
+        /// The subcommand.
+        command: String,
+        /// What it said.
+        message: String,
+    },
+    #[error("git {command} did not end within {} s", limit.as_secs())]
+    TooLong { command: String, limit: Duration },
+    #[error("git {command} could not be started: {message}")]
+    NotStarted { command: String, message: String },
+    #[error("git {command} said something that is not understood: {what}")]
+    Unexpected { command: String, what: String },
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+}
+
+impl GitError {
+    pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::File {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+
+    pub(crate) fn unexpected(command: &str, what: impl Into<String>) -> Self {
+        Self::Unexpected {
+            command: command.to_owned(),
+            what: what.into(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! References of the repository. Each change names the value it starts from.
+
+use crate::error::GitError;
+use crate::repository::{Repository, commit};
+use protocol::CommitId;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// After this a lock of a reference is left by a git that was killed: a change takes milliseconds.
+const STALE_LOCK: Duration = Duration::from_secs(20);
+
+impl Repository {
+    /// The commit that a reference names, such as `refs/heads/main`. `None` if there is none.
+    pub fn reference(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        let ask = self.own(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
+        let ask = ask.arg(format!("{name}^{{commit}}"));
+        let output = ask.output()?;
+        match output.code {
+            Some(0) => commit("rev-parse", &output.stdout).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// All references below a prefix such as `refs/team/`, with their commits.
+    pub fn references(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
+        let list = self.own(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        let text = list.arg(prefix).line()?;
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines
+            .map(|(id, name)| Ok((name.to_owned(), commit("for-each-ref", id.as_bytes())?)))
+            .collect()
+    }
+
+    /// Moves a reference from the value that the caller has seen, or creates it if that is `None`.
+    /// If it has another value now, nothing is changed and the error is [`GitError::Moved`].
+    pub fn move_reference(
+        &self,
+        name: &str,
+        to: &CommitId,
+        from: Option<&CommitId>,
+        why: &str,
+    ) -> Result<(), GitError> {
+        let zero = "0".repeat(to.as_str().len());
+        let from_text = from.map_or(zero.as_str(), CommitId::as_str);
+        let change = self.own(["update-ref", "--create-reflog", "-m", why]);
+        let change = change.args([name, to.as_str(), from_text]);
+        let mut output = change.output()?;
+        if output.code != Some(0) && self.remove_stale_lock(name) {
+            output = change.output()?;
+        }
+        if output.code == Some(0) {
+            return Ok(());
+        }
+        match self.reference(name)?.as_ref() == from {
+            true => Err(change.failure(&output)),
+            false => Err(GitError::Moved {
+                name: name.to_owned(),
+            }),
+        }
+    }
+
+    /// Deletes a reference that has this value.
+    pub fn delete_reference(&self, name: &str, from: &CommitId) -> Result<(), GitError> {
+        let change = self.own(["update-ref", "-d", name, from.as_str()]);
+        change.success().map(drop)
+    }
+
+    /// The work trees that have a branch checked out, such as `refs/heads/main`.
+    pub fn checked_out(&self, branch: &str) -> Result<Vec<PathBuf>, GitError> {
+        let list = self
+            .own(["worktree", "list", "--porcelain", "-z"])
+            .success()?;
+        let mut folder = None;
+        let mut found = Vec::new();
+        for line in list.split(|byte| *byte == 0) {
+            let line = String::from_utf8_lossy(line);
+            if let Some(path) = line.strip_prefix("worktree ") {
+                folder = Some(PathBuf::from(path));
+            } else if line.strip_prefix("branch ") == Some(branch) {
+                found.extend(folder.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes the lock that a killed git has left of a reference. Returns whether there was one.
+    fn remove_stale_lock(&self, name: &str) -> bool {
+        let lock = self.common().join(format!("{name}.lock"));
+        let age = fs::symlink_metadata(&lock).and_then(|found| found.modified());
+        let is_stale = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE_LOCK));
+        is_stale && fs::remove_file(&lock).is_ok()
+    }
+}

@@ -1,0 +1,272 @@
+//! Works through the queue, in any process of the team, one at a time.
+
+use crate::check::{CheckOutcome, Checking};
+use crate::{BRANCH, Integration, IntegrationError, author};
+use git::{Commit, GitError, Merge};
+use protocol::{
+    CommitId, ConflictPart, Extra, MergeConflict, Submission, SubmissionId, SubmissionStatus,
+};
+use rules::{SubmissionStep, advance, is_due};
+use std::path::PathBuf;
+use teamdir::now;
+
+/// How many submissions are checked at the same time.
+const TRAIN: usize = 4;
+/// Who makes the merges.
+const COMMITTER: (&str, &str) = ("team-lead", "team-lead@team-lead.invalid");
+
+/// What came of working through the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ran {
+    /// Nothing is left. The submissions that ended here, in order.
+    Done(Vec<(SubmissionId, SubmissionStatus)>),
+    /// Another process is at it, and will see everything that is in the queue now.
+    Busy,
+    /// The team's branch is checked out here: moving it would leave the reverse of the work staged.
+    Blocked(PathBuf),
+}
+
+/// A submission that is merged onto the one before it.
+struct Car {
+    submission: Submission,
+    onto: CommitId,
+    merge: CommitId,
+}
+
+/// What came of merging a submission.
+enum Attempt {
+    /// The branch has it, in this commit or before.
+    IsThere(CommitId),
+    /// It merges, as this commit.
+    Merges(CommitId),
+    Conflicts(git::Conflict),
+}
+
+impl Integration {
+    /// Whether there is anything to do for [`Integration::run_queue`]. Needs no git.
+    pub fn is_queue_due(team: &teamdir::TeamDir) -> bool {
+        let all = team.submissions().unwrap_or_default();
+        all.iter().flatten().any(is_due)
+    }
+
+    /// Integrates what is in the queue, unless another process does.
+    pub fn run_queue(&self) -> Result<Ran, IntegrationError> {
+        let mut ended = Vec::new();
+        loop {
+            let Some(guard) = self.team.try_integrate()? else {
+                return Ok(match ended.is_empty() {
+                    true => Ran::Busy,
+                    false => Ran::Done(ended),
+                });
+            };
+            let blocked = self.drain(&mut ended)?;
+            drop(guard);
+            if let Some(folder) = blocked {
+                return Ok(Ran::Blocked(folder));
+            }
+            // Whoever has submitted meanwhile found the lock taken.
+            if !self.valid_submissions()?.iter().any(is_due) {
+                return Ok(Ran::Done(ended));
+            }
+        }
+    }
+
+    fn drain(
+        &self,
+        ended: &mut Vec<(SubmissionId, SubmissionStatus)>,
+    ) -> Result<Option<PathBuf>, IntegrationError> {
+        self.remove_check_trees()?;
+        loop {
+            let all = self.valid_submissions()?;
+            for submission in all.iter().filter(|found| !found.status.is_open()) {
+                if is_due(submission) {
+                    self.tell(submission)?;
+                    ended.push((submission.id, submission.status));
+                }
+            }
+            let open = all.into_iter().filter(|found| found.status.is_open());
+            let open: Vec<Submission> = open.take(TRAIN).collect();
+            if open.is_empty() {
+                return Ok(None);
+            }
+            let checked_out = self.repository.checked_out(BRANCH)?;
+            if let Some(folder) = checked_out.into_iter().next() {
+                return Ok(Some(folder));
+            }
+            self.run_train(open)?;
+        }
+    }
+
+    /// Merges each submission onto the one before, checks all, and moves the branch in their order. At
+    /// least the first one ends, or the branch was moved by somebody else.
+    fn run_train(&self, open: Vec<Submission>) -> Result<(), IntegrationError> {
+        let tip = self.team_branch()?;
+        let mut cars: Vec<Car> = Vec::new();
+        for submission in open {
+            let onto = cars.last().map_or(&tip, |car| &car.merge).clone();
+            match self.attempt(&submission, &tip, &onto) {
+                Ok(Attempt::IsThere(merge)) => {
+                    self.step(&submission, SubmissionStep::Merged { merge })?;
+                }
+                Ok(Attempt::Merges(merge)) => {
+                    let began = SubmissionStep::Began {
+                        onto: onto.clone(),
+                        merge: merge.clone(),
+                    };
+                    let submission = self.step(&submission, began)?;
+                    cars.push(Car {
+                        submission,
+                        onto,
+                        merge,
+                    });
+                }
+                Ok(Attempt::Conflicts(conflict)) if cars.is_empty() => {
+                    self.step(&submission, SubmissionStep::Conflicted(stored(conflict)))?;
+                }
+                // Whether it conflicts depends on whether those before it are merged.
+                Ok(Attempt::Conflicts(_)) => break,
+                // One that git cannot read must not stop those behind it.
+                Err(IntegrationError::Git(
+                    error @ (GitError::Failed { .. } | GitError::Unexpected { .. }),
+                )) => {
+                    self.step(&submission, SubmissionStep::Unusable(error.to_string()))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.move_through(cars)
+    }
+
+    /// Merges a submission, unless the branch has it.
+    fn attempt(
+        &self,
+        submission: &Submission,
+        tip: &CommitId,
+        onto: &CommitId,
+    ) -> Result<Attempt, IntegrationError> {
+        // Also what a killed process has merged and not written down.
+        if self.repository.contains(tip, &submission.commit)? {
+            let merge = submission.merge.clone();
+            let merge = merge.filter(|merge| self.is_in(tip, merge));
+            return Ok(Attempt::IsThere(merge.unwrap_or_else(|| tip.clone())));
+        }
+        Ok(match self.repository.merge(onto, &submission.commit)? {
+            Merge::Clean(tree) => Attempt::Merges(self.merge_commit(submission, &tree, onto)?),
+            Merge::Conflict(conflict) => Attempt::Conflicts(conflict),
+        })
+    }
+
+    /// Checks the merges, and moves the branch to each that passes, until one does not.
+    fn move_through(&self, cars: Vec<Car>) -> Result<(), IntegrationError> {
+        let checks: Vec<Checking> = cars
+            .iter()
+            .map(|car| self.start_check(car.submission.id, &car.merge))
+            .collect::<Result<_, _>>()?;
+        let mut is_overtaken = false;
+        // The checks behind one that fails are dropped, which ends them.
+        for (car, check) in cars.into_iter().zip(checks) {
+            let id = car.submission.id;
+            if is_overtaken {
+                drop(check);
+                self.step(&car.submission, SubmissionStep::Overtaken)?;
+            } else {
+                is_overtaken = !self.move_to(&car, check)?;
+            }
+            self.remove_check_tree(id);
+        }
+        Ok(())
+    }
+
+    /// Moves the branch to a merge that passes its check. Returns whether it did.
+    fn move_to(&self, car: &Car, check: Checking) -> Result<bool, IntegrationError> {
+        match check.wait() {
+            CheckOutcome::NoCheck => {}
+            CheckOutcome::Passed(report) => {
+                self.step(&car.submission, SubmissionStep::CheckPassed(report))?;
+            }
+            CheckOutcome::Failed(report) => {
+                self.step(&car.submission, SubmissionStep::CheckFailed(report))?;
+                return Ok(false);
+            }
+        }
+        let why = format!("team: merge submission {}", car.submission.id);
+        let moved = self
+            .repository
+            .move_reference(BRANCH, &car.merge, Some(&car.onto), &why);
+        let step = match moved {
+            Ok(()) => SubmissionStep::Merged {
+                merge: car.merge.clone(),
+            },
+            Err(GitError::Moved { .. }) => SubmissionStep::Overtaken,
+            Err(error) => return Err(error.into()),
+        };
+        let is_merged = matches!(step, SubmissionStep::Merged { .. });
+        self.step(&car.submission, step)?;
+        Ok(is_merged)
+    }
+
+    fn is_in(&self, tip: &CommitId, commit: &CommitId) -> bool {
+        self.repository.contains(tip, commit).unwrap_or(false)
+    }
+
+    /// Writes down what has happened to a submission.
+    pub(crate) fn step(
+        &self,
+        submission: &Submission,
+        step: SubmissionStep,
+    ) -> Result<Submission, IntegrationError> {
+        self.team.update_submission(submission.id, |current| {
+            advance(current, step, now()).map_err(IntegrationError::from)
+        })
+    }
+
+    fn merge_commit(
+        &self,
+        submission: &Submission,
+        tree: &CommitId,
+        onto: &CommitId,
+    ) -> Result<CommitId, IntegrationError> {
+        let team = self.team.roster()?.team_name.0.clone();
+        let (name, address) = author(&submission.member);
+        Ok(self.repository.commit(&Commit {
+            tree,
+            parents: &[onto, &submission.commit],
+            message: &message(submission, &team),
+            author: (&name, &address),
+            committer: COMMITTER,
+        })?)
+    }
+}
+
+/// The message of a merge, whose trailers say whose work it is and what for.
+fn message(submission: &Submission, team: &str) -> String {
+    let Submission {
+        id,
+        member,
+        subject,
+        task,
+        ..
+    } = submission;
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let task = task.map(|task| format!("Team-Task: {task}\n"));
+    format!(
+        "Merge team/{member}: {}\n\n{}Team-Member: {member}\nTeam: {}\nTeam-Submission: {id}\n",
+        one_line(subject),
+        task.unwrap_or_default(),
+        one_line(team),
+    )
+}
+
+fn stored(conflict: git::Conflict) -> MergeConflict {
+    let files = conflict.files.into_iter().map(|file| ConflictPart {
+        path: file.path,
+        hunks: file.hunks,
+        authors: file.authors,
+        extra: Extra::new(),
+    });
+    MergeConflict {
+        files: files.collect(),
+        messages: conflict.messages,
+        extra: Extra::new(),
+    }
+}

@@ -1,0 +1,131 @@
+//! Submits the committed work of a member.
+
+use crate::trees::is_tree;
+use crate::{BRANCH, Integration, IntegrationError, Purpose, base_reference};
+use git::Status;
+use protocol::{AgentName, CommitId, Incarnation, Submission, SubmissionId, TaskId};
+use teamdir::{SubmissionError, now};
+
+/// What is submitted, and for what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Work {
+    pub incarnation: Option<Incarnation>,
+    /// The task that it is for.
+    pub task: Option<TaskId>,
+    /// The result of the task, which is completed when the work is merged.
+    pub completes: Option<String>,
+}
+
+/// What came of submitting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submitted {
+    pub submission: Submission,
+    /// Whether the same commit was in the queue before.
+    pub was_there: bool,
+    /// What is not committed, and therefore not submitted.
+    pub uncommitted: Vec<String>,
+}
+
+impl Integration {
+    /// What is in a member's tree, by its own word. `None` if it has no tree.
+    pub fn tree_status(&self, name: &AgentName) -> Result<Option<Status>, IntegrationError> {
+        let path = self.team.layout().tree(name);
+        if !is_tree(&path) {
+            return Ok(None);
+        }
+        Ok(Some(self.inside(&path, Purpose::Read).status()?))
+    }
+
+    /// Puts the last commit of a member into the queue. [`Integration::run_queue`] does the rest.
+    pub fn submit(&self, name: &AgentName, work: &Work) -> Result<Submitted, IntegrationError> {
+        let path = self.existing_tree(name)?;
+        let tree = self.inside(&path, Purpose::Read);
+        let status = tree.status()?;
+        let commit = status.head.clone();
+        let commit = commit.ok_or_else(|| IntegrationError::NoCommit(name.clone()))?;
+        let uncommitted = status.uncommitted;
+        if let Some(submission) = self.in_queue(name, &commit)? {
+            return Ok(Submitted {
+                submission,
+                was_there: true,
+                uncommitted,
+            });
+        }
+        let tip = self.team_branch()?;
+        let base = self.repository.reference(&base_reference(name))?;
+        let known: Vec<CommitId> = std::iter::once(tip.clone()).chain(base).collect();
+        self.repository.receive(&tree, &commit, &known)?;
+        if self.repository.contains(&tip, &commit)? {
+            let more = match uncommitted.as_slice() {
+                [] => String::new(),
+                names => format!("; not committed: {}", names.join(", ")),
+            };
+            let name = name.clone();
+            return Err(IntegrationError::NothingNew { name, more });
+        }
+        let subject = self.repository.subject(&commit)?;
+        let submission = self.team.create_submission(|id| {
+            self.keep_submitted(id, &commit)?;
+            Ok::<_, IntegrationError>(Submission {
+                incarnation: work.incarnation,
+                subject,
+                task: work.task,
+                completes: work.completes.clone(),
+                ..Submission::new(id, name.clone(), commit.clone(), now())
+            })
+        })?;
+        Ok(Submitted {
+            submission,
+            was_there: false,
+            uncommitted,
+        })
+    }
+
+    /// Keeps submitted commits for ever. A reference without a file is left by a process that was killed.
+    fn keep_submitted(&self, id: SubmissionId, commit: &CommitId) -> Result<(), IntegrationError> {
+        let reference = submission_reference(id);
+        let found = self.repository.reference(&reference)?;
+        let why = "team: submit";
+        Ok(self
+            .repository
+            .move_reference(&reference, commit, found.as_ref(), why)?)
+    }
+
+    /// The submission of a commit that is still in the queue.
+    fn in_queue(
+        &self,
+        name: &AgentName,
+        commit: &CommitId,
+    ) -> Result<Option<Submission>, IntegrationError> {
+        let all = self.valid_submissions()?.into_iter();
+        let mut same = all.filter(|found| found.member.same_as(name) && found.commit == *commit);
+        Ok(same.find(|found| found.status.is_open()))
+    }
+
+    /// All submissions whose files can be read, by number.
+    pub fn valid_submissions(&self) -> Result<Vec<Submission>, IntegrationError> {
+        let all = self.team.submissions().map_err(SubmissionError::File)?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Whether a member has committed something that is neither in the team's branch nor submitted.
+    pub fn has_unsubmitted(&self, name: &AgentName) -> Result<bool, IntegrationError> {
+        let Some(head) = self.tree_status(name)?.and_then(|status| status.head) else {
+            return Ok(false);
+        };
+        let mut all = self.valid_submissions()?.into_iter();
+        if all.any(|found| found.member.same_as(name) && found.commit == head) {
+            return Ok(false);
+        }
+        let Some(tip) = self.repository.reference(BRANCH)? else {
+            return Ok(false);
+        };
+        // A commit that the repository does not have is new.
+        Ok(!self.repository.contains(&tip, &head).unwrap_or(false))
+    }
+}
+
+/// The reference of a submitted commit.
+pub(crate) fn submission_reference(id: SubmissionId) -> String {
+    format!("refs/team/submissions/{id}")
+}

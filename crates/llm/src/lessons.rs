@@ -1,0 +1,88 @@
+//! What servers have taught by their refusals, in a form that can be kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::openai::{Dialect, OpenAiWire};
+use crate::output_limit::LEAST_LIMIT;
+
+/// What was learned of one model of one server. It changes the form of requests, and neither where they
+/// go nor what they say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lessons {
+    /// The wire format that was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<OpenAiWire>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<Dialect>,
+    /// Whether the model has no sealed thoughts.
+    pub has_no_seals: bool,
+    /// Whether the model has no tools of its provider for the web.
+    pub has_no_web: bool,
+    /// The most tokens that the server lets its model say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u32>,
+}
+
+impl Lessons {
+    /// These and newer ones, which count where both say something.
+    #[must_use]
+    pub fn and(self, newer: &Self) -> Self {
+        Self {
+            wire: newer.wire.or(self.wire),
+            dialect: newer.dialect.clone().or(self.dialect),
+            has_no_seals: newer.has_no_seals || self.has_no_seals,
+            has_no_web: newer.has_no_web || self.has_no_web,
+            max_output: newer.max_output.or(self.max_output),
+        }
+    }
+
+    /// The same without what no refusal teaches. What was kept in a file may have been changed there.
+    #[must_use]
+    pub fn plausible(self) -> Self {
+        Self {
+            dialect: self.dialect.filter(Dialect::can_be_learned),
+            max_output: self.max_output.filter(|most| *most >= LEAST_LIMIT),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_lessons_count_and_what_they_do_not_say_stays() {
+        let old = Lessons {
+            wire: Some(OpenAiWire::Chat),
+            max_output: Some(4_096),
+            has_no_web: true,
+            ..Lessons::default()
+        };
+        let new = Lessons {
+            wire: Some(OpenAiWire::Responses),
+            dialect: Some(Dialect::openai()),
+            ..Lessons::default()
+        };
+        let both = old.and(&new);
+        assert_eq!((both.wire, both.max_output), (new.wire, Some(4_096)));
+        assert!(both.has_no_web && !both.has_no_seals);
+        let stored = serde_json::to_string(&both).unwrap();
+        assert_eq!(serde_json::from_str::<Lessons>(&stored).unwrap(), both);
+        assert_eq!(both.clone().plausible(), both);
+    }
+
+    #[test]
+    fn what_no_refusal_teaches_is_dropped() {
+        let odd = Lessons {
+            dialect: Some(Dialect {
+                reasoning_field: Some("role".into()),
+                ..Dialect::openai()
+            }),
+            max_output: Some(1),
+            ..Lessons::default()
+        };
+        assert_eq!(odd.plausible(), Lessons::default());
+    }
+}

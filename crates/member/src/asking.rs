@@ -1,0 +1,376 @@
+//! Tool calls that wait for a person: whether somebody is asked, and the waiting.
+//!
+//! A call that needs an answer is in the journal with the id of its request before the request exists, and once
+//! more before it is started. Between the two the member may be killed at any point: the next incarnation
+//! finds the id, takes the request over with its answer, or makes it, and goes on. What was answered stands in
+//! the request's file alone, and so does what a rule granted meanwhile in its own.
+
+mod notify;
+mod results;
+mod watch;
+
+use crate::call_rules::{CallDecision, CallRules, CallSettings, CallVerdict};
+use crate::gate::plan_access;
+use crate::host::{Hooks, RuntimeHost};
+use crate::runtime::MemberRuntime;
+use agent::{Answered, AskedCall, MayRun, NOT_STARTED};
+use config::{Config, DEFAULT_ASK_TIMEOUT};
+use llm::{CancellationToken, ToolUse};
+use permissions::RuleError;
+use protocol::{
+    Answer, MemberRules, Party, PermissionAsk, Phase, QuestionAsk, Recipient, Request, RequestId,
+    RequestKind, RequestState, WaitingFor,
+};
+use results::{act_on, allowed_by_rule, not_allowed, with_network_access};
+use rules::{AskState, ask_state, asked_hash, request_line};
+use serde_json::Value;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use team::{Ask, AskPersonError};
+use teamdir::{MAX_SLEEP, RequestError, new_request_id, now};
+use tools::{Access, AskUserArgs, Effect, ToolError, ToolOutput};
+use tracing::{info, warn};
+
+/// How long to wait after the request could not be read: the disk may be in trouble for a while.
+const READ_RETRY: Duration = Duration::from_secs(1);
+
+/// What people chose about questions to them.
+#[derive(Debug, Clone, Default)]
+pub struct AskSettings {
+    pub calls: CallSettings,
+    /// Whether the lead's model may answer what its teammates ask.
+    pub lead_decides: bool,
+    /// How long a question waits; for ever if absent.
+    pub timeout: Option<Duration>,
+    /// The command that tells the user that something waits.
+    pub notify: Option<String>,
+}
+
+impl AskSettings {
+    /// What the configuration says for a member of a role, or for the lead, which has none. `flags` are the
+    /// rules of the command line.
+    pub fn of(
+        config: &Config,
+        role: Option<&str>,
+        flags: Option<&MemberRules>,
+    ) -> Result<Self, RuleError> {
+        let seconds = config.ask_timeout().value;
+        let seconds = seconds.unwrap_or(DEFAULT_ASK_TIMEOUT);
+        let calls = CallSettings {
+            lists: config.rule_lists(role, flags)?,
+            yes: flags.is_some_and(|flags| flags.yes),
+        };
+        Ok(Self {
+            calls,
+            lead_decides: config.lead_decides().value.unwrap_or(false),
+            timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            notify: config.notify().value,
+        })
+    }
+}
+
+/// Decides which calls of a member wait for a person.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    settings: AskSettings,
+    rules: CallRules,
+}
+
+/// How the waiting for a request ended.
+enum Waited {
+    /// With the request as it is then, if there is one.
+    Decided(AskState, Option<Box<Request>>),
+    /// A rule that was granted meanwhile allows the call.
+    Allowed,
+    Cancelled,
+}
+
+/// What is done with a call.
+enum Next {
+    Run(Access),
+    Ask(Ask, Access),
+}
+
+impl MemberRuntime {
+    /// Lets people decide about the calls of this member as they chose. Until then every call is allowed. To
+    /// be called after [`MemberRuntime::confine`].
+    pub fn set_asking(&self, settings: AskSettings) {
+        let rules = CallRules::new(self, settings.calls.clone());
+        *self.asking() = Some(Asking { settings, rules });
+    }
+
+    fn asking(&self) -> MutexGuard<'_, Option<Asking>> {
+        // Rules that are half made are made again.
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the rules say about a call.
+    pub(crate) fn decide(&self, tool: &str, arguments: &Value, effect: Effect) -> CallDecision {
+        match self.asking().as_mut() {
+            Some(asking) => asking.rules.decide(tool, arguments, effect),
+            None => CallDecision {
+                verdict: CallVerdict::Allow {
+                    with_network: false,
+                },
+                why: String::new(),
+            },
+        }
+    }
+
+    /// Whether the rules may say something else than before.
+    fn have_rules_changed(&self) -> bool {
+        let mut asking = self.asking();
+        asking
+            .as_mut()
+            .is_some_and(|asking| asking.rules.have_changed())
+    }
+
+    fn lead_decides(&self) -> bool {
+        let asking = self.asking();
+        asking
+            .as_ref()
+            .is_some_and(|asking| asking.settings.lead_decides)
+    }
+
+    fn ask_timeout(&self) -> Option<Duration> {
+        self.asking().as_ref()?.settings.timeout
+    }
+}
+
+impl<H: Hooks> RuntimeHost<H> {
+    /// Whether a call may run, before anybody was asked about it.
+    pub(crate) fn first_decision(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
+        match self.next(tool_use, effect) {
+            Ok(Next::Run(access)) => MayRun::Yes(access),
+            Ok(Next::Ask(..)) => MayRun::Ask(new_request_id()),
+            Err(error) => MayRun::No(error),
+        }
+    }
+
+    /// What the plan gate and the rules say about a call now.
+    fn next(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Next, ToolError> {
+        let access = plan_access(&self.runtime, tool_use, effect)?;
+        let Some(effect) = effect else {
+            return Ok(Next::Run(access));
+        };
+        let text = tool_use.replayed_input().get();
+        if effect == Effect::Ask {
+            return Ok(Next::Ask(self.question(AskUserArgs::parse(text)?), access));
+        }
+        let arguments: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+        let name = &tool_use.name;
+        let decision = self.runtime.decide(name, &arguments, effect);
+        Ok(match decision.verdict {
+            CallVerdict::Allow { with_network } => {
+                Next::Run(with_network_access(name, access, with_network)?)
+            }
+            CallVerdict::Deny => {
+                let why = decision.why;
+                return Err(ToolError::new(format!(
+                    "{name} was not run: {why} does not allow it, and nobody is asked"
+                )));
+            }
+            CallVerdict::Ask {
+                grants,
+                with_network,
+            } => {
+                let access = with_network_access(name, access, with_network)?;
+                let ask = PermissionAsk {
+                    tool: tool_use.name.clone(),
+                    arguments,
+                    call_hash: String::new(),
+                    cwd: self.runtime.team().workspace().display().to_string(),
+                    why: decision.why,
+                    grants,
+                    lead_decides: self.runtime.lead_decides(),
+                };
+                Next::Ask(Ask::Permission(ask), access)
+            }
+        })
+    }
+
+    fn question(&self, args: AskUserArgs) -> Ask {
+        Ask::Question(QuestionAsk {
+            question: args.question,
+            choices: args.choices,
+            free_text: args.free_text.unwrap_or(true),
+            call_hash: String::new(),
+            lead_decides: self.runtime.lead_decides(),
+        })
+    }
+
+    /// Asks a person about a call, and waits for the answer.
+    pub(crate) async fn ask_person(
+        &mut self,
+        call: AskedCall<'_>,
+        cancel: &CancellationToken,
+    ) -> Answered {
+        let (ask, access) = match self.next(call.tool_use, call.effect) {
+            Ok(Next::Ask(ask, access)) => (ask, access),
+            // The rules have changed since it was asked.
+            Ok(Next::Run(access)) => match self.withdraw(call.request_id) {
+                Withdrawn::Refused(answer) => return not_allowed(call.tool_use, &answer),
+                Withdrawn::Yes | Withdrawn::Decided => return allowed_by_rule(access),
+            },
+            Err(error) => return self.given_up(&call, ToolOutput::error(error.to_string())),
+        };
+        let team = self.runtime.team().clone();
+        let timeout = self.runtime.ask_timeout();
+        let prepared = team::prepare_ask(&self.runtime.me(), call.request_id, ask, timeout);
+        let stored = prepared
+            .map_err(AskPersonError::from)
+            .and_then(|request| team::ask_person(&team, request));
+        let request = match stored {
+            Ok(request) => request,
+            Err(error) => {
+                let why = ToolError::from_error(&error);
+                return Answered::NotRun(ToolOutput::error(format!(
+                    "{} was not run: {why}",
+                    call.tool_use.name
+                )));
+            }
+        };
+        self.begin_waiting(&request);
+        let waited = self.wait(&request, &call, cancel).await;
+        match waited {
+            Waited::Decided(state, decided) => {
+                self.runtime.set_phase(Phase::Working, None, None);
+                // Whoever answered may have been killed before this.
+                if let Some(decided) = decided
+                    && let Err(error) = team::follow_up(&team, &decided)
+                {
+                    warn!("{error}");
+                }
+                act_on(&request, state, access)
+            }
+            Waited::Allowed => {
+                self.runtime.set_phase(Phase::Working, None, None);
+                allowed_by_rule(access)
+            }
+            Waited::Cancelled => self.cancelled(&call),
+        }
+    }
+
+    /// Shows that the turn waits, and lets everybody know who wants to.
+    fn begin_waiting(&mut self, request: &Request) {
+        let what = request_line(request);
+        info!("waits for an answer: {what}");
+        let waiting_for = match request.kind() {
+            RequestKind::Question => WaitingFor::Answer,
+            RequestKind::Permission | RequestKind::Plan | RequestKind::Shutdown => {
+                WaitingFor::Permission
+            }
+        };
+        let reason = Some(format!("request {}", request.id));
+        self.runtime
+            .set_phase(Phase::Waiting, Some(waiting_for), reason);
+        self.runtime.notify_user(request);
+        self.hooks.asks(request);
+    }
+
+    /// Waits until the request is decided, a granted rule allows the call, or the turn is cancelled.
+    async fn wait(
+        &mut self,
+        request: &Request,
+        call: &AskedCall<'_>,
+        cancel: &CancellationToken,
+    ) -> Waited {
+        let hash = asked_hash(&request.subject).cloned().unwrap_or_default();
+        let me = self.runtime.me();
+        // Watched before it is read, so that no answer is missed in between.
+        let watch = self.runtime.watch_answers();
+        loop {
+            let pause = match self.read(request) {
+                Ok(found) => match ask_state(&found, &me, &hash) {
+                    AskState::Pending => MAX_SLEEP,
+                    state => return Waited::Decided(state, Some(Box::new(found))),
+                },
+                Err(RequestError::Unknown(_) | RequestError::Invalid { .. }) => {
+                    return Waited::Decided(AskState::Void, None);
+                }
+                Err(error) => {
+                    warn!("the request cannot be read: {error}");
+                    READ_RETRY
+                }
+            };
+            if request.kind() == RequestKind::Permission
+                && self.runtime.have_rules_changed()
+                && let Ok(Next::Run(_)) = self.next(call.tool_use, call.effect)
+            {
+                match self.withdraw(&request.id) {
+                    Withdrawn::Yes => return Waited::Allowed,
+                    // Somebody has just answered.
+                    Withdrawn::Decided | Withdrawn::Refused(_) => continue,
+                }
+            }
+            let deadline = request.deadline.map(|at| at.since(now()));
+            let pause = deadline.map_or(pause, |left| left.min(pause));
+            let until = Instant::now() + pause;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Waited::Cancelled,
+                () = watch.changed() => {}
+                () = tokio::time::sleep_until(until.into()) => {}
+            }
+        }
+    }
+
+    /// The request as it is now. One whose deadline has passed is expired first.
+    fn read(&self, request: &Request) -> Result<Request, RequestError> {
+        let team = self.runtime.team();
+        match request.deadline {
+            Some(deadline) if deadline <= now() => team::expire_at_deadline(team, &request.id),
+            _ => team.request(&request.id),
+        }
+    }
+
+    fn given_up(&self, call: &AskedCall<'_>, output: ToolOutput) -> Answered {
+        self.withdraw(call.request_id);
+        Answered::NotRun(output)
+    }
+
+    /// A teammate's turn is cancelled when its process ends, and the next process goes on waiting. The
+    /// lead's is cancelled by a person who wants something else.
+    fn cancelled(&self, call: &AskedCall<'_>) -> Answered {
+        match self.runtime.owner() {
+            Recipient::Member(_) => Answered::StillWaiting,
+            Recipient::Lead => self.given_up(call, ToolOutput::error(NOT_STARTED)),
+        }
+    }
+
+    /// Ends a request that is still pending, and says whether somebody was faster.
+    fn withdraw(&self, id: &RequestId) -> Withdrawn {
+        let team = self.runtime.team();
+        match team::withdraw_ask(team, id) {
+            Ok(true) | Err(RequestError::Unknown(_)) => Withdrawn::Yes,
+            Ok(false) => match team.request(id).map(|request| request.state) {
+                Ok(RequestState::Rejected(answer)) => Withdrawn::Refused(answer),
+                Ok(_) | Err(_) => Withdrawn::Decided,
+            },
+            Err(error) => {
+                warn!("request {id} stays pending: {error}");
+                Withdrawn::Decided
+            }
+        }
+    }
+}
+
+/// What became of a request whose author needs no answer any more.
+enum Withdrawn {
+    Yes,
+    /// It was over already, or cannot be changed now.
+    Decided,
+    /// Somebody has refused it.
+    Refused(Answer),
+}
+
+impl MemberRuntime {
+    /// Ends what earlier incarnations of this member asked, except for what its conversation still waits for.
+    pub fn withdraw_old_asks(&self, conversation: &agent::Conversation) {
+        let party = Party::from(self.owner().clone());
+        let kept = conversation.waits_for();
+        if let Err(error) = team::withdraw_asks(self.team(), &party, kept) {
+            warn!("old requests stay pending: {error}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Rules and calls in few words.
+
+use std::path::{Path, PathBuf};
+
+use permissions::{
+    Call, Decision, Effect, Origin, Permissions, Rule, RuleList, Surroundings, Verdict,
+};
+use serde_json::{Value, json};
+
+pub(crate) const WORKSPACE: &str = "/work/space";
+
+/// Rules as they stand in a file: a list and its rules.
+pub(crate) fn list(origin: Origin, deny: &[&str], ask: &[&str], allow: &[&str]) -> RuleList {
+    RuleList {
+        origin,
+        deny: rules(deny),
+        ask: rules(ask),
+        allow: rules(allow),
+    }
+}
+
+fn rules(texts: &[&str]) -> Vec<Rule> {
+    let rules = texts.iter().map(|text| Rule::parse(text));
+    rules.collect::<Result<_, _>>().unwrap()
+}
+
+pub(crate) fn confined() -> Surroundings {
+    Surroundings {
+        confined: true,
+        ..unconfined()
+    }
+}
+
+pub(crate) fn unconfined() -> Surroundings {
+    Surroundings {
+        confined: false,
+        yes: false,
+        home: Some(PathBuf::from("/home/user")),
+    }
+}
+
+pub(crate) fn permissions(
+    surroundings: Surroundings,
+    deny: &[&str],
+    ask: &[&str],
+    allow: &[&str],
+) -> Permissions {
+    Permissions::new(vec![list(Origin::Flag, deny, ask, allow)], surroundings)
+}
+
+pub(crate) fn decide(permissions: &Permissions, tool: &str, arguments: &Value) -> Decision {
+    permissions.decide(&call(tool, arguments))
+}
+
+pub(crate) fn call<'a>(tool: &'a str, arguments: &'a Value) -> Call<'a> {
+    let effect = match tool {
+        "bash" | "background_run" => Effect::RunsCommands,
+        "edit_file" | "write_file" => Effect::ChangesFiles,
+        "read_file" | "grep" | "glob" | "list_dir" => Effect::ReadsOnly,
+        _ => Effect::TeamOnly,
+    };
+    Call {
+        tool,
+        arguments,
+        effect,
+        workspace: Path::new(WORKSPACE),
+    }
+}
+
+pub(crate) fn command(permissions: &Permissions, command: &str) -> Verdict {
+    decide(permissions, "bash", &json!({ "command": command })).verdict
+}

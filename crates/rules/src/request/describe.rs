@@ -1,0 +1,103 @@
+//! What a request asks, as people and models read it.
+
+use protocol::{PermissionAsk, Request, Subject};
+use serde_json::Value;
+
+/// The arguments that say by themselves what a call does.
+const TELLING: [&str; 5] = ["command", "path", "file_path", "url", "pattern"];
+
+/// What is asked, whole: the reason, the plan, the tool call or the question with its choices.
+pub fn subject_text(subject: &Subject) -> String {
+    match subject {
+        Subject::Shutdown { reason, .. } => reason.clone(),
+        Subject::Plan { plan, .. } => plan.clone(),
+        Subject::Permission(ask) => {
+            let mut text = call_text(ask);
+            if !ask.why.is_empty() {
+                text.push_str("\nwhy it asks: ");
+                text.push_str(&ask.why);
+            }
+            if !ask.cwd.is_empty() {
+                text.push_str("\nin: ");
+                text.push_str(&ask.cwd);
+            }
+            text
+        }
+        Subject::Question(ask) => {
+            let mut text = ask.question.clone();
+            for (place, choice) in ask.choices.iter().enumerate() {
+                text.push_str(&format!("\n{}. {choice}", place + 1));
+            }
+            if ask.free_text && !ask.choices.is_empty() {
+                text.push_str("\n(or any other text)");
+            }
+            text
+        }
+    }
+}
+
+/// A tool call as people read it: the tool and its main argument, or all of them.
+pub fn call_text(ask: &PermissionAsk) -> String {
+    let PermissionAsk {
+        tool, arguments, ..
+    } = ask;
+    let Value::Object(fields) = arguments else {
+        return format!("{tool} {arguments}");
+    };
+    let main = TELLING
+        .iter()
+        .find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));
+    let Some((name, text)) = main else {
+        return format!("{tool} {arguments}");
+    };
+    let mut rest = fields.clone();
+    rest.remove(name);
+    match rest.is_empty() {
+        true => format!("{tool}: {text}"),
+        false => format!("{tool}: {text}\nwith: {}", Value::Object(rest)),
+    }
+}
+
+/// A pending request in a line: who has to do what.
+pub fn request_line(request: &Request) -> String {
+    let Request { id, from, to, .. } = request;
+    let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    match &request.subject {
+        Subject::Plan { .. } => format!("plan {id} of {from} waits for a decision"),
+        Subject::Shutdown { .. } => format!("shutdown {id} waits for the answer of {to}"),
+        Subject::Permission(ask) => {
+            let call = first_line(&call_text(ask));
+            format!("permission {id}: {from} asks to run {call}")
+        }
+        Subject::Question(ask) => {
+            format!("question {id} of {from}: {}", first_line(&ask.question))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn call(arguments: Value) -> String {
+        call_text(&PermissionAsk {
+            tool: "bash".to_owned(),
+            arguments,
+            call_hash: String::new(),
+            cwd: String::new(),
+            why: String::new(),
+            grants: None,
+            lead_decides: false,
+        })
+    }
+
+    #[test]
+    fn a_call_is_shown_whole() {
+        assert_eq!(call(json!({"command": "ls\nrm x"})), "bash: ls\nrm x");
+        let with_more = call(json!({"command": "curl x", "needs_network": true}));
+        assert_eq!(with_more, "bash: curl x\nwith: {\"needs_network\":true}");
+        assert_eq!(call(json!({"a": 1})), "bash {\"a\":1}");
+        assert_eq!(call(json!([1])), "bash [1]");
+    }
+}

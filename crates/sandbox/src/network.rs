@@ -1,0 +1,53 @@
+//! The network namespace of a command.
+//!
+//! Creating it takes as long as creating all the others together. The outer process therefore creates it
+//! while the first process inside builds the tree, and passes it on. Everything here may be used between
+//! fork and exec.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::Mode;
+
+use crate::descriptors::{receive_descriptor, send_descriptor};
+
+/// The end of the outer process.
+pub(crate) struct Giver {
+    to: UnixStream,
+    /// The namespaces of the outer process. The first process inside covers `/proc` while this one works.
+    own: OwnedFd,
+}
+
+/// The end of the first process inside.
+pub(crate) struct Taker(UnixStream);
+
+/// Both ends, to be called in the outer process before it forks.
+pub(crate) fn connect() -> nix::Result<(Giver, Taker)> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let own = open(c"/proc/self/ns", flags, Mode::empty())?;
+    let pair = UnixStream::pair();
+    let (to, from) =
+        pair.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
+    Ok((Giver { to, own }, Taker(from)))
+}
+
+impl Giver {
+    /// Moves this process to a new network, and passes it on.
+    pub(crate) fn give(self) -> nix::Result<()> {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        let network = openat(&self.own, c"net", flags, Mode::empty())?;
+        send_descriptor(self.to.as_fd(), network.as_fd())
+    }
+}
+
+impl Taker {
+    /// Moves this process to the network, when it is there. Fails if the outer process has failed or died.
+    pub(crate) fn take(self) -> nix::Result<()> {
+        let network = receive_descriptor(self.0.as_fd(), true)?;
+        setns(network, CloneFlags::CLONE_NEWNET)
+    }
+}

@@ -1,0 +1,246 @@
+//! Members with trees of their own: from the commit in a member's turn to the user's branch.
+
+use crate::harness::{LIMIT, Workspace, bash, call, say};
+use protocol::exit;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+use test_support::wait_until;
+
+const COMMIT: &str = "git add --all && git commit --quiet --message done";
+
+fn git(folder: &Path, words: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.args(words).current_dir(folder);
+    let clean = [
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+    ];
+    let output = command.envs(clean).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {words:?}: {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A workspace that is a repository with one commit.
+fn repository() -> Workspace {
+    let workspace = Workspace::new();
+    let folder = workspace.path();
+    git(folder, &["init", "--quiet", "--initial-branch=main"]);
+    git(folder, &["config", "user.name", "Person"]);
+    git(folder, &["config", "user.email", "person@example.org"]);
+    workspace.write("shared.txt", "one\n");
+    git(folder, &["add", "shared.txt"]);
+    git(folder, &["commit", "--quiet", "--message", "Begin"]);
+    workspace
+}
+
+fn submissions(workspace: &Workspace) -> Vec<Value> {
+    let listed = workspace.json(&["submissions"]);
+    listed["submissions"].as_array().unwrap().clone()
+}
+
+fn wait_status(workspace: &Workspace, id: usize, status: &str) {
+    wait_until(&format!("submission {id} is {status}"), LIMIT, || {
+        let all = submissions(workspace);
+        all.get(id - 1)
+            .is_some_and(|found| found["status"] == status)
+    });
+}
+
+#[test]
+fn a_member_commits_in_its_tree_submits_and_the_user_lands() {
+    let workspace = repository();
+    workspace.script(
+        "alice",
+        [
+            call("write_file", json!({"path": "a.txt", "content": "hello\n"})),
+            bash(COMMIT),
+            call("submit", json!({})),
+            say("Submitted."),
+        ],
+    );
+    workspace.spawn(
+        "alice",
+        &["--tree", "own", "--prompt", "Say hello in a.txt."],
+    );
+    workspace.wait_reports("alice", 1);
+    wait_status(&workspace, 1, "merged");
+    assert!(!workspace.path().join("a.txt").exists());
+    let view = workspace.json(&["trees"]);
+    let tree = &view["trees"][0];
+    assert_eq!(
+        (&tree["name"], &tree["branch"]),
+        (&json!("alice"), &json!("team/alice"))
+    );
+    assert_eq!(tree["uncommitted"], json!([]));
+    assert!(workspace.ok(&["diff"]).contains("+hello"));
+    let landed = workspace.json(&["land"]);
+    assert_eq!(
+        (&landed["branch"], &landed["landed"]),
+        (&json!("main"), &json!(true))
+    );
+    let text = std::fs::read_to_string(workspace.path().join("a.txt")).unwrap();
+    assert_eq!(text, "hello\n");
+    assert_eq!(git(workspace.path(), &["status", "--porcelain"]), "");
+    let authors = git(workspace.path(), &["log", "--format=%an"]);
+    let own = authors.lines().filter(|author| *author == "alice");
+    assert_eq!(own.count(), 2, "the commit and the merge: {authors}");
+    let words = workspace.ok(&["events", "--words"]);
+    for part in [
+        "the tree of alice was created",
+        "submission 1 is merged",
+        "landed in main",
+    ] {
+        assert!(words.contains(part), "{part} in {words}");
+    }
+    // The model was told where it works.
+    let request = &workspace.server.requests("alice")[0];
+    assert!(request.body().to_string().contains("It is yours alone"));
+}
+
+#[test]
+fn completing_a_task_submits_and_the_task_is_done_when_the_work_is_merged() {
+    let workspace = repository();
+    workspace.script(
+        "alice",
+        [
+            bash(&format!("echo done > task.txt; {COMMIT}")),
+            call(
+                "task_update",
+                json!({"task_id": 1, "status": "completed", "result": "It is there."}),
+            ),
+            say("Done."),
+        ],
+    );
+    workspace.spawn("alice", &["--tree", "own"]);
+    workspace.ok(&["task", "create", "Make task.txt"]);
+    workspace.ok(&["wait", "--tasks", "--timeout", "60"]);
+    let all = submissions(&workspace);
+    assert_eq!(
+        (&all[0]["status"], &all[0]["task"]),
+        (&json!("merged"), &json!(1))
+    );
+    let task = workspace.json(&["task", "show", "1"]);
+    assert!(task.to_string().contains("It is there."), "{task}");
+    let text = git(workspace.path(), &["show", "team/main:task.txt"]);
+    assert_eq!(text, "done\n");
+}
+
+#[test]
+fn work_that_conflicts_comes_back_and_starts_a_turn() {
+    let workspace = repository();
+    for name in ["alice", "bob"] {
+        let write = format!("echo {name} > shared.txt; {COMMIT}");
+        let answers = [
+            "Committed.",
+            "Not yet.",
+            "I see.",
+            "I see.",
+            "I see.",
+            "I see.",
+        ];
+        let replies = std::iter::once(bash(&write)).chain(answers.map(say));
+        workspace.script(name, replies);
+        workspace.spawn(name, &["--tree", "own", "--prompt", "Change shared.txt."]);
+        workspace.wait_reports(name, 1);
+    }
+    let first = workspace.json(&["submit", "alice"]);
+    assert_eq!(first["submission"]["status"], "merged");
+    let second = workspace.json(&["submit", "bob"]);
+    assert_eq!(second["submission"]["status"], "conflict");
+    wait_until("bob's model reads it", LIMIT, || {
+        let requests = workspace.server.requests("bob");
+        requests.iter().any(|request| {
+            let body = request.body().to_string();
+            body.contains("Your submission 2") && body.contains("changed there by alice")
+        })
+    });
+    let shown = workspace.ok(&["submissions", "2"]);
+    assert!(shown.contains("in conflict: shared.txt"), "{shown}");
+}
+
+#[test]
+fn what_is_not_committed_is_named_to_the_model_once() {
+    let workspace = repository();
+    workspace.script(
+        "alice",
+        [
+            bash("echo half > draft.txt"),
+            say("Done."),
+            say("It is not finished."),
+        ],
+    );
+    workspace.spawn("alice", &["--tree", "own", "--prompt", "Begin a draft."]);
+    workspace.wait_reports("alice", 1);
+    let requests = workspace.server.requests("alice");
+    assert_eq!(requests.len(), 3);
+    let last = requests[2].messages().last().unwrap()["content"].to_string();
+    assert!(
+        last.contains("Not committed in your tree: draft.txt"),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_restarted_member_finds_its_tree_as_it_left_it() {
+    let workspace = repository();
+    let write = bash("echo half > draft.txt");
+    workspace.script("alice", [write, say("Begun."), say("Not yet.")]);
+    workspace.spawn("alice", &["--tree", "own", "--prompt", "Begin."]);
+    workspace.wait_reports("alice", 1);
+    workspace.ok(&["kill", "alice"]);
+    workspace.script(
+        "alice",
+        [bash("cat draft.txt"), say("Still there."), say("Not yet.")],
+    );
+    workspace.restart("alice");
+    workspace.ok(&["send", "alice", "Go on."]);
+    workspace.wait_reports("alice", 2);
+    let tree = workspace.path().join(".team/trees/alice");
+    assert_eq!(
+        std::fs::read_to_string(tree.join("draft.txt")).unwrap(),
+        "half\n"
+    );
+    let requests = workspace.server.requests("alice");
+    let shown = requests
+        .iter()
+        .any(|request| request.body().to_string().contains("half"));
+    assert!(shown, "the command ran in the tree");
+}
+
+#[test]
+fn without_a_repository_there_is_no_own_tree_and_nothing_is_left() {
+    let workspace = Workspace::new();
+    let run = workspace.run(&["spawn", "alice", "coder", "--tree", "own"]);
+    run.has_code(exit::FAILED);
+    assert!(run.err.contains("is not in a git repository"), "{run:?}");
+    let status = workspace.json(&["status"]);
+    assert_eq!(status["members"], json!([]));
+    workspace.spawn("bob", &["--tree", "shared"]);
+    let run = workspace.run(&["spawn", "carol", "coder", "--tree", "mine"]);
+    run.has_code(exit::USAGE);
+}
+
+#[test]
+fn a_check_needs_trust_and_decides() {
+    let workspace = repository();
+    workspace.write(
+        "team.toml",
+        "[tree]\nmode = 'own'\ncheck = 'test ! -e bad.txt'\n",
+    );
+    let refused = workspace.run(&["spawn", "alice", "coder"]);
+    refused.has_code(exit::FAILED);
+    assert!(refused.err.contains("tree.check"), "{refused:?}");
+    workspace.ok(&["trust", "--yes"]);
+    let work = bash(&format!("echo x > bad.txt; {COMMIT}"));
+    let replies = [work, call("submit", json!({}))].into_iter();
+    let replies = replies.chain(["Submitted.", "I see.", "I see."].map(say));
+    workspace.script("alice", replies);
+    workspace.spawn("alice", &["--prompt", "Work."]);
+    wait_status(&workspace, 1, "failed");
+    assert_eq!(
+        submissions(&workspace)[0]["check"]["command"],
+        "test ! -e bad.txt"
+    );
+}
