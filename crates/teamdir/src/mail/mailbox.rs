@@ -67,6 +67,8 @@ pub struct Mailbox {
     armed: Option<FileId>,
     /// When the live file was found deleted or moved away, with nothing in its place.
     missing_since: Option<Instant>,
+    /// Whether the folder is watched for a new live file.
+    watches_folder: bool,
     /// Whether plain messages are synced by a later record; see [`crate::MemberSession::sync_later`].
     syncs_later: bool,
     before_commit: BeforeCommit,
@@ -133,6 +135,7 @@ impl Mailbox {
             aside_checked_at: None,
             armed: None,
             missing_since: None,
+            watches_folder: false,
             syncs_later: false,
             before_commit: BeforeCommit::default(),
         };

@@ -29,6 +29,15 @@ const CREATE_AFTER: Duration = Duration::from_millis(500);
 /// How soon something that could not be done is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// Which file was given the name of the live one set aside.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Renamed {
+    LiveFile,
+    /// One that has replaced the live file.
+    OtherFile,
+    Nothing,
+}
+
 /// What to do before waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPlan {
@@ -125,55 +134,98 @@ impl Mailbox {
 
     /// Sets the live file aside. Returns `false` if that must wait.
     fn seal(&mut self, journal: &mut Journal, watcher: &mut Watcher) -> Result<bool, ReceiveError> {
-        let Some(mut live) = self.live.take() else {
-            return Ok(true);
-        };
-        let aside = self.team.layout.segment(&self.owner, live.number);
-        match self.rename_under_lock(&live, &aside, watcher) {
-            Ok(true) => {}
-            other => {
-                self.live = Some(live);
-                return other;
+        let renamed = {
+            let lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT);
+            let Ok(_lock) = lock else {
+                return Ok(false);
+            };
+            if !self.is_live_file_whole()? {
+                return Ok(false);
             }
-        }
-        live.set_aside = Some(Instant::now());
-        let number = live.number;
-        self.aside.insert(number, live);
-        // What arrived between the last read and the rename is read before the new file.
-        self.aside_checked_at = None;
-        self.record_seal(number, journal)?;
-        Ok(true)
+            self.rename_inbox(watcher)?
+        };
+        self.record_rename(renamed, journal)
     }
 
-    fn rename_under_lock(
-        &mut self,
-        live: &Segment,
-        aside: &Path,
-        watcher: &mut Watcher,
-    ) -> Result<bool, ReceiveError> {
-        let lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT);
-        let Ok(_lock) = lock else {
+    /// Whether the live file has the inbox's name and ends with a whole line. A writer that is in the
+    /// middle of a line would put its second half into another file.
+    fn is_live_file_whole(&self) -> Result<bool, ReceiveError> {
+        let Some(live) = &self.live else {
             return Ok(false);
         };
         let path = self.inbox.as_path();
         let size = live.size().context("look at the inbox", path)?;
         let same = std::fs::symlink_metadata(path).is_ok_and(|found| FileId::of(&found) == live.id);
-        // A writer is in the middle of a line: its second half would go into another file.
-        if !same || !files::append::ends_with_newline(&live.file, size).context("read", path)? {
-            return Ok(false);
-        }
+        Ok(same && files::append::ends_with_newline(&live.file, size).context("read", path)?)
+    }
+
+    /// Gives the file that has the inbox's name the name of the live one set aside. To be called under
+    /// the lock.
+    pub(super) fn rename_inbox(&mut self, watcher: &mut Watcher) -> Result<Renamed, ReceiveError> {
+        let Some(live) = &self.live else {
+            return Ok(Renamed::Nothing);
+        };
+        let path = self.inbox.as_path();
+        let aside = self.team.layout.segment(&self.owner, live.number);
         // Our own rename must not wake us.
         watcher.unwatch(path);
         self.armed = None;
         // Never over another file: one of that name would be mail.
-        files::rename_new(path, aside).context("set aside the inbox", path)?;
+        match files::rename_new(path, &aside) {
+            // A program that does not take the lock has removed it just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Renamed::Nothing),
+            result => result.context("set aside the inbox", path)?,
+        }
         // People expect an inbox, and the reader needs a file to watch. If it cannot be created now,
         // the next sender creates it.
         drop(files::create_new(path));
         // Under the lock, so that senders find a file that lasts; and before the record that says
         // the number is used up.
         atomic::sync_parent(path, self.team.options.durability)?;
+        let found = std::fs::symlink_metadata(&aside).context("look at", &aside)?;
+        Ok(if FileId::of(&found) == live.id {
+            Renamed::LiveFile
+        } else {
+            Renamed::OtherFile
+        })
+    }
+
+    /// Returns `false` if setting aside must wait.
+    pub(super) fn record_rename(
+        &mut self,
+        renamed: Renamed,
+        journal: &mut Journal,
+    ) -> Result<bool, ReceiveError> {
+        let Some(number) = self.live.as_ref().map(|live| live.number) else {
+            return Ok(true);
+        };
+        match renamed {
+            Renamed::Nothing => return Ok(false),
+            Renamed::LiveFile => self.give_up_live(journal)?,
+            Renamed::OtherFile => {
+                self.give_up_live(journal)?;
+                self.take_up_other_file(number, journal)?;
+            }
+        }
         Ok(true)
+    }
+
+    /// A program that does not take the lock has replaced the inbox just before the rename, so the file
+    /// under `number` is mail that nobody has read. It gets the next number. Killed before that, the
+    /// next process finds that the journal's position does not fit the file, and reads all of it.
+    fn take_up_other_file(
+        &mut self,
+        number: u64,
+        journal: &mut Journal,
+    ) -> Result<(), ReceiveError> {
+        let found = self.team.layout.segment(&self.owner, number);
+        let number = number + 1;
+        let path = self.team.layout.segment(&self.owner, number);
+        files::rename_new(&found, &path).context("set aside the inbox", &found)?;
+        let mut segment = Segment::open(&path, number).context("open the inbox", &path)?;
+        segment.set_aside = Some(Instant::now());
+        self.aside.insert(number, segment);
+        Ok(self.record_seal(number, journal)?)
     }
 
     /// Deletes files that were set aside and are done with. Returns when to try the others.
@@ -256,7 +308,7 @@ impl Mailbox {
             self.missing_since = None;
             self.follow_the_name(journal)?;
         }
-        let mut changed = false;
+        let mut changed = self.watch_for_new_inbox(watcher);
         let live = self.live.as_ref().map(|live| live.id);
         if live != self.armed {
             watcher.watch_file(&self.inbox);
@@ -271,6 +323,22 @@ impl Mailbox {
             }
         }
         Ok(changed)
+    }
+
+    /// Watches the folder for as long as it has no inbox. Returns whether that begins now.
+    fn watch_for_new_inbox(&mut self, watcher: &mut Watcher) -> bool {
+        let is_missing = self.live.is_none();
+        if is_missing == self.watches_folder {
+            return false;
+        }
+        let folder = self.team.layout.inbox_dir();
+        if is_missing {
+            watcher.watch_folder(&folder);
+        } else {
+            watcher.unwatch(&folder);
+        }
+        self.watches_folder = is_missing;
+        is_missing
     }
 }
 

@@ -1,4 +1,4 @@
-//! Mail in one process; the tests with several are in the `lab` crate.
+//! Mail in one process; the tests with several are in the `bench` crate.
 
 mod regressions;
 

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::locks::FileLock;
+use crate::mail::mailbox::seal::Renamed;
 use crate::*;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -306,6 +307,53 @@ fn an_inbox_moved_away_and_back_is_not_read_twice() {
     drain(&mut session);
     f.echo("two\n");
     assert_eq!(drain(&mut session), ["two"]);
+}
+
+/// What a reader has open, without a session around it.
+fn open_parts(f: &Fixture) -> (MemberGuard, Mailbox, Journal, Watcher) {
+    let guard = f.team.join(&f.alice).unwrap();
+    let (mut journal, state) = Journal::open(&f.team, &guard).unwrap();
+    let mailbox = Mailbox::open(&f.team, &guard, state, &mut journal).unwrap();
+    let watcher = Watcher::new(&f.team.layout().inbox_dir(), WatchChoice::Poll);
+    (guard, mailbox, journal, watcher)
+}
+
+#[test]
+fn an_inbox_replaced_just_before_it_is_set_aside_is_read() {
+    for restart in [false, true] {
+        let f = fixture(eager());
+        let (guard, mut mailbox, mut journal, mut watcher) = open_parts(&f);
+        f.echo("one\n");
+        assert!(mailbox.receive(&mut journal).unwrap().is_some());
+        std::fs::rename(f.inbox(), f.inbox().with_extension("bak")).unwrap();
+        f.echo("two\n");
+        let renamed = mailbox.rename_inbox(&mut watcher).unwrap();
+        assert_eq!(renamed, Renamed::OtherFile);
+        if restart {
+            drop((mailbox, journal, watcher, guard));
+            assert_eq!(drain(&mut f.post()), ["two"]);
+            continue;
+        }
+        mailbox.record_rename(renamed, &mut journal).unwrap();
+        let delivery = mailbox.receive(&mut journal).unwrap().unwrap();
+        assert_eq!(delivery.mail[0].decode(), Line::Text("two".to_owned()));
+        drop((mailbox, journal, watcher, guard));
+        assert_eq!(drain(&mut f.post()), [""; 0], "read twice");
+    }
+}
+
+#[test]
+fn an_inbox_removed_just_before_it_is_set_aside_stops_nothing() {
+    let f = fixture(eager());
+    let (_guard, mut mailbox, mut journal, mut watcher) = open_parts(&f);
+    f.echo("one\n");
+    assert!(mailbox.receive(&mut journal).unwrap().is_some());
+    std::fs::remove_file(f.inbox()).unwrap();
+    let renamed = mailbox.rename_inbox(&mut watcher).unwrap();
+    assert_eq!(renamed, Renamed::Nothing);
+    assert!(!mailbox.record_rename(renamed, &mut journal).unwrap());
+    f.echo("two\n");
+    assert!(mailbox.receive(&mut journal).unwrap().is_some());
 }
 
 #[test]
