@@ -15,8 +15,9 @@ Examples:
   team-lead clean
 
 This removes temporary files of killed processes, fully read inbox files of members that are not
-running, and logs and tool outputs of members that are no longer in the team. Unread mail, journals,
-requests, tasks and the event log are never touched.
+running, logs and tool outputs of members that are no longer in the team, and what killed processes
+left of checkouts. Unread mail, journals, requests, tasks, submissions, members' trees and the event log
+are never touched; a tree without its member is named.
 
 With --json: {\"dry_run\", \"bytes\", \"removed\": [{\"path\", \"kind\", \"bytes\"}]}.")]
 pub(crate) struct Clean {
@@ -36,6 +37,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Clean) -> Result<(), Fa
             removed.push(leftover);
         }
     }
+    name_trees(team, args).context("cannot list the trees")?;
     let bytes: u64 = removed.iter().map(|leftover| leftover.bytes).sum();
     if args.json {
         let removed: Vec<Value> = removed.iter().map(as_json).collect();
@@ -52,11 +54,26 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Clean) -> Result<(), Fa
     print(&lines.join("\n"))
 }
 
+/// Names the trees whose members are not in the team. They may have work in them.
+fn name_trees(team: &TeamDir, args: &Args) -> anyhow::Result<()> {
+    let roster = team.roster()?;
+    for name in team.tree_names()? {
+        if roster.member(&name).is_none() {
+            args.note(&format!(
+                "the tree of '{name}' stays, which is not in the team: `team-lead trees --remove {name}`"
+            ));
+        }
+    }
+    Ok(())
+}
+
 const fn name(kind: &StaleFileKind) -> &'static str {
     match kind {
         StaleFileKind::Temporary => "temporary_file",
         StaleFileKind::ReadMail(_) => "read_mail",
         StaleFileKind::LogOrOutput(_) => "files_of_removed_member",
+        StaleFileKind::CheckTree => "check_tree",
+        StaleFileKind::UnfinishedTree(_) => "unfinished_tree",
     }
 }
 
@@ -73,6 +90,8 @@ fn as_text(leftover: &StaleFile) -> String {
         StaleFileKind::Temporary => "left by a killed process".to_owned(),
         StaleFileKind::ReadMail(owner) => format!("read by '{owner}'"),
         StaleFileKind::LogOrOutput(name) => format!("'{name}' is no longer in the team"),
+        StaleFileKind::CheckTree => "left by a check that was killed".to_owned(),
+        StaleFileKind::UnfinishedTree(name) => format!("the tree of '{name}' was not finished"),
     };
     let path = leftover.path.display().to_string();
     let path = terminal_text::one_line(&path);

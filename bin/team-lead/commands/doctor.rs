@@ -29,12 +29,12 @@ Examples:
 
 It finds dead members that no process has reaped, tasks and requests that nobody can finish, locks
 without a known holder, processes of this team without a member, undeliverable mail, torn and damaged
-files, temporary files of killed processes, files of other users, times in the future, exhausted
-inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown. It
+files, temporary files of killed processes, files of other users, members' own trees that are broken or
+have no member, submissions that nobody integrates, times in the future, exhausted inotify limits, a missing `teammate` program, and models that cannot be used. Keys are never shown. It
 also says which promises about the sandbox of commands do not hold on this machine.
 
 Without --fix nothing is changed. With --fix nothing is destroyed: what has to be moved away is kept in
-.team/trash, in a folder named by the time. The exit code is 0 if there is no problem or all are fixed,
+.team/trash, in a folder named by the time, and work of members under refs/team/rescue of git. The exit code is 0 if there is no problem or all are fixed,
 and 1 if any is left.
 
 With --json: {\"findings\": [{\"kind\", \"about\", \"problem\", \"meaning\", \"fix\", \"fixable\"}],

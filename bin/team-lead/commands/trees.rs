@@ -94,7 +94,13 @@ fn open(team: &TeamDir) -> Result<Integration, Failure> {
 pub(crate) fn trees(team: &TeamDir, args: &Args, command: &Trees) -> Result<(), Failure> {
     let trees = open(team)?;
     if let Some(typed) = &command.remove {
-        let name = names::member(&*team.roster()?, typed)?;
+        // A tree may be there without its member.
+        let found = team.tree_names().map_err(IntegrationError::Path)?;
+        let found = found.into_iter().find(|name| name.as_str() == typed);
+        let name = match found {
+            Some(name) => name,
+            None => names::member(&*team.roster()?, typed)?,
+        };
         let removed = trees.remove_tree(&name, command.rescue)?;
         let mut text = format!("Removed the tree of {name}");
         for reference in &removed.rescued {
@@ -228,7 +234,10 @@ impl From<IntegrationError> for Failure {
             IntegrationError::Git(_)
             | IntegrationError::Setup { .. }
             | IntegrationError::SetupPath { .. }
+            | IntegrationError::NothingKnown(_)
             | IntegrationError::Submission(_)
+            | IntegrationError::Repair(_)
+            | IntegrationError::Stale(_)
             | IntegrationError::Step(_)
             | IntegrationError::Lock(_)
             | IntegrationError::Roster(_)

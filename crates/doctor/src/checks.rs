@@ -4,6 +4,7 @@ mod environment;
 mod files;
 mod members;
 mod notes;
+mod trees;
 
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
@@ -16,6 +17,7 @@ pub fn examine(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     let mut findings = environment::check(team, environment);
     findings.extend(members::check(team, environment));
     findings.extend(files::check(team, environment));
+    findings.extend(trees::check(team, environment));
     without_repeats(findings)
 }
 

@@ -1,5 +1,6 @@
 //! What the checks need to know of the machine.
 
+use integration::Integration;
 use processes::Programs;
 use protocol::Timestamp;
 use std::fs;
@@ -11,7 +12,7 @@ use teamdir::now;
 const SETTING: &str = "/proc/sys/fs/inotify/max_user_instances";
 
 /// The machine and the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Environment {
     pub now: Timestamp,
     /// The user of this process.
@@ -24,6 +25,18 @@ pub struct Environment {
     pub model_problems: Vec<Problem>,
     /// Why instructions and skills cannot be used.
     pub text_problems: Vec<Problem>,
+    /// The members' own trees.
+    pub trees: Trees,
+}
+
+/// The members' own trees.
+#[derive(Debug, Clone)]
+pub enum Trees {
+    /// No member ever had one.
+    None,
+    Usable(Box<Integration>),
+    /// There are some, and git cannot be used on them.
+    Unusable(Problem),
 }
 
 /// A problem of the environment, and the command to type.
@@ -43,8 +56,9 @@ pub struct Inotify {
 }
 
 impl Environment {
-    /// The environment of this process. The caller determines which models and texts cannot be used.
-    pub fn gather(model_problems: Vec<Problem>, text_problems: Vec<Problem>) -> Self {
+    /// The environment of this process. The caller determines which models and texts cannot be
+    /// used, and opens the trees.
+    pub fn gather(model_problems: Vec<Problem>, text_problems: Vec<Problem>, trees: Trees) -> Self {
         let uid = nix::unistd::geteuid().as_raw();
         let teammate = Programs::find().map(|programs| programs.teammate);
         Self {
@@ -57,6 +71,7 @@ impl Environment {
             inotify: Inotify::of(uid, Path::new(SETTING)),
             model_problems,
             text_problems,
+            trees,
         }
     }
 }

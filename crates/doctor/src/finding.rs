@@ -1,7 +1,7 @@
 //! One problem.
 
 use crate::stray_processes::Stray;
-use protocol::Recipient;
+use protocol::{AgentName, Recipient, SubmissionId};
 use std::path::PathBuf;
 use teamdir::{StaleFile, UnfinishedLine};
 
@@ -55,6 +55,12 @@ pub enum Kind {
     ForeignOwner,
     /// A process of this team belongs to no member.
     StrayProcess,
+    /// The own tree of a member that is not in the team.
+    TreeWithoutMember,
+    /// Git cannot work in a member's own tree.
+    BrokenTree,
+    /// Submissions wait, and nobody integrates them.
+    StalledSubmissions,
     /// The user is running out of inotify instances.
     Inotify,
     /// Something is dated in the future.
@@ -89,6 +95,12 @@ pub enum Fix {
     Request(PathBuf),
     /// Remove lines that are not records from a journal.
     Journal(Recipient),
+    /// Write the file of a submission anew.
+    Submission(SubmissionId),
+    /// Move the tree of a member to the trash.
+    BrokenTree(AgentName),
+    /// Remove a tree, and keep what is not merged under references.
+    TreeWithoutMember(AgentName),
     /// Move something to the trash that is where a file or folder is expected.
     Misplaced(PathBuf),
     /// Give a file to the user who owns the team folder. Only root can.
@@ -105,7 +117,7 @@ pub enum Fix {
 }
 
 impl Kind {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
         Self::OverdueRequest,
@@ -122,6 +134,9 @@ impl Kind {
         Self::SeveralNames,
         Self::ForeignOwner,
         Self::StrayProcess,
+        Self::TreeWithoutMember,
+        Self::BrokenTree,
+        Self::StalledSubmissions,
         Self::Inotify,
         Self::Clock,
         Self::NoTeammate,
@@ -148,6 +163,9 @@ impl Kind {
             Self::SeveralNames => "several_names",
             Self::ForeignOwner => "foreign_owner",
             Self::StrayProcess => "stray_process",
+            Self::TreeWithoutMember => "tree_without_member",
+            Self::BrokenTree => "broken_tree",
+            Self::StalledSubmissions => "stalled_submissions",
             Self::Inotify => "inotify",
             Self::Clock => "clock",
             Self::NoTeammate => "no_teammate",

@@ -1,10 +1,12 @@
 //! Applies fixes.
 
 use crate::clock::redate;
+use crate::environment::{Environment, Trees};
 use crate::finding::{Finding, Fix};
 use crate::fix_error::FixError;
 use crate::lock_holders::release_lock;
 use crate::stray_processes::end_stray;
+use integration::Integration;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
@@ -24,7 +26,7 @@ pub struct Fixed {
 }
 
 /// Fixes what needs no decision of a person. Each fix checks again before it changes anything.
-pub fn fix(team: &TeamDir, findings: &[Finding]) -> Vec<Fixed> {
+pub fn fix(team: &TeamDir, environment: &Environment, findings: &[Finding]) -> Vec<Fixed> {
     let mut repaired = None;
     let mut attempts = Vec::new();
     for finding in findings {
@@ -35,7 +37,7 @@ pub fn fix(team: &TeamDir, findings: &[Finding]) -> Vec<Fixed> {
                 let problems = repaired.get_or_insert_with(|| repair(team)).clone();
                 repair_outcome(problems)
             }
-            Some(fix) => apply(team, fix),
+            Some(fix) => apply(team, environment, fix),
         };
         attempts.push(Fixed {
             finding: finding.clone(),
@@ -45,7 +47,7 @@ pub fn fix(team: &TeamDir, findings: &[Finding]) -> Vec<Fixed> {
     attempts
 }
 
-fn apply(team: &TeamDir, fix: &Fix) -> Result<String, FixError> {
+fn apply(team: &TeamDir, environment: &Environment, fix: &Fix) -> Result<String, FixError> {
     Ok(match fix {
         Fix::Repair => repair_outcome(repair(team))?,
         Fix::RemoveFile(leftover) => {
@@ -81,7 +83,24 @@ fn apply(team: &TeamDir, fix: &Fix) -> Result<String, FixError> {
         }
         Fix::RaiseInotifyLimit(setting) => raise_inotify_limit(setting)?,
         Fix::Redate => redate(team)?,
+        Fix::Submission(id) => trashed(trees(environment)?.restore_submission(*id)?),
+        Fix::BrokenTree(name) => trashed(trees(environment)?.set_tree_aside(name)?),
+        Fix::TreeWithoutMember(name) => {
+            let removed = trees(environment)?.remove_tree(name, true)?;
+            match removed.rescued.is_empty() {
+                true => "removed; everything in it is in team/main".to_owned(),
+                false => format!("removed; kept: {}", removed.rescued.join(", ")),
+            }
+        }
     })
+}
+
+/// The trees, which were usable when they were examined.
+fn trees(environment: &Environment) -> Result<&Integration, FixError> {
+    match &environment.trees {
+        Trees::Usable(trees) => Ok(trees),
+        Trees::None | Trees::Unusable(_) => Err(FixError::NoTrees),
+    }
 }
 
 fn unchanged(path: &Path, cause: std::io::Error) -> FixError {

@@ -22,9 +22,10 @@ pub struct FixReport {
 /// current environment.
 pub fn fix_all(team: &TeamDir, environment: impl Fn() -> Environment) -> FixReport {
     let mut all: Vec<Fixed> = Vec::new();
-    let mut left = examine(team, &environment());
+    let mut now = environment();
+    let mut left = examine(team, &now);
     for _ in 0..ROUNDS {
-        let attempts = fix(team, &left);
+        let attempts = fix(team, &now, &left);
         let is_better = attempts.iter().any(|attempt| attempt.outcome.is_ok());
         for attempt in attempts {
             // Only the last attempt at a problem is reported.
@@ -34,7 +35,8 @@ pub fn fix_all(team: &TeamDir, environment: impl Fn() -> Environment) -> FixRepo
         if !is_better {
             break;
         }
-        left = examine(team, &environment());
+        now = environment();
+        left = examine(team, &now);
     }
     FixReport { fixed: all, left }
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::Dated;
 use crate::fix::chown_command;
+use integration::IntegrationError;
 use nix::errno::Errno;
 use protocol::Recipient;
 use std::io;
@@ -30,6 +31,10 @@ pub enum FixError {
     Request(#[from] RequestError),
     #[error(transparent)]
     Task(#[from] TaskError),
+    #[error(transparent)]
+    Tree(Box<IntegrationError>),
+    #[error("the members' own trees cannot be used now")]
+    NoTrees,
     #[error("cannot change {}: {cause}", path.display())]
     Change { path: PathBuf, cause: io::Error },
     #[error("{cause}; {}", chown_command(path))]
@@ -49,6 +54,12 @@ pub enum FixError {
     /// These things still have a time in the future.
     #[error("{}", list(.0))]
     StillAhead(Vec<(Dated, Self)>),
+}
+
+impl From<IntegrationError> for FixError {
+    fn from(error: IntegrationError) -> Self {
+        Self::Tree(Box::new(error))
+    }
 }
 
 fn list(errors: &[(Dated, FixError)]) -> String {

@@ -13,7 +13,7 @@
 //! [`Environment`], which a test can choose.
 //!
 //! **Invariants:** examining changes nothing; no fix removes mail or a record of a journal, and what is
-//! moved away is kept in the trash; a process is ended only if it provably belongs to this team and
+//! moved away is kept in the trash or, if it is work of a member, under a reference of git; a process is ended only if it provably belongs to this team and
 //! is not a member of it.
 
 mod checks;
@@ -29,7 +29,7 @@ mod unreadable_roster;
 
 pub use checks::examine;
 pub use clock::Dated;
-pub use environment::{Environment, Inotify, Problem};
+pub use environment::{Environment, Inotify, Problem, Trees};
 pub use finding::{Finding, Fix, Kind};
 pub use fix::{Fixed, fix};
 pub use fix_all::{FixReport, fix_all};

@@ -29,6 +29,17 @@ pub enum GitError {
         "git does not know who you are: git config --global user.name NAME, and user.email ADDRESS"
     )]
     NoIdentity,
+    #[error(
+        "team/main of this repository belongs to the team in {}, another work tree of it: work with \
+         --tree shared here, or in a clone (`git clone . FOLDER`), or end that team and `rm -r {}`",
+        by.display(), team.display()
+    )]
+    Claimed {
+        /// The other work tree.
+        by: PathBuf,
+        /// Its team's folder.
+        team: PathBuf,
+    },
     /// The reference has another value than the caller has seen.
     #[error("{name} was changed meanwhile")]
     Moved { name: String },

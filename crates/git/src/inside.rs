@@ -48,7 +48,10 @@ impl Inside {
     pub(crate) fn prepare(&self, git: &Git) -> Result<(Command, Option<Session>), GitError> {
         let mut command = Command::new("git");
         command.args(git.words()).current_dir(&self.folder);
-        let own = git.environment();
+        let mut own = git.environment();
+        // A tree whose own repository is broken must not be taken for a part of one above it.
+        own.push(("GIT_DIR".into(), self.folder.join(".git").into()));
+        own.push(("GIT_WORK_TREE".into(), self.folder.clone().into()));
         let session = match &self.surroundings {
             Surroundings::Inherited => {
                 command.envs(own);

@@ -26,6 +26,7 @@ mod error;
 mod history;
 mod inside;
 mod merge;
+mod owner;
 mod process;
 mod receive;
 mod references;

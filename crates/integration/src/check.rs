@@ -5,7 +5,6 @@ use crate::{Integration, IntegrationError, UPSTREAM};
 use command::{End, Finished, Job};
 use git::NewTree;
 use protocol::{CheckReport, CommitId, Extra, SubmissionId};
-use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -120,22 +119,6 @@ impl Integration {
     /// Removes the tree of a check. One that stays is removed later.
     pub(crate) fn remove_check_tree(&self, id: SubmissionId) {
         let _ = std::fs::remove_dir_all(self.team.layout().check_tree(id));
-    }
-
-    /// Removes what killed processes have left of checks.
-    pub(crate) fn remove_check_trees(&self) -> Result<(), IntegrationError> {
-        let folder = self.team.layout().trees_dir();
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(IntegrationError::file("list", folder, error)),
-        };
-        for entry in entries.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(".check-") {
-                let _ = std::fs::remove_dir_all(entry.path());
-            }
-        }
-        Ok(())
     }
 }
 

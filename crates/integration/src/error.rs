@@ -1,11 +1,13 @@
 //! What can go wrong with trees and submissions.
 
 use git::GitError;
-use protocol::AgentName;
+use protocol::{AgentName, SubmissionId};
 use rules::StepRefusal;
 use std::io;
 use std::path::PathBuf;
-use teamdir::{LockError, PathError, RosterError, SendError, SubmissionError};
+use teamdir::{
+    LockError, PathError, RepairError, RosterError, SendError, StaleFileError, SubmissionError,
+};
 
 /// Why work on trees or submissions was not done.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +60,17 @@ pub enum IntegrationError {
     LandConflict { branch: String, what: String },
     #[error("there is no branch team/main yet: no member has a tree of its own")]
     NoTeamBranch,
+    #[error(
+        "nothing is known about submission {0} but its damaged file: if its author is known, \
+         `team-lead submit` the work again"
+    )]
+    NothingKnown(SubmissionId),
     #[error(transparent)]
     Submission(#[from] SubmissionError),
+    #[error(transparent)]
+    Repair(#[from] RepairError),
+    #[error(transparent)]
+    Stale(#[from] StaleFileError),
     #[error(transparent)]
     Step(#[from] StepRefusal),
     #[error(transparent)]

@@ -33,6 +33,7 @@ impl Integration {
     pub fn land(&self, options: &LandOptions) -> Result<Landed, IntegrationError> {
         let tip = self.repository.reference(BRANCH)?;
         let tip = tip.ok_or(IntegrationError::NoTeamBranch)?;
+        self.repository.claim(teamdir::FOLDER)?;
         let here = self.repository.work_tree()?;
         let branch = match &options.into {
             Some(name) => format!("refs/heads/{name}"),

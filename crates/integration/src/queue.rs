@@ -8,7 +8,7 @@ use protocol::{
 };
 use rules::{SubmissionStep, advance, is_due};
 use std::path::PathBuf;
-use teamdir::now;
+use teamdir::{IntegrationGuard, now};
 
 /// How many submissions are checked at the same time.
 const TRAIN: usize = 4;
@@ -59,7 +59,7 @@ impl Integration {
                     false => Ran::Done(ended),
                 });
             };
-            let blocked = self.drain(&mut ended)?;
+            let blocked = self.drain(&guard, &mut ended)?;
             drop(guard);
             if let Some(folder) = blocked {
                 return Ok(Ran::Blocked(folder));
@@ -73,9 +73,11 @@ impl Integration {
 
     fn drain(
         &self,
+        guard: &IntegrationGuard,
         ended: &mut Vec<(SubmissionId, SubmissionStatus)>,
     ) -> Result<Option<PathBuf>, IntegrationError> {
-        self.remove_check_trees()?;
+        // What killed processes have left is in nobody's way for now.
+        let _ = self.team.remove_check_trees(guard);
         loop {
             let all = self.valid_submissions()?;
             for submission in all.iter().filter(|found| !found.status.is_open()) {

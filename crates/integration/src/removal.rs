@@ -3,7 +3,6 @@
 use crate::{BRANCH, Integration, IntegrationError, Purpose, UPSTREAM, base_reference};
 use git::{Inside, Status};
 use protocol::{AgentName, CommitId, EventKind, Recipient};
-use teamdir::Liveness;
 
 /// What became of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,11 +18,8 @@ impl Integration {
         let path = self.existing_tree(name)?;
         let owner = Recipient::Member(name.clone());
         // While the member's lock is held, no process can become the member.
-        let guard = match self.team.liveness(&owner)? {
-            Liveness::Alive(_) => return Err(IntegrationError::Running(name.clone())),
-            Liveness::Gone(_) => self.team.lock_dead_member(&owner),
-        };
-        let guard = guard.map_err(|_| IntegrationError::Running(name.clone()))?;
+        let guard = self.team.lock_absent_member(&owner)?;
+        let guard = guard.ok_or_else(|| IntegrationError::Running(name.clone()))?;
         let tree = self.inside(&path, Purpose::Read);
         let status = tree.status()?;
         let tip = self.repository.reference(BRANCH)?;

@@ -81,10 +81,18 @@ impl Integration {
         })
     }
 
-    /// Keeps submitted commits for ever. A reference without a file is left by a process that was killed.
+    /// Keeps submitted commits for ever. A reference without a file is left by a process that was killed, or
+    /// by an earlier team, whose commit is kept under another name.
     fn keep_submitted(&self, id: SubmissionId, commit: &CommitId) -> Result<(), IntegrationError> {
         let reference = submission_reference(id);
         let found = self.repository.reference(&reference)?;
+        if let Some(before) = found.as_ref().filter(|before| *before != commit) {
+            let kept = format!("refs/team/rescue/submissions/{id}-{}", before.short());
+            if self.repository.reference(&kept)?.is_none() {
+                self.repository
+                    .move_reference(&kept, before, None, "team: keep")?;
+            }
+        }
         let why = "team: submit";
         Ok(self
             .repository

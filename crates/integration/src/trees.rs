@@ -65,6 +65,7 @@ impl Integration {
     /// The commit that the team's branch is at. The branch is made where the workspace is, and follows it
     /// as long as nothing was merged that the workspace does not have.
     pub fn team_branch(&self) -> Result<CommitId, IntegrationError> {
+        self.repository.claim(teamdir::FOLDER)?;
         loop {
             let tip = self.repository.reference(BRANCH)?;
             let moved = match &tip {

@@ -17,8 +17,9 @@ use crate::locks::{FileLock, LockError};
 use crate::members::journal_lines::JournalLines;
 use crate::members::lock::JoinError;
 use crate::requests::{self, RequestError};
+use crate::submissions::SubmissionError;
 use crate::team_dir::{Durability, TeamDir};
-use protocol::{JournalLine, Plain, Recipient, Task, TaskId};
+use protocol::{AgentName, JournalLine, Plain, Recipient, Submission, Task, TaskId};
 use serde_json::{Map, Value};
 use std::fs::{File, FileTimes};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -63,6 +64,9 @@ pub enum RepairError {
     /// A request could not be read.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// A submission could not be read or stored.
+    #[error(transparent)]
+    Submission(#[from] SubmissionError),
     /// A lock could not be had.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -117,6 +121,34 @@ impl TeamDir {
             Ok(_) | Err(RequestError::Unknown(_) | RequestError::Exists(_)) => Ok(None),
             Err(error @ (RequestError::Lock(_) | RequestError::File(_))) => Err(error.into()),
         }
+    }
+
+    /// Replaces a submission file that is not a valid submission by what is known about it from elsewhere.
+    pub fn replace_submission(
+        &self,
+        submission: &Submission,
+    ) -> Result<Option<Repaired>, RepairError> {
+        let lock = self.lock_submissions()?;
+        match self.submission(submission.id) {
+            Err(SubmissionError::Invalid { .. }) => {}
+            Ok(_) | Err(SubmissionError::Unknown(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let Some(kept_in) = self.keep_copy(&self.layout.submission(submission.id))? else {
+            return Ok(None);
+        };
+        self.put_submission(&lock, submission)?;
+        Ok(Some(Repaired {
+            kept_in,
+            is_in_place: true,
+        }))
+    }
+
+    /// Moves the own tree of a member to the trash, as it is. The caller keeps the member from being
+    /// started.
+    pub fn trash_tree(&self, name: &AgentName) -> Result<Option<Repaired>, PathError> {
+        let kept = self.to_trash(&self.layout.tree(name))?;
+        Ok(kept.map(moved_to_trash))
     }
 
     /// Takes the lines that are no records out of a journal whose member does not run, and joins records

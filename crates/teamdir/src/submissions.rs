@@ -17,8 +17,12 @@ use std::time::Duration;
 pub enum SubmissionError {
     #[error("there is no submission {0}")]
     Unknown(SubmissionId),
-    #[error("{} is not a valid submission: {reason}; mend or delete the file", path.display())]
-    Invalid { path: PathBuf, reason: String },
+    #[error("{} is not a valid submission: {reason}; `team-lead doctor --fix`", path.display())]
+    Invalid {
+        id: SubmissionId,
+        path: PathBuf,
+        reason: String,
+    },
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
@@ -79,11 +83,20 @@ impl TeamDir {
         let submission = Submission { id, ..make(id)? };
         let event = submission_event(&submission);
         lock.prepare(&event).map_err(failed)?;
-        let path = self.layout.submission(id);
         // Nobody else creates a file of this name without the lock.
-        atomic::replace(&path, &encode(&submission), self.options.durability).map_err(failed)?;
+        self.put_submission(&lock, &submission).map_err(failed)?;
         lock.publish(vec![event]);
         Ok(submission)
+    }
+
+    /// Writes the file of a submission.
+    pub(crate) fn put_submission(
+        &self,
+        _: &PendingEvents<'_>,
+        submission: &Submission,
+    ) -> Result<(), PathError> {
+        let path = self.layout.submission(submission.id);
+        atomic::replace(&path, &encode(submission), self.options.durability)
     }
 
     /// The submission `id` as it is now.
@@ -145,8 +158,7 @@ impl TeamDir {
         if let Some(event) = &event {
             lock.prepare(event).map_err(SubmissionError::File)?;
         }
-        let path = self.layout.submission(id);
-        atomic::replace(&path, &encode(&after), self.options.durability)
+        self.put_submission(&lock, &after)
             .map_err(SubmissionError::File)?;
         lock.publish(event.into_iter().collect());
         Ok(after)
@@ -190,6 +202,7 @@ fn read(path: &Path, id: SubmissionId) -> Result<Option<Submission>, SubmissionE
         Err(error) => return Err(PathError::new("read", path, error).into()),
     };
     let invalid = |reason: String| SubmissionError::Invalid {
+        id,
         path: path.to_path_buf(),
         reason,
     };

@@ -6,7 +6,7 @@ use crate::files::atomic;
 use crate::files::{self, FileId, create_dir};
 use crate::layout::{FOLDER, Layout};
 use crate::roster::{RosterCache, RosterError};
-use protocol::{Roster, TeamName};
+use protocol::{AgentName, Roster, TeamName};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -212,6 +212,21 @@ impl TeamDir {
         let folder = self.layout.trees_dir();
         create_dir(&folder)?;
         Ok(folder)
+    }
+
+    /// The names under which there are trees, in the team or not.
+    pub fn tree_names(&self) -> Result<Vec<AgentName>, PathError> {
+        let folder = self.layout.trees_dir();
+        let listed = match files::list(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            listed => listed.context("list", &folder)?,
+        };
+        let names = listed.flatten().map(|entry| entry.file_name());
+        let mut names: Vec<AgentName> = names
+            .filter_map(|name| AgentName::new(name.to_str()?).ok())
+            .collect();
+        names.sort();
+        Ok(names)
     }
 
     /// How this folder is used.

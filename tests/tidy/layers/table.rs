@@ -211,6 +211,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "doctor",
         ours: &[
+            "integration",
             "processes",
             "team",
             "protocol",

@@ -1,9 +1,9 @@
 //! Facts about the environment that `doctor` always reports.
 
-use doctor::{Environment, Problem};
+use doctor::{Environment, Problem, Trees};
 use llm::choice::ChoiceError;
 use llm::{ClientOptions, Lessons, ModelChoice, Variables, parse_models};
-use member::{TrustCheck, WorkspaceSettings};
+use member::{SandboxSettings, TrustCheck, WorkspaceSettings, open_trees};
 use prompts::unusable_texts;
 use protocol::{Member, MemberSpec};
 use sandbox::Layers;
@@ -64,7 +64,7 @@ impl Facts {
             members: roster.map_or(0, |roster| roster.members.len()),
             model,
             keys: keys.to_vec(),
-            environment: Environment::gather(problems, text_problems(team)),
+            environment: Environment::gather(problems, text_problems(team), trees(team)),
         }
     }
 
@@ -128,6 +128,25 @@ const OFFLINE: &str = "export TEAM_MODEL=offline";
 fn another_model(member: &Member) -> String {
     let MemberSpec { name, role, .. } = &member.spec;
     format!("team-lead kill {name}; team-lead spawn {name} '{role}' --model offline")
+}
+
+/// The members' own trees. What the workspace sets about them is left out: nothing of it is run.
+fn trees(team: &TeamDir) -> Trees {
+    let layout = team.layout();
+    if !layout.trees_dir().exists() && !layout.submissions_dir().exists() {
+        return Trees::None;
+    }
+    match open_trees(
+        team,
+        &config::Config::default(),
+        &SandboxSettings::default(),
+    ) {
+        Ok(trees) => Trees::Usable(Box::new(trees)),
+        Err(error) => Trees::Unusable(Problem {
+            text: format!("the members' own trees cannot be used: {error}"),
+            command: format!("git -C '{}' status", team.workspace().display()),
+        }),
+    }
 }
 
 /// Why instructions and skills cannot be used.

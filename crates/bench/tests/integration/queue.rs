@@ -178,6 +178,23 @@ fn the_same_commit_is_in_the_queue_once() {
 }
 
 #[test]
+fn a_new_team_does_not_lose_what_an_earlier_one_submitted() {
+    let world = World::new(&["alice", "bob"]);
+    world.commit("alice", "shared.txt", "A\n");
+    world.commit("bob", "shared.txt", "B\n");
+    world.submit("alice");
+    let before = world.git(["rev-parse", "refs/team/submissions/1"]);
+    std::fs::remove_dir_all(world.team().layout().submissions_dir()).unwrap();
+    world.submit("bob");
+    let kept = world.git([
+        "for-each-ref",
+        "--format=%(objectname)",
+        "refs/team/rescue/submissions",
+    ]);
+    assert_eq!(kept, before);
+}
+
+#[test]
 fn both_members_hear_of_a_conflict_before_they_submit_and_once() {
     let world = World::new(&["alice", "bob", "carol"]);
     world.commit("alice", "shared.txt", "A\n");

@@ -216,6 +216,38 @@ fn shallow_clones_and_linked_work_trees_have_trees_too() {
 }
 
 #[test]
+fn two_teams_in_one_repository_do_not_share_a_branch() {
+    let world = World::new(&["alice"]);
+    let places = tempfile::tempdir().unwrap();
+    let linked = places.path().join("linked");
+    world.git(["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+    let other = test_support::TempTeam::at(&linked, &["bob"], teamdir::Options::default());
+    let config = config::Config::default();
+    let open = || member::open_trees(other.team(), &config, &member::SandboxSettings::default());
+    let error = open().unwrap().ensure_tree(&agent("bob")).unwrap_err();
+    let text = error.to_string();
+    let claimed = matches!(error, IntegrationError::Git(GitError::Claimed { .. }));
+    assert!(claimed, "{text}");
+    let folder = world.folder().canonicalize().unwrap();
+    assert!(text.contains(&format!("rm -r {}/.team", folder.display())));
+    let error = open().unwrap().land(&integration::LandOptions::default());
+    assert!(error.is_err(), "{error:?}");
+    assert!(!other.team().layout().tree(&agent("bob")).exists());
+    // The team that has the branch goes on.
+    world.commit("alice", "a.txt", "a");
+    world.submit("alice");
+    world.integrate();
+    assert!(world.has_merged("a.txt"));
+    // When it is gone, the other one may have it, and keeps it.
+    let aside = world.folder().join("team-of-before");
+    fs::rename(world.folder().join(".team"), &aside).unwrap();
+    open().unwrap().ensure_tree(&agent("bob")).unwrap();
+    fs::rename(&aside, world.folder().join(".team")).unwrap();
+    let error = world.trees().team_branch().unwrap_err().to_string();
+    assert!(error.contains("linked"), "{error}");
+}
+
+#[test]
 fn no_tree_begins_in_the_middle_of_a_rebase() {
     let world = World::without_trees(&["alice"]);
     world.git(["checkout", "--quiet", "-b", "side"]);

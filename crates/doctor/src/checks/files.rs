@@ -11,7 +11,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use teamdir::{LogFile, PathError, RequestError, TaskError, TeamDir, TeamFileError};
+use teamdir::{LogFile, PathError, RequestError, StaleFileKind, TaskError, TeamDir, TeamFileError};
 
 /// The permissions that the owner needs.
 const FOLDER_MODE: u32 = 0o700;
@@ -70,8 +70,9 @@ impl Permissions<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => return self.findings.push(unreadable(path, &error)),
         };
+        let layout = self.team.layout();
         // The trash is not checked.
-        if path == self.team.layout().trash() {
+        if path == layout.trash() {
             return;
         }
         if !metadata.is_file() && !metadata.is_dir() {
@@ -85,7 +86,9 @@ impl Permissions<'_> {
             self.findings.push(self.several_names(path));
         }
         self.findings.extend(self.check_one(path, &metadata));
-        if !metadata.is_dir() {
+        // What is in repositories is git's, which makes files read-only.
+        let is_repository = path == layout.neutral_git() || path == layout.trees_dir();
+        if !metadata.is_dir() || is_repository {
             return;
         }
         let listed = Folder::open(path, Links::Refuse).map_err(io::Error::from);
@@ -105,8 +108,8 @@ impl Permissions<'_> {
     /// theirs.
     fn is_ours(&self, path: &Path) -> bool {
         let layout = self.team.layout();
-        let commands = layout.commands_dir();
-        let mut folders = layout.folders().into_iter().chain([commands]);
+        let more = [layout.commands_dir(), layout.submissions_dir()];
+        let mut folders = layout.folders().into_iter().chain(more);
         path.parent() == Some(layout.root()) || folders.any(|ours| path.starts_with(ours))
     }
 
@@ -207,11 +210,25 @@ fn temporary(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
     let files = team.abandoned_files()?.into_iter();
     let found = files.map(|leftover| {
         let shown = leftover.path.display().to_string();
+        let meaning = match &leftover.kind {
+            StaleFileKind::CheckTree => {
+                "A process was killed while it checked a submission, which is still in the queue. \
+                 Nobody has worked in the checkout."
+            }
+            StaleFileKind::UnfinishedTree(_) => {
+                "A process was killed while it made a tree. Nobody has worked in it."
+            }
+            StaleFileKind::Temporary
+            | StaleFileKind::ReadMail(_)
+            | StaleFileKind::LogOrOutput(_) => {
+                "A process was killed while it wrote. The file that it meant to replace is unchanged."
+            }
+        };
         Finding::automatic(
             Kind::TemporaryFile,
             &shown,
             format!("{shown} was left behind"),
-            "A process was killed while it wrote. The file that it meant to replace is unchanged.",
+            meaning,
             Fix::RemoveFile(leftover),
         )
     });

@@ -1,6 +1,7 @@
 //! A real team folder with something wrong about it.
 
-use doctor::{Environment, Finding, FixReport, Inotify, Kind, Problem, examine, fix_all};
+use crate::trees;
+use doctor::{Environment, Finding, FixReport, Inotify, Kind, Problem, Trees, examine, fix_all};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use protocol::{
@@ -46,7 +47,7 @@ impl BrokenTeam {
         let environment = Environment {
             teammate: Ok(PathBuf::from("/bin/true")),
             inotify: None,
-            ..Environment::gather(Vec::new(), Vec::new())
+            ..Environment::gather(Vec::new(), Vec::new(), Trees::None)
         };
         Self {
             temp,
@@ -170,20 +171,24 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             let teammate = unknown_teammate(&broken);
             broken.keep(teammate);
         }
+        Kind::TreeWithoutMember => trees::without_member(&mut broken),
+        Kind::BrokenTree => trees::broken_tree(&mut broken),
+        Kind::StalledSubmissions => trees::stalled_submission(&mut broken),
         Kind::Inotify => few_instances(&mut broken),
         Kind::Clock => from_the_future(&broken),
         Kind::NoTeammate => {
             broken.environment.teammate =
                 Err(model_problem("there is no program", "unset TEAMMATE_BIN"));
         }
-        Kind::NoModel => {
-            let problem = "openai:x needs a key: set OPENAI_API_KEY";
-            let problem = model_problem(problem, "export TEAM_MODEL=offline");
-            broken.environment.model_problems = vec![problem];
-        }
+        Kind::NoModel => broken.environment.model_problems = vec![model_without_key()],
         Kind::UnusableText => broken.environment.text_problems = vec![unusable_skill()],
     }
     broken
+}
+
+fn model_without_key() -> Problem {
+    let problem = "openai:x needs a key: set OPENAI_API_KEY";
+    model_problem(problem, "export TEAM_MODEL=offline")
 }
 
 fn unusable_skill() -> Problem {

@@ -6,6 +6,7 @@
 mod broken_team;
 mod manual;
 mod owners;
+mod trees;
 
 use broken_team::{BrokenTeam, LIMIT, STRANGER, alice, broken_team, kinds, marked_command};
 use doctor::{Finding, Kind, fix};
@@ -19,7 +20,7 @@ use test_support::wait_until;
 /// Whether a person always has to fix it.
 const fn is_manual(kind: Kind) -> bool {
     match kind {
-        Kind::NoTeammate | Kind::NoModel | Kind::UnusableText => true,
+        Kind::NoTeammate | Kind::NoModel | Kind::UnusableText | Kind::StalledSubmissions => true,
         Kind::HeldLock
         | Kind::DeadLetters
         | Kind::DamagedJournal
@@ -37,6 +38,8 @@ const fn is_manual(kind: Kind) -> bool {
         | Kind::NoAccess
         | Kind::Misplaced
         | Kind::SeveralNames
+        | Kind::TreeWithoutMember
+        | Kind::BrokenTree
         | Kind::StrayProcess => false,
     }
 }
@@ -120,11 +123,11 @@ fn names_are_distinct() {
 #[test]
 fn a_closed_line_is_read_and_the_lead_is_notified_of_a_death() {
     let open = broken_team(Kind::UnfinishedLine);
-    fix(open.team(), &open.examine());
+    fix(open.team(), &open.environment, &open.examine());
     assert_eq!(open.temp.unread(&alice()), 1);
 
     let dead = broken_team(Kind::UnreapedDeath);
-    fix(dead.team(), &dead.examine());
+    fix(dead.team(), &dead.environment, &dead.examine());
     assert_eq!(dead.temp.unread(&Recipient::Lead), 1);
 }
 
@@ -145,7 +148,7 @@ fn commands_of_a_running_member_are_left_alone() {
         .into_iter()
         .filter(|finding| finding.kind == Kind::StrayProcess)
         .collect();
-    fix(broken.team(), &stray);
+    fix(broken.team(), &broken.environment, &stray);
     assert!(command.0.try_wait().unwrap().is_none(), "it still runs");
 }
 
@@ -215,7 +218,7 @@ fn a_journal_of_a_running_member_is_fixed_after_its_end() {
         .into_iter()
         .filter(|finding| finding.kind == Kind::DamagedJournal)
         .collect();
-    let fixed = fix(broken.team(), &damaged);
+    let fixed = fix(broken.team(), &broken.environment, &damaged);
     let error = fixed[0].outcome.as_ref().unwrap_err().to_string();
     assert!(error.contains("'alice' runs"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);

@@ -96,7 +96,7 @@ fn as_its_owner(workspace: &Path) {
     let look = || Environment {
         teammate: Ok(PathBuf::from("/bin/true")),
         inotify: None,
-        ..Environment::gather(Vec::new(), Vec::new())
+        ..Environment::gather(Vec::new(), Vec::new(), doctor::Trees::None)
     };
     let FixReport { fixed, left } = fix_all(&team, look);
     if std::env::var_os(COMMAND_RUN).is_some() {

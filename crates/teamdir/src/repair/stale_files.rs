@@ -1,18 +1,19 @@
-//! Files that are no longer needed: temporary files of killed writers, inbox files that were read,
-//! and logs and outputs of members that have left the roster.
+//! Files that are no longer needed: temporary files of killed writers, inbox files that were read, what
+//! killed processes have left of checkouts, and logs and outputs of members that have left the roster.
 //!
 //! **Invariant:** unread mail and journals are never among them, and each file is checked again just
 //! before it is removed.
 
+use crate::MemberGuard;
 use crate::error::{Context, PathError};
 use crate::files;
 use crate::files::atomic;
 use crate::layout::Layout;
-use crate::locks::has_no_writer;
-use crate::locks::is_at;
+use crate::locks::{LockError, has_no_writer, is_at};
 use crate::mail::segment::Segment;
 use crate::members::lock::{JoinError, Liveness};
 use crate::roster::RosterError;
+use crate::submissions::IntegrationGuard;
 use crate::team_dir::TeamDir;
 use protocol::Recipient;
 use safe_open::Opened;
@@ -44,6 +45,10 @@ pub enum StaleFileKind {
     ReadMail(Recipient),
     /// The log or the outputs of a member that has left the roster.
     LogOrOutput(Recipient),
+    /// A checkout for a check, of a process that was killed.
+    CheckTree,
+    /// The beginning of a member's tree, of a process that was killed.
+    UnfinishedTree(Recipient),
 }
 
 /// Why stale files could not be listed or removed.
@@ -65,6 +70,7 @@ impl TeamDir {
             layout.root().to_path_buf(),
             layout.requests_dir(),
             layout.tasks_dir(),
+            layout.submissions_dir(),
             layout.commands_dir(),
         ];
         let members = self.known_folders()?.into_iter();
@@ -77,7 +83,39 @@ impl TeamDir {
                 }
             }
         }
+        found.extend(self.abandoned_checkouts()?);
         Ok(found)
+    }
+
+    /// What killed processes have left in the folder of the trees.
+    fn abandoned_checkouts(&self) -> Result<Vec<StaleFile>, PathError> {
+        let mut found = Vec::new();
+        for (name, path) in entries(&self.layout.trees_dir())? {
+            let Some(checkout) = Checkout::of(&name) else {
+                continue;
+            };
+            let (kind, is_used) = match checkout {
+                Checkout::Check => (StaleFileKind::CheckTree, self.is_integrating()),
+                Checkout::Member(owner) => {
+                    let is_used = matches!(self.liveness(&owner)?, Liveness::Alive(_));
+                    (StaleFileKind::UnfinishedTree(owner), is_used)
+                }
+            };
+            if !is_used {
+                found.push(stale_file(path, kind)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes what checks of killed processes have left. Only the process that integrates may call this.
+    pub fn remove_check_trees(&self, _: &IntegrationGuard) -> Result<(), PathError> {
+        for (name, path) in entries(&self.layout.trees_dir())? {
+            if matches!(Checkout::of(&name), Some(Checkout::Check)) {
+                delete(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// All files that are no longer needed.
@@ -125,18 +163,40 @@ impl TeamDir {
                 let is_alive = matches!(self.liveness(owner)?, Liveness::Alive(_));
                 Ok(!is_back && !is_alive && delete(path)?)
             }
+            StaleFileKind::CheckTree => match self.try_integrate() {
+                Ok(Some(_guard)) => Ok(delete(path)?),
+                Ok(None) | Err(LockError::Busy { .. }) => Ok(false),
+                Err(LockError::File(error)) => Err(error.into()),
+            },
+            StaleFileKind::UnfinishedTree(owner) => match self.lock_absent_member(owner)? {
+                Some(_guard) => Ok(delete(path)?),
+                None => Ok(false),
+            },
+        }
+    }
+
+    /// Keeps a member that does not run from being started. `None` if it runs. The guard is empty for
+    /// one that is not in the roster, because nobody can start that.
+    pub fn lock_absent_member(
+        &self,
+        owner: &Recipient,
+    ) -> Result<Option<Option<MemberGuard>>, StaleFileError> {
+        match self.lock_dead_member(owner) {
+            Ok(guard) => Ok(Some(Some(guard))),
+            Err(JoinError::NotAMember(_)) => match self.liveness(owner)? {
+                Liveness::Alive(_) => Ok(None),
+                Liveness::Gone(_) => Ok(Some(None)),
+            },
+            Err(JoinError::Held { .. } | JoinError::LastIncarnation { .. }) => Ok(None),
+            Err(JoinError::File(error)) => Err(error.into()),
+            Err(JoinError::Roster(error)) => Err(error.into()),
         }
     }
 
     fn remove_read_mail(&self, owner: &Recipient, path: &Path) -> Result<bool, StaleFileError> {
-        // While we sit in its place nobody becomes the member and reads the file. For one that is
-        // not in the roster nobody can.
-        let _guard = match self.lock_dead_member(owner) {
-            Ok(guard) => Some(guard),
-            Err(JoinError::NotAMember(_)) => None,
-            Err(JoinError::Held { .. } | JoinError::LastIncarnation { .. }) => return Ok(false),
-            Err(JoinError::File(error)) => return Err(error.into()),
-            Err(JoinError::Roster(error)) => return Err(error.into()),
+        // While we sit in its place nobody becomes the member and reads the file.
+        let Some(_guard) = self.lock_absent_member(owner)? else {
+            return Ok(false);
         };
         let name = path.file_name().and_then(|name| name.to_str());
         let number = name.and_then(|name| Layout::segment_number(owner, name));
@@ -185,6 +245,28 @@ impl TeamDir {
         let mut owners: Vec<Recipient> = names.filter_map(|name| name.parse().ok()).collect();
         owners.sort_by(|a, b| a.as_str().cmp(b.as_str()));
         Ok(owners)
+    }
+}
+
+/// Something in the folder of the trees that is there only while a process works on it.
+enum Checkout {
+    /// Of the process that integrates.
+    Check,
+    /// Of the process of a member that starts.
+    Member(Recipient),
+}
+
+impl Checkout {
+    /// By its name: a tree has the name of its member, and no such name has a dot.
+    fn of(name: &str) -> Option<Self> {
+        let bare = name.trim_start_matches('.');
+        let bare = bare.strip_suffix(".new").unwrap_or(bare);
+        let bare = bare.strip_suffix(".setup.log").unwrap_or(bare);
+        match bare.strip_prefix("check-") {
+            Some(_) if name.starts_with('.') => Some(Self::Check),
+            _ if bare == name => None,
+            _ => bare.parse().ok().map(Self::Member),
+        }
     }
 }
 

@@ -61,6 +61,48 @@ fn temporary_files_count_when_they_are_old() {
 }
 
 #[test]
+fn what_killed_processes_left_of_checkouts_goes_and_trees_stay() {
+    let (_dir, team) = team(&["alice"]);
+    let trees = team.trees_folder().unwrap();
+    let leftovers = [
+        "..check-2.new",
+        ".alice.new",
+        ".check-1",
+        ".gone.new",
+        "alice.setup.log",
+    ];
+    for name in leftovers.into_iter().chain(["alice", "bob"]) {
+        std::fs::create_dir(trees.join(name)).unwrap();
+        std::fs::write(trees.join(name).join("file"), "x").unwrap();
+    }
+    let guard = team.lock_dead_member(&alice()).unwrap();
+    let integrator = team.try_integrate().unwrap().unwrap();
+    let found = |team: &TeamDir| {
+        let all = team.stale_files().unwrap();
+        let names = all.iter().filter_map(|found| found.path.file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        (names.collect::<Vec<_>>(), all.clone())
+    };
+    assert_eq!(found(&team).0, [".gone.new"], "the others are in use");
+    drop((guard, integrator));
+    let (names, all) = found(&team);
+    assert_eq!(names, leftovers);
+    let guard = team.lock_dead_member(&alice()).unwrap();
+    for leftover in &all {
+        let is_hers = leftover.kind == StaleFileKind::UnfinishedTree(alice());
+        assert_eq!(team.remove_stale_file(leftover).unwrap(), !is_hers);
+    }
+    drop(guard);
+    for leftover in &found(&team).1 {
+        assert!(team.remove_stale_file(leftover).unwrap());
+    }
+    let mut left: Vec<_> = entries(&trees).unwrap();
+    left.retain(|(name, _)| name != "alice" && name != "bob");
+    assert_eq!(left, []);
+    assert!(trees.join("alice/file").exists() && trees.join("bob/file").exists());
+}
+
+#[test]
 fn names_of_others_are_not_taken_for_temporary() {
     assert!(is_temporary(".config.json.a1B2c3.tmp"));
     assert!(is_temporary("..last.a1B2c3.tmp"));
