@@ -2,6 +2,7 @@
 //! a server on this machine.
 
 mod adoption;
+mod asking;
 mod deaths;
 mod instructions;
 mod leaving;

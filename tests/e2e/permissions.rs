@@ -185,6 +185,44 @@ fn rules_of_flags_stay_with_a_member_and_are_handed_on_by_a_lead() {
     assert_eq!(rules.ask, ["Bash(docker *)"]);
 }
 
+#[test]
+fn a_revoked_rule_asks_again_and_an_unknown_one_is_an_error() {
+    let workspace = Workspace::new();
+    let ask = || {
+        let arguments = json!({"command": "echo ran >> ledger", "needs_network": true});
+        workspace.script("alice", [call("bash", arguments), say("Done.")]);
+    };
+    ask();
+    workspace.spawn("alice", &["--prompt", "Run it."]);
+    let request = workspace.pending(RequestKind::Permission);
+    let id = request.id.as_str();
+    // Nothing was granted yet.
+    let early = workspace.run(&["permissions", "revoke", id]);
+    early.complains(exit::NOT_FOUND, id, "team-lead permissions list");
+    workspace.ok(&["approve", id, "--team"]);
+    workspace.wait_reports("alice", 1);
+    let rules = workspace.ok(&["permissions", "list"]);
+    assert!(rules.contains("Network(=echo ran >> ledger)"), "{rules}");
+    assert!(rules.contains(&format!("the answer {id} of")), "{rules}");
+    let revoked = workspace.ok(&["permissions", "revoke", id]);
+    assert!(revoked.contains(id), "{revoked}");
+    let rules = workspace.run(&["permissions", "list"]);
+    assert!(!rules.out.contains("Network"), "{rules:?}");
+    let again = workspace.run(&["permissions", "revoke", id]);
+    again.complains(exit::NOT_FOUND, id, "team-lead permissions list");
+    ask();
+    workspace.ok(&["send", "alice", "Once more."]);
+    let next = workspace.pending(RequestKind::Permission);
+    assert_ne!(next.id, request.id);
+    workspace.ok(&["reject", next.id.as_str(), "--feedback", "No more."]);
+    workspace.wait_reports("alice", 2);
+    assert_eq!(
+        std::fs::read_to_string(workspace.path().join("ledger")).unwrap(),
+        "ran\n"
+    );
+    workspace.end();
+}
+
 /// A member that waits for permission to use the network, and a lead at a terminal that shows it.
 fn asked_at_a_terminal(workspace: &Workspace) -> (Terminal, String) {
     let arguments = json!({"command": "touch ledger", "needs_network": true});

@@ -10,6 +10,7 @@ mod folder_gone;
 mod foreign;
 mod full;
 mod logging;
+mod outside;
 mod permission;
 mod plan;
 mod shutdown;

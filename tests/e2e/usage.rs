@@ -129,6 +129,53 @@ fn wrong_use_is_told_in_the_form_that_was_asked_for() {
 }
 
 #[test]
+fn a_wrong_word_for_a_flag_is_an_error_that_lists_the_right_ones() {
+    let workspace = Workspace::with_members(&["alice"]);
+    let before = workspace.listing();
+    let words: [(&[&str], &[&str]); 12] = [
+        (
+            &["spawn", "bob", "coder", "--sandbox"],
+            &["auto", "required", "off"],
+        ),
+        (&["up", "--sandbox"], &["auto", "required", "off"]),
+        (&["run", "--sandbox"], &["auto", "required", "off"]),
+        (
+            &["spawn", "bob", "coder", "--effort"],
+            &["minimal", "medium", "max"],
+        ),
+        (
+            &["spawn", "bob", "coder", "--thinking"],
+            &["adaptive", "off"],
+        ),
+        (&["spawn", "bob", "coder", "--tree"], &["own", "shared"]),
+        (
+            &["spawn", "bob", "coder", "--restart"],
+            &["never", "on-failure"],
+        ),
+        (&["run", "--on-ask"], &["wait", "deny"]),
+        (&["costs", "--by"], &["member", "model", "task"]),
+        (&["task", "list", "--status"], &["pending", "completed"]),
+        (
+            &["task", "update", "1", "--status"],
+            &["pending", "completed"],
+        ),
+        (&["completions"], &["bash", "fish", "zsh"]),
+    ];
+    for (flag, right) in words {
+        let run = workspace.run(&[flag, &["wrongg"]].concat());
+        run.has_code(exit::USAGE);
+        for word in right {
+            assert!(run.err.contains(word), "{flag:?}: {run:?}");
+        }
+    }
+    assert_eq!(
+        workspace.listing(),
+        before,
+        "a wrong word changed something"
+    );
+}
+
+#[test]
 fn a_name_that_nobody_bears_is_an_error_that_lists_the_names_and_creates_nothing() {
     let workspace = Workspace::with_members(&["alice", "bob"]);
     let before = workspace.listing();

@@ -184,6 +184,7 @@ fn decide(args: &Args, unchecked: &UncheckedWorkspace, check: &Check) -> Result<
         confined: is_confined,
         yes: flags.is_some_and(|flags| flags.yes),
         home: std::env::home_dir(),
+        readable: Vec::new(),
     };
     let mut lists = rule_lists(config, member.as_ref())?;
     let name = member.as_ref().map(|member| member.spec.name.clone());

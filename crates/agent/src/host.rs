@@ -59,7 +59,7 @@ pub trait Host: Log + Sources {
     /// Whether a tool may be run, and what the call may do. `effect` is absent if there is no such tool.
     fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
         let _ = (tool_use, effect);
-        MayRun::Yes(Access::Full)
+        MayRun::Yes(Access::default())
     }
 
     /// Asks about a call under the id that [`MayRun::Ask`] had, and waits for the answer. The id is in the
@@ -84,7 +84,7 @@ pub trait Host: Log + Sources {
 }
 
 /// Whether a tool call may run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum MayRun {
     Yes(Access),
     /// It is not run, and the model is told why.
@@ -102,7 +102,7 @@ pub struct AskedCall<'a> {
 }
 
 /// What came of asking about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Answered {
     /// It is run now.
     Run {

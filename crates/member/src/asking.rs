@@ -9,7 +9,7 @@ mod notify;
 mod results;
 mod watch;
 
-use crate::call_rules::{CallDecision, CallRules, CallSettings, CallVerdict};
+use crate::call_rules::{CallDecision, CallRules, CallSettings, CallVerdict, Extent};
 use crate::gate::plan_access;
 use crate::host::{Hooks, RuntimeHost};
 use crate::runtime::MemberRuntime;
@@ -21,7 +21,7 @@ use protocol::{
     Answer, MemberRules, Party, PermissionAsk, Phase, QuestionAsk, Recipient, Request, RequestId,
     RequestKind, RequestState, WaitingFor,
 };
-use results::{act_on, allowed_by_rule, not_allowed, with_network_access};
+use results::{access, act_on, allowed_by_rule, not_allowed};
 use rules::{AskState, ask_state, asked_hash, request_line};
 use serde_json::Value;
 use std::sync::{MutexGuard, PoisonError};
@@ -109,10 +109,9 @@ impl MemberRuntime {
         match self.asking().as_mut() {
             Some(asking) => asking.rules.decide(tool, arguments, effect),
             None => CallDecision {
-                verdict: CallVerdict::Allow {
-                    with_network: false,
-                },
+                verdict: CallVerdict::Allow,
                 why: String::new(),
+                extent: Extent::default(),
             },
         }
     }
@@ -149,37 +148,33 @@ impl<H: Hooks> RuntimeHost<H> {
 
     /// What the plan gate and the rules say about a call now.
     fn next(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Next, ToolError> {
-        let access = plan_access(&self.runtime, tool_use, effect)?;
+        let commands = plan_access(&self.runtime, tool_use, effect)?;
         let Some(effect) = effect else {
-            return Ok(Next::Run(access));
+            return Ok(Next::Run(commands.into()));
         };
         let text = tool_use.replayed_input().get();
         if effect == Effect::Ask {
-            return Ok(Next::Ask(self.question(AskUserArgs::parse(text)?), access));
+            let question = self.question(AskUserArgs::parse(text)?);
+            return Ok(Next::Ask(question, commands.into()));
         }
         let arguments: Value = serde_json::from_str(text).unwrap_or(Value::Null);
         let name = &tool_use.name;
         let decision = self.runtime.decide(name, &arguments, effect);
         Ok(match decision.verdict {
-            CallVerdict::Allow { with_network } => {
-                Next::Run(with_network_access(name, access, with_network)?)
-            }
+            CallVerdict::Allow => Next::Run(access(name, commands, decision.extent)?),
             CallVerdict::Deny => {
                 let why = decision.why;
                 return Err(ToolError::new(format!(
                     "{name} was not run: {why} does not allow it, and nobody is asked"
                 )));
             }
-            CallVerdict::Ask {
-                grants,
-                with_network,
-            } => {
-                let access = with_network_access(name, access, with_network)?;
+            CallVerdict::Ask { grants } => {
+                let access = access(name, commands, decision.extent)?;
                 let ask = PermissionAsk {
                     tool: tool_use.name.clone(),
                     arguments,
                     call_hash: String::new(),
-                    cwd: self.runtime.team().workspace().display().to_string(),
+                    cwd: self.runtime.folder().display().to_string(),
                     why: decision.why,
                     grants,
                     lead_decides: self.runtime.lead_decides(),

@@ -1,18 +1,21 @@
 //! The rules that decide about a member's tool calls, with those that people grant while it runs.
 
 use crate::runtime::MemberRuntime;
-use permissions::{Call, Origin, Permissions, Reason, Rule, RuleList, Surroundings, Verdict};
+use permissions::{Call, Origin, Permissions, Rule, RuleList, Surroundings, Verdict};
 use protocol::{Grant, NetworkSetting, Party};
 use sandbox::Level;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use teamdir::GrantsReader;
-use tools::{Confinement, Effect};
+use tools::{Confinement, Effect, FileAccess, IsHidden};
 use tracing::warn;
 
 /// The argument with which a call says that it needs the network.
 const NEEDS_NETWORK: &str = "needs_network";
+
+/// The argument with the path of a file tool.
+const PATH: &str = "path";
 
 /// What people chose about the calls of a member.
 #[derive(Clone, Debug, Default)]
@@ -28,13 +31,16 @@ pub struct CallSettings {
 pub(crate) struct CallRules {
     settings: CallSettings,
     party: Party,
+    /// The folder that the member works in, by the path that people use.
     workspace: PathBuf,
+    /// The same folder without links.
+    real: PathBuf,
     confinement: Option<Arc<Confinement>>,
     /// Known since the first call: trying out the machine takes longer than a member has to start.
     confined: Option<Confined>,
     grants: GrantsReader,
     /// Made again when somebody grants or revokes a rule.
-    effective: Option<Permissions>,
+    effective: Option<Arc<Permissions>>,
     is_warned: bool,
 }
 
@@ -58,34 +64,43 @@ impl Confined {
 }
 
 /// What the rules say about a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct CallDecision {
     pub(crate) verdict: CallVerdict,
     /// Which rule decides, or what the call needs.
     pub(crate) why: String,
+    /// What it gets if it runs.
+    pub(crate) extent: Extent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallVerdict {
-    /// It may run, with the network if that is what it asks for and has not.
-    Allow {
-        with_network: bool,
-    },
+    Allow,
     Ask {
         /// The rule that would allow such calls for good.
         grants: Option<String>,
-        with_network: bool,
     },
     Deny,
+}
+
+/// What a call gets besides and instead of what every call has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Extent {
+    /// The network, which it asks for and would not have.
+    pub(crate) network: bool,
+    pub(crate) files: FileAccess,
 }
 
 impl CallRules {
     /// The rules of a member whose commands are confined already.
     pub(crate) fn new(runtime: &MemberRuntime, settings: CallSettings) -> Self {
+        let workspace = runtime.folder();
+        let real = workspace.canonicalize();
         Self {
             settings,
             party: Party::from(runtime.owner().clone()),
-            workspace: runtime.team().workspace().to_path_buf(),
+            real: real.unwrap_or_else(|_| workspace.clone()),
+            workspace,
             confinement: runtime.confinement(),
             confined: None,
             grants: GrantsReader::new(runtime.team()),
@@ -121,13 +136,15 @@ impl CallRules {
         }
         let mut lists = self.settings.lists.clone();
         lists.extend(granted.iter().filter_map(granted_list));
+        let confined = self.confined().has_sandbox;
         let confinement = self.confinement.as_ref();
         let surroundings = Surroundings {
             home: confinement.and_then(|all| all.home.clone()),
-            confined: self.confined().has_sandbox,
+            confined,
             yes: self.settings.yes,
+            readable: confinement.map_or_else(Vec::new, |all| all.readable.clone()),
         };
-        self.effective = Some(Permissions::new(lists, surroundings));
+        self.effective = Some(Arc::new(Permissions::new(lists, surroundings)));
         true
     }
 
@@ -135,13 +152,17 @@ impl CallRules {
     pub(crate) fn decide(&mut self, tool: &str, arguments: &Value, effect: Effect) -> CallDecision {
         self.have_changed();
         let has_network = self.confined().has_network;
-        let rules = self.effective.get_or_insert_default();
-        let needs_network = arguments[NEEDS_NETWORK] == Value::Bool(true);
-        let with_network = needs_network && !has_network;
-        let arguments = match needs_network && !with_network {
-            true => without_network(arguments),
-            false => arguments.clone(),
-        };
+        let rules = Arc::clone(self.effective.get_or_insert_default());
+        let mut arguments = arguments.clone();
+        let network = arguments[NEEDS_NETWORK] == Value::Bool(true) && !has_network;
+        if let Value::Object(fields) = &mut arguments {
+            if !network {
+                fields.remove(NEEDS_NETWORK);
+            }
+            if let Some(Value::String(path)) = fields.get_mut(PATH) {
+                *path = self.by_usual_path(path);
+            }
+        }
         let call = Call {
             tool,
             arguments: &arguments,
@@ -151,35 +172,56 @@ impl CallRules {
         let decision = rules.decide(&call);
         CallDecision {
             verdict: match decision.verdict {
-                Verdict::Allow => CallVerdict::Allow { with_network },
-                // No answer could open the boundary of the file tools, which say so themselves.
-                Verdict::Ask if is_behind_boundary(&decision.reason, &arguments) => {
-                    CallVerdict::Allow { with_network }
-                }
+                Verdict::Allow => CallVerdict::Allow,
                 Verdict::Ask => CallVerdict::Ask {
                     grants: grantable(&rules.rule_for(&call)),
-                    with_network,
                 },
                 Verdict::Deny => CallVerdict::Deny,
             },
             why: decision.reason.to_string(),
+            extent: Extent {
+                network,
+                files: FileAccess {
+                    outside: rules.outside(&call),
+                    hidden: self.hidden(&rules, &call),
+                },
+            },
         }
     }
-}
 
-/// Whether a file tool is called with a path outside of the workspace, which it refuses. Commands have no
-/// such boundary.
-fn is_behind_boundary(reason: &Reason, arguments: &Value) -> bool {
-    matches!(reason, Reason::OutsideWorkspace(_)) && arguments["command"].is_null()
-}
-
-/// The same call, which asks for nothing that it has anyway.
-fn without_network(arguments: &Value) -> Value {
-    let mut arguments = arguments.clone();
-    if let Value::Object(fields) = &mut arguments {
-        fields.remove(NEEDS_NETWORK);
+    /// A path that leads into the folder without links, as one that leads there by the path that the rules
+    /// know.
+    fn by_usual_path(&self, path: &str) -> String {
+        match Path::new(path).strip_prefix(&self.real) {
+            Ok(inside) => self.workspace.join(inside).display().to_string(),
+            Err(_) => path.to_owned(),
+        }
     }
-    arguments
+
+    /// What a file tool must not show of the folder that it is called with.
+    fn hidden(&self, rules: &Arc<Permissions>, call: &Call<'_>) -> Option<IsHidden> {
+        if !rules.hides_files(call) {
+            return None;
+        }
+        let (rules, tool, arguments) = (
+            Arc::clone(rules),
+            call.tool.to_owned(),
+            call.arguments.clone(),
+        );
+        let (workspace, real, effect) = (self.workspace.clone(), self.real.clone(), call.effect);
+        Some(Arc::new(move |path: &Path| {
+            let call = Call {
+                tool: &tool,
+                arguments: &arguments,
+                effect,
+                workspace: &workspace,
+            };
+            match path.strip_prefix(&real) {
+                Ok(inside) => rules.hides(&call, &workspace.join(inside)),
+                Err(_) => rules.hides(&call, path),
+            }
+        }))
+    }
 }
 
 /// The rule, if it is one: an odd call may have none that allows it alone.

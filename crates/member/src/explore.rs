@@ -23,7 +23,8 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Instant;
 use tools::{
-    Access, DuplicateTool, Effect, Registry, SeenFiles, Tool, ToolContext, ToolError, ToolOutput,
+    Access, CommandAccess, DuplicateTool, Effect, Registry, SeenFiles, Tool, ToolContext,
+    ToolError, ToolOutput,
 };
 use tracing::info;
 
@@ -197,17 +198,21 @@ impl Sources for HelperHost {
 
 impl HelperHost {
     /// What the member's rules say. Nobody is asked about what a helper wants to know.
-    fn decide(&self, tool_use: &ToolUse, effect: Effect, access: Access) -> MayRun {
+    fn decide(&self, tool_use: &ToolUse, effect: Effect, commands: CommandAccess) -> MayRun {
         let text = tool_use.replayed_input().get();
         let arguments = serde_json::from_str(text).unwrap_or_default();
-        let CallDecision { verdict, why } = self.runtime.decide(&tool_use.name, &arguments, effect);
+        let decision = self.runtime.decide(&tool_use.name, &arguments, effect);
+        let CallDecision {
+            verdict,
+            why,
+            extent,
+        } = decision;
         match verdict {
-            CallVerdict::Allow {
-                with_network: false,
-            } => MayRun::Yes(access),
-            CallVerdict::Allow { with_network: true }
-            | CallVerdict::Ask { .. }
-            | CallVerdict::Deny => {
+            CallVerdict::Allow if !extent.network => MayRun::Yes(Access {
+                commands,
+                files: extent.files,
+            }),
+            CallVerdict::Allow | CallVerdict::Ask { .. } | CallVerdict::Deny => {
                 let name = &tool_use.name;
                 MayRun::No(ToolError::new(format!(
                     "{name} is not for a helper: {why}; say so in your answer"
@@ -230,10 +235,10 @@ impl Host for HelperHost {
 
     fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
         match effect {
-            None => MayRun::Yes(Access::Full),
-            Some(effect @ Effect::Read) => self.decide(tool_use, effect, Access::Full),
+            None => MayRun::Yes(Access::default()),
+            Some(effect @ Effect::Read) => self.decide(tool_use, effect, CommandAccess::Full),
             Some(effect @ Effect::Execute) if self.runtime.can_confine() => {
-                self.decide(tool_use, effect, Access::ReadOnly)
+                self.decide(tool_use, effect, CommandAccess::ReadOnly)
             }
             Some(Effect::Execute | Effect::State | Effect::Mutate | Effect::Ask) => {
                 let text = format!("a helper can only read; {} is not for it", tool_use.name);

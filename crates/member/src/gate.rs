@@ -5,7 +5,7 @@ use llm::ToolUse;
 use protocol::{AgentName, PlanRecord, Recipient};
 use rules::{Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect};
 use teamdir::{RequestError, TeamDir};
-use tools::{Access, Effect, ToolError};
+use tools::{CommandAccess, Effect, ToolError};
 
 /// The plan gate of a member now.
 ///
@@ -40,9 +40,9 @@ pub(crate) fn plan_access(
     runtime: &MemberRuntime,
     tool_use: &ToolUse,
     effect: Option<Effect>,
-) -> Result<Access, ToolError> {
+) -> Result<CommandAccess, ToolError> {
     let Recipient::Member(name) = runtime.owner() else {
-        return Ok(Access::Full);
+        return Ok(CommandAccess::Full);
     };
     let effect = match effect {
         Some(Effect::Execute) if runtime.can_confine() => ToolEffect::Confinable,
@@ -53,8 +53,8 @@ pub(crate) fn plan_access(
     let plan = runtime.plan();
     let gate = gate(runtime.team(), name, plan.as_ref());
     match gate.may_run(&tool_use.name, effect) {
-        Ok(Permission::Unrestricted) => Ok(Access::Full),
-        Ok(Permission::ReadOnly) => Ok(Access::ReadOnly),
+        Ok(Permission::Unrestricted) => Ok(CommandAccess::Full),
+        Ok(Permission::ReadOnly) => Ok(CommandAccess::ReadOnly),
         Err(refusal) => Err(ToolError::from_error(&refusal)),
     }
 }

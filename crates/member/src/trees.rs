@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use teamdir::TeamDir;
-use tools::{Access, Confinement};
+use tools::{CommandAccess, Confinement};
 
 /// What people set about trees.
 #[must_use]
@@ -38,11 +38,11 @@ pub fn open_trees(
     let sandbox = sandbox.clone();
     let confine: Confine = Arc::new(move |place: Place<'_>| {
         let (network, has_sandbox, access) = match place.purpose {
-            Purpose::Read => (NetworkSetting::Off, true, Access::ReadOnly),
-            Purpose::Change => (NetworkSetting::Off, true, Access::Full),
+            Purpose::Read => (NetworkSetting::Off, true, CommandAccess::ReadOnly),
+            Purpose::Change => (NetworkSetting::Off, true, CommandAccess::Full),
             Purpose::Run => {
                 let has_sandbox = sandbox.mode != SandboxMode::Off;
-                (sandbox.network.clone(), has_sandbox, Access::Full)
+                (sandbox.network.clone(), has_sandbox, CommandAccess::Full)
             }
         };
         let confinement = Confinement {

@@ -32,8 +32,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 const STEP: &str = "MEMBER_ASKING_STEP";
 const FOLDER: &str = "MEMBER_ASKING_FOLDER";
 /// The system calls that change something other processes see.
-const CHANGES: [&str; 8] = [
+const CHANGES: [&str; 11] = [
     "write",
+    "clone",
+    "clone3",
+    "vfork",
     "rename",
     "renameat",
     "renameat2",
@@ -147,12 +150,18 @@ struct Answerer {
 
 impl Answerer {
     fn start(team: &TeamDir, approve: bool) -> Self {
+        Self::start_when(team, approve, |_| true)
+    }
+
+    /// Answers nothing before `is_ready`.
+    fn start_when(team: &TeamDir, approve: bool, is_ready: fn(&TeamDir) -> bool) -> Self {
         let (team, stop) = (team.clone(), Arc::new(AtomicBool::new(false)));
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
             wait_until("the end of the test", LIMIT, || {
-                for request in team::waiting(&team).unwrap_or_default() {
-                    let _ = answer(&team, &request, approve, GrantScope::Once);
+                let waiting = team::waiting(&team).unwrap_or_default();
+                for request in waiting.iter().filter(|_| is_ready(&team)) {
+                    let _ = answer(&team, request, approve, GrantScope::Once);
                 }
                 stopped.load(Ordering::Relaxed)
             });
@@ -237,6 +246,13 @@ fn the_process_that_is_killed() {
             let _ = session.work();
             faults::mark_end();
         }
+        "notify" => {
+            let mut session = Session::asking(&team, PAINT, notifying());
+            let _answerer = Answerer::start_when(&team, true, |team| told(team) > 0);
+            faults::mark_begin();
+            let _ = session.work();
+            faults::mark_end();
+        }
         _ => {
             let request = team::waiting(&team).unwrap().remove(0);
             faults::mark_begin();
@@ -312,6 +328,47 @@ fn check_work(team: &TeamDir) {
 #[test]
 fn the_member_may_be_killed_at_any_step() {
     kill_at_every_call("work", |_| {}, check_work);
+}
+
+/// Tells the user by a line in a file.
+fn notifying() -> AskSettings {
+    AskSettings {
+        notify: Some("cat >> told".to_owned()),
+        ..AskSettings::default()
+    }
+}
+
+/// How often the user was told of what alice asks, in full.
+fn told(team: &TeamDir) -> usize {
+    let text = std::fs::read_to_string(team.workspace().join("told")).unwrap_or_default();
+    let lines = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    let lines = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let is_meant = |line: &serde_json::Value| {
+        let text = line["text"].as_str();
+        text.is_some_and(|text| text.contains("bash: paint"))
+    };
+    lines.filter(is_meant).count()
+}
+
+/// Nobody answers before the user was told, so that the next incarnation comes to an end only if that happened.
+fn check_told(team: &TeamDir) {
+    let was_asked = !requests(team).is_empty();
+    let answerer = Answerer::start_when(team, true, |team| told(team) > 0);
+    let outcome = Session::asking(team, PAINT, notifying()).work();
+    drop(answerer);
+    assert!(matches!(outcome, Outcome::Finished { .. }), "{outcome:?}");
+    assert!(told(team) > 0 || !was_asked);
+    assert!(told(team) <= 2, "a second time at most after a kill");
+}
+
+#[test]
+fn the_user_is_told_though_the_member_is_killed_at_any_step() {
+    kill_at_every_call("notify", |_| {}, check_told);
+    let temp = TempTeam::new(&["alice"], options());
+    check_told(temp.team());
+    assert_eq!(told(temp.team()), 1, "and once if nobody is killed");
 }
 
 /// A question of an incarnation that was killed while it waited.

@@ -39,16 +39,16 @@ impl Permissions {
 
     /// Decides about a call: the strictest verdict about any of its parts.
     pub fn decide(&self, call: &Call<'_>) -> Decision {
-        let needs = Needs::of(call, self.folders(call));
+        self.decide_needs(&Needs::of(call, self.folders(call)))
+    }
+
+    pub(crate) fn decide_needs(&self, needs: &Needs<'_>) -> Decision {
         for part in &needs.parts {
-            if let Some((list, rule)) = self.denied(part, &needs, Touch::Surely) {
-                return Decision::new(Verdict::Deny, by_rule(list, rule, part, &needs));
+            if let Some((list, rule)) = self.denied(part, needs, Touch::Surely) {
+                return Decision::new(Verdict::Deny, by_rule(list, rule, part, needs));
             }
         }
-        let mut decisions = needs
-            .parts
-            .iter()
-            .map(|part| self.decide_part(part, &needs));
+        let mut decisions = needs.parts.iter().map(|part| self.decide_part(part, needs));
         let mut result = decisions.next();
         for decision in decisions {
             let is_stricter = result.as_ref().is_none_or(|result| {
@@ -97,7 +97,7 @@ impl Permissions {
         }
     }
 
-    fn folders<'a>(&'a self, call: &Call<'a>) -> Folders<'a> {
+    pub(crate) fn folders<'a>(&'a self, call: &Call<'a>) -> Folders<'a> {
         Folders {
             workspace: call.workspace,
             home: self.surroundings.home.as_deref(),
@@ -109,7 +109,7 @@ impl Permissions {
         rules.find(|(_, rule)| rule.touches(part, needs) == touch)
     }
 
-    fn rules(&self, kind: ListKind) -> impl Iterator<Item = (&RuleList, &Rule)> {
+    pub(crate) fn rules(&self, kind: ListKind) -> impl Iterator<Item = (&RuleList, &Rule)> {
         let lists = self.lists.iter();
         lists.flat_map(move |list| list.rules(kind).iter().map(move |rule| (list, rule)))
     }
@@ -174,7 +174,11 @@ impl Permissions {
 
     /// Whether a part changes nothing outside of the team.
     fn is_harmless(&self, part: &Part, needs: &Needs<'_>) -> bool {
-        let inside = |path: &PathBuf| path.starts_with(needs.folders.workspace);
+        let readable = &self.surroundings.readable;
+        let inside = |path: &PathBuf| {
+            path.starts_with(needs.folders.workspace)
+                || readable.iter().any(|folder| path.starts_with(folder))
+        };
         match part {
             Part::Command(command) => only_reads(command, needs.folders),
             // What only reads can still tell others what it read, so that something else in the call has

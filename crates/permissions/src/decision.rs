@@ -36,6 +36,8 @@ pub struct Surroundings {
     pub confined: bool,
     /// Whether the user chose not to be asked about commands that run without one.
     pub yes: bool,
+    /// What is read as if it were in the workspace: folders that commands may read anyway.
+    pub readable: Vec<PathBuf>,
     /// The user's home folder, for rules that start with `~/`.
     pub home: Option<PathBuf>,
 }

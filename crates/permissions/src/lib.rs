@@ -19,6 +19,7 @@ mod call;
 mod decide;
 mod decision;
 mod defaults;
+mod files;
 mod needs;
 mod path_pattern;
 mod pattern;

@@ -256,6 +256,11 @@ impl Rule {
         }
     }
 
+    /// Whether it can match one file and not another.
+    pub(crate) const fn is_about_files(&self) -> bool {
+        matches!(self.matcher, Matcher::Path { .. })
+    }
+
     /// Whether the rule concerns a part of a call.
     pub(crate) fn touches(&self, part: &Part, needs: &Needs<'_>) -> Touch {
         let tool = needs.call.tool;

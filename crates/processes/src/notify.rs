@@ -16,9 +16,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts `command` with a shell, in `folder` and with `input` on its standard input. Returns when it has
-/// started.
-pub fn notify(command: &str, folder: &Path, input: String) -> io::Result<()> {
-    let child = Command::new("/bin/sh")
+/// started and the input is on its way, so that the command ends its work even if this process is killed. The
+/// input must fit in a pipe.
+pub fn notify(command: &str, folder: &Path, input: &str) -> io::Result<()> {
+    let mut child = Command::new("/bin/sh")
         .args(["-c", command])
         .current_dir(folder)
         .stdin(Stdio::piped())
@@ -27,21 +28,20 @@ pub fn notify(command: &str, folder: &Path, input: String) -> io::Result<()> {
         // A signal for the member's processes is none for the user's.
         .process_group(0)
         .spawn()?;
-    let attend = move || attend(child, &input);
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that reads nothing closes its end.
+        let _ = stdin.write_all(format!("{input}\n").as_bytes());
+    }
+    let attend = move || attend(child);
     thread::Builder::new()
         .name("notify".to_owned())
         .spawn(attend)?;
     Ok(())
 }
 
-/// Gives the command its input and reaps it.
-fn attend(mut child: Child, input: &str) {
+/// Reaps the command, and ends it if it takes too long.
+fn attend(mut child: Child) {
     let given_up_at = Instant::now() + LIMIT;
-    if let Some(mut stdin) = child.stdin.take() {
-        let line = format!("{input}\n");
-        // A command that reads nothing closes its end. A text that fits in a pipe does not block.
-        let _ = stdin.write_all(line.as_bytes());
-    }
     while let Ok(None) = child.try_wait() {
         if Instant::now() >= given_up_at {
             let _ = child.kill();
@@ -61,7 +61,7 @@ mod tests {
     fn the_command_gets_the_text_and_runs_in_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let text = r#"{"request_id":"1a2b3c4d"}"#.to_owned();
-        notify("cat > told", folder.path(), text.clone()).unwrap();
+        notify("cat > told", folder.path(), &text).unwrap();
         let told = folder.path().join("told");
         wait_until("the command", Duration::from_secs(20), || {
             std::fs::read_to_string(&told).is_ok_and(|found| found.trim() == text)

@@ -138,6 +138,13 @@ pub fn is_secret(name: &OsStr) -> bool {
     is_env(name) && !is_example(name)
 }
 
+/// The usual paths with secrets, whether they exist or not, each with everything below it.
+pub fn secret_paths(home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+    let system = SYSTEM_SECRETS.iter().map(PathBuf::from);
+    let own = home.into_iter();
+    system.chain(own.flat_map(|home| HOME_SECRETS.iter().map(|name| home.join(name))))
+}
+
 /// The description for these needs. `names` are those in the workspace, `exists` says whether there is
 /// anything at a path, and `variables` is the environment to choose from.
 pub fn description(
@@ -198,13 +205,8 @@ fn hidden(needs: &WorkspaceNeeds<'_>, exists: &impl Fn(&Path) -> bool) -> Vec<Pa
 
 /// The paths with secrets, whether they exist or not.
 fn secrets(needs: &WorkspaceNeeds<'_>) -> Vec<PathBuf> {
-    let system = SYSTEM_SECRETS.iter().map(PathBuf::from);
-    let own = needs
-        .home
-        .iter()
-        .flat_map(|home| HOME_SECRETS.iter().map(|name| home.join(name)));
-    let all = system.chain(own).chain(needs.secrets.iter().cloned());
-    all.collect()
+    let usual = secret_paths(needs.home);
+    usual.chain(needs.secrets.iter().cloned()).collect()
 }
 
 /// What is special in a writable workspace.

@@ -33,8 +33,8 @@ pub use protocol::Actor;
 pub use requests::{
     AnswerError, Ask, AskError, AskPersonError, FollowUpError, MailedAnswer, Overdue, PersonAnswer,
     ShutdownOptions, SubmitError, addressee, answer_person, answer_shutdown, ask_person,
-    ask_shutdown, begin_notification, decide_plan, deliver_shutdown, deny_unattended,
-    expire_at_deadline, expire_overdue, follow_up, mail_unrecorded_answer, overdue, pending,
-    prepare_ask, record_before_commit, record_mailed_answer, record_plan, submit_plan,
-    unanswerable, waiting, withdraw_ask, withdraw_asks,
+    ask_shutdown, decide_plan, deliver_shutdown, deny_unattended, expire_at_deadline,
+    expire_overdue, follow_up, mail_unrecorded_answer, notify_once, overdue, pending, prepare_ask,
+    record_before_commit, record_mailed_answer, record_plan, submit_plan, unanswerable, waiting,
+    withdraw_ask, withdraw_asks,
 };

@@ -10,8 +10,8 @@ pub use answer::{
     mail_unrecorded_answer, record_before_commit, record_mailed_answer,
 };
 pub use ask::{
-    Ask, AskPersonError, FollowUpError, ask_person, begin_notification, deny_unattended,
-    expire_at_deadline, follow_up, prepare_ask, waiting, withdraw_ask, withdraw_asks,
+    Ask, AskPersonError, FollowUpError, ask_person, deny_unattended, expire_at_deadline, follow_up,
+    notify_once, prepare_ask, waiting, withdraw_ask, withdraw_asks,
 };
 pub use plan::{SubmitError, record_plan, submit_plan};
 pub use shutdown::{AskError, ShutdownOptions, ask_shutdown, deliver_shutdown};

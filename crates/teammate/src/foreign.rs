@@ -11,7 +11,7 @@ use protocol::{AgentName, Phase, Recipient};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tools::{Access, Confinement};
+use tools::{CommandAccess, Confinement};
 use tracing::warn;
 
 /// A program that ends before this counts as not started, and the spawn fails with the reason.
@@ -95,7 +95,7 @@ fn surroundings(confinement: &Confinement, program: &str, team: &Path) -> Surrou
     confinement
         .programs
         .extend(named.filter(|path| path.is_file()));
-    let mut surroundings = confinement.surroundings(Access::Full);
+    let mut surroundings = confinement.surroundings(CommandAccess::Full);
     // Around a tree of its own, which is inside of it, the team folder has to be listed.
     if let Surroundings::Sandbox { description, .. } = &mut surroundings
         && let Ok(team) = team.canonicalize()

@@ -28,6 +28,8 @@
 //! - Calls are counted through all regions of the run, from 1 on.
 //! - Other processes that the program starts run untouched, and a kill leaves
 //!   them alone. A program that replaces itself by `exec` is followed.
+//! - [`kill_at_change`] needs no marks: it counts, in all threads, the calls that
+//!   change what other processes see. Their order hangs on how threads take turns.
 //! - Calls that the kernel answers without being entered (the clock, through
 //!   the vDSO) are not seen.
 //!
@@ -159,7 +161,24 @@ pub fn inject_traced(
             "calls are counted from 1",
         ));
     }
-    run(cmd, Some(Plan { index, fault }), LIMIT)
+    let plan = Plan {
+        index,
+        fault,
+        counts: Counts::Marked,
+    };
+    run(cmd, Some(plan), LIMIT)
+}
+
+/// Runs the command and kills it in place of the change with this index, counted
+/// from 1 through all of its threads; with `None` it runs to its end.
+pub fn kill_at_change(cmd: &mut Command, index: Option<usize>) -> io::Result<(Outcome, Trace)> {
+    let plan = Plan {
+        // No run comes that far.
+        index: index.unwrap_or(usize::MAX),
+        fault: Fault::Kill,
+        counts: Counts::Changes,
+    };
+    run(cmd, Some(plan), LIMIT)
 }
 
 /// Why crash points cannot be had here, in a sentence.
@@ -194,7 +213,32 @@ pub fn available() -> Result<(), Unavailable> {
 struct Plan {
     index: usize,
     fault: Fault,
+    counts: Counts,
 }
+
+/// Which calls are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counts {
+    /// Those of the marked regions.
+    Marked,
+    /// Those of the whole process that change what other processes see.
+    Changes,
+}
+
+/// The names of calls that change what other processes see.
+const CHANGES: [&str; 11] = [
+    "write",
+    "pwrite64",
+    "writev",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "unlink",
+    "unlinkat",
+    "flock",
+];
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 use run::run;

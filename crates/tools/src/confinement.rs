@@ -6,21 +6,12 @@ use std::sync::Arc;
 use command::{End, Finished, ProxySpec, Surroundings};
 use protocol::NetworkSetting;
 use proxy::{Policy, Refusal};
-use sandbox::workspace::{WorkspaceNeeds, describe};
+use sandbox::workspace::{WorkspaceNeeds, describe, secret_paths};
 use sandbox::{Description, Layers, Level, Network};
 
+use crate::access::CommandAccess;
 use crate::context::random_id;
-
-/// What a call may do to the workspace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Access {
-    #[default]
-    Full,
-    /// Commands reach every host, besides what they may do anyway.
-    Network,
-    /// Commands cannot change the workspace, and have no network.
-    ReadOnly,
-}
+use crate::workspace::Forbidden;
 
 /// What a command inside sees, changes and reaches. The description is made anew for each command,
 /// from what is on the disk then.
@@ -95,6 +86,15 @@ impl Confinement {
         }
     }
 
+    /// What the file tools leave alone outside of the workspace: what commands must not read or change.
+    pub(crate) fn forbidden(&self) -> Forbidden {
+        let usual = secret_paths(self.home.as_deref());
+        Forbidden {
+            secrets: usual.chain(self.secrets.iter().cloned()).collect(),
+            control: self.control.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
     /// What a command with this network sees, changes and reaches, as the disk is now.
     #[must_use]
     pub fn description(&self, writable: bool, network: &NetworkSetting) -> Description {
@@ -124,12 +124,12 @@ impl Confinement {
 
     /// What a command with this access runs in. Below level `full` nothing can be read-only.
     #[must_use]
-    pub fn surroundings(&self, access: Access) -> Surroundings {
+    pub fn surroundings(&self, access: CommandAccess) -> Surroundings {
         let level = self.level();
         let mut description = match access {
-            Access::Full => self.description(true, &self.network),
-            Access::Network => self.description(true, &NetworkSetting::On),
-            Access::ReadOnly => self.description(false, &NetworkSetting::Off),
+            CommandAccess::Full => self.description(true, &self.network),
+            CommandAccess::Network => self.description(true, &NetworkSetting::On),
+            CommandAccess::ReadOnly => self.description(false, &NetworkSetting::Off),
         };
         let variables = &mut description.environment;
         variables.push((LEVEL_VARIABLE.into(), level.to_string().into()));
@@ -142,8 +142,8 @@ impl Confinement {
             description: Box::new(description),
             layers: Layers::probe(),
             proxy: match access {
-                Access::Full => self.proxy(),
-                Access::Network | Access::ReadOnly => None,
+                CommandAccess::Full => self.proxy(),
+                CommandAccess::Network | CommandAccess::ReadOnly => None,
             },
         }
     }
@@ -167,7 +167,7 @@ impl Confinement {
         &self,
         finished: &Finished,
         output: &str,
-        access: Access,
+        access: CommandAccess,
     ) -> Option<String> {
         let level = self.level();
         let has_failed = matches!(finished.end, End::Exited(1..) | End::Signaled(_));
@@ -183,7 +183,7 @@ impl Confinement {
         if level == Level::None || !has_failed || !has_sign() {
             return None;
         }
-        if access == Access::ReadOnly {
+        if access == CommandAccess::ReadOnly {
             return Some(format!(
                 "[if this was because of the sandbox: only /tmp is writable and there is no network, {}]",
                 self.read_only_reason
@@ -191,8 +191,8 @@ impl Confinement {
         }
         let (network, control) = (&self.network, self.control_files());
         let ask = match (network, access) {
-            (NetworkSetting::On, _) | (_, Access::Network | Access::ReadOnly) => "",
-            (NetworkSetting::Off | NetworkSetting::Hosts(_), Access::Full) => {
+            (NetworkSetting::On, _) | (_, CommandAccess::Network | CommandAccess::ReadOnly) => "",
+            (NetworkSetting::Off | NetworkSetting::Hosts(_), CommandAccess::Full) => {
                 " For the network once, run it again with needs_network: a person is asked."
             }
         };

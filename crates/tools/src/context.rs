@@ -7,12 +7,13 @@ use command::Surroundings;
 use sandbox::Level;
 use tokio_util::sync::CancellationToken;
 
-use crate::confinement::{Access, Confinement};
+use crate::access::{Access, CommandAccess};
+use crate::confinement::Confinement;
 use crate::output_folder::OutputFolder;
 use crate::seen::SeenFiles;
 use crate::tool::ToolError;
 use crate::truncate::{LIMIT, Pieces, truncate};
-use crate::workspace::Workspace;
+use crate::workspace::{Forbidden, Workspace};
 
 /// The context of a call. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -41,23 +42,48 @@ impl ToolContext {
             cancel: CancellationToken::new(),
             output,
             confinement: None,
-            access: Access::Full,
+            access: Access::default(),
             seen: SeenFiles::default(),
             owner: owner.to_owned(),
         }
+    }
+
+    /// The files that this call works with, and its path there. An allowed path outside is taken as it was
+    /// allowed, whatever form the model gave it.
+    pub(crate) fn files(&self, path: &str) -> Result<(Arc<Workspace>, String), ToolError> {
+        let access = &self.access.files;
+        let Some(allowed) = &access.outside else {
+            return match access.hidden {
+                Some(_) => Ok((self.open_files()?, path.to_owned())),
+                None => Ok((Arc::clone(&self.workspace), path.to_owned())),
+            };
+        };
+        let Some(allowed) = allowed.to_str() else {
+            return Err(ToolError::new(format!("{path} is not a text")));
+        };
+        Ok((self.open_files()?, allowed.to_owned()))
+    }
+
+    fn open_files(&self) -> Result<Arc<Workspace>, ToolError> {
+        let confinement = self.confinement.as_deref();
+        let forbidden = || confinement.map_or_else(usual_forbidden, Confinement::forbidden);
+        let files = self.workspace.for_call(&self.access.files, forbidden);
+        files
+            .map(Arc::new)
+            .map_err(|error| ToolError::from_error(&error))
     }
 
     /// What a command of this call runs in.
     pub(crate) fn surroundings(&self) -> Result<Surroundings, ToolError> {
         let confinement = self.confinement.as_ref();
         let can_be_read_only = confinement.is_some_and(|all| all.level() == Level::Full);
-        if self.access == Access::ReadOnly && !can_be_read_only {
+        if self.access.commands == CommandAccess::ReadOnly && !can_be_read_only {
             return Err(ToolError::new(
                 "the command was not run: it cannot be kept from changing the workspace here",
             ));
         }
         Ok(match confinement {
-            Some(confinement) => confinement.surroundings(self.access),
+            Some(confinement) => confinement.surroundings(self.access.commands),
             None => Surroundings::Inherited,
         })
     }
@@ -76,6 +102,15 @@ impl ToolContext {
     pub fn show_path(&self, path: &Path) -> String {
         let relative = path.strip_prefix(self.workspace.root());
         relative.unwrap_or(path).display().to_string()
+    }
+}
+
+/// What is forbidden to a process whose commands are not confined.
+fn usual_forbidden() -> Forbidden {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    Forbidden {
+        secrets: sandbox::workspace::secret_paths(home.as_deref()).collect(),
+        control: Vec::new(),
     }
 }
 

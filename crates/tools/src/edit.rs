@@ -78,8 +78,8 @@ fn edit(context: &ToolContext, args: EditFileArgs) -> Result<ToolOutput, ToolErr
     let path = path.as_str();
     let failed = |error: &dyn std::fmt::Display| ToolError::new(error.to_string());
     let edits = edits(args)?;
-    let workspace = &context.workspace;
-    let mut opened = workspace.open_file(path).map_err(|error| failed(&error))?;
+    let (files, place) = context.files(path)?;
+    let mut opened = files.open_file(&place).map_err(|error| failed(&error))?;
     let now = Snapshot::read(&mut opened);
     let now = now.map_err(|error| ToolError::new(format!("{path}: {error}")))?;
     // A file that was never read may be edited: that the old text is there is known then.
@@ -101,7 +101,7 @@ fn edit(context: &ToolContext, args: EditFileArgs) -> Result<ToolOutput, ToolErr
             )),
         })?;
     }
-    let written = workspace.replace_file(path, &new, Expected::File(now.version));
+    let written = files.replace_file(&place, &new, Expected::File(now.version));
     let location = written.map_err(|error| failed(&error))?;
     context.seen.wrote(&location, &new);
     let diff = truncate(&Pieces::whole(&diff(&old, &new)), DIFF_LIMIT, None);

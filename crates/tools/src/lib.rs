@@ -11,7 +11,8 @@
 //! Two mechanisms restrict what a model can do:
 //!
 //! * The [`Workspace`] is the boundary of the **file tools**. No path leads out of it, whatever links
-//!   exist or change meanwhile, and nothing below a protected path is written.
+//!   exist or change meanwhile, and nothing below a protected path is written. A path outside is used only
+//!   by a call whose [`FileAccess`] has it, and secrets and control files not even then.
 //! * A [`Confinement`] is the boundary of **commands**: the sandbox in which each of them runs, and its
 //!   environment. Both keep to the list of protected names in the crate `sandbox`.
 //!
@@ -25,6 +26,7 @@
 //! **Invariants:** nothing here knows about teams or the protocols of models; paths are resolved only by
 //! the workspace; the outcome of a call is never empty.
 
+mod access;
 mod ask;
 mod background;
 mod compact;
@@ -45,12 +47,13 @@ mod truncate;
 mod workspace;
 mod write;
 
+pub use access::{Access, CommandAccess, FileAccess, IsHidden};
 pub use ask::{AskUser, AskUserArgs};
 pub use background::{
     Background, BackgroundRun, CheckBackground, FinishedTask, TaskState, render_finished,
 };
 pub use compact::Compact;
-pub use confinement::{Access, Confinement, LEVEL_VARIABLE, Records};
+pub use confinement::{Confinement, LEVEL_VARIABLE, Records};
 pub use context::ToolContext;
 pub use edit::EditFile;
 pub use image::read_image;

@@ -60,7 +60,8 @@ impl Tool for ReadFile {
 
 fn read(context: &ToolContext, args: &ReadFileArgs) -> Result<ToolOutput, ToolError> {
     let path = args.path.as_str();
-    let opened = context.workspace.open_file(path);
+    let (files, place) = context.files(path)?;
+    let opened = files.open_file(&place);
     let mut opened = opened.map_err(|error| ToolError::new(error.to_string()))?;
     let failed = |error| ToolError::new(format!("{path}: {error}"));
     let snapshot = Snapshot::read(&mut opened).map_err(failed)?;

@@ -25,7 +25,7 @@ const GIT: &str = ".git";
 
 /// The files below a folder of the workspace, or one file.
 pub(crate) struct Tree {
-    root: PathBuf,
+    workspace: Workspace,
     start: PathBuf,
     pattern: Option<GlobMatcher>,
     /// Folders that are searched only if the path of the call leads into them.
@@ -34,19 +34,18 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The files at and below `path`, which is the whole workspace if absent, whose path matches
-    /// `pattern`.
+    /// The files at and below `path` whose path matches `pattern`.
     pub(crate) fn new(
         workspace: &Workspace,
-        path: Option<&str>,
+        path: &str,
         pattern: Option<&str>,
         cancel: &CancellationToken,
     ) -> Result<Self, ToolError> {
-        let start = workspace.locate(path.unwrap_or("."));
+        let start = workspace.locate(path);
         let root = workspace.root();
         Ok(Self {
             skipped: workspace.protected().map(|path| root.join(path)).collect(),
-            root: root.to_owned(),
+            workspace: workspace.clone(),
             start: start.map_err(|error| ToolError::new(error.to_string()))?,
             pattern: pattern.map(matcher).transpose()?,
             cancel: cancel.clone(),
@@ -59,14 +58,17 @@ impl Tree {
         &self,
         visitors: impl Fn() -> V,
     ) -> Result<(), ToolError> {
-        let mut builder = WalkBuilder::new(self.root.join(&self.start));
+        let mut builder = WalkBuilder::new(self.workspace.root().join(&self.start));
         // Hidden files such as .github are part of a project.
         builder.hidden(false).require_git(false);
         let skipped = self.skipped.clone();
+        let workspace = self.workspace.clone();
         builder.filter_entry(move |entry| {
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
             let is_skipped = entry.file_name() == GIT || skipped.iter().any(|p| p == entry.path());
-            entry.depth() == 0 || !(is_folder && is_skipped)
+            let relative = entry.path().strip_prefix(workspace.root());
+            let is_hidden = relative.is_ok_and(|path| workspace.is_hidden(path));
+            entry.depth() == 0 || !(is_hidden || is_folder && is_skipped)
         });
         builder.build_parallel().run(|| {
             let mut visitor = visitors();
@@ -93,7 +95,7 @@ impl Tree {
     /// The path of a file relative to the workspace, if it is to be searched.
     fn wanted<'a>(&self, entry: &'a DirEntry) -> Option<&'a Path> {
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-        let path = entry.path().strip_prefix(&self.root).ok()?;
+        let path = entry.path().strip_prefix(self.workspace.root()).ok()?;
         let matches = || {
             let from_start = path.strip_prefix(&self.start).ok();
             let candidates = [Some(path), from_start];

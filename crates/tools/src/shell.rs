@@ -124,7 +124,7 @@ pub(crate) fn limit(seconds: u64) -> Duration {
 pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -> ToolOutput {
     let mut text = output_text(&finished.output, SHOWN, context);
     let confinement = context.confinement.as_ref();
-    let remark = confinement.and_then(|all| all.remark(finished, &text, context.access));
+    let remark = confinement.and_then(|all| all.remark(finished, &text, context.access.commands));
     let mut line = |end: String| {
         if !text.is_empty() {
             text.push('\n');

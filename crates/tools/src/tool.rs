@@ -61,7 +61,7 @@ pub enum Effect {
     /// caller may refuse them, for example until a plan is approved.
     Mutate,
     /// It starts programs that end with the call, in a sandbox where there is one. Calls run in order,
-    /// and a caller may refuse them or have them run with [`Access::ReadOnly`](crate::Access::ReadOnly).
+    /// and a caller may refuse them or have them run with [`CommandAccess::ReadOnly`](crate::CommandAccess::ReadOnly).
     Execute,
     /// It asks a person. The caller asks, and the result of the call is the answer. Calls run in order.
     Ask,

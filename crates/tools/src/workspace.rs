@@ -14,6 +14,7 @@
 mod error;
 mod guard;
 mod look;
+mod outside;
 mod replace;
 mod walk;
 
@@ -21,24 +22,32 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
+use crate::access::{FileAccess, IsHidden};
 pub use error::PathError;
 use guard::Guard;
 pub(crate) use look::EntryKind;
+pub(crate) use outside::Forbidden;
+use outside::{Outside, must_not_be_kernel};
 use walk::Walk;
 
 /// The folder in which the file tools work, and the paths in it that they must not change.
-#[derive(Debug)]
+#[derive(Clone)]
 pub struct Workspace {
     root: PathBuf,
     /// The path by which it was opened, which may contain links.
     given: PathBuf,
-    handle: OwnedFd,
+    handle: Arc<OwnedFd>,
     protected: Vec<PathBuf>,
+    /// Set if it is not a workspace but what one call was allowed of the machine.
+    outside: Option<Outside>,
+    /// What the call must neither read nor show.
+    hidden: Option<IsHidden>,
 }
 
 /// The workspace cannot be opened.
@@ -56,7 +65,7 @@ pub struct OpenFile {
     pub file: File,
     /// The size in bytes when it was opened.
     pub size: u64,
-    /// Where it is, relative to the workspace and without links.
+    /// Where it is, by its name and without links.
     pub(crate) location: PathBuf,
     pub(crate) version: Version,
 }
@@ -98,8 +107,7 @@ impl Workspace {
             source,
         };
         let root = path.canonicalize().map_err(failed)?;
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let handle = open(&root, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+        let handle = open_root(&root)?;
         let normal = |part: &Component<'_>| matches!(part, Component::Normal(_));
         let usual = sandbox::workspace::protected_names().map(PathBuf::from);
         let protected = protected.into_iter().chain(usual);
@@ -111,7 +119,46 @@ impl Workspace {
             protected: protected
                 .filter(|path| !path.as_os_str().is_empty())
                 .collect(),
+            outside: None,
+            hidden: None,
         })
+    }
+
+    /// The files that a call with this access works with.
+    pub(crate) fn for_call(
+        &self,
+        access: &FileAccess,
+        forbidden: impl FnOnce() -> Forbidden,
+    ) -> Result<Self, OpenWorkspaceError> {
+        let place = match &access.outside {
+            Some(allowed) => Self::outside(allowed, forbidden())?,
+            None => self.clone(),
+        };
+        Ok(Self {
+            hidden: access.hidden.clone(),
+            ..place
+        })
+    }
+
+    /// The name by which a model knows a path relative to the folder.
+    pub(crate) fn name(&self, relative: &Path) -> PathBuf {
+        match self.outside {
+            Some(_) => self.root.join(relative),
+            None => relative.to_owned(),
+        }
+    }
+
+    /// Whether a path relative to the folder is neither to be read nor to be shown.
+    pub(crate) fn is_hidden(&self, relative: &Path) -> bool {
+        let hidden = self.hidden.as_ref();
+        hidden.is_some_and(|is_hidden| is_hidden(&self.root.join(relative)))
+    }
+
+    fn must_not_be_hidden(&self, relative: &Path, path: &str) -> Result<(), PathError> {
+        match self.is_hidden(relative) {
+            true => Err(PathError::Denied(path.to_owned())),
+            false => Ok(()),
+        }
     }
 
     /// The path of the folder, without links.
@@ -131,6 +178,7 @@ impl Workspace {
         leaf.must_be_regular(path)?;
         walk.must_not_be_secret(self, path)?;
         let location = walk.location(path)?;
+        self.must_not_be_hidden(&location, path)?;
         let flags = OFlag::O_RDONLY
             | OFlag::O_NONBLOCK
             | OFlag::O_NOFOLLOW
@@ -141,10 +189,13 @@ impl Workspace {
         let stat = fstat(&opened).map_err(|error| PathError::io(path, error))?;
         // The file may have been replaced since the walk.
         must_be_regular(&stat, path)?;
+        if self.outside.is_some() {
+            must_not_be_kernel(&opened, path)?;
+        }
         Ok(OpenFile {
             file: File::from(opened),
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            location,
+            location: self.name(&location),
             version: Version::of(&stat),
         })
     }
@@ -152,7 +203,7 @@ impl Workspace {
     /// Creates a file, with its folders if they are missing, or replaces the content of one atomically
     /// and keeps its permissions. Fails if something else than expected is there. The comparison and
     /// the change are one step for all who use this method, in whatever process. Returns where the file
-    /// is, relative to the workspace and without links.
+    /// is, by its name and without links.
     pub(crate) fn replace_file(
         &self,
         path: &str,
@@ -174,6 +225,26 @@ impl Workspace {
         let mut found = roots.iter().map(|root| absolute.strip_prefix(root));
         found.find_map(Result::ok)
     }
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace")
+            .field("root", &self.root)
+            .field("outside", &self.outside)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A handle of the folder at a path without links.
+fn open_root(path: &Path) -> Result<Arc<OwnedFd>, OpenWorkspaceError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let opened = open(path, flags, Mode::empty());
+    let handle = opened.map_err(|error| OpenWorkspaceError {
+        path: path.to_owned(),
+        source: error.into(),
+    })?;
+    Ok(Arc::new(handle))
 }
 
 impl Version {

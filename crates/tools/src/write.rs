@@ -7,7 +7,7 @@ use crate::context::ToolContext;
 use crate::registry::blocking;
 use crate::seen::Snapshot;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
-use crate::workspace::{Expected, PathError};
+use crate::workspace::{Expected, PathError, Workspace};
 
 /// Creates or atomically replaces a file of the workspace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,10 +43,9 @@ impl Tool for WriteFile {
 
 fn write(context: &ToolContext, args: &WriteFileArgs) -> Result<ToolOutput, ToolError> {
     let WriteFileArgs { path, content } = args;
-    let expected = expected(context, path)?;
-    let written = context
-        .workspace
-        .replace_file(path, content.as_bytes(), expected);
+    let (files, place) = context.files(path)?;
+    let expected = expected(context, &files, &place)?;
+    let written = files.replace_file(&place, content.as_bytes(), expected);
     let location = written.map_err(|error| ToolError::new(error.to_string()))?;
     context.seen.wrote(&location, content.as_bytes());
     let bytes = content.len();
@@ -55,8 +54,8 @@ fn write(context: &ToolContext, args: &WriteFileArgs) -> Result<ToolOutput, Tool
 
 /// What must be there when the file is written. An existing file must be known; an empty one has nothing
 /// to lose.
-fn expected(context: &ToolContext, path: &str) -> Result<Expected, ToolError> {
-    let Ok(mut opened) = context.workspace.open_file(path) else {
+fn expected(context: &ToolContext, files: &Workspace, path: &str) -> Result<Expected, ToolError> {
+    let Ok(mut opened) = files.open_file(path) else {
         // If something is there that cannot be opened, writing fails and says why.
         return Ok(Expected::Nothing);
     };
@@ -65,7 +64,7 @@ fn expected(context: &ToolContext, path: &str) -> Result<Expected, ToolError> {
     context.seen.must_be_same(&now, path)?;
     if opened.size > 0 && !context.seen.has(&now.location) {
         // To read a file that must not be written would be in vain.
-        let protected = context.workspace.must_not_be_protected(path);
+        let protected = files.must_not_be_protected(path);
         let refused = protected.err();
         let refused = refused.unwrap_or_else(|| PathError::Exists(path.to_owned()));
         return Err(ToolError::new(refused.to_string()));

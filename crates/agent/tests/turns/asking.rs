@@ -5,10 +5,12 @@ use tools::{Access, ToolOutput};
 
 use crate::support::{Stage, call, say};
 
-const RUN: Answered = Answered::Run {
-    access: Access::Full,
-    remark: None,
-};
+fn run() -> Answered {
+    Answered::Run {
+        access: Access::default(),
+        remark: None,
+    }
+}
 
 fn echo(id: &'static str) -> (&'static str, &'static str, &'static str) {
     (id, "echo", r#"{"say":"hello"}"#)
@@ -71,7 +73,7 @@ async fn go_on(stage: &mut Stage) -> Outcome {
 async fn an_allowed_call_is_recorded_as_asked_and_as_started_before_it_runs() {
     let mut stage = stage(&[echo("u1")]);
     stage.host.answers.push_back(Answered::Run {
-        access: Access::Full,
+        access: Access::default(),
         remark: Some("[allowed by anna]".to_owned()),
     });
     stage.finish("go").await;
@@ -111,7 +113,7 @@ async fn a_later_process_goes_on_waiting_under_the_same_id_and_runs_what_is_behi
     assert_eq!(first.host.asked, [result("u1", "r1")]);
     assert_eq!(results(&first), [result("u0", "(no output)")]);
 
-    let mut second = restarted(&first, [RUN, RUN]);
+    let mut second = restarted(&first, [run(), run()]);
     assert!(matches!(go_on(&mut second).await, Outcome::Finished { .. }));
     assert_eq!(second.host.asked, [result("u1", "r1"), result("u2", "r1")]);
     assert_eq!(
@@ -125,13 +127,13 @@ async fn a_later_process_goes_on_waiting_under_the_same_id_and_runs_what_is_behi
 #[tokio::test]
 async fn a_call_that_was_started_is_never_started_again() {
     let mut first = stage(&[echo("u1")]);
-    first.host.answers.push_back(RUN);
+    first.host.answers.push_back(run());
     // The process dies after the record that the call starts.
     first.host.room = Some(4);
     assert!(matches!(first.turn("go").await, Outcome::Failed { .. }));
     assert_eq!(kinds(&first).last(), Some(&"started"));
 
-    let mut second = restarted(&first, [RUN]);
+    let mut second = restarted(&first, [run()]);
     assert!(matches!(go_on(&mut second).await, Outcome::Finished { .. }));
     assert!(second.host.asked.is_empty());
     assert_eq!(results(&second), [result("u1", agent::INTERRUPTED)]);
@@ -141,7 +143,7 @@ async fn a_call_that_was_started_is_never_started_again() {
 async fn input_that_comes_while_a_call_waits_follows_its_result() {
     let mut first = stage(&[echo("u1")]);
     assert!(matches!(first.turn("go").await, Outcome::Interrupted));
-    let mut second = restarted(&first, [RUN]);
+    let mut second = restarted(&first, [run()]);
     second.finish("are you there?").await;
     assert_eq!(kinds(&second), ["started", "result", "user", "assistant"]);
 }

@@ -186,7 +186,7 @@ impl Host for Recovered {
             self.requests += 1;
             return MayRun::Ask(RequestId::new(&format!("r{}", self.requests)).unwrap());
         }
-        MayRun::Yes(Access::Full)
+        MayRun::Yes(Access::default())
     }
 
     fn ask<'a>(

@@ -9,7 +9,7 @@ use protocol::NetworkSetting;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tools::{Access, Confinement};
+use tools::{CommandAccess, Confinement};
 
 /// What a sandbox may cost.
 const MOST: f64 = 0.005;
@@ -30,7 +30,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let [mut ours, mut bare] = std::array::from_fn(|_| Blocks::default());
     for _ in 0..blocks {
         ours.push(times(each, &folder, || {
-            confinement.surroundings(Access::Full)
+            confinement.surroundings(CommandAccess::Full)
         })?);
         bare.push(times(each, &folder, || Surroundings::Inherited)?);
     }

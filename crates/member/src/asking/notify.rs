@@ -11,7 +11,8 @@ use tracing::warn;
 const MAX_NOTIFIED_CHARS: usize = 4_000;
 
 impl MemberRuntime {
-    /// Starts the user's command for something that begins to wait for a person, once for each.
+    /// Starts the user's command for something that begins to wait for a person: at least once for each,
+    /// and more often only if a process is killed while it does so.
     pub fn notify_user(&self, request: &Request) {
         if request.notified_at.is_some() || !request.kind().waits_for_person() {
             return;
@@ -24,17 +25,14 @@ impl MemberRuntime {
         let Some(command) = command else {
             return;
         };
-        // Marked first: a user who hears of it twice is worse off than one who finds it in the list.
-        match team::begin_notification(self.team(), &request.id) {
-            Ok(Some(request)) => {
-                let folder = self.team().workspace();
-                let text = waiting_json(&request, folder);
-                if let Err(error) = processes::notify(&command, folder, text) {
-                    warn!("the notify command was not started: {error}");
-                }
-            }
-            Ok(None) => {}
-            Err(error) => warn!("the notify command was not started: {error}"),
+        let folder = self.team().workspace();
+        let told = team::notify_once(self.team(), &request.id, |request| {
+            processes::notify(&command, folder, &waiting_json(request, folder))
+        });
+        match told {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => warn!("the notify command was not started: {error}"),
+            Err(error) => warn!("the notify command may run once more: {error}"),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What the model is told about a call that somebody was asked about.
 
+use crate::call_rules::Extent;
 use agent::Answered;
 use llm::ToolUse;
 use protocol::{Answer, Request, Subject};
 use rules::{AskState, decider};
-use tools::{Access, ToolError, ToolOutput};
+use tools::{Access, CommandAccess, ToolError, ToolOutput};
 
 /// What a decided request means for the call.
 pub(super) fn act_on(request: &Request, state: AskState, access: Access) -> Answered {
@@ -22,7 +23,7 @@ pub(super) fn act_on(request: &Request, state: AskState, access: Access) -> Answ
 }
 
 /// Goes on with a call that needs no answer any more.
-pub(super) const fn allowed_by_rule(access: Access) -> Answered {
+pub(super) fn allowed_by_rule(access: Access) -> Answered {
     Answered::Run {
         access,
         remark: None,
@@ -38,19 +39,23 @@ pub(super) fn not_allowed(tool_use: &ToolUse, answer: &Answer) -> Answered {
     Answered::NotRun(ToolOutput::error(text))
 }
 
-/// The access of a call that has the network if it needs it.
-pub(super) fn with_network_access(
+/// The access of a call that gets what the rules give it, as far as the plan gate lets it.
+pub(super) fn access(
     tool: &str,
-    access: Access,
-    with_network: bool,
+    commands: CommandAccess,
+    extent: Extent,
 ) -> Result<Access, ToolError> {
-    match (access, with_network) {
-        (Access::ReadOnly, true) => Err(ToolError::new(format!(
-            "{tool} was not run: there is no network before your plan is approved"
-        ))),
-        (Access::Full | Access::Network, true) => Ok(Access::Network),
-        (access, false) => Ok(access),
-    }
+    let commands = match (commands, extent.network) {
+        (CommandAccess::ReadOnly, true) => {
+            return Err(ToolError::new(format!(
+                "{tool} was not run: there is no network before your plan is approved"
+            )));
+        }
+        (CommandAccess::Full | CommandAccess::Network, true) => CommandAccess::Network,
+        (commands, false) => commands,
+    };
+    let files = extent.files;
+    Ok(Access { commands, files })
 }
 
 /// Who gave an answer, and with which words.

@@ -4,6 +4,7 @@
 
 mod commands;
 mod examples;
+mod files;
 mod properties;
 mod support;
 mod verdicts;

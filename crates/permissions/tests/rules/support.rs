@@ -35,6 +35,7 @@ pub(crate) fn unconfined() -> Surroundings {
     Surroundings {
         confined: false,
         yes: false,
+        readable: Vec::new(),
         home: Some(PathBuf::from("/home/user")),
     }
 }

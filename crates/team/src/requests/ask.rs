@@ -175,9 +175,23 @@ fn is_ask(request: &Request) -> bool {
     }
 }
 
-/// Marks that the user's command is started for a request, and returns the request if nobody did before.
-pub fn begin_notification(team: &TeamDir, id: &RequestId) -> Result<Option<Request>, RequestError> {
-    change(team, id, |request| notified(request, now()))
+/// Tells the user of a request with `tell`, unless that was done before, and marks it as done.
+///
+/// The mark follows the telling, so that a process that is killed between the two tells the user twice rather
+/// than never. The lock of the request is held meanwhile, so that of several processes one tells the user; it
+/// is free again if that process is killed. Therefore `tell` must not wait for anything.
+pub fn notify_once<E>(
+    team: &TeamDir,
+    id: &RequestId,
+    tell: impl FnOnce(&Request) -> Result<(), E>,
+) -> Result<Result<(), E>, RequestError> {
+    let mut told = Ok(());
+    change(team, id, |request| {
+        let marked = notified(request, now())?;
+        told = tell(request);
+        told.is_ok().then_some(marked)
+    })?;
+    Ok(told)
 }
 
 /// Does what follows from an answered tool call or question: stores the rule that it grants, and tells the

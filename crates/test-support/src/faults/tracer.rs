@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::names::name_of;
-use super::{BEGIN, Call, END, Fault, Plan};
+use super::{BEGIN, CHANGES, Call, Counts, END, Fault, Plan};
 
 /// The mark of a stop at a system call, with the option TRACESYSGOOD.
 const CALL_STOP: i32 = libc::SIGTRAP | 0x80;
@@ -177,13 +177,17 @@ impl Tracer {
                 return Ok(Next::Lost);
             }
         }
-        if !thread.in_region {
+        let name = name_of(regs.orig_rax);
+        let counts = match self.plan.map(|plan| plan.counts) {
+            Some(Counts::Changes) => name.is_some_and(|name| CHANGES.contains(&name)),
+            Some(Counts::Marked) | None => thread.in_region,
+        };
+        if !counts {
             return Ok(Next::Resume);
         }
         let call = Call {
             index: self.calls.len() + 1,
-            name: name_of(regs.orig_rax)
-                .unwrap_or_else(|| format!("syscall_{}", regs.orig_rax).leak()),
+            name: name.unwrap_or_else(|| format!("syscall_{}", regs.orig_rax).leak()),
             writes: is_call(regs.orig_rax, libc::SYS_write)
                 || is_call(regs.orig_rax, libc::SYS_pwrite64),
         };

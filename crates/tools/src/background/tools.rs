@@ -37,6 +37,12 @@ pub struct BackgroundRunArgs {
     command: String,
     /// The limit in seconds, 300 if absent.
     timeout: Option<u64>,
+    /// True if the command needs the network and yours is off: a person is asked first.
+    #[expect(
+        dead_code,
+        reason = "whoever allows the call reads it and sets the access"
+    )]
+    needs_network: Option<bool>,
 }
 
 impl Tool for BackgroundRun {

@@ -1,7 +1,7 @@
 //! The tool that finds files by their names.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use schemars::JsonSchema;
@@ -38,9 +38,8 @@ impl Tool for Glob {
     type Args = GlobArgs;
 
     async fn call(&self, args: GlobArgs, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let workspace = Arc::clone(&context.workspace);
-        let path = args.path.as_deref();
-        let tree = Tree::new(&workspace, path, Some(&args.pattern), &context.cancel)?;
+        let (workspace, path) = context.files(args.path.as_deref().unwrap_or("."))?;
+        let tree = Tree::new(&workspace, &path, Some(&args.pattern), &context.cancel)?;
         blocking(move || find(&workspace, &tree)).await
     }
 }
@@ -62,7 +61,9 @@ fn find(workspace: &Workspace, tree: &Tree) -> Result<ToolOutput, ToolError> {
     let shown = found.iter().map(|(_, path)| path);
     let shown = shown.filter(|path| workspace.open_beneath(path).is_ok());
     let shown = shown.take(MAX_SHOWN_FILES);
-    let mut lines: Vec<String> = shown.map(|path| path.display().to_string()).collect();
+    let mut lines: Vec<String> = shown
+        .map(|path| workspace.name(path).display().to_string())
+        .collect();
     if lines.is_empty() {
         return Ok(ToolOutput::ok("No files match."));
     }

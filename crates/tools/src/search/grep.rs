@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
@@ -78,9 +78,8 @@ impl Tool for Grep {
     type Args = GrepArgs;
 
     async fn call(&self, args: GrepArgs, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let workspace = Arc::clone(&context.workspace);
-        let path = args.path.as_deref();
-        let tree = Tree::new(&workspace, path, args.glob.as_deref(), &context.cancel)?;
+        let (workspace, path) = context.files(args.path.as_deref().unwrap_or("."))?;
+        let tree = Tree::new(&workspace, &path, args.glob.as_deref(), &context.cancel)?;
         let matcher = matcher(&args)?;
         blocking(move || search(&workspace, &tree, &matcher, &args)).await
     }
@@ -153,7 +152,7 @@ fn search(
             };
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.push(Found {
-                path: path.to_owned(),
+                path: workspace.name(path),
                 count: sink.count,
                 matches: sink.matches,
             });

@@ -1,7 +1,5 @@
 //! The tool that lists a folder.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,8 +35,8 @@ impl Tool for ListDir {
         args: ListDirArgs,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let workspace = Arc::clone(&context.workspace);
-        blocking(move || list(&workspace, args.path.as_deref().unwrap_or("."))).await
+        let (files, place) = context.files(args.path.as_deref().unwrap_or("."))?;
+        blocking(move || list(&files, &place)).await
     }
 }
 

@@ -19,6 +19,15 @@ pub enum PathError {
     /// It holds keys or passwords.
     #[error("{0} cannot be read: it holds secrets; ask a person for what you need of it")]
     Secret(String),
+    #[error("{0} cannot be used: a rule of the team denies it")]
+    Denied(String),
+    /// What was allowed is a path without links.
+    #[error("{path} was not used: {link} is a link to {target}; give the path that it leads to")]
+    Link {
+        path: String,
+        link: String,
+        target: String,
+    },
     /// It is a folder, or ends in a slash.
     #[error("{0} is a folder, not a file")]
     IsFolder(String),

@@ -1,6 +1,8 @@
 //! Looks at what is in the workspace, for the tools that search.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::dir::Dir;
@@ -9,7 +11,7 @@ use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
 
 use super::walk::Walk;
-use super::{PathError, Workspace, file_type, must_be_regular};
+use super::{PathError, Workspace, file_type, must_be_regular, must_not_be_kernel};
 
 /// An entry of a folder.
 #[derive(Debug)]
@@ -29,7 +31,11 @@ pub(crate) enum EntryKind {
 impl Workspace {
     /// The real location of an existing folder or regular file, relative to the workspace.
     pub(crate) fn locate(&self, path: &str) -> Result<PathBuf, PathError> {
-        Walk::along(self, path)?.location(path)
+        let walk = Walk::along(self, path)?;
+        walk.must_not_be_secret(self, path)?;
+        let location = walk.location(path)?;
+        self.must_not_be_hidden(&location, path)?;
+        Ok(location)
     }
 
     /// Opens a regular file for reading by a relative path that contains no link. One system call,
@@ -37,11 +43,15 @@ impl Workspace {
     /// files with several names can be secret.
     pub(crate) fn open_beneath(&self, relative: &Path) -> Result<File, PathError> {
         let path = relative.to_string_lossy();
+        self.must_not_be_hidden(relative, &path)?;
+        if let Some(outside) = &self.outside {
+            outside.must_be_readable(relative, &path)?;
+        }
         let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let how = OpenHow::new()
             .flags(flags)
             .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
-        let opened = match openat2(&self.handle, relative, how) {
+        let opened = match openat2(self.handle.as_ref(), relative, how) {
             Ok(opened) => opened,
             // Missing, or forbidden by a container. If it is about the file, the walk finds out.
             Err(Errno::ENOSYS | Errno::EPERM) => {
@@ -51,7 +61,9 @@ impl Workspace {
         };
         let stat = fstat(&opened).map_err(|error| PathError::io(&path, error))?;
         must_be_regular(&stat, &path)?;
-        if stat.st_nlink > 1 || relative.components().count() == 1 {
+        if self.outside.is_some() {
+            must_not_be_kernel(&opened, &path)?;
+        } else if stat.st_nlink > 1 || relative.components().count() == 1 {
             Walk::along(self, &path)?.must_not_be_secret(self, &path)?;
         }
         Ok(File::from(opened))
@@ -62,6 +74,11 @@ impl Workspace {
         let failed = |error| PathError::io(path, error);
         let walk = Walk::along(self, path)?;
         let folder = walk.existing_folder(self, path)?;
+        let location = walk.location(path)?;
+        self.must_not_be_hidden(&location, path)?;
+        if let Some(outside) = &self.outside {
+            outside.must_be_readable(&location, path)?;
+        }
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let folder = openat(folder, ".", flags, Mode::empty()).map_err(failed)?;
         let listed = folder
@@ -72,6 +89,10 @@ impl Workspace {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let relative = location.join(OsStr::from_bytes(name.to_bytes()));
+            if self.is_hidden(&relative) {
                 continue;
             }
             // A name that vanished meanwhile is left out.

@@ -45,7 +45,7 @@ pub(super) fn replace(
             UnlinkatFlags::NoRemoveDir,
         );
     }
-    written.map(|()| target.location)
+    written.map(|()| workspace.name(&target.location))
 }
 
 /// A read-only file is not replaced, although a rename could do it.

@@ -176,11 +176,25 @@ impl Walk {
             }),
             SFlag::S_IFLNK => {
                 let text = readlinkat(&found, c"").map_err(PathError::errno(path))?;
+                if workspace.outside.is_some() {
+                    return Err(PathError::Link {
+                        path: path.to_owned(),
+                        link: workspace
+                            .name(&self.folder_path().join(part))
+                            .display()
+                            .to_string(),
+                        target: text.to_string_lossy().into_owned(),
+                    });
+                }
                 return Ok(Some(text.into_vec()));
             }
             _ => self.leaf = Some(Leaf { name: part, stat }),
         }
         Ok(None)
+    }
+
+    fn folder_path(&self) -> PathBuf {
+        self.folders.iter().map(|level| &level.name).collect()
     }
 
     /// The current folder, if it exists.
@@ -234,9 +248,7 @@ impl Walk {
     pub(super) fn target(mut self, workspace: &Workspace, path: &str) -> Result<Target, PathError> {
         let guard = Guard::of(workspace);
         self.must_not_be_protected(workspace, &guard, path)?;
-        let folders = self.folders.iter().map(|level| &level.name);
-        let location = folders.chain(self.leaf.iter().map(|leaf| &leaf.name));
-        let location = location.collect();
+        let location = self.path();
         let (name, existing) = match self.leaf.take() {
             Some(leaf) => (leaf.name, Some(leaf.stat)),
             None => match self.folders.pop() {
@@ -247,8 +259,10 @@ impl Walk {
         for at in 0..self.folders.len() {
             self.create_folder(workspace, at, path)?;
         }
-        // A folder that was created meanwhile may be a protected one.
-        self.must_not_be_protected(workspace, &guard, path)?;
+        // A folder that was created meanwhile may be a protected one. Outside names alone decide.
+        if workspace.outside.is_none() {
+            self.must_not_be_protected(workspace, &guard, path)?;
+        }
         let folder = match self.folders.pop() {
             Some(Level {
                 found: Some((fd, _)),
@@ -302,6 +316,9 @@ impl Walk {
         workspace: &Workspace,
         path: &str,
     ) -> Result<(), PathError> {
+        if let Some(outside) = &workspace.outside {
+            return outside.must_be_readable(&self.path(), path);
+        }
         let leaf = self.leaf.as_ref().filter(|_| self.folders.is_empty());
         let name = leaf.map(|leaf| leaf.name.to_string_lossy().to_lowercase());
         let has_name = name.is_some_and(|name| is_secret(OsStr::new(&name)));
@@ -316,11 +333,17 @@ impl Walk {
         Ok(())
     }
 
+    /// The path without links, relative to the workspace, whether it exists or not.
+    pub(super) fn path(&self) -> PathBuf {
+        let folders = self.folders.iter().map(|level| &level.name);
+        folders
+            .chain(self.leaf.iter().map(|leaf| &leaf.name))
+            .collect()
+    }
+
     /// The names from the workspace down, in lower case.
     pub(super) fn names(&self) -> Vec<String> {
-        let names = self.folders.iter().map(|level| &level.name);
-        let names = names.chain(self.leaf.iter().map(|leaf| &leaf.name));
-        names.map(|name| lower(name)).collect()
+        self.path().iter().map(lower).collect()
     }
 
     /// Whether it is the same file as another path, or below the same folder.

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use command::{kill_survivors, survivors};
 use serde_json::Value;
 use tools::{
-    Background, BackgroundRun, Bash, CheckBackground, Compact, EditFile, Glob, Grep, ListDir,
-    OutputFolder, ReadFile, Registry, ToolContext, ToolOutput, Workspace, WriteFile,
+    Background, BackgroundRun, Bash, CheckBackground, Compact, Confinement, EditFile, Glob, Grep,
+    ListDir, OutputFolder, ReadFile, Registry, ToolContext, ToolOutput, Workspace, WriteFile,
 };
 
 /// Far more than anything here takes. Only what is broken waits so long.
@@ -118,6 +119,26 @@ impl Drop for Bench {
         let prefix = self.prefix();
         kill_survivors(|mark| mark.starts_with(&prefix));
     }
+}
+
+/// A bench whose commands are confined, and whose user has a home folder outside of the workspace.
+pub(crate) fn confined(has_sandbox: bool) -> Bench {
+    let mut bench = Bench::new();
+    bench.context.confinement = Some(Arc::new(Confinement {
+        workspace: bench.root(),
+        home: Some(bench.beside("home")),
+        control: vec!["control.toml"],
+        secrets: Vec::new(),
+        locks: |_| Vec::new(),
+        records: None,
+        programs: Vec::new(),
+        readable: Vec::new(),
+        network: "off".parse().unwrap(),
+        has_sandbox,
+        remedy: "open the door".to_owned(),
+        read_only_reason: "until noon".to_owned(),
+    }));
+    bench
 }
 
 /// Runs on this thread.

@@ -1,31 +1,10 @@
 //! Commands in a confinement, at whatever level this machine has.
 
-use std::sync::Arc;
-
 use sandbox::Level;
 use serde_json::json;
-use tools::{Access, Confinement};
+use tools::CommandAccess;
 
-use crate::bench::Bench;
-
-fn confined(has_sandbox: bool) -> Bench {
-    let mut bench = Bench::new();
-    bench.context.confinement = Some(Arc::new(Confinement {
-        workspace: bench.root(),
-        home: None,
-        control: vec!["control.toml"],
-        secrets: Vec::new(),
-        locks: |_| Vec::new(),
-        records: None,
-        programs: Vec::new(),
-        readable: Vec::new(),
-        network: "off".parse().unwrap(),
-        has_sandbox,
-        remedy: "open the door".to_owned(),
-        read_only_reason: "until noon".to_owned(),
-    }));
-    bench
-}
+use crate::bench::{Bench, confined};
 
 fn level(bench: &Bench) -> Level {
     bench.context.confinement.as_ref().unwrap().level()
@@ -78,7 +57,7 @@ fn a_refusal_of_the_sandbox_is_remarked_and_other_failures_are_not() {
 #[test]
 fn a_call_that_may_only_read_changes_nothing_or_is_not_made() {
     let mut bench = confined(true);
-    bench.context.access = Access::ReadOnly;
+    bench.context.access = CommandAccess::ReadOnly.into();
     if level(&bench) == Level::Full {
         let text = bench.fails("bash", json!({"command": "touch new"}));
         assert!(text.contains("no network, until noon]"), "{text}");

@@ -9,6 +9,7 @@ mod edits;
 mod escapes;
 mod files;
 mod orphans;
+mod outside;
 mod registry;
 mod search;
 mod seen;
