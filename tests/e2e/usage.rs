@@ -132,12 +132,11 @@ fn wrong_use_is_told_in_the_form_that_was_asked_for() {
 fn a_wrong_word_for_a_flag_is_an_error_that_lists_the_right_ones() {
     let workspace = Workspace::with_members(&["alice"]);
     let before = workspace.listing();
-    let words: [(&[&str], &[&str]); 12] = [
+    let words: [(&[&str], &[&str]); 11] = [
         (
             &["spawn", "bob", "coder", "--sandbox"],
             &["auto", "required", "off"],
         ),
-        (&["up", "--sandbox"], &["auto", "required", "off"]),
         (&["run", "--sandbox"], &["auto", "required", "off"]),
         (
             &["spawn", "bob", "coder", "--effort"],

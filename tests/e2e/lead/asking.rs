@@ -46,10 +46,6 @@ fn prepared() -> Workspace {
     let workspace = Workspace::new();
     workspace.server.decide("alice", runs_once("alice-ran"));
     workspace.server.decide("lead", runs_once("lead-ran"));
-    workspace.write_home(
-        ".config/team-lead/config.toml",
-        "notify = 'cat >> told.jsonl'\n",
-    );
     workspace.spawn("alice", &["--prompt", "Run it."]);
     workspace.pending(RequestKind::Permission);
     workspace
@@ -93,10 +89,11 @@ fn check(workspace: &Workspace, what: &str) {
     };
     assert_eq!(of("alice"), 1, "{what}: {requests:?}");
     assert!(of("lead") <= 1, "{what}: {requests:?}");
-    assert!(times(workspace, "lead-ran") <= of("lead"), "{what}");
-    let told = fs::read_to_string(workspace.path().join("told.jsonl")).unwrap_or_default();
-    for request in &requests {
-        assert!(told.contains(request.id.as_str()), "{what}: {told}");
+    let ran = times(workspace, "lead-ran");
+    match workspace.journal("lead").contains("outcome unknown") {
+        // Killed between the start and the result: nobody knows, and it is not run again.
+        true => assert!(ran <= 1, "{what}"),
+        false => assert_eq!(ran, of("lead"), "{what}"),
     }
     workspace.end();
 }

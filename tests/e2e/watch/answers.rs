@@ -28,6 +28,13 @@ fn show(terminal: &mut Terminal, key: &str) {
     ]);
 }
 
+fn leave(workspace: &Workspace, mut terminal: Terminal) {
+    terminal.type_keys("q");
+    assert_eq!(terminal.end().code(), Some(0));
+    terminal.assert_restored();
+    workspace.end();
+}
+
 fn times(workspace: &Workspace) -> usize {
     let text = fs::read_to_string(workspace.path().join("ledger"));
     text.unwrap_or_default().lines().count()
@@ -63,10 +70,7 @@ fn a_key_says_yes_once_for_the_member_or_for_the_team() {
         terminal.wait_until("no request", |screen| {
             !screen.contains(&format!("{id} permission"))
         });
-        terminal.type_keys("q");
-        assert_eq!(terminal.end().code(), Some(0), "{key}");
-        terminal.assert_restored();
-        workspace.end();
+        leave(&workspace, terminal);
     }
 }
 
@@ -86,7 +90,7 @@ fn a_key_says_no_with_a_reason_that_the_member_reads() {
     }
     let told = workspace.server.last_request("alice").last_text();
     assert!(told.contains("use the copy"), "{told}");
-    workspace.end();
+    leave(&workspace, terminal);
 }
 
 #[test]
@@ -114,5 +118,5 @@ fn everything_that_waits_is_listed_and_whoever_is_late_is_told() {
     terminal.wait_for(&["already approved"]);
     workspace.wait_reports("alice", 1);
     wait_until("the command to run", LIMIT, || times(&workspace) == 1);
-    workspace.end();
+    leave(&workspace, terminal);
 }
