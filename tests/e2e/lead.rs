@@ -10,3 +10,4 @@ mod mail;
 mod one_shot;
 mod piped;
 mod terminal;
+mod waiting;

@@ -265,3 +265,49 @@ fn a_person_at_the_terminal_says_no_with_a_reason_or_learns_who_was_first() {
     terminal.type_keys("\u{4}");
     assert_eq!(terminal.end().code(), Some(0));
 }
+
+#[test]
+fn a_rule_for_one_member_is_none_for_others_and_one_for_the_team_is() {
+    let workspace = Workspace::new();
+    let (mut terminal, id) = asked_at_a_terminal(&workspace);
+    terminal.type_keys("l");
+    terminal.wait_for(&[&format!("permission {id} of alice:")]);
+    assert!(!workspace.path().join("ledger").exists());
+    workspace.spawn("bob", &[]);
+    let verdict = |member: &str| {
+        let check = [
+            "permissions",
+            "check",
+            "touch ledger",
+            "--network",
+            "--json",
+        ];
+        workspace.json(&[&check[..], &["--member", member]].concat())["verdict"].clone()
+    };
+    assert_eq!(
+        (verdict("alice"), verdict("bob")),
+        ("ask".into(), "ask".into())
+    );
+    terminal.type_keys("m");
+    let ledger = workspace.path().join("ledger");
+    wait_until("the command to run", LIMIT, || ledger.exists());
+    assert_eq!(
+        (verdict("alice"), verdict("bob")),
+        ("allow".into(), "ask".into())
+    );
+    workspace.ok(&["permissions", "revoke", &id]);
+    // Another question, and an answer for all.
+    let arguments = json!({"command": "touch ledger", "needs_network": true});
+    workspace.script("alice", [call("bash", arguments), say("Again.")]);
+    workspace.ok(&["send", "alice", "Once more."]);
+    let next = workspace.pending(RequestKind::Permission);
+    terminal.wait_for(&[next.id.as_str(), "[t] yes, for the team"]);
+    terminal.type_keys("t");
+    terminal.wait_for(&[&format!("Request {} of alice: approved.", next.id)]);
+    assert_eq!(
+        (verdict("alice"), verdict("bob")),
+        ("allow".into(), "allow".into())
+    );
+    terminal.type_keys("\u{4}");
+    assert_eq!(terminal.end().code(), Some(0));
+}

@@ -399,3 +399,30 @@ fn the_lead_answers_only_where_people_let_it() {
     workspace.wait_phase("alice", Phase::Idle);
     workspace.end();
 }
+
+#[test]
+fn a_question_that_nobody_answers_ends_at_its_deadline_and_is_no_refusal() {
+    let workspace = Workspace::new();
+    workspace.write_home(".config/team-lead/config.toml", "ask_timeout = 1\n");
+    let request = waiting_or_over(&workspace);
+    workspace.wait_reports("alice", 1);
+    let told = last_text(&workspace);
+    assert!(
+        told.contains("no answer came before the deadline"),
+        "{told}"
+    );
+    assert!(told.contains("nobody has refused it"), "{told}");
+    assert_eq!(times(&workspace, "ledger"), 0);
+    assert_eq!(workspace.request(&request).status(), RequestStatus::Expired);
+    let late = workspace.run(&["approve", request.id.as_str()]);
+    late.has_code(exit::ALREADY_ANSWERED);
+    workspace.end();
+}
+
+/// A member that has asked; whether it still waits hangs on how fast the machine is.
+fn waiting_or_over(workspace: &Workspace) -> Request {
+    workspace.script("alice", [guarded("ledger"), say("Done.")]);
+    workspace.spawn("alice", &["--prompt", "Run it."]);
+    wait_until("alice to ask", LIMIT, || !workspace.requests().is_empty());
+    workspace.requests().remove(0)
+}
