@@ -178,6 +178,7 @@ impl Replay {
             | EventKind::Land { .. }
             | EventKind::Note { .. }
             | EventKind::Tool { .. }
+            | EventKind::File { .. }
             | EventKind::Model { .. }
             | EventKind::ModelSwitched { .. }
             | EventKind::Compaction { .. }

@@ -1,5 +1,6 @@
 //! Builds what the agents of lead and teammate have in common: models, budget, tools and input.
 
+use crate::changes::TeamChanges;
 use crate::explore::Explore;
 use crate::inner::AskedModels;
 use crate::runtime::MemberRuntime;
@@ -18,8 +19,8 @@ use protocol::{Effort, Thinking, Tuning};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tools::{
-    Background, Definition, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, ToolContext,
-    Workspace,
+    Background, Definition, DuplicateTool, OpenWorkspaceError, OutputFolder, Registry, SeenFiles,
+    ToolContext, Workspace,
 };
 
 /// Why there is no model.
@@ -368,6 +369,14 @@ impl MemberRuntime {
         let output = OutputFolder::new(team.layout().member_outputs(owner));
         let mut context = ToolContext::new(workspace, output, &processes::mark_of(team, owner));
         context.confinement = self.confinement();
+        // Nobody else changes files in a member's own tree.
+        if self.folder() == team.workspace() {
+            context.seen = SeenFiles::shared_with(Arc::new(TeamChanges {
+                team: team.clone(),
+                me: owner.clone(),
+                incarnation: self.incarnation(),
+            }));
+        }
         let registry = Arc::new(tools.registry);
         let agent = Agent::new(model, registry, context, settings, conversation);
         Ok(agent.with_background(tools.background))

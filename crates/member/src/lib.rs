@@ -38,6 +38,7 @@ mod asking;
 mod backoff;
 mod build;
 mod call_rules;
+mod changes;
 mod confine;
 mod explore;
 mod gate;

@@ -198,6 +198,15 @@ pub enum EventKind {
         /// Whether it did what was asked.
         ok: bool,
     },
+    /// A file tool of a member has replaced a file of the workspace.
+    File {
+        /// Who.
+        member: Recipient,
+        /// Which incarnation.
+        incarnation: Incarnation,
+        /// The file, from the workspace, behind all links.
+        path: String,
+    },
     /// A call of a member's model is over.
     Model {
         /// Whose model.

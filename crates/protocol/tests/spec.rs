@@ -129,6 +129,7 @@ words!(EVENTS, event_word, EventKind {
     EventKind::Restart { .. } => "restart",
     EventKind::Leave { .. } => "leave",
     EventKind::Tool { .. } => "tool",
+    EventKind::File { .. } => "file",
     EventKind::Model { .. } => "model",
     EventKind::ModelSwitched { .. } => "model_switched",
     EventKind::Compaction { .. } => "compaction",

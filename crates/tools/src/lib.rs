@@ -29,6 +29,7 @@
 mod access;
 mod ask;
 mod background;
+mod changes;
 mod compact;
 mod confinement;
 mod context;
@@ -52,6 +53,7 @@ pub use ask::{AskUser, AskUserArgs};
 pub use background::{
     Background, BackgroundRun, CheckBackground, FinishedTask, TaskState, render_finished,
 };
+pub use changes::{ChangedBy, Changes};
 pub use compact::Compact;
 pub use confinement::{Confinement, LEVEL_VARIABLE, Records};
 pub use context::ToolContext;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use crate::changes::{ChangedBy, Changes};
 use crate::edit::{LARGEST, diff};
 use crate::tool::ToolError;
 use crate::truncate::{Pieces, first_chars, truncate};
@@ -32,6 +33,8 @@ const DIFF_LIMIT: usize = 2_000;
 #[derive(Clone, Debug, Default)]
 pub struct SeenFiles {
     state: Arc<Mutex<State>>,
+    /// What others have changed, where several agents work in the workspace.
+    changes: Option<Arc<dyn Changes>>,
 }
 
 #[derive(Debug, Default)]
@@ -107,11 +110,23 @@ impl SeenFiles {
         state.put(&snapshot.location, file_state, snapshot.content.as_deref());
     }
 
+    /// Nothing is seen yet. `changes` says who has changed a file.
+    pub fn shared_with(changes: Arc<dyn Changes>) -> Self {
+        Self {
+            changes: Some(changes),
+            ..Self::default()
+        }
+    }
+
     /// Remembers what the agent wrote.
     pub(crate) fn wrote(&self, location: &Path, content: &[u8]) {
         let mut state = self.lock();
         let file_state = state.content_state(content);
         state.put(location, file_state, Some(content));
+        drop(state);
+        if let Some(changes) = &self.changes {
+            changes.record(location);
+        }
     }
 
     /// Remembers a command that the agent ran.
@@ -141,7 +156,10 @@ impl SeenFiles {
         if seen.state == state.file_state(now) {
             return Ok(());
         }
-        let by = state.changed_by(now.version.modified());
+        let modified = now.version.modified();
+        let changes = self.changes.as_ref();
+        let others = changes.and_then(|changes| changes.find(&now.location, modified));
+        let by = changed_by(others, state.command_at(modified));
         let what = what_changed(seen, now);
         Err(ToolError::new(format!(
             "{path} has changed since you last read or wrote it{by}, so it was left as it is. {what}\n\
@@ -205,14 +223,25 @@ impl State {
         }
     }
 
-    /// What is known about who changed a file at this time.
-    fn changed_by(&self, modified: SystemTime) -> String {
+    /// The command of the agent itself that ran at this time.
+    fn command_at(&self, time: SystemTime) -> Option<&str> {
         let mut commands = self.commands.iter().rev();
-        let own = commands.find(|own| (own.started..=own.ended).contains(&modified));
-        match own {
-            Some(own) => format!(" (while your command `{}` ran)", own.command),
-            None => String::new(),
-        }
+        let own = commands.find(|own| (own.started..=own.ended).contains(&time));
+        own.map(|own| own.command.as_str())
+    }
+}
+
+/// What is known about who changed a file, for the model. That a file tool wrote it is certain; what ran at the
+/// same time is a guess.
+fn changed_by(others: Option<ChangedBy>, own_command: Option<&str>) -> String {
+    match (others, own_command) {
+        (Some(ChangedBy::FileTool(name)), _) => format!(" ({name} changed it with a file tool)"),
+        (_, Some(command)) => format!(" (while your command `{command}` ran)"),
+        (Some(ChangedBy::Command(names)), None) => match names.as_slice() {
+            [name] => format!(" (while a command of {name} ran)"),
+            names => format!(" (while commands of {} ran)", names.join(" and ")),
+        },
+        (None, None) => String::new(),
     }
 }
 

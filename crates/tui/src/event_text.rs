@@ -76,6 +76,7 @@ fn text(event: &Event) -> Option<String> {
         | EventKind::State { .. }
         | EventKind::Deliver { .. }
         | EventKind::Tool { .. }
+        | EventKind::File { .. }
         | EventKind::Model { .. }
         | EventKind::Compaction { .. }
         | EventKind::Polling { .. } => return work_text(&event.kind),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
 
 use proptest::prelude::*;
 use serde_json::json;
-use tools::{SeenFiles, ToolContext};
+use tools::{ChangedBy, Changes, SeenFiles, ToolContext};
 
 use crate::bench::{Bench, LONG, block_on};
 
@@ -48,6 +49,46 @@ fn an_existing_file_is_replaced_only_after_it_was_read() {
             .call("write_file", &write().to_string(), &again),
     );
     assert!(output.is_error, "{output:?}");
+}
+
+/// Changes by a colleague.
+#[derive(Debug)]
+struct Colleague(ChangedBy, Mutex<Vec<PathBuf>>);
+
+impl Changes for Colleague {
+    fn record(&self, location: &Path) {
+        self.1.lock().unwrap().push(location.to_owned());
+    }
+
+    fn find(&self, _: &Path, _: SystemTime) -> Option<ChangedBy> {
+        Some(self.0.clone())
+    }
+}
+
+#[test]
+fn who_changed_a_file_is_said_where_it_is_known() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    for (by, text) in [
+        (
+            ChangedBy::FileTool("bob".to_owned()),
+            "(bob changed it with a file tool)",
+        ),
+        (
+            ChangedBy::Command(names(&["bob", "carol"])),
+            "(while commands of bob and carol ran)",
+        ),
+    ] {
+        let mut bench = Bench::new();
+        let changes = Arc::new(Colleague(by, Mutex::default()));
+        bench.context.seen = SeenFiles::shared_with(changes.clone());
+        let write = |text: &str| json!({"path": "./file", "content": text});
+        bench.works("write_file", write("mine"));
+        assert_eq!(*changes.1.lock().unwrap(), [PathBuf::from("file")]);
+        bench.file("file", "theirs");
+        let refused = bench.fails("write_file", write("again"));
+        assert!(refused.contains(text), "{refused}");
+        assert_eq!(bench.text("file"), "theirs");
+    }
 }
 
 #[test]
