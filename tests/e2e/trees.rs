@@ -1,6 +1,6 @@
 //! Members with trees of their own: from the commit in a member's turn to the user's branch.
 
-use crate::harness::{LIMIT, Workspace, bash, call, say};
+use crate::harness::{LIMIT, Terminal, Workspace, bash, call, say};
 use protocol::exit;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -46,6 +46,22 @@ fn wait_status(workspace: &Workspace, id: usize, status: &str) {
         all.get(id - 1)
             .is_some_and(|found| found["status"] == status)
     });
+}
+
+/// The branch and the submission of alice are in `status` and `watch`, and nothing about her tree is a problem.
+fn is_shown(workspace: &Workspace) {
+    let status = workspace.json(&["status"]);
+    let member = &status["members"][0];
+    assert_eq!(member["branch"], "team/alice");
+    assert_eq!(member["submission"], json!({"id": 1, "status": "merged"}));
+    let shown = workspace.ok(&["status"]);
+    let both = "branch team/alice, submission 1 merged";
+    assert!(shown.contains(both), "{shown}");
+    let terminal = Terminal::start(workspace.command(&["watch"]), 24, 160);
+    terminal.wait_for(&["team/alice submission 1 merged"]);
+    let doctor = workspace.run(&["doctor"]);
+    assert!(!doctor.out.contains(".team/"), "{doctor:?}");
+    assert!(workspace.ok(&["clean"]).contains("Nothing to remove"));
 }
 
 #[test]
@@ -94,6 +110,7 @@ fn a_member_commits_in_its_tree_submits_and_the_user_lands() {
     ] {
         assert!(words.contains(part), "{part} in {words}");
     }
+    is_shown(&workspace);
     // The model was told where it works.
     let request = &workspace.server.requests("alice")[0];
     assert!(request.body().to_string().contains("It is yours alone"));
@@ -207,6 +224,79 @@ fn a_restarted_member_finds_its_tree_as_it_left_it() {
         .iter()
         .any(|request| request.body().to_string().contains("half"));
     assert!(shown, "the command ran in the tree");
+}
+
+#[test]
+fn doctor_and_clean_know_a_tree_whose_member_is_gone() {
+    let workspace = repository();
+    workspace.spawn("alice", &["--tree", "own"]);
+    workspace.ok(&["shutdown", "alice", "--wait", "--force"]);
+    let tree = workspace.path().join(".team/trees/alice");
+    std::fs::write(tree.join("draft.txt"), "half\n").unwrap();
+    std::fs::create_dir(workspace.path().join(".team/trees/.check-3")).unwrap();
+    let removed = workspace.team().update_roster(|roster| {
+        roster.members.clear();
+        Ok::<_, teamdir::RosterError>(())
+    });
+    removed.unwrap();
+    let run = workspace.run(&["doctor"]);
+    run.has_code(exit::FAILED);
+    assert!(run.out.contains("the tree of 'alice'"), "{run:?}");
+    let cleaned = workspace.run(&["clean"]);
+    cleaned.has_code(exit::DONE);
+    assert!(cleaned.out.contains(".check-3"), "{cleaned:?}");
+    assert!(cleaned.err.contains("trees --remove alice"), "{cleaned:?}");
+    let run = workspace.run(&["trees", "--remove", "alice"]);
+    run.has_code(exit::FAILED);
+    assert!(run.err.contains("draft.txt") && tree.exists(), "{run:?}");
+    let fixed = workspace.ok(&["doctor", "--fix"]);
+    assert!(
+        fixed.contains("refs/team/rescue/alice/uncommitted"),
+        "{fixed}"
+    );
+    assert!(!tree.exists());
+}
+
+#[test]
+fn in_a_shared_tree_a_refused_change_names_who_has_changed_the_file() {
+    let workspace = Workspace::new();
+    workspace.write("file.txt", "one\n");
+    let read = || call("read_file", json!({"path": "file.txt"}));
+    let edit = |old: &str| {
+        call(
+            "edit_file",
+            json!({"path": "file.txt", "old_text": old, "new_text": "alice"}),
+        )
+    };
+    workspace.script("alice", [read(), say("Read.")]);
+    workspace.spawn("alice", &["--prompt", "Read file.txt."]);
+    workspace.wait_reports("alice", 1);
+    let write = call(
+        "write_file",
+        json!({"path": "file.txt", "content": "two\n"}),
+    );
+    workspace.script("bob", [read(), write, say("Written.")]);
+    workspace.spawn("bob", &["--prompt", "Change file.txt."]);
+    workspace.wait_reports("bob", 1);
+    workspace.script("alice", [edit("one"), read(), say("I see.")]);
+    workspace.ok(&["send", "alice", "Change it."]);
+    workspace.wait_reports("alice", 2);
+    // A command of bob, after a restart of alice: nothing of it was in her memory.
+    workspace.ok(&["kill", "alice"]);
+    workspace.script("alice", [read(), say("Read.")]);
+    workspace.restart("alice");
+    workspace.ok(&["send", "alice", "Read it again."]);
+    workspace.wait_reports("alice", 3);
+    workspace.script("bob", [bash("echo three > file.txt"), say("Done.")]);
+    workspace.ok(&["send", "bob", "Again."]);
+    workspace.wait_reports("bob", 2);
+    workspace.script("alice", [edit("two"), say("I see.")]);
+    workspace.ok(&["send", "alice", "Change it."]);
+    workspace.wait_reports("alice", 4);
+    let requests = workspace.server.requests("alice");
+    let told = |text: &str| requests.iter().any(|r| r.body().to_string().contains(text));
+    assert!(told("(bob changed it with a file tool)"));
+    assert!(told("(while a command of bob ran)"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use budget::Sum;
 use processes::MemberView;
 use protocol::{
     Activity, Budget, Holder, Incarnation, LiveState, MemberSpec, Money, Phase, Recipient, Tally,
-    TreeMode, WaitingFor,
+    WaitingFor,
 };
 use rules::MemberState;
 use serde_json::{Value, json};
@@ -129,6 +129,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "task": view.task,
         "todo": view.todo,
         "tree": view.member.spec.tree.clone().unwrap_or_default(),
+        "branch": view.branch(),
         "submission": view.submission.map(|(id, status)| json!({"id": id, "status": status})),
         "tokens": tokens(live),
         "cost": cost(view, budget),
@@ -203,9 +204,7 @@ fn as_text(view: &MemberView, budget: &Budget) -> String {
     if let Some(todo) = &view.todo {
         parts.push(format!("to-do {}", one_line(&todo.to_string())));
     }
-    if view.member.spec.tree == Some(TreeMode::Own) {
-        parts.push(format!("branch team/{name}"));
-    }
+    parts.extend(view.branch().map(|branch| format!("branch {branch}")));
     if let Some((id, status)) = view.submission {
         parts.push(format!("submission {id} {status}"));
     }

@@ -57,11 +57,17 @@ impl Repository {
         }
     }
 
-    /// The first line of a commit's message.
-    pub fn subject(&self, of: &CommitId) -> Result<String, GitError> {
-        let git = self.neutral(["log", "-1", "--format=%s"]);
-        let bytes = git.arg(of.as_str()).success()?;
-        Ok(shown(bytes.trim_ascii_end()))
+    /// The first line of a commit's message, or `None` if the commit is `descendant` or one of its
+    /// ancestors.
+    pub fn subject_unless_in(
+        &self,
+        descendant: Option<&CommitId>,
+        of: &CommitId,
+    ) -> Result<Option<String>, GitError> {
+        let git = self.neutral(["log", "-1", "--format=%s", of.as_str()]);
+        let git = git.args(descendant.map(|descendant| format!("^{descendant}")));
+        let bytes = git.success()?;
+        Ok((!bytes.is_empty()).then(|| shown(bytes.trim_ascii_end())))
     }
 
     /// The tree object of a commit.

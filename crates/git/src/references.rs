@@ -10,9 +10,38 @@ use std::time::Duration;
 /// After this a lock of a reference is left by a git that was killed: a change takes milliseconds.
 const STALE_LOCK: Duration = Duration::from_secs(20);
 
+/// What the head of a work tree says in a repository whose references are not files.
+const STORED_ELSEWHERE: &str = "refs/heads/.invalid";
+
 impl Repository {
     /// The commit that a reference names, such as `refs/heads/main`. `None` if there is none.
     pub fn reference(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        match self.loose(name) {
+            Some(commit) => Ok(Some(commit)),
+            None => self.ask_reference(name),
+        }
+    }
+
+    /// The commit in the file of a reference, for which no process is needed. `None` if the reference is
+    /// stored in another way, or not there.
+    fn loose(&self, name: &str) -> Option<CommitId> {
+        if name.contains("..") {
+            return None;
+        }
+        let text = fs::read_to_string(self.common().join(name)).ok()?;
+        CommitId::new(text.trim_end()).ok()
+    }
+
+    /// The commit that the work tree is at, by the files alone. `None` if they do not tell.
+    pub(crate) fn loose_head(&self) -> Option<CommitId> {
+        let text = fs::read_to_string(self.git_folder().join("HEAD")).ok()?;
+        match text.strip_prefix("ref:") {
+            Some(name) => self.loose(name.trim()),
+            None => CommitId::new(text.trim_end()).ok(),
+        }
+    }
+
+    fn ask_reference(&self, name: &str) -> Result<Option<CommitId>, GitError> {
         let ask = self.own(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
         let ask = ask.arg(format!("{name}^{{commit}}"));
         let output = ask.output()?;
@@ -68,6 +97,10 @@ impl Repository {
 
     /// The work trees that have a branch checked out, such as `refs/heads/main`.
     pub fn checked_out(&self, branch: &str) -> Result<Vec<PathBuf>, GitError> {
+        let may_be = |head: String| head.contains(branch) || head.contains(STORED_ELSEWHERE);
+        if !self.heads().any(may_be) {
+            return Ok(Vec::new());
+        }
         let list = self
             .own(["worktree", "list", "--porcelain", "-z"])
             .success()?;
@@ -82,6 +115,15 @@ impl Repository {
             }
         }
         Ok(found)
+    }
+
+    /// What the heads of all work trees say.
+    fn heads(&self) -> impl Iterator<Item = String> {
+        let linked = fs::read_dir(self.common().join("worktrees"));
+        let linked = linked.into_iter().flatten().flatten();
+        let folders = linked.map(|entry| entry.path());
+        let folders = std::iter::once(self.common().to_owned()).chain(folders);
+        folders.filter_map(|folder| fs::read_to_string(folder.join("HEAD")).ok())
     }
 
     /// Removes the lock that a killed git has left of a reference. Returns whether there was one.

@@ -14,6 +14,8 @@ const OLDEST: (u32, u32) = (2, 38);
 pub struct Repository {
     /// The top folder of the work tree.
     top: PathBuf,
+    /// The git folder of this work tree.
+    git_folder: PathBuf,
     /// What all work trees of the repository share.
     common: PathBuf,
     /// A git folder without settings.
@@ -43,6 +45,7 @@ impl Repository {
             "rev-parse",
             "--path-format=absolute",
             "--show-toplevel",
+            "--absolute-git-dir",
             "--git-common-dir",
             "--show-object-format",
         ])
@@ -58,10 +61,13 @@ impl Repository {
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut lines = text.lines();
-        let (Some(top), Some(common), Some(format)) = (lines.next(), lines.next(), lines.next())
+        let mut line = || lines.next();
+        let (Some(top), Some(git_folder), Some(common), Some(format)) =
+            (line(), line(), line(), line())
         else {
             return Err(GitError::unexpected("rev-parse", text));
         };
+        let git_folder = PathBuf::from(git_folder);
         let top = PathBuf::from(top);
         if top != folder {
             return Err(GitError::NotTheTop { folder, top });
@@ -70,6 +76,7 @@ impl Repository {
             fs::canonicalize(common).map_err(|error| GitError::file("resolve", common, error))?;
         let repository = Self {
             top,
+            git_folder,
             common,
             neutral: neutral.to_owned(),
         };
@@ -99,6 +106,10 @@ impl Repository {
             .filter_map(|path| path.canonicalize().ok())
             .collect();
         [own].into_iter().chain(borrowed).collect()
+    }
+
+    pub(crate) fn git_folder(&self) -> &Path {
+        &self.git_folder
     }
 
     pub(crate) fn common(&self) -> &Path {
@@ -142,6 +153,9 @@ impl Repository {
 
     /// The commit that the work tree is at.
     pub fn head(&self) -> Result<CommitId, GitError> {
+        if let Some(head) = self.loose_head() {
+            return Ok(head);
+        }
         let ask = Git::new(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).folder(&self.top);
         let output = ask.output()?;
         match output.code {

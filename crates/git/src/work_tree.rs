@@ -53,20 +53,15 @@ impl Repository {
         Ok(WorkTree {
             branch,
             uncommitted: uncommitted.collect(),
-            operation: self.operation()?,
+            operation: self.operation(),
         })
     }
 
     /// What the person is in the middle of.
-    pub fn operation(&self) -> Result<Option<&'static str>, GitError> {
-        let folder = Git::new(["rev-parse", "--absolute-git-dir"])
-            .folder(self.top())
-            .line()?;
-        let folder = std::path::PathBuf::from(folder);
-        let found = OPERATIONS
-            .iter()
-            .find(|(name, _)| folder.join(name).exists());
-        Ok(found.map(|(_, what)| *what))
+    pub fn operation(&self) -> Option<&'static str> {
+        let mut all = OPERATIONS.iter();
+        let found = all.find(|(name, _)| self.git_folder().join(name).exists());
+        found.map(|(_, what)| *what)
     }
 
     /// The name and address that the person commits with.

@@ -81,7 +81,8 @@ impl Integration {
         let commit = commit.ok_or(IntegrationError::NothingKnown(id))?;
         let known = self.known_from_events(id, &commit)?;
         let known = known.ok_or(IntegrationError::NothingKnown(id))?;
-        let subject = self.repository.subject(&commit).unwrap_or_default();
+        let subject = self.repository.subject_unless_in(None, &commit)?;
+        let subject = subject.unwrap_or_default();
         Ok(self
             .team
             .replace_submission(&Submission { subject, ..known })?)

@@ -2,7 +2,7 @@
 
 use crate::trees::is_tree;
 use crate::{BRANCH, Integration, IntegrationError, Purpose, base_reference};
-use git::Status;
+use git::{GitError, Status};
 use protocol::{AgentName, CommitId, Incarnation, Submission, SubmissionId, TaskId};
 use teamdir::{SubmissionError, now};
 
@@ -51,19 +51,23 @@ impl Integration {
                 uncommitted,
             });
         }
-        let tip = self.team_branch()?;
+        // Whether the branch follows the workspace is for the queue to decide.
+        let tip = match self.repository.reference(BRANCH)? {
+            Some(tip) => tip,
+            None => self.team_branch()?,
+        };
         let base = self.repository.reference(&base_reference(name))?;
         let known: Vec<CommitId> = std::iter::once(tip.clone()).chain(base).collect();
         self.repository.receive(&tree, &commit, &known)?;
-        if self.repository.contains(&tip, &commit)? {
+        let subject = self.repository.subject_unless_in(Some(&tip), &commit)?;
+        let Some(subject) = subject else {
             let more = match uncommitted.as_slice() {
                 [] => String::new(),
                 names => format!("; not committed: {}", names.join(", ")),
             };
             let name = name.clone();
             return Err(IntegrationError::NothingNew { name, more });
-        }
-        let subject = self.repository.subject(&commit)?;
+        };
         let submission = self.team.create_submission(|id| {
             self.keep_submitted(id, &commit)?;
             Ok::<_, IntegrationError>(Submission {
@@ -85,6 +89,13 @@ impl Integration {
     /// by an earlier team, whose commit is kept under another name.
     fn keep_submitted(&self, id: SubmissionId, commit: &CommitId) -> Result<(), IntegrationError> {
         let reference = submission_reference(id);
+        let why = "team: submit";
+        let create = self
+            .repository
+            .move_reference(&reference, commit, None, why);
+        if !matches!(create, Err(GitError::Moved { .. })) {
+            return Ok(create?);
+        }
         let found = self.repository.reference(&reference)?;
         if let Some(before) = found.as_ref().filter(|before| *before != commit) {
             let kept = format!("refs/team/rescue/submissions/{id}-{}", before.short());
@@ -93,7 +104,6 @@ impl Integration {
                     .move_reference(&kept, before, None, "team: keep")?;
             }
         }
-        let why = "team: submit";
         Ok(self
             .repository
             .move_reference(&reference, commit, found.as_ref(), why)?)
@@ -116,20 +126,21 @@ impl Integration {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// Whether a member has committed something that is neither in the team's branch nor submitted.
-    pub fn has_unsubmitted(&self, name: &AgentName) -> Result<bool, IntegrationError> {
-        let Some(head) = self.tree_status(name)?.and_then(|status| status.head) else {
-            return Ok(false);
-        };
+    /// Whether what a member has committed, up to `head`, is neither in the team's branch nor submitted.
+    pub fn is_unsubmitted(
+        &self,
+        name: &AgentName,
+        head: &CommitId,
+    ) -> Result<bool, IntegrationError> {
         let mut all = self.valid_submissions()?.into_iter();
-        if all.any(|found| found.member.same_as(name) && found.commit == head) {
+        if all.any(|found| found.member.same_as(name) && found.commit == *head) {
             return Ok(false);
         }
         let Some(tip) = self.repository.reference(BRANCH)? else {
             return Ok(false);
         };
         // A commit that the repository does not have is new.
-        Ok(!self.repository.contains(&tip, &head).unwrap_or(false))
+        Ok(!self.repository.contains(&tip, head).unwrap_or(false))
     }
 }
 

@@ -70,7 +70,7 @@ impl Integration {
             let tip = self.repository.reference(BRANCH)?;
             let moved = match &tip {
                 None => {
-                    if let Some(operation) = self.repository.operation()? {
+                    if let Some(operation) = self.repository.operation() {
                         return Err(IntegrationError::Operation(operation));
                     }
                     let head = self.repository.head()?;
@@ -97,7 +97,7 @@ impl Integration {
     /// The commit of the workspace, if it is a true descendant of the team's branch and nobody has that
     /// branch checked out.
     fn newer_head(&self, tip: &CommitId) -> Result<Option<CommitId>, IntegrationError> {
-        if self.repository.operation()?.is_some() {
+        if self.repository.operation().is_some() {
             return Ok(None);
         }
         let head = self.repository.head()?;

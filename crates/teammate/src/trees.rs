@@ -139,12 +139,12 @@ impl OwnWork {
     /// What the model should be told before it stops: work that is not committed or not submitted, once.
     pub(crate) fn remind(&self) -> Option<UserMessage> {
         let status = self.integration.tree_status(&self.name).ok()??;
-        let has_unsubmitted = self
-            .integration
-            .has_unsubmitted(&self.name)
-            .unwrap_or(false);
+        let is_unsubmitted = |head: &CommitId| {
+            let asked = self.integration.is_unsubmitted(&self.name, head);
+            asked.unwrap_or(false)
+        };
         let unfinished = Unfinished {
-            unsubmitted: status.head.filter(|_| has_unsubmitted),
+            unsubmitted: status.head.filter(is_unsubmitted),
             uncommitted: status.uncommitted,
         };
         let mut reminded = self.reminded.lock().unwrap_or_else(PoisonError::into_inner);

@@ -42,8 +42,8 @@ pub struct MemberRow {
     pub task: Option<TaskId>,
     /// The to-do list in short, such as `2/5: run the tests`.
     pub todo: Option<String>,
-    /// Its newest submission, as in `submission 3 checking`.
-    pub submission: Option<String>,
+    /// The branch of its own tree and its newest submission, as in `team/alice submission 3 checking`.
+    pub own_work: Option<String>,
     pub tokens: u64,
 }
 
@@ -136,9 +136,10 @@ fn member(view: &MemberView) -> MemberRow {
         unread: view.unread,
         task: view.task,
         todo: view.todo.as_ref().map(|todo| one_line(&todo.to_string())),
-        submission: view
-            .submission
-            .map(|(id, status)| format!("submission {id} {status}")),
+        own_work: view.branch().map(|branch| match view.submission {
+            Some((id, status)) => format!("{branch} submission {id} {status}"),
+            None => branch,
+        }),
         tokens: usage.map_or(0, Tally::tokens),
     }
 }

@@ -37,7 +37,7 @@ fn member(text: &str, state: MemberState) -> MemberRow {
         unread: 0,
         task: None,
         todo: None,
-        submission: None,
+        own_work: None,
         tokens: 0,
     }
 }

@@ -34,10 +34,12 @@ fn started(folder: &Path, more: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Kills a worker at each of its system calls, and calls `check` on what it left.
-fn strike_each(prepare: impl Fn() -> World, more: &[&str], check: impl Fn(&World, &str)) {
+/// Kills a worker at each of its system calls, and calls `check` on what it left. Returns at how many of
+/// how many, for people.
+fn strike_each(prepare: impl Fn() -> World, more: &[&str], check: impl Fn(&World, &str)) -> String {
     if let Err(why) = faults::available() {
-        return report_skip("crash points of the queue", why);
+        report_skip("crash points of the queue", why);
+        return "killed nowhere".to_owned();
     }
     let world = prepare();
     let trace = faults::record(&mut worker(world.folder(), more)).unwrap();
@@ -51,7 +53,12 @@ fn strike_each(prepare: impl Fn() -> World, more: &[&str], check: impl Fn(&World
     } else {
         calls.div_ceil(STRIKES)
     };
-    for index in (1..=calls).step_by(step) {
+    let struck = (1..=calls).step_by(step);
+    let summary = format!(
+        "killed at {} of {calls} system calls",
+        struck.clone().count()
+    );
+    for index in struck {
         let world = prepare();
         let name = trace.calls.get(index - 1).map_or("?", |call| call.name);
         let what = format!("killed at call {index} of {calls}, {name}");
@@ -63,6 +70,7 @@ fn strike_each(prepare: impl Fn() -> World, more: &[&str], check: impl Fn(&World
         );
         check(&world, &what);
     }
+    summary
 }
 
 /// The ids of the mail of a member; a repeated notice has the same.
@@ -84,7 +92,7 @@ fn an_integrator_killed_at_any_call_leaves_a_queue_that_balances() {
         world.submit("bob");
         world
     };
-    strike_each(prepare, &[], |world, what| {
+    let struck = strike_each(prepare, &[], |world, what| {
         world.integrate();
         let status = |id| world.submission(id).status;
         assert_eq!((status(1), status(2)), (Merged, Conflict), "{what}");
@@ -94,6 +102,28 @@ fn an_integrator_killed_at_any_call_leaves_a_queue_that_balances() {
         assert_eq!(told, ["submission/2/conflict"], "{what}");
         assert!(world.mail("alice").is_empty(), "{what}");
     });
+    eprintln!("{struck}");
+}
+
+#[test]
+fn an_integrator_killed_around_a_check_moves_the_branch_once() {
+    let prepare = || {
+        let world = World::new(&["alice"]);
+        world.write("team.toml", "[tree]\ncheck = 'test -f a.txt'\n");
+        world.commit("alice", "a.txt", "A\n");
+        world.submit("alice");
+        world
+    };
+    let struck = strike_each(prepare, &[], |world, what| {
+        world.integrate();
+        let submission = world.submission(1);
+        assert_eq!(submission.status, Merged, "{what}");
+        assert!(submission.check.is_some_and(|check| check.passed), "{what}");
+        assert_eq!(world.moves(), 1, "{what}");
+        let trees = std::fs::read_dir(world.team().layout().trees_dir()).unwrap();
+        assert_eq!(trees.count(), 1, "{what}: no checkout is left");
+    });
+    eprintln!("{struck}");
 }
 
 #[test]
@@ -103,7 +133,7 @@ fn an_author_killed_at_any_call_has_submitted_once_or_not() {
         world.commit("alice", "a.txt", "A\n");
         world
     };
-    strike_each(prepare, &["--submit", "alice"], |world, what| {
+    let struck = strike_each(prepare, &["--submit", "alice"], |world, what| {
         let before = world.ledger().submitted;
         let again = world.submit("alice");
         assert_eq!(again.was_there, before == 1, "{what}");
@@ -112,6 +142,7 @@ fn an_author_killed_at_any_call_has_submitted_once_or_not() {
         assert_eq!((ledger.submitted, ledger.merged), (1, 1), "{what}");
         assert_eq!(world.moves(), 1, "{what}");
     });
+    eprintln!("{struck}");
 }
 
 #[test]
@@ -159,9 +190,11 @@ fn is_running(command: &str) -> bool {
         .any(|line| String::from_utf8_lossy(&line).replace('\0', " ").trim() == command)
 }
 
-/// Each member commits, and a worker submits and another one integrates, of which some are killed.
-fn round(world: &World, names: &[&str], number: usize, rng: &mut Rng) {
+/// Each member commits, and a worker submits and another one integrates, of which some are killed. Returns how
+/// many were.
+fn round(world: &World, names: &[&str], number: usize, rng: &mut Rng) -> usize {
     let mut workers = Vec::new();
+    let mut kills = 0;
     for name in names {
         // Who was told of a conflict resolves it first.
         if world.mail(name).contains("submission/") {
@@ -177,7 +210,8 @@ fn round(world: &World, names: &[&str], number: usize, rng: &mut Rng) {
         if rng.below(3) == 0 {
             let victim = rng.below(workers.len() as u64) as usize;
             let limit = Duration::from_millis(rng.below(150));
-            try_wait_for(limit, || workers[victim].try_wait().unwrap());
+            let ended = try_wait_for(limit, || workers[victim].try_wait().unwrap());
+            kills += usize::from(ended.is_none());
             let _ = workers[victim].kill();
         }
     }
@@ -190,6 +224,7 @@ fn round(world: &World, names: &[&str], number: usize, rng: &mut Rng) {
         let _ = world.trees().submit(&agent(name), &work);
     }
     world.integrate();
+    kills
 }
 
 #[test]
@@ -199,14 +234,15 @@ fn every_submitted_commit_is_merged_or_returned_whoever_is_killed() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let world = World::new(&names);
     let mut rng = Rng::new(16);
-    for number in 0..commits {
-        round(&world, &names, number, &mut rng);
-    }
+    let kills: usize = (0..commits)
+        .map(|number| round(&world, &names, number, &mut rng))
+        .sum();
     let all = world.team().submissions().unwrap();
     let all: Vec<Submission> = all.into_iter().map(Result::unwrap).collect();
     assert!(all.len() >= members * commits, "{}", all.len());
     let ledger = world.ledger();
     let ended = ledger.merged + ledger.returned;
+    eprintln!("{members} members, {commits} rounds, {kills} kills: {ledger:?}");
     assert_eq!((ledger.open, ledger.submitted), (0, ended));
     for submission in &all {
         let (id, commit) = (submission.id, submission.commit.as_str());

@@ -5,6 +5,7 @@
 mod hostile;
 mod kills;
 mod landing;
+mod large;
 mod queue;
 mod support;
 mod trees;

@@ -10,6 +10,8 @@ use std::process::Command;
 use teamdir::{Options, TeamDir};
 use test_support::TempTeam;
 
+const INIT: [&str; 3] = ["init", "--quiet", "--initial-branch=main"];
+
 pub(crate) struct World {
     temp: TempTeam,
 }
@@ -26,13 +28,22 @@ impl World {
     }
 
     pub(crate) fn without_trees(members: &[&str]) -> Self {
+        Self::with(members, &INIT).unwrap()
+    }
+
+    /// A team in a repository that this command of git has made; `None` if git does not know the command.
+    pub(crate) fn with(members: &[&str], init: &[&str]) -> Option<Self> {
         let temp = TempTeam::new(members, Options::default());
         let world = Self { temp };
-        init(world.folder());
+        let made = command(world.folder()).args(init).output().unwrap();
+        if !made.status.success() {
+            return None;
+        }
+        name_person(world.folder());
         world.write("shared.txt", "one\ntwo\nthree\n");
         world.git(["add", "--all"]);
         world.git(["commit", "--quiet", "--message", "Begin"]);
-        world
+        Some(world)
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -130,7 +141,11 @@ pub(crate) fn agent(name: &str) -> AgentName {
 }
 
 pub(crate) fn init(folder: &Path) {
-    git(folder, ["init", "--quiet", "--initial-branch=main", "."]);
+    git(folder, INIT);
+    name_person(folder);
+}
+
+fn name_person(folder: &Path) {
     git(folder, ["config", "user.name", "Person"]);
     git(folder, ["config", "user.email", "person@example.org"]);
 }

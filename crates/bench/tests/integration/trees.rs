@@ -216,6 +216,36 @@ fn shallow_clones_and_linked_work_trees_have_trees_too() {
 }
 
 #[test]
+fn references_may_be_packed_or_in_a_table() {
+    let init = [
+        "init",
+        "--quiet",
+        "--initial-branch=main",
+        "--ref-format=reftable",
+    ];
+    for is_table in [false, true] {
+        let world = match is_table {
+            false => World::without_trees(&["alice"]),
+            true => match World::with(&["alice"], &init) {
+                Some(world) => world,
+                None => return test_support::report_skip("tables of references", "git is too old"),
+            },
+        };
+        world.trees().ensure_tree(&agent("alice")).unwrap();
+        world.git(["pack-refs", "--all"]);
+        world.commit("alice", "a.txt", "a");
+        world.submit("alice");
+        world.git(["checkout", "--quiet", "team/main"]);
+        let ran = world.trees().run_queue().unwrap();
+        assert!(matches!(ran, integration::Ran::Blocked(_)), "{ran:?}");
+        world.git(["checkout", "--quiet", "main"]);
+        world.git(["pack-refs", "--all"]);
+        world.integrate();
+        assert_eq!(world.merged("a.txt"), "a", "a table: {is_table}");
+    }
+}
+
+#[test]
 fn two_teams_in_one_repository_do_not_share_a_branch() {
     let world = World::new(&["alice"]);
     let places = tempfile::tempdir().unwrap();

@@ -3,8 +3,8 @@
 use crate::reap::is_unreaped;
 use crate::status::unread::UnreadCounts;
 use protocol::{
-    AgentName, Holder, LiveState, Member, Recipient, SubmissionId, SubmissionStatus, TaskId,
-    TodoSummary, TreeMode,
+    AgentName, Holder, LiveState, Member, Recipient, Submission, SubmissionId, SubmissionStatus,
+    TaskId, TodoSummary, TreeMode,
 };
 use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
@@ -55,6 +55,13 @@ impl MemberView {
         self.state.is_alive()
     }
 
+    /// The branch of the member's own tree, if it has one.
+    pub fn branch(&self) -> Option<String> {
+        let spec = &self.member.spec;
+        let is_own = spec.tree == Some(TreeMode::Own);
+        is_own.then(|| format!("team/{}", spec.name))
+    }
+
     /// Whether it died and is not reaped yet.
     pub fn is_unreaped(&self) -> bool {
         is_unreaped(&self.member, &self.state)
@@ -72,16 +79,18 @@ pub(crate) fn known_names(known: &[AgentName]) -> String {
 /// One member as it is now.
 pub fn member_view(team: &TeamDir, name: &AgentName) -> Result<MemberView, ViewError> {
     let member = find(team, name)?;
-    view_of(team, &member, &UnreadCounts::read(team))
+    let newest = newest_submissions(team, std::slice::from_ref(&member));
+    view_of(team, &member, &UnreadCounts::read(team), &newest)
 }
 
 /// All members as they are now, in the order of the roster.
 pub fn member_views(team: &TeamDir) -> Result<Vec<MemberView>, ViewError> {
     let roster = team.roster()?;
     let unread_counts = UnreadCounts::read(team);
+    let newest = newest_submissions(team, &roster.members);
     let members = roster.members.iter();
     members
-        .map(|member| view_of(team, member, &unread_counts))
+        .map(|member| view_of(team, member, &unread_counts, &newest))
         .collect()
 }
 
@@ -101,6 +110,7 @@ fn view_of(
     team: &TeamDir,
     member: &Member,
     unread_counts: &UnreadCounts,
+    newest: &[Submission],
 ) -> Result<MemberView, ViewError> {
     let owner = Recipient::Member(member.spec.name.clone());
     let (state, holder, live) = state_of(team, member)?;
@@ -111,21 +121,30 @@ fn view_of(
         unread: unread_counts.unread(team, &owner)?,
         // A list that cannot be read is a matter for its owner, who writes it anew.
         todo: team.todo_list(&owner).ok().and_then(|list| list.summary()),
-        submission: submission_of(team, member),
+        submission: submission_of(newest, member),
         state,
         holder,
         live,
     })
 }
 
-/// The newest submission of a member, among the newest of all.
-fn submission_of(team: &TeamDir, member: &Member) -> Option<(SubmissionId, SubmissionStatus)> {
-    if member.spec.tree != Some(TreeMode::Own) {
-        return None;
+/// The newest submissions, newest first, if any of these members has a tree of its own.
+fn newest_submissions(team: &TeamDir, members: &[Member]) -> Vec<Submission> {
+    let is_own = |member: &Member| member.spec.tree == Some(TreeMode::Own);
+    if !members.iter().any(is_own) {
+        return Vec::new();
     }
-    let newest = team.newest_submissions(NEWEST_SUBMISSIONS).ok()?;
-    let mut own = newest.into_iter().flatten();
-    let found = own.find(|found| found.member.same_as(&member.spec.name))?;
+    let newest = team.newest_submissions(NEWEST_SUBMISSIONS);
+    newest.unwrap_or_default().into_iter().flatten().collect()
+}
+
+/// The newest submission of a member, among the newest of all.
+fn submission_of(
+    newest: &[Submission],
+    member: &Member,
+) -> Option<(SubmissionId, SubmissionStatus)> {
+    let name = &member.spec.name;
+    let found = newest.iter().find(|found| found.member.same_as(name))?;
     Some((found.id, found.status))
 }
 

@@ -45,7 +45,7 @@ impl Screen {
             row.todo
                 .as_ref()
                 .map_or_else(String::new, |todo| format!("{todo} ")),
-            row.submission
+            row.own_work
                 .as_ref()
                 .map_or_else(String::new, |work| format!("{work} ")),
             restarts(row),
