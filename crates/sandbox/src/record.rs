@@ -166,13 +166,32 @@ fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     use super::*;
+
+    /// How long another process may take to start.
+    const LIMIT: Duration = Duration::from_secs(60);
 
     fn before(root: &Path) -> Vec<u8> {
         let text = "before 1\nunwanted .envrc\nfolder \nvariables .env\nend\n";
         let before = Before::decode(text.as_bytes(), root).unwrap();
         before.encode(root)
+    }
+
+    /// Waits until nobody holds the record. A program that another test starts has a copy of every
+    /// descriptor of this process for a moment.
+    fn left(path: &Path, root: &Path) -> Unfinished {
+        let started = Instant::now();
+        loop {
+            match RecordState::of(path, root).unwrap() {
+                RecordState::Left(left) => return left,
+                RecordState::Held => assert!(started.elapsed() < LIMIT, "it is held"),
+                RecordState::Gone => panic!("there is no record"),
+            }
+            thread::yield_now();
+        }
     }
 
     #[test]
@@ -202,9 +221,7 @@ mod tests {
         ));
         drop(copy);
         assert_eq!(records(&root.join("records")).unwrap(), [&*path]);
-        let Ok(RecordState::Left(left)) = RecordState::of(&path, &root) else {
-            panic!("it is held");
-        };
+        let left = left(&path, &root);
         assert!(matches!(
             RecordState::of(&path, &root),
             Ok(RecordState::Held)
@@ -232,9 +249,7 @@ mod tests {
             fs::write(&path, "before 1\nunwanted .env").unwrap();
             let longer = File::options().write(true).open(&path).unwrap();
             longer.set_len(length.max(22)).unwrap();
-            let Ok(RecordState::Left(left)) = RecordState::of(&path, &root) else {
-                panic!("it is held");
-            };
+            let left = left(&path, &root);
             assert_eq!(left.created(), None);
             assert!(left.finish().unwrap().is_empty());
             assert!(!path.exists() && root.join(".envrc").exists());
