@@ -1,13 +1,14 @@
 //! What the sandbox adds to a command of a member.
 
+use super::end::create_team;
 use super::report::{Row, Section, Value};
 use super::stats::Blocks;
 use super::{Plan, progress};
 use anyhow::{Context as _, ensure};
 use command::{End, Save, SaveWhen, Spec, Surroundings};
-use protocol::NetworkSetting;
+use member::{MemberRuntime, SandboxSettings};
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tools::{CommandAccess, Confinement};
 
@@ -16,50 +17,66 @@ const MOST: f64 = 0.005;
 /// How long one command may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The team of the member whose commands are measured: each member has locks, which are hidden.
+const MEMBERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
+
 pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut section = Section::new(
         "commands",
-        "ours = `true` run by the shell of a member in its sandbox, until its output and its end are \
-         there, the description of the sandbox included; bare = the same without a sandbox",
+        "ours = `true` run by the shell of a member of four in its sandbox, until its output and its end are \
+         there, the description of the sandbox and the record of the command included; bare = the same \
+         without a sandbox",
     );
-    progress("running commands");
     let folder = plan.folder("commands")?.canonicalize()?;
-    let confinement = confinement(&folder);
-    let level = confinement.level();
-    let (blocks, each) = plan.pick((20, 10), (3, 3));
-    let [mut ours, mut bare] = std::array::from_fn(|_| Blocks::default());
-    for _ in 0..blocks {
-        ours.push(times(each, &folder, || {
-            confinement.surroundings(CommandAccess::Full)
-        })?);
-        bare.push(times(each, &folder, || Surroundings::Inherited)?);
+    for (what, in_repository) in [("a folder", false), ("a git repository", true)] {
+        progress(&format!("running commands in {what}"));
+        let folder = folder.join(what);
+        std::fs::create_dir(&folder)?;
+        if in_repository {
+            super::trees::git(&folder, &["init", "--quiet"])?;
+        }
+        let member = Confined::start(&folder)?;
+        let (blocks, each) = plan.pick((20, 10), (3, 3));
+        let [mut ours, mut bare] = std::array::from_fn(|_| Blocks::default());
+        for _ in 0..blocks {
+            let sandbox = || member.confinement.surroundings(CommandAccess::Full);
+            ours.push(times(each, &folder, sandbox)?);
+            bare.push(times(each, &folder, || Surroundings::Inherited)?);
+        }
+        let more = ours.p50() - bare.p50();
+        let level = member.confinement.level();
+        let what = format!("a command in {what} at level {level}, p50");
+        let row = Row::new(what.as_str(), Value::Seconds(ours.p50()));
+        let row = row.bare(Value::Seconds(bare.p50()), ours.ratio(&bare, 0.5));
+        section
+            .rows
+            .push(row.bar("at most 5 ms more", more <= MOST));
+        section.note(format!("{what}: the sandbox adds {:.2} ms", more * 1e3));
     }
-    let more = ours.p50() - bare.p50();
-    let row = Row::new(
-        format!("a command at level {level}, p50"),
-        Value::Seconds(ours.p50()),
-    );
-    let row = row.bare(Value::Seconds(bare.p50()), ours.ratio(&bare, 0.5));
-    let row = row.bar("at most 5 ms more", more <= MOST);
-    section.rows.push(row);
-    section.note(format!("the sandbox adds {:.1} ms", more * 1e3));
     Ok(section)
 }
 
-fn confinement(folder: &Path) -> Confinement {
-    Confinement {
-        workspace: folder.to_path_buf(),
-        home: std::env::home_dir().and_then(|home| home.canonicalize().ok()),
-        control: vec![teamdir::FOLDER],
-        secrets: Vec::new(),
-        locks: |_| Vec::new(),
-        records: None,
-        programs: Vec::new(),
-        readable: Vec::new(),
-        network: NetworkSetting::Off,
-        has_sandbox: true,
-        remedy: String::new(),
-        read_only_reason: String::new(),
+/// A member with the sandbox that its process makes for its commands.
+struct Confined {
+    confinement: Arc<Confinement>,
+    /// The members hold their locks as long as the commands are measured.
+    _members: Vec<MemberRuntime>,
+}
+
+impl Confined {
+    fn start(folder: &Path) -> anyhow::Result<Self> {
+        let team = create_team(folder, &MEMBERS)?;
+        let runtimes = MEMBERS.into_iter().map(|name| {
+            let (runtime, _recovered) = MemberRuntime::open(&team, &name.parse()?)?;
+            Ok(runtime)
+        });
+        let members = runtimes.collect::<anyhow::Result<Vec<_>>>()?;
+        let first = members.first().context("a team without members")?;
+        let confinement = first.confine(&SandboxSettings::default(), String::new())?;
+        Ok(Self {
+            confinement,
+            _members: members,
+        })
     }
 }
 

@@ -70,7 +70,7 @@ fn name(number: usize) -> anyhow::Result<AgentName> {
     Ok(AgentName::new(&format!("m{number}"))?)
 }
 
-fn git(folder: &Path, words: &[&str]) -> anyhow::Result<String> {
+pub(super) fn git(folder: &Path, words: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("git");
     command.args(words).current_dir(folder).stdin(Stdio::null());
     let settings = [
