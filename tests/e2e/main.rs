@@ -5,6 +5,7 @@
 
 mod board;
 mod budgets;
+mod chaos;
 mod confined;
 mod demo;
 mod drain;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use table::{DEV_EXTERNAL, RULES, Rule};
 
 /// The sections of a manifest with their keys and values.
-type Manifest = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type Manifest = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Reads as much of a manifest as the rules need: sections, and keys that fit on one line.
 fn parse(text: &str) -> Manifest {
@@ -30,7 +30,7 @@ fn parse(text: &str) -> Manifest {
 }
 
 /// Every manifest of the workspace, with the path of each.
-fn manifests() -> Vec<(String, Manifest)> {
+pub(crate) fn manifests() -> Vec<(String, Manifest)> {
     let folders = crates().into_iter().map(|name| format!("crates/{name}/"));
     let paths = folders
         .chain([String::new()])
@@ -250,7 +250,7 @@ fn only_programs_print() {
 }
 
 #[test]
-fn manifests_are_read_right() {
+pub(crate) fn manifests_are_read_right() {
     let manifest = parse(
         "[package]\nname = \"x\"\n# [no]\n[dependencies]\nserde.workspace = true\n\
          rustix = { workspace = true }\n[dependencies.libc]\nworkspace = true\n\

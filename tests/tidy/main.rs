@@ -9,3 +9,4 @@ mod names;
 mod settings;
 mod sizes;
 mod sources;
+mod targets;
