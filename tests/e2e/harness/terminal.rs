@@ -109,7 +109,12 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn end(&mut self) -> ExitStatus {
         let what = format!("the end of the program; its screen:\n{}", self.text());
-        wait_for(&what, LIMIT, || self.program.child.try_wait().unwrap())
+        wait_for(&what, LIMIT, || self.try_end())
+    }
+
+    /// How the program ended, if it has.
+    pub(crate) fn try_end(&mut self) -> Option<ExitStatus> {
+        self.program.child.try_wait().unwrap()
     }
 
     /// Waits until the terminal is as it was before the program started.
