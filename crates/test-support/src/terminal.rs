@@ -3,6 +3,7 @@
 use nix::fcntl::{OFlag, open};
 use nix::libc;
 use nix::pty::{Winsize, grantpt, posix_openpt, ptsname_r, unlockpt};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::stat::Mode;
 use nix::sys::termios::{Termios, tcgetattr};
 use nix::unistd::setsid;
@@ -43,11 +44,13 @@ impl AtTerminal {
             .stdin(line.try_clone()?)
             .stdout(line.try_clone()?)
             .stderr(line.try_clone()?);
-        // SAFETY: only two system calls are made between fork and exec, on the descriptor that the
-        // standard library has made the standard input.
+        // SAFETY: only three system calls are made between fork and exec, one of them on the descriptor
+        // that the standard library has made the standard input.
         unsafe {
             command.pre_exec(|| {
                 setsid()?;
+                // Tests that are run by `nohup` would pass on that a closed terminal is ignored.
+                signal(Signal::SIGHUP, SigHandler::SigDfl)?;
                 set_controlling_terminal(libc::STDIN_FILENO, 0)?;
                 Ok(())
             });
