@@ -1,7 +1,7 @@
 //! The state of a team by its files and by its event log, as text.
 
 use chaos::Replay;
-use protocol::{JournalLine, JournalRecord, Party, Recipient};
+use protocol::{JournalLine, JournalRecord, Line, Party, Recipient};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use teamdir::TeamDir;
@@ -37,11 +37,28 @@ fn by_files(team: &TeamDir) -> Picture {
     let members = views.iter();
     let owners = members.map(|view| Recipient::Member(view.member.spec.name.clone()));
     for owner in owners.chain([Recipient::Lead]) {
-        let unread = team.unread_mail(&owner, |_, _| {}).unwrap();
-        let read = journal(team, &owner).len();
+        let read = journal(team, &owner);
+        let unread = unread(team, &owner, &read);
+        let read = read.len();
         picture.insert(format!("{owner} has {read} read and {unread} unread"));
     }
     picture
+}
+
+/// The number of messages that wait. On a slow machine a shutdown request is sent again while its
+/// addressee acts on the first, and the repeat stays behind.
+fn unread(team: &TeamDir, owner: &Recipient, read: &BTreeSet<String>) -> usize {
+    let mut count = 0;
+    let is_repeat = |line: &Line| match line {
+        Line::Message(message) => {
+            let id = message.id.as_ref().map(ToString::to_string);
+            id.is_some_and(|id| read.contains(&id))
+        }
+        Line::Unknown(_) | Line::Text(_) | Line::Corrupt { .. } | Line::Blank => false,
+    };
+    let visit = |_: &[u8], line: Line| count += usize::from(!is_repeat(&line));
+    team.unread_mail(owner, visit).unwrap();
+    count
 }
 
 /// The messages in a journal.
