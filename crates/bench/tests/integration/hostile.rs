@@ -114,6 +114,24 @@ fn a_hostile_tree_runs_nothing_outside_of_the_sandbox() {
 }
 
 #[test]
+fn a_submodule_is_merged_as_a_pointer_and_never_fetched() {
+    let world = World::new(&["alice"]);
+    let tree = world.tree("alice");
+    let url = "[submodule \"x\"]\n\tpath = sub\n\turl = ext::sh -c touch% here\n";
+    fs::write(tree.join(".gitmodules"), url).unwrap();
+    let pointer = format!("160000,{},sub", "1".repeat(40));
+    git(&tree, ["update-index", "--add", "--cacheinfo", &pointer]);
+    git(&tree, ["add", ".gitmodules"]);
+    git(&tree, ["commit", "--quiet", "--message", "Submodule"]);
+    world.submit("alice");
+    world.integrate();
+    let listed = world.git(["ls-tree", "refs/heads/team/main", "sub"]);
+    assert!(listed.starts_with("160000 commit"), "{listed}");
+    world.trees().trees().unwrap();
+    assert!(!world.folder().join("here").exists() && !tree.join("here").exists());
+}
+
+#[test]
 fn a_tree_cannot_show_the_program_objects_from_elsewhere() {
     let secret = World::without_trees(&[]);
     secret.write("secret.txt", "key\n");

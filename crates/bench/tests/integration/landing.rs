@@ -81,6 +81,54 @@ fn changes_of_the_user_are_never_touched() {
 }
 
 #[test]
+fn nothing_lands_in_the_middle_of_a_merge() {
+    let world = with_work("a.txt");
+    world.git(["branch", "side"]);
+    world.write("own.txt", "mine\n");
+    world.git(["add", "--all"]);
+    world.git(["commit", "--quiet", "--message", "Own"]);
+    world.git(["checkout", "--quiet", "side"]);
+    world.git(["commit", "--quiet", "--allow-empty", "--message", "Side"]);
+    world.git(["merge", "--quiet", "--no-commit", "main"]);
+    let before = world.git(["rev-parse", "HEAD"]);
+    let error = world.trees().land(&options(&world)).unwrap_err();
+    let is_refused = matches!(error, IntegrationError::Operation("a merge"));
+    assert!(is_refused, "{error}");
+    assert_eq!(world.git(["rev-parse", "HEAD"]), before);
+    assert!(!world.folder().join("a.txt").exists());
+}
+
+#[test]
+fn a_second_landing_takes_nothing_of_the_users_back() {
+    for squash in [false, true] {
+        let world = with_work("a.txt");
+        let options = LandOptions {
+            squash,
+            ..options(&world)
+        };
+        world.trees().land(&options).unwrap();
+        // The user changes what has landed, and the team goes on with something else.
+        world.write("a.txt", "work, corrected by its reader\n");
+        world.git(["commit", "--quiet", "--all", "--message", "Correct"]);
+        world.commit("alice", "b.txt", "more\n");
+        world.submit("alice");
+        world.integrate();
+        let landed = world.trees().land(&options);
+        let text = fs::read_to_string(world.folder().join("a.txt")).unwrap();
+        assert_eq!(text, "work, corrected by its reader\n");
+        assert_eq!(world.git(["status", "--porcelain"]), "");
+        match squash {
+            false => assert!(world.folder().join("b.txt").exists()),
+            // Git does not know that the two have the same work, and says so.
+            true => assert!(
+                matches!(landed, Err(IntegrationError::LandConflict { .. })),
+                "{landed:?}"
+            ),
+        }
+    }
+}
+
+#[test]
 fn another_branch_is_moved_unless_somebody_works_in_it() {
     let world = with_work("a.txt");
     world.git(["branch", "other"]);

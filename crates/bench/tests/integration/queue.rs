@@ -109,6 +109,32 @@ fn only_what_passes_the_check_is_merged_and_the_output_comes_back() {
 }
 
 #[test]
+fn the_events_tell_each_step_of_each_submission() {
+    let world = World::new(&["alice", "bob"]);
+    world.commit("alice", "shared.txt", "A\n");
+    world.commit("bob", "shared.txt", "B\n");
+    world.submit("alice");
+    world.submit("bob");
+    world.integrate();
+    let mut told = Vec::new();
+    let read = world.team().read_events(|line| {
+        let event: serde_json::Value = serde_json::from_slice(line).unwrap();
+        if event["event"] == "submission" {
+            told.push(format!("{} {}", event["submission"], event["status"]));
+        }
+    });
+    read.unwrap();
+    let steps = [
+        "1 \"submitted\"",
+        "2 \"submitted\"",
+        "1 \"checking\"",
+        "1 \"merged\"",
+        "2 \"conflict\"",
+    ];
+    assert_eq!(told, steps);
+}
+
+#[test]
 fn a_check_that_does_not_end_is_ended() {
     let world = World::new(&["alice"]);
     world.write(
