@@ -1,4 +1,4 @@
-//! What happened in a conversation, read from its turns or from a transcript of them.
+//! What happened in a conversation, read from its turns.
 
 use llm::{Block, Role, Turn};
 use protocol::MAIL_TAG;
@@ -12,7 +12,6 @@ const HEAD: &str = "The offline model goes on with these events of the conversat
 /// How the agent marks a conversation that begins with a summary, and the end of the old one.
 const COMPACTED: [&str; 2] = ["[Conversation compressed", "[Earlier conversation cut"];
 const UNANSWERED: &str = "Not answered yet:";
-const SPEAKERS: [&str; 4] = ["User: ", "Assistant: ", "Assistant uses ", "Result of "];
 
 /// How much of a result a summary keeps, in characters, if it is not a list of files.
 const KEPT: usize = 1_200;
@@ -86,13 +85,6 @@ pub(crate) fn of_turns(turns: &[Turn]) -> Vec<Event> {
     reader.events
 }
 
-/// The events of a conversation that is given as a transcript.
-pub(crate) fn of_transcript(transcript: &str) -> Vec<Event> {
-    let mut reader = Reader::default();
-    reader.transcript(transcript);
-    reader.events
-}
-
 /// The summary of a conversation, with the parts that agents ask for: the events since the work before
 /// was finished, with long results cut, are the next step.
 pub(crate) fn summary(events: Vec<Event>) -> String {
@@ -154,20 +146,30 @@ impl Reader {
             }
             return;
         }
-        if let Some(end) = rest.strip_prefix(UNANSWERED) {
-            if !self.restored {
-                self.transcript(end);
-            }
+        if let Some(unanswered) = rest.strip_prefix(UNANSWERED) {
+            let restored = self.restored;
+            let texts = unanswered.split("\n\nUser: ").skip(1);
+            texts.filter(|_| !restored).for_each(|text| self.user(text));
             return;
         }
         while let Some((tag, inner, after)) = block(rest) {
-            match tag == MAIL_TAG {
-                true => {
-                    let whole = rest.get(..rest.len() - after.len()).unwrap_or(rest);
+            let whole = rest.get(..rest.len() - after.len()).unwrap_or(rest);
+            match tag {
+                MAIL_TAG => {
                     let mails = Mail::read_all(whole).into_iter();
                     self.events.extend(mails.map(Event::Mail));
                 }
-                false => self.block(tag, inner.trim()),
+                "auto-claimed" => self.events.extend(claimed(inner.trim())),
+                "background-results" => {
+                    let ended = inner.split("\n[bg:").skip(1).map(|text| Mail {
+                        kind: "background".to_owned(),
+                        content: format!("[bg:{}", text.trim()),
+                        ..Mail::default()
+                    });
+                    self.events.extend(ended.map(Event::Mail));
+                }
+                // Other blocks hold context, not instructions.
+                _ => {}
             }
             rest = after.trim();
         }
@@ -175,62 +177,6 @@ impl Reader {
             self.events.push(Event::Instruction(rest.to_owned()));
         }
     }
-
-    /// Takes a block of the program. Blocks of other names hold context, not instructions.
-    fn block(&mut self, tag: &str, inner: &str) {
-        match tag {
-            "auto-claimed" => self.events.extend(claimed(inner)),
-            "background-results" => {
-                let inner = format!("\n{inner}");
-                let ended = inner.split("\n[bg:").skip(1).map(|text| Mail {
-                    kind: "background".to_owned(),
-                    content: format!("[bg:{text}"),
-                    ..Mail::default()
-                });
-                self.events.extend(ended.map(Event::Mail));
-            }
-            _ => {}
-        }
-    }
-
-    /// Takes a conversation as text: what each speaker says begins on a line of its own.
-    fn transcript(&mut self, text: &str) {
-        let mut parts: Vec<String> = Vec::new();
-        for line in text
-            .lines()
-            .filter(|line| !line.ends_with(" turns left out ...]"))
-        {
-            let begins = SPEAKERS.iter().any(|speaker| line.starts_with(speaker));
-            match parts.last_mut() {
-                Some(part) if !begins => *part += &format!("\n{line}"),
-                _ => parts.push(line.to_owned()),
-            }
-        }
-        let mut repeats = false;
-        for part in &parts {
-            // What the summary has already.
-            let is_end = part.starts_with(&format!("User: {UNANSWERED}"));
-            repeats = self.restored && (is_end || repeats && !part.starts_with("Assistant"));
-            if repeats {
-                continue;
-            }
-            if let Some(text) = part.strip_prefix("User: ") {
-                self.user(text);
-            } else if let Some(text) = part.strip_prefix("Assistant: ") {
-                self.said(text);
-            } else if let Some((tool, input)) = named(part, "Assistant uses ") {
-                let input = serde_json::from_str(input).unwrap_or(Value::Null);
-                self.calls.push((tool.to_owned(), tool.to_owned(), input));
-            } else if let Some((tool, content)) = named(part, "Result of ") {
-                self.answered(tool, content, content.starts_with("Error: "));
-            }
-        }
-    }
-}
-
-fn named<'a>(part: &'a str, start: &str) -> Option<(&'a str, &'a str)> {
-    let (tool, rest) = part.strip_prefix(start)?.split_once(':')?;
-    Some((tool, rest.trim()))
 }
 
 /// The name and the inside of the block that a text begins with, and what follows it.

@@ -7,12 +7,12 @@ use std::task::{Context, Waker};
 
 use serde_json::{Value, json};
 
-use crate::clause::{Clause, parse};
 use crate::event::{Event, Outcome};
 use crate::identity::Identity;
 use crate::job::{Call, Job, Link, Next};
 use crate::mail::Mail;
 use crate::names::Known;
+use crate::parse::{Clause, parse};
 use crate::plan::READY;
 use crate::report;
 use crate::table::Verb;

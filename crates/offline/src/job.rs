@@ -10,10 +10,10 @@ use std::task::Poll;
 
 use serde_json::{Value, json};
 
-use crate::clause::Clause;
 use crate::event::Outcome;
 use crate::identity::Identity;
 use crate::mail::{Awaited, Mail};
+use crate::parse::Clause;
 use crate::report;
 
 /// How many plans are submitted for one instruction.

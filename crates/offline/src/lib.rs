@@ -6,7 +6,7 @@
 //! # Theory of operation
 //!
 //! An instruction is cut into clauses at `.`, `;`, `then`, and at `and` or a comma before a verb
-//! (`words`). `table` has the patterns of clauses, `plan` what each verb does.
+//! (`parse`). `table` has the patterns of clauses, `pattern` their notation, `plan` what each verb does.
 //!
 //! The model keeps nothing between requests. Each time it replays the events (`event`) of the
 //! conversation (`follower`): an instruction starts a job, a tool result answers the call of one,
@@ -22,18 +22,18 @@
 //! **Invariant:** a call that failed is reported and not made again, except once after an
 //! interruption and after a plan that a refusal asked for.
 
-mod clause;
 mod event;
 mod follower;
 mod identity;
 mod job;
 mod mail;
 mod names;
+mod parse;
 mod pattern;
 mod plan;
+mod quotes;
 mod report;
 mod table;
-mod words;
 
 use llm::{
     Block, BoxFuture, CancellationToken, Event, EventSink, Model, ModelError, Reply, Request,
@@ -112,19 +112,14 @@ fn next(request: &Request) -> (Block, StopReason) {
     }
 }
 
-/// The events of the conversation that an agent wants a summary of: the one that the request has, or
-/// one that it has as a text.
+/// The events of the conversation, if its last block asks for a summary of it.
 fn events_to_summarise(request: &Request) -> Option<Vec<event::Event>> {
     let (last, before) = request.turns.split_last()?;
     let (question, rest) = last.blocks.split_last()?;
     let Block::Text { text } = question else {
         return None;
     };
-    let (start, _) = text.split_once("<summary-request>")?;
-    if let Some((_, transcript)) = start.split_once("<conversation>") {
-        let (transcript, _) = transcript.rsplit_once("</conversation>")?;
-        return Some(event::of_transcript(transcript));
-    }
+    text.starts_with("<summary-request>").then_some(())?;
     let last = Turn {
         role: last.role,
         blocks: rest.to_vec(),

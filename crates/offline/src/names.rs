@@ -1,20 +1,21 @@
 //! Names of teammates, and the words that stand for them.
 
-use crate::table::is_verb;
-use crate::words::{Kind, Token};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::parse::items;
+use crate::pattern::{VERBS, regex};
 
 /// Words that are never a name.
-const NO_NAMES: &str = "a about all an and any as at background by down each every everybody \
-    everyone file files for from further i inbox instructions into is it message messages my new \
-    no now on or other our plan please saying shutdown some task tasks team teammates that the then \
-    these this to up we with you teammate agent member";
-const AROUND: &str = "the teammate agent member";
-const PRONOUNS: &str = "her him she he his hers its them they their both";
+const NO_NAMES: &str = "a|about|all|an|and|any|as|at|background|by|down|each|every|everybody|\
+    everyone|file|files|for|from|i|inbox|instructions|into|is|it|message|messages|my|new|no|now|on|or|\
+    our|plan|shutdown|some|task|tasks|team|teammate|teammates|that|the|then|these|this|to|up|we|with|you";
 
-pub(crate) fn is_name(token: &Token<'_>) -> bool {
+pub(crate) fn is_name(word: &str) -> bool {
+    static NO_NAME: LazyLock<Regex> = LazyLock::new(|| regex(&format!("{NO_NAMES}|{}", *VERBS)));
     let allowed = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
-    let fits = (1..=64).contains(&token.text.len()) && token.text.chars().all(allowed);
-    fits && token.kind != Kind::Mark && !token.is_any(NO_NAMES) && !is_verb(token)
+    (1..=64).contains(&word.len()) && word.chars().all(allowed) && !NO_NAME.is_match(word)
 }
 
 /// The teammates that were named so far.
@@ -38,48 +39,36 @@ impl Known {
         }
     }
 
-    /// The names in `alice, bob and the frontend teammate`; none if a word stands for nobody.
-    pub(crate) fn list(&self, tokens: &[Token<'_>]) -> Option<Vec<String>> {
-        if tokens.last()?.separates() {
-            return None;
-        }
-        let parts = tokens.split(Token::separates);
-        let parts = parts.filter(|part| !part.is_empty());
-        let names: Option<Vec<_>> = parts.map(|part| self.one(part)).collect();
+    /// The names in `alice, bob's and the frontend teammate`; none if a word stands for nobody.
+    pub(crate) fn list(&self, text: &str) -> Option<Vec<String>> {
+        let names: Option<Vec<_>> = items(text).map(|item| self.one(item)).collect();
         names.map(|names| names.concat())
     }
 
-    fn one(&self, tokens: &[Token<'_>]) -> Option<Vec<String>> {
-        let words = tokens.iter().filter(|token| !token.is_any(AROUND));
-        match words.collect::<Vec<_>>().as_slice() {
-            [word] if word.is_any("me us") => Some(vec![self.speaker.clone()?]),
-            [word] if is_name(word) && !word.is_any(PRONOUNS) => Some(vec![self.known(word.text)]),
-            [word] => self.owner(word),
-            [word, both] if both.is_any("both") => self.owner(word),
-            _ => None,
+    fn one(&self, item: &str) -> Option<Vec<String>> {
+        let item = item.strip_prefix("the ").unwrap_or(item);
+        let item = item.trim_end_matches(" teammate").trim_end_matches(" both");
+        match item.to_lowercase().as_str() {
+            "me" | "us" => Some(vec![self.speaker.clone()?]),
+            "them" | "they" | "their" | "both" => {
+                let several = if self.last.len() > 1 {
+                    &self.last
+                } else {
+                    &self.all
+                };
+                (!several.is_empty()).then(|| several.clone())
+            }
+            "her" | "him" | "she" | "he" | "his" | "its" | "it" | "this" | "the" => {
+                Some(vec![self.last.last()?.clone()])
+            }
+            _ => {
+                let owner = item.strip_suffix("'s").or(item.strip_suffix("\u{2019}s"));
+                let name = owner.unwrap_or(item);
+                // Case does not tell names apart: a name stays as it was first written.
+                let same = |known: &&String| known.to_lowercase() == name.to_lowercase();
+                let known = self.all.iter().find(same).map_or(name, String::as_str);
+                is_name(name).then(|| vec![known.to_owned()])
+            }
         }
-    }
-
-    /// Whose, as in `her`, `their`, `bob's` or `it`.
-    pub(crate) fn owner(&self, token: &Token<'_>) -> Option<Vec<String>> {
-        if token.is_any("them they their both") {
-            let several = [&self.last, &self.all]
-                .into_iter()
-                .find(|names| names.len() > 1);
-            return Some(several.unwrap_or(&self.all).clone()).filter(|names| !names.is_empty());
-        }
-        if token.is_any("her him she he his hers its the this it") {
-            return Some(vec![self.last.last()?.clone()]);
-        }
-        let owner = token.text.strip_suffix('s')?;
-        let owner = owner.strip_suffix(['\'', '\u{2019}'])?;
-        Some(vec![self.known(owner)])
-    }
-
-    /// The name as it was first written: case does not tell names apart.
-    fn known(&self, name: &str) -> String {
-        let same = |known: &&String| known.to_lowercase() == name.to_lowercase();
-        let known = self.all.iter().find(same);
-        known.cloned().unwrap_or_else(|| name.to_owned())
     }
 }

@@ -1,140 +1,117 @@
-//! Matches the tokens of a clause against a pattern.
+//! The notation of the table, and the regular expression that each pattern becomes.
 //!
 //! A pattern is a line of elements. A word stands for itself, `a|b` for one of several, `[a|b]`
 //! for any number of them, and a word in capitals is a slot, which `[SLOT]` makes optional:
 //!
-//! - `NAMES`: one or more teammates, `WHOSE`: `her`, `bob's`, `it`;
+//! - `NAMES`: one or more teammates, `NAME`: a new one, `WHOSE`: `her`, `bob's`, `it`;
 //! - `FILE`: a path, `DIR`: a path that may be a plain word, `NUM`: a number, `ID`: a request's id;
-//! - `TEXT`: a quoted text or some words, `LIST`: any tokens with their brackets closed;
+//! - `TEXT`: a quoted text or some words, `QUOTED`: a quoted text, `LIST`: items with commas or `and`;
 //! - `REST`: everything that follows, `WORK`: the same if it begins with a verb.
 //!
 //! Words that change nothing, such as `the`, are skipped where no element takes them.
 
-use std::collections::HashSet;
+use std::sync::{LazyLock, OnceLock};
 
-use crate::names::Known;
-use crate::table::is_verb;
-use crate::words::{Kind, Token};
+use regex::{Captures, Regex};
 
-/// The slots of a pattern in order, with the tokens that each took.
-pub(crate) type Captures<'c, 'a> = Vec<(&'static str, &'c [Token<'a>])>;
+use crate::quotes::HIDDEN;
+use crate::table::{ROWS, Verb};
+
+pub(crate) const NUMBERS: [&str; 7] = ["one", "two", "three", "four", "five", "six", "seven"];
 
 const FILLERS: &str =
-    "the a an my your our of all new some any short simple small me please now too";
+    "the|a|an|my|your|our|of|all|new|some|any|short|simple|small|me|please|now|too";
 
-/// A list of names longer than this is not one.
-const MOST_NAME_TOKENS: usize = 100;
+/// A pattern that is compiled when it is first tried.
+pub(crate) struct Pattern {
+    text: &'static str,
+    regex: OnceLock<Regex>,
+}
 
-/// What the slots of a pattern take, if the tokens match it.
-pub(crate) fn captures<'c, 'a>(
-    pattern: &'static str,
-    tokens: &'c [Token<'a>],
-    known: &Known,
-) -> Option<Captures<'c, 'a>> {
-    let elements: Vec<&'static str> = pattern.split(' ').collect();
-    let mut search = Search {
-        known,
-        captures: Vec::new(),
-        failed: HashSet::new(),
+impl Pattern {
+    pub(crate) const fn new(text: &'static str) -> Self {
+        let regex = OnceLock::new();
+        Self { text, regex }
+    }
+
+    /// What the slots take of a clause, if it matches.
+    pub(crate) fn captures<'c>(&self, clause: &'c str) -> Option<Captures<'c>> {
+        let first = clause.split([' ', ':', ',']).next().unwrap_or_default();
+        let mut words = self.first_words().peekable();
+        // Most patterns are ruled out by their first word, and need not be compiled.
+        let may = words.peek().is_none() || words.any(|word| word.eq_ignore_ascii_case(first));
+        let compile = || regex(&self.text.split(' ').map(element).collect::<String>());
+        may.then(|| self.regex.get_or_init(compile).captures(clause))?
+    }
+
+    /// The words that the pattern may begin with, if it begins with words.
+    pub(crate) fn first_words(&self) -> impl Iterator<Item = &'static str> {
+        let first = self.text.split(' ').next();
+        let words = first.filter(|first| !first.starts_with(['[', 'N']));
+        words.into_iter().flat_map(|words| words.split('|'))
+    }
+
+    /// The slots of the pattern.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &'static str> {
+        let elements = self
+            .text
+            .split(' ')
+            .map(|element| element.trim_matches(['[', ']']));
+        elements.filter(|element| element.starts_with(is_capital))
+    }
+}
+
+pub(crate) static TABLE: LazyLock<Vec<(Verb, Pattern)>> = LazyLock::new(|| {
+    let rows = ROWS.iter().map(|(verb, text)| (*verb, Pattern::new(text)));
+    rows.collect()
+});
+
+/// The words that patterns of the table begin with, as alternatives.
+pub(crate) static VERBS: LazyLock<String> = LazyLock::new(|| {
+    let first = TABLE.iter().flat_map(|(_, pattern)| pattern.first_words());
+    first.collect::<Vec<_>>().join("|")
+});
+
+fn is_capital(char: char) -> bool {
+    char.is_ascii_uppercase()
+}
+
+/// A regular expression of this crate, which does not tell capitals apart and begins at the start.
+pub(crate) fn regex(text: &str) -> Regex {
+    Regex::new(&format!("(?i)^(?:{text})$")).expect("the tests compile all patterns")
+}
+
+/// The expression of one element, with what may stand between it and the next.
+fn element(element: &str) -> String {
+    let numbers = NUMBERS.join("|");
+    let filler = format!(r"(?:{FILLERS}|\d+|{numbers})(?:[\s:,]+|$)");
+    let gap = format!(r"(?:[\s:,]+(?:{filler})*?|$)");
+    let inner = element.trim_matches(['[', ']']);
+    let one = match inner.starts_with(is_capital) {
+        true => format!("(?<{inner}>{}){gap}", slot(inner)),
+        false => format!("(?:{inner}){gap}"),
     };
-    let matches = search.matches(&elements, tokens);
-    matches.then_some(search.captures)
-}
-
-struct Search<'k, 'c, 'a> {
-    known: &'k Known,
-    captures: Captures<'c, 'a>,
-    /// How many elements and tokens were left where no match was found, to look there once only.
-    failed: HashSet<(usize, usize)>,
-}
-
-impl<'c, 'a> Search<'_, 'c, 'a> {
-    fn matches(&mut self, elements: &[&'static str], tokens: &'c [Token<'a>]) -> bool {
-        let place = (elements.len(), tokens.len());
-        let matches = !self.failed.contains(&place) && self.matches_here(elements, tokens);
-        if !matches {
-            self.failed.insert(place);
-        }
-        matches
-    }
-
-    fn matches_here(&mut self, elements: &[&'static str], tokens: &'c [Token<'a>]) -> bool {
-        let Some((element, later)) = elements.split_first() else {
-            return tokens.iter().all(is_filler);
-        };
-        let (inner, again) = match element.strip_prefix('[') {
-            Some(inner) => (inner.trim_end_matches(']'), elements),
-            None => (*element, later),
-        };
-        if inner.bytes().all(|byte| byte.is_ascii_uppercase()) {
-            if self.slot(inner, later, tokens) {
-                return true;
-            }
-        } else if let Some((first, rest)) = tokens.split_first()
-            && first.kind != Kind::Quoted
-            && inner
-                .split('|')
-                .any(|word| word.eq_ignore_ascii_case(first.text))
-            && self.matches(again, rest)
-        {
-            return true;
-        }
-        let skips = tokens.split_first().filter(|(first, _)| is_filler(first));
-        element.starts_with('[') && self.matches(later, tokens)
-            || skips.is_some_and(|(_, rest)| self.matches(elements, rest))
-    }
-
-    /// Tries all lengths of a slot, the shortest first.
-    fn slot(
-        &mut self,
-        name: &'static str,
-        later: &[&'static str],
-        tokens: &'c [Token<'a>],
-    ) -> bool {
-        let all = tokens.len();
-        let (least, most) = match name {
-            "REST" | "WORK" => (all.max(1), all),
-            "TEXT" | "LIST" => (1, all),
-            "NAMES" => (1, all.min(MOST_NAME_TOKENS)),
-            _ => (1, all.min(1)),
-        };
-        for length in least..=most {
-            let (taken, rest) = tokens.split_at(length);
-            if fits(name, taken, self.known) {
-                self.captures.push((name, taken));
-                if self.matches(later, rest) {
-                    return true;
-                }
-                self.captures.pop();
-            }
-        }
-        false
+    match element.starts_with('[') {
+        true if inner.starts_with(is_capital) => format!("(?:{one})?"),
+        true => format!("(?:{one})*"),
+        false => one,
     }
 }
 
-fn is_filler(token: &Token<'_>) -> bool {
-    token.is_any(FILLERS) || token.kind == Kind::Word && token.number().is_some()
-}
-
-fn fits(slot: &str, taken: &[Token<'_>], known: &Known) -> bool {
-    let Some(first) = taken.first() else {
-        return false;
-    };
-    let count = |mark: &str| taken.iter().filter(|token| token.is_mark(mark)).count();
-    match slot {
-        "NAMES" => known.list(taken).is_some(),
-        "WHOSE" => known.owner(first).is_some(),
-        "FILE" => first.is_path(),
-        "DIR" => first.kind != Kind::Mark,
-        "NUM" => first.number().is_some(),
-        "ID" => {
-            let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
-            first.text.contains(char::is_numeric) && first.text.chars().all(allowed)
-        }
-        // Words around a quoted text are not part of it.
-        "TEXT" => taken.len() == 1 || taken.iter().all(|token| token.kind != Kind::Quoted),
-        "LIST" => count("(") == count(")"),
-        "WORK" => is_verb(first),
-        _ => true,
+fn slot(name: &str) -> String {
+    let numbers = NUMBERS.join("|");
+    let one = r"(?:the\s+)?[^\s,:]+(?:\s+(?:teammate|both))?";
+    match name {
+        "NAMES" => format!(r"{one}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){one})*"),
+        "WHOSE" => r"\S+['\u2019]s|her|his|him|its|it|this|their|them|both|the".to_owned(),
+        "FILE" => format!(r"[{HIDDEN}]|[^\s,]*[./][^\s,]*|makefile|readme|license"),
+        "DIR" | "NAME" => r"[^\s,:]+".to_owned(),
+        "NUM" => format!(r"#?\d+|{numbers}"),
+        "ID" => r"[a-z0-9_-]*\d[a-z0-9_-]*".to_owned(),
+        "QUOTED" => format!("[{HIDDEN}]"),
+        "TEXT" | "TEXT2" => format!("[{HIDDEN}]|[^{HIDDEN}]+?"),
+        "WORK" => format!(r"(?:{})\b.*", *VERBS),
+        "LIST" => ".+?".to_owned(),
+        _ => ".+".to_owned(),
     }
 }

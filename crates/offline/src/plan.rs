@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::clause::{Clause, parse};
 use crate::job::Job;
 use crate::mail::Awaited;
 use crate::names::Known;
+use crate::parse::{Clause, parse};
 use crate::report;
 use crate::table::Verb;
 
@@ -173,11 +173,11 @@ impl Job<'_> {
     }
 
     async fn create(&mut self, clause: &Clause, is_chained: bool) {
-        for subject in clause.texts() {
+        for subject in &clause.subjects {
             let outcome = self.act("task_create", json!({"subject": subject})).await;
             self.tasks.push(report::task_id(&outcome.content));
         }
-        if clause.texts().count() > 1 && !is_chained {
+        if clause.subjects.len() > 1 && !is_chained {
             self.act("task_list", json!({})).await;
         }
     }
@@ -244,12 +244,10 @@ impl Clause {
         for (key, slot) in arguments.split(' ').filter_map(|pair| pair.split_once('=')) {
             input[key] = match slot {
                 "TEXT" => json!(self.text()),
-                "SECOND" => json!(self.texts().nth(1)),
-                "FILE" => json!(self.path()),
-                "NUM" => json!(self.get(slot).and_then(|text| text.parse::<i64>().ok())),
+                "NUM" => json!(self.number()),
                 "FIRST" => json!(report::first_content(input["path"].as_str().unwrap_or(""))),
                 "LS" => json!(format!("ls -la {}", report::shell_word(self.path()))),
-                text => json!(text),
+                slot => json!(self.get(slot).unwrap_or(slot)),
             };
         }
         input

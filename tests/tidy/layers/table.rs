@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "offline",
         ours: &["llm", "protocol"],
-        external: &["serde", "serde_json"],
+        external: &["regex", "serde", "serde_json"],
         dev_ours: &[],
     },
     Rule {

@@ -114,72 +114,16 @@ fn a_summary_of_its_own_lets_it_go_on() {
     assert!(text.contains("I read 20 files"), "{text}");
 }
 
-/// The request for a summary as the agent makes it: the conversation is one text, whose long
-/// results are clipped.
-fn summary_of_transcript(agent: &Agent, longest: usize) -> String {
-    let mut text = String::new();
-    let mut tool = String::new();
-    for turn in &agent.request.turns {
-        for block in &turn.blocks {
-            text.push_str(&match block {
-                llm::Block::ToolUse(used) => {
-                    tool = used.name.clone();
-                    format!("Assistant uses {tool}: {}\n\n", used.replayed_input().get())
-                }
-                llm::Block::ToolResult(result) if result.content.len() > longest => {
-                    let content = &result.content;
-                    let (head, _) = content.split_at(60);
-                    let (_, tail) = content.split_at(content.len() - 60);
-                    format!("Result of {tool}: {head}\n[... 9 bytes left out ...]\n{tail}\n\n")
-                }
-                llm::Block::ToolResult(result) => {
-                    format!("Result of {tool}: {}\n\n", result.content)
-                }
-                block => {
-                    let said = block.readable_text().unwrap_or_default();
-                    format!("{:?}: {said}\n\n", turn.role)
-                }
-            });
-        }
-    }
-    let mut asker = Agent::new("You summarise the conversation of an agent.", &[]);
-    asker.user_says(&format!(
-        "<conversation>\n{text}</conversation>\n\n<summary-request>\nSummarise.\n</summary-request>"
-    ));
-    match asker.step() {
-        Reply::Text(text) => text,
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn a_summary_of_a_transcript_lets_it_go_on() {
-    let files = files(20);
-    let mut lead = Agent::lead();
-    lead.user_says(ORDER);
-    let (read, lists, text) = read(&mut lead, &files, |agent, round| {
-        if round % 6 == 5 {
-            let text = summary_of_transcript(agent, 300);
-            let text = format!("[Conversation compressed. Transcript: t.jsonl]\n\n{text}");
-            agent.request.turns = vec![Turn::user(text)];
-            agent.user_says("Not answered yet:\n\nResult of read_file: fn main() {}");
-        }
-    });
-    assert_eq!(read, files);
-    assert!(lists > 1, "the clipped list is made again");
-    assert!(text.contains("I read 20 files"), "{text}");
-}
-
 #[test]
 fn an_unanswered_instruction_is_taken_up_once() {
     let mut lead = Agent::lead();
     lead.user_says("Run ls");
-    let text = summary_of_transcript(&lead, 300);
+    let text = summary(&lead);
     lead.request.turns = vec![Turn::user(format!(
         "[Conversation compressed. Transcript: t]\n\n{text}"
     ))];
     lead.user_says("Not answered yet:\n\nUser: Run ls\n\n");
-    let again = summary_of_transcript(&lead, 300);
+    let again = summary(&lead);
     assert_eq!(again, text);
     assert_eq!(lead.turn().0.len(), 1);
     let mut lead = Agent::lead();
