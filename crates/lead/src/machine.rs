@@ -18,7 +18,8 @@ pub(crate) use types::{Action, Event, Options, ShutdownMode, TeamActivity};
 
 use crate::console::Mode;
 use crate::typed::{self, Command, Typed};
-use member::{Backoff, TurnOutcome};
+use backoff::Backoff;
+use member::TurnOutcome;
 use protocol::exit;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

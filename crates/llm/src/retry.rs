@@ -78,21 +78,14 @@ impl RetryPolicy {
                 let spread = named.max(self.first_delay).div_f64(4.0);
                 named.saturating_add(spread.mul_f64(random))
             }
-            None => self
-                .doubled(failed.failed_tries)
-                .mul_f64(0.5 + random / 2.0),
+            None => {
+                let failures = failed.failed_tries.saturating_sub(1);
+                let doubled = backoff::delay(self.first_delay, self.longest_delay, failures);
+                doubled.mul_f64(0.5 + random / 2.0)
+            }
         };
         let end = failed.since_first.saturating_add(delay);
         (end <= self.total).then_some(delay)
-    }
-
-    fn doubled(&self, failed_tries: u32) -> Duration {
-        let factor = 1_u32
-            .checked_shl(failed_tries.saturating_sub(1))
-            .unwrap_or(u32::MAX);
-        self.first_delay
-            .saturating_mul(factor)
-            .min(self.longest_delay)
     }
 }
 

@@ -35,7 +35,6 @@
 //! how each ended.
 
 mod asking;
-mod backoff;
 mod build;
 mod call_rules;
 mod changes;
@@ -61,7 +60,6 @@ mod turn;
 mod workspace;
 
 pub use asking::AskSettings;
-pub use backoff::Backoff;
 pub use build::{
     AgentTools, BudgetedModels, ChosenModels, ModelError, ModelOptions, all_definitions,
     choose_models,

@@ -17,8 +17,8 @@ use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::state_of;
 use crate::unfinished_commands::finish_commands_of;
 use protocol::{
-    AgentName, EventKind, Incarnation, LiveState, Member, MemberSpec, NoticeCause, Phase,
-    Recipient, RestartPolicy, TaskId,
+    AgentName, DeathCause, EventKind, ExitRecord, Incarnation, LiveState, Member, MemberSpec,
+    NoticeCause, Phase, Recipient, RestartPolicy, TaskId,
 };
 use rules::MemberState;
 use std::time::Duration;
@@ -124,7 +124,13 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     let why = format!("'{name}' died in incarnation {incarnation}");
     let tasks = claims::left_by(team, name, incarnation)?;
     claims::release(team, name, incarnation, &why)?;
-    let text = death_notice(member, live.as_ref(), &tasks);
+    let dead = Recipient::Member(name.clone());
+    let cause = exit_cause(team, &dead, incarnation);
+    if !cause.is_unknown() {
+        // The notice names the cause, and its text must be the same if another process repeats this.
+        team.write_exit(&dead, &ExitRecord { incarnation, cause })?;
+    }
+    let text = death_notice(member, live.as_ref(), cause, &tasks);
     notice(
         team,
         Recipient::Lead,
@@ -134,9 +140,7 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
     )?;
     end_overdue(team)?;
     // If the event log cannot be written, the next process repeats the rest.
-    let dead = Recipient::Member(name.clone());
     recover_events(team, &dead)?;
-    let cause = exit_cause(team, &dead, incarnation);
     team.log_event(EventKind::Death {
         member: dead,
         incarnation,
@@ -165,7 +169,12 @@ pub(crate) fn record_reaped(
 }
 
 /// The text of the notice to the lead. It must be the same when it is sent again.
-fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> String {
+fn death_notice(
+    member: &Member,
+    live: Option<&LiveState>,
+    cause: DeathCause,
+    tasks: &[TaskId],
+) -> String {
     let MemberSpec { name, role, .. } = &member.spec;
     let incarnation = &member.incarnation;
     let live = live.filter(|live| live.incarnation == *incarnation);
@@ -177,6 +186,10 @@ fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> 
         Phase::Failed => "in state failed",
         Phase::Shutdown => "ending",
     });
+    let cause = match cause {
+        DeathCause::Unknown => String::new(),
+        known => format!(" ({known})"),
+    };
     let numbers: Vec<String> = tasks.iter().map(|task| format!("#{task}")).collect();
     let tasks = match numbers.as_slice() {
         [] => String::new(),
@@ -191,5 +204,5 @@ fn death_notice(member: &Member, live: Option<&LiveState>, tasks: &[TaskId]) -> 
             format!("Restart it: team-lead restart {name}")
         }
     };
-    format!("{name} ({role}) died in incarnation {incarnation} while {doing}{tasks}. {next}")
+    format!("{name} ({role}) died in incarnation {incarnation} while {doing}{cause}{tasks}. {next}")
 }

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 pub struct Event {
     /// When, by the clock of the one who reports it.
     pub time: Timestamp,
-    /// What.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -24,18 +23,13 @@ pub struct Event {
 pub enum EventKind {
     /// A member joined the team, or was started again.
     Spawn {
-        /// Who.
         member: Recipient,
-        /// Which incarnation.
         incarnation: Incarnation,
-        /// Its role.
         role: String,
     },
     /// A member's process said it is ready.
     Ready {
-        /// Who.
         member: Recipient,
-        /// Which incarnation.
         incarnation: Incarnation,
         /// Its process.
         pid: u32,
@@ -45,9 +39,7 @@ pub enum EventKind {
     },
     /// A member entered a phase.
     State {
-        /// Who.
         member: Recipient,
-        /// Which incarnation.
         incarnation: Incarnation,
         /// The phase.
         phase: Phase,
@@ -57,7 +49,6 @@ pub enum EventKind {
     },
     /// A message was accepted into an inbox.
     Send {
-        /// Its identifier.
         id: MessageId,
         /// Who sent it.
         from: Sender,
@@ -72,7 +63,6 @@ pub enum EventKind {
     },
     /// A message was recorded in its recipient's journal.
     Deliver {
-        /// Its identifier.
         id: MessageId,
         /// Whose journal.
         to: Recipient,
@@ -83,12 +73,10 @@ pub enum EventKind {
         id: String,
         /// Whose inbox.
         inbox: Recipient,
-        /// Why.
         reason: String,
     },
     /// A request was made.
     Request {
-        /// Its identifier.
         request_id: RequestId,
         /// Its kind.
         kind: RequestKind,
@@ -99,14 +87,12 @@ pub enum EventKind {
     },
     /// A request reached its end.
     Resolve {
-        /// Its identifier.
         request_id: RequestId,
         /// How it ended.
         status: RequestStatus,
     },
     /// A task changed.
     Task {
-        /// Which.
         task: TaskId,
         /// What was done: `created`, `claimed`, `released`, `completed`, ...
         action: String,
@@ -147,7 +133,6 @@ pub enum EventKind {
     },
     /// Somebody wrote a note for the team.
     Note {
-        /// Its identifier.
         id: String,
         /// Who wrote it.
         from: Sender,
@@ -156,7 +141,6 @@ pub enum EventKind {
     },
     /// A member's process is gone without having said so.
     Death {
-        /// Who.
         member: Recipient,
         /// Which incarnation ended.
         incarnation: Incarnation,
@@ -172,26 +156,18 @@ pub enum EventKind {
     },
     /// A member that had ended was started again.
     Restart {
-        /// Who.
         member: Recipient,
         /// Which incarnation began.
         incarnation: Incarnation,
         reason: RestartReason,
     },
     /// A member is in the team no more.
-    Leave {
-        /// Who.
-        member: Recipient,
-        /// Why.
-        reason: String,
-    },
+    Leave { member: Recipient, reason: String },
     /// A member's tool is over.
     Tool {
         /// Who used it.
         member: Recipient,
-        /// Which incarnation.
         incarnation: Incarnation,
-        /// The tool.
         name: String,
         /// How long it took, in milliseconds.
         millis: u64,
@@ -211,7 +187,6 @@ pub enum EventKind {
     Model {
         /// Whose model.
         member: Recipient,
-        /// Which incarnation.
         incarnation: Incarnation,
         /// The model, by its server's word.
         model: String,
@@ -235,7 +210,6 @@ pub enum EventKind {
     ModelSwitched {
         /// Whose model.
         member: Recipient,
-        /// Which incarnation.
         incarnation: Incarnation,
         /// The model that was asked before.
         from: String,
@@ -249,7 +223,6 @@ pub enum EventKind {
     Compaction {
         /// Whose.
         member: Recipient,
-        /// Which incarnation.
         incarnation: Incarnation,
         /// Where the whole conversation can be read.
         archive: String,
@@ -267,12 +240,7 @@ pub enum EventKind {
         limits: String,
     },
     /// Somebody watches by polling, because notifications do not work here.
-    Polling {
-        /// Who.
-        member: Recipient,
-        /// Why.
-        reason: String,
-    },
+    Polling { member: Recipient, reason: String },
 }
 
 /// One line of the event log.

@@ -67,7 +67,9 @@ impl RestartHistory {
         let last = self.restarts.iter().copied().max().unwrap_or(now);
         let is_recent = |at: &&Timestamp| now.max(last).since(**at) < limits.window;
         let made = self.restarts.iter().filter(is_recent).count();
-        let at = now.plus(limits.delay(made)).max(last);
+        let failures = u32::try_from(made).unwrap_or(u32::MAX);
+        let delay = backoff::delay(limits.first_delay, limits.longest_delay, failures);
+        let at = now.plus(delay).max(last);
         let in_window = |restart: &&Timestamp| at.since(**restart) < limits.window;
         if self.restarts.iter().filter(in_window).count() < limits.restarts {
             return RestartDecision::RestartAt(at);
@@ -79,17 +81,6 @@ impl RestartHistory {
             ),
             command: format!("team-lead restart {name}"),
         }
-    }
-}
-
-impl RestartLimits {
-    /// The delay after so many restarts within the window.
-    fn delay(&self, made: usize) -> Duration {
-        let doublings = u32::try_from(made).unwrap_or(u32::MAX);
-        let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
-        self.first_delay
-            .saturating_mul(factor)
-            .min(self.longest_delay)
     }
 }
 

@@ -24,7 +24,6 @@ pub enum TaskError {
     /// The file is not a task.
     #[error("{} is not a valid task: {reason}; mend or delete the file", path.display())]
     Invalid {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

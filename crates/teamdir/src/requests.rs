@@ -23,7 +23,6 @@ pub enum RequestError {
     /// The file is not a request.
     #[error("{} is not a valid request: {reason}", path.display())]
     Invalid {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

@@ -34,7 +34,6 @@ pub enum RosterError {
     /// The file is not a roster.
     #[error("{} is not a valid roster: {reason}; repair the file or restore it", path.display())]
     Invalid {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

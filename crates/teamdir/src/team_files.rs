@@ -25,7 +25,6 @@ pub enum TeamFileError {
         path.display()
     )]
     Invalid {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

@@ -22,7 +22,8 @@ mod types;
 
 pub(crate) use types::{Action, Event, Exit, LocalState, Startup, TaskState, TeamState, TurnEnd};
 
-use member::{Backoff, TurnFailure};
+use backoff::Backoff;
+use member::TurnFailure;
 use protocol::UserMessage;
 use protocol::{Phase, RequestId, WaitingFor};
 use std::time::{Duration, Instant};

@@ -45,8 +45,14 @@ pub(super) const RULES: &[Rule] = &[
         dev_ours: &[],
     },
     Rule {
-        package: "llm",
+        package: "backoff",
         ours: &[],
+        external: &[],
+        dev_ours: &[],
+    },
+    Rule {
+        package: "llm",
+        ours: &["backoff"],
         external: &[
             "base64",
             "fastrand",
@@ -118,12 +124,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "agent",
         ours: &["llm", "protocol", "tools"],
-        external: &["serde", "serde_json", "thiserror", "tokio", "tracing"],
+        external: &["thiserror", "tokio", "tracing"],
         dev_ours: &["test-support"],
     },
     Rule {
         package: "rules",
-        ours: &["protocol"],
+        ours: &["backoff", "protocol"],
         external: &["serde_json", "sha2", "thiserror", "unicode-security"],
         dev_ours: &[],
     },
@@ -146,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "team",
         ours: &["rules", "protocol", "teamdir"],
-        external: &["serde_json", "thiserror"],
+        external: &["thiserror"],
         dev_ours: &["test-support"],
     },
     Rule {
@@ -259,7 +265,6 @@ pub(super) const RULES: &[Rule] = &[
         package: "member",
         ours: &[
             "integration",
-            "command",
             "agent",
             "rules",
             "team",
@@ -294,6 +299,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "teammate",
         ours: &[
+            "backoff",
             "integration",
             "agent",
             "config",
@@ -301,7 +307,6 @@ pub(super) const RULES: &[Rule] = &[
             "processes",
             "team",
             "member",
-            "llm",
             "prompts",
             "protocol",
             "command",
@@ -315,6 +320,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "lead",
         ours: &[
+            "backoff",
             "integration",
             "agent",
             "config",
@@ -403,7 +409,6 @@ pub(super) const RULES: &[Rule] = &[
             "teamdir",
             "team",
             "processes",
-            "agent",
             "doctor",
             "config",
             "member",
@@ -430,7 +435,7 @@ pub(super) const RULES: &[Rule] = &[
             "tokio",
             "tracing",
         ],
-        dev_ours: &["catalogue", "chaos", "test-support"],
+        dev_ours: &["agent", "catalogue", "chaos", "test-support"],
     },
 ];
 

@@ -42,7 +42,6 @@ pub enum SpawnError {
     /// It is alive and has something to do.
     #[error("'{name}' is currently {}", state.word())]
     Occupied {
-        /// The member.
         name: AgentName,
         /// What it does.
         state: MemberState,
@@ -50,9 +49,7 @@ pub enum SpawnError {
     /// Its process did not come to be.
     #[error("'{name}' was not started: {source}")]
     Launch {
-        /// The member.
         name: AgentName,
-        /// Why.
         source: LaunchError,
     },
     /// Somebody else starts or ends it, or its lock cannot be used.
@@ -64,7 +61,6 @@ pub enum SpawnError {
          bring back one that has ended, or raise `members` under [limits] in team.toml"
     )]
     Full {
-        /// The member.
         name: AgentName,
         /// How many there may be.
         most: u64,

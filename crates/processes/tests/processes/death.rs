@@ -43,8 +43,8 @@ fn a_death_is_shown_and_the_lead_is_notified_and_the_task_is_released() {
     assert_eq!(id, "death/alice/1");
     assert_eq!(
         text,
-        "alice (busy) died in incarnation 1 while working; its task #1 is back on the board. \
-         Restart it: team-lead restart alice"
+        "alice (busy) died in incarnation 1 while working (killed by signal 9, SIGKILL); its task #1 is back \
+         on the board. Restart it: team-lead restart alice"
     );
     let task = members.team().task(task).unwrap();
     assert_eq!(

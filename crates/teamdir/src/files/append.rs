@@ -51,7 +51,6 @@ pub enum AppendError {
     /// The file has reached its limit.
     #[error("{} is full: {size} bytes wait to be read", path.display())]
     Full {
-        /// The file.
         path: PathBuf,
         /// Its size.
         size: u64,

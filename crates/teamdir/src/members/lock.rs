@@ -56,7 +56,6 @@ pub enum JoinError {
     /// Another process is the member.
     #[error("{owner} already runs{}", holder_text(holder))]
     Held {
-        /// The member.
         owner: Recipient,
         /// The process that is it.
         holder: Option<Box<Holder>>,

@@ -19,7 +19,6 @@ const UNCHANGED_FOR: Duration = Duration::from_secs(60);
 /// A file that ends in the middle of a line and has no writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedLine {
-    /// The file.
     pub path: PathBuf,
     /// Which of the files it is.
     pub place: LogFile,

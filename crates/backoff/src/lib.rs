@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+/// How long to wait after so many failures: `first`, doubled for each of them, and at most `longest`.
+pub fn delay(first: Duration, longest: Duration, failures: u32) -> Duration {
+    let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
+    first.saturating_mul(factor).min(longest)
+}
+
 /// Counts failures in a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backoff {
@@ -9,10 +15,9 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// How long to wait now: `first`, doubled for each failure counted, and at most `longest`.
+    /// How long to wait now, see [`delay`].
     pub fn delay(self, first: Duration, longest: Duration) -> Duration {
-        let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
-        first.saturating_mul(factor).min(longest)
+        delay(first, longest, self.failures)
     }
 
     pub const fn fail(&mut self) {
