@@ -63,11 +63,11 @@ pub struct Agent {
     pub(crate) has_reminded: bool,
 }
 
-/// What a turn remembers from round to round.
+/// The state of a turn between its rounds.
 #[derive(Default)]
 struct Progress {
     rounds: u32,
-    /// Whether the model was asked for a word after a reply of nothing.
+    /// Whether the model was asked to continue after an empty reply.
     was_prompted: bool,
 }
 

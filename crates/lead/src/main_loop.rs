@@ -50,7 +50,7 @@ pub(crate) struct Lead {
     pub(crate) state: State,
 }
 
-/// What the loop remembers.
+/// The state of the loop.
 #[derive(Default)]
 pub(crate) struct State {
     restarts: RestartQueue,

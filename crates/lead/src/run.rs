@@ -257,7 +257,7 @@ impl LeadBuilder<'_> {
         Ok(lead.run(input, signals).await)
     }
 
-    /// Says what the person should know of the model and the sandbox.
+    /// Prints notes about the model and the sandbox.
     fn say_remarks(&self, model: &BuiltModel, writer: &ConsoleWriter) {
         if let Some(remark) = &model.remark {
             writer.notice(remark);

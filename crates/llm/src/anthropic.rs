@@ -69,7 +69,7 @@ impl AnthropicAuth {
     }
 }
 
-/// What a client of the Messages API needs to know.
+/// The configuration of a client of the Messages API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnthropicConfig {
     pub model: String,

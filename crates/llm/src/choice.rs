@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::anthropic::{Anthropic, AnthropicAuth, AnthropicConfig};
 use crate::http::{ClientError, ClientOptions};
-use crate::lessons::Lessons;
+use crate::learned_settings::LearnedSettings;
 use crate::model::Model;
 use crate::openai::{Dialect, OpenAi, OpenAiConfig, OpenAiWire};
 use crate::script::{ScriptError, ScriptModel};
@@ -198,7 +198,7 @@ impl ModelChoice {
         variables: &Variables,
         agent: &str,
         options: ClientOptions,
-        lessons: Lessons,
+        learned: LearnedSettings,
     ) -> Result<Option<Arc<dyn Model>>, BuildError> {
         Ok(match self {
             Self::Anthropic(name) => {
@@ -207,13 +207,13 @@ impl ModelChoice {
             }
             Self::OpenAi(name) => {
                 let mut config = self.openai_config(name, variables, options)?;
-                config.lessons = lessons;
+                config.learned = learned;
                 Some(Arc::new(OpenAi::new(config)?))
             }
             Self::OpenAiBy(wire, name) => {
                 let mut config = self.openai_config(name, variables, options)?;
                 config.wire = Some(*wire);
-                config.lessons = lessons;
+                config.learned = learned;
                 Some(Arc::new(OpenAi::new(config)?))
             }
             Self::Script(path) => Some(Arc::new(ScriptModel::load(path, agent)?)),

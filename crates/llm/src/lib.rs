@@ -18,7 +18,7 @@
 //!   help. How long it waits is a pure function, see [`RetryPolicy`]. A failure
 //!   that retries do not cure is a [`ModelError`] that says what to do.
 //!
-//! What clients learn from refusals are [`Lessons`], which the caller may keep for later ones.
+//! What clients learn from refusals are [`LearnedSettings`], which the caller may keep for later ones.
 //!
 //! A [`TunedModel`] adds what is set for one model, and a [`FallbackModel`] is a list of models, of
 //! which the first that can be reached answers.
@@ -45,7 +45,7 @@ mod fallback;
 mod http;
 mod images;
 mod json;
-mod lessons;
+mod learned_settings;
 pub mod limits;
 mod model;
 mod openai;
@@ -70,7 +70,7 @@ pub use fallback::FallbackModel;
 pub use http::{ClientError, ClientOptions};
 pub use images::Image;
 pub use json::RawJson;
-pub use lessons::Lessons;
+pub use learned_settings::LearnedSettings;
 pub use limits::ReplyLimit;
 pub use model::{
     BoxFuture, Event, EventSink, Model, Reply, StopReason, Switch, Usage, WaitReason, Waiting,

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Block, ToolUse};
 use crate::error::ModelError;
-use crate::lessons::Lessons;
+use crate::learned_settings::LearnedSettings;
 use crate::request::Request;
 
 /// A future on the heap, so that [`Model`] can be used as `dyn Model`.
@@ -60,8 +60,8 @@ pub enum Event {
     ImagesHidden {
         model: String,
     },
-    /// What the server has taught by its refusals, now that it has answered.
-    Learned(Box<Lessons>),
+    /// What was learned from the server's refusals, now that it has answered.
+    Learned(Box<LearnedSettings>),
 }
 
 /// A change of the model that is asked. It prints as `openai:b answers instead of anthropic:a

@@ -17,7 +17,7 @@ use crate::error::ModelError;
 use crate::failure::{Refusal, Site};
 use crate::http::{self, ClientError, ClientOptions, Endpoint};
 use crate::images::ImageMemory;
-use crate::lessons::Lessons;
+use crate::learned_settings::LearnedSettings;
 use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::request::Request;
 use crate::secret::Secret;
@@ -41,9 +41,9 @@ pub const OPENAI_ADDRESS: &str = "https://api.openai.com/v1";
 const ADDRESS_VARIABLE: &str = "OPENAI_BASE_URL";
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// How often one call may be asked in another way.
-const MAX_LESSONS: usize = 8;
+const MAX_REFUSALS: usize = 8;
 
-/// What a client of such a server needs to know.
+/// The configuration of a client of such a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenAiConfig {
     pub model: String,
@@ -57,7 +57,7 @@ pub struct OpenAiConfig {
     /// refuses is changed.
     pub dialect: Option<Dialect>,
     /// What an earlier client learned of the server. What is set above counts before it.
-    pub lessons: Lessons,
+    pub learned: LearnedSettings,
     pub options: ClientOptions,
 }
 
@@ -70,7 +70,7 @@ impl OpenAiConfig {
             base_url: OPENAI_ADDRESS.to_owned(),
             wire: None,
             dialect: None,
-            lessons: Lessons::default(),
+            learned: LearnedSettings::default(),
             options: ClientOptions::default(),
         }
     }
@@ -95,16 +95,16 @@ impl OpenAi {
             headers.extend([http::bearer(key, KEY_VARIABLE)?]);
         }
         let host = base.host_str().unwrap_or("");
-        let lessons = config.lessons;
-        let wire = config.wire.or(lessons.wire);
-        let dialect = config.dialect.or(lessons.dialect);
+        let learned = config.learned;
+        let wire = config.wire.or(learned.wire);
+        let dialect = config.dialect.or(learned.dialect);
         let habits = Habits {
             wire: wire.unwrap_or_else(|| OpenAiWire::of_host(host)),
             wire_is_chosen: config.wire.is_some(),
             dialect: dialect.unwrap_or_else(|| Dialect::of_host(host)),
             manner: Manner {
-                has_no_seals: lessons.has_no_seals,
-                has_no_web: lessons.has_no_web,
+                has_no_seals: learned.has_no_seals,
+                has_no_web: learned.has_no_web,
                 ..Manner::default()
             },
             images: ImageMemory::default(),
@@ -137,7 +137,7 @@ impl OpenAi {
         *self.habits.lock().unwrap_or_else(PoisonError::into_inner) = habits;
     }
 
-    /// Asks, and asks again in another way for as long as the refusals teach one.
+    /// Asks, and asks again in another form for as long as a refusal names one.
     async fn converse(
         &self,
         request: &Request,
@@ -145,44 +145,44 @@ impl OpenAi {
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
         let mut habits = self.habits();
-        let known = habits.lessons();
+        let known = habits.learned();
         // The error that made this call change the wire format, which is done once.
         let mut left: Option<(ModelError, bool)> = None;
-        let mut lessons = 0;
+        let mut refusals = 0;
         loop {
             let refusal = match self.ask(&habits, request, events, cancel).await {
                 Ok(reply) => {
                     let shown = habits.images.shown(request);
                     habits.images.accept(shown);
-                    if habits.lessons() != known {
-                        events(Event::Learned(Box::new(habits.lessons())));
+                    if habits.learned() != known {
+                        events(Event::Learned(Box::new(habits.learned())));
                     }
                     self.keep(habits);
                     return Ok(reply);
                 }
                 Err(refusal) => refusal,
             };
-            let answer = refusal.answer.as_ref().filter(|_| lessons < MAX_LESSONS);
-            let Some(lesson) = answer.and_then(|answer| learn(answer, &habits, request)) else {
+            let answer = refusal.answer.as_ref().filter(|_| refusals < MAX_REFUSALS);
+            let Some(change) = answer.and_then(|answer| learn(answer, &habits, request)) else {
                 return Err(refusal.error);
             };
-            lessons += 1;
-            if lesson.habits.wire != habits.wire {
+            refusals += 1;
+            if change.habits.wire != habits.wire {
                 match left {
-                    None => left = Some((refusal.error, lesson.is_guess)),
+                    None => left = Some((refusal.error, change.is_guess)),
                     // The guess was wrong: the other path is not there either.
                     Some((first, true)) => return Err(first),
                     Some((_, false)) => return Err(refusal.error),
                 }
             }
-            let lesson_ends_web = lesson.habits.manner.has_no_web && !habits.manner.has_no_web;
-            if lesson.habits.images != habits.images {
+            let change_ends_web = change.habits.manner.has_no_web && !habits.manner.has_no_web;
+            if change.habits.images != habits.images {
                 let model = self.name.clone();
                 events(Event::ImagesHidden { model });
             }
-            habits = lesson.habits;
+            habits = change.habits;
             debug!(wire = ?habits.wire, "asking the server in another way");
-            if lesson_ends_web {
+            if change_ends_web {
                 info!("{} has no tools of its provider for the web", self.name);
             }
             if left.as_ref().is_none_or(|(_, is_guess)| !is_guess) {

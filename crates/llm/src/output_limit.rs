@@ -1,4 +1,4 @@
-//! What a server says about the most tokens that its model can say.
+//! The limit of output tokens that a server names when it refuses more.
 //!
 //! Servers refuse a request that asks for more with status 400, and name the limit in a sentence. No
 //! provider has a field for it, so this reads the numbers of the sentence.
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn other_refusals_teach_nothing() {
+    fn other_refusals_name_no_limit() {
         let cases = [
             ("max_tokens is too large", 300),
             (
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refused_request_teaches() {
+    fn only_a_refused_request_names_a_limit() {
         let detail = Detail {
             message: "max_tokens is too large".into(),
             request_id: None,

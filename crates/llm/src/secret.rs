@@ -1,4 +1,4 @@
-//! Keys that do not show themselves.
+//! Keys that are never printed.
 
 use std::fmt;
 

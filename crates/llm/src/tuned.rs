@@ -9,7 +9,7 @@ use tracing::info;
 
 use crate::error::ModelError;
 use crate::images::{has_images, hide_images};
-use crate::lessons::Lessons;
+use crate::learned_settings::LearnedSettings;
 use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::output_limit::OutputLimit;
 use crate::request::{Request, Thinking, Tuning};
@@ -17,7 +17,7 @@ use crate::request::{Request, Thinking, Tuning};
 /// The least budget of thoughts that servers accept, and with it the least that is worth sending.
 const LEAST_THINKING: u32 = 1_024;
 /// How often one call is sent with a lower limit of output before its error counts.
-const MAX_LESSONS: u32 = 8;
+const MAX_REFUSALS: u32 = 8;
 
 /// What is set for one model, however it is asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +32,7 @@ pub struct ModelSettings {
 }
 
 /// Sends every request with the settings of one model. A server that refuses the number of output
-/// tokens teaches how many its model has, and the call goes on with that.
+/// tokens names how many its model has, and the call goes on with that.
 pub struct TunedModel {
     inner: Arc<dyn Model>,
     settings: ModelSettings,
@@ -66,21 +66,21 @@ impl TunedModel {
         }
         let wanted = self.settings.max_output.unwrap_or(u32::MAX);
         let mut limit = request.max_tokens.min(wanted);
-        let mut lessons = 0;
+        let mut refusals = 0;
         let mut learned = None;
         loop {
             limit = limit.min(self.learned.load(Ordering::Relaxed));
             let sent = self.with_settings(request, limit, hides);
             let outcome = self.inner.complete(&sent, events, cancel).await;
-            let lesson = match &outcome {
-                Err(error) if lessons < MAX_LESSONS => OutputLimit::in_error(error, limit),
+            let named = match &outcome {
+                Err(error) if refusals < MAX_REFUSALS => OutputLimit::in_error(error, limit),
                 Ok(_) | Err(_) => None,
             };
-            let Some(lesson) = lesson else {
+            let Some(named) = named else {
                 if let (Ok(_), Some(most)) = (&outcome, learned) {
-                    events(Event::Learned(Box::new(Lessons {
+                    events(Event::Learned(Box::new(LearnedSettings {
                         max_output: Some(most),
-                        ..Lessons::default()
+                        ..LearnedSettings::default()
                     })));
                 }
                 return outcome;
@@ -88,14 +88,14 @@ impl TunedModel {
             info!(
                 "{} takes no {limit} tokens of output, asking for {}",
                 self.name(),
-                lesson.tokens()
+                named.tokens()
             );
-            if let OutputLimit::OfModel(most) = lesson {
+            if let OutputLimit::OfModel(most) = named {
                 self.learned.fetch_min(most, Ordering::Relaxed);
                 learned = Some(most);
             }
-            limit = lesson.tokens();
-            lessons += 1;
+            limit = named.tokens();
+            refusals += 1;
         }
     }
 

@@ -246,7 +246,7 @@ impl<H: Hooks> RuntimeHost<H> {
         }
     }
 
-    /// Shows that the turn waits, and lets everybody know who wants to.
+    /// Shows that the turn waits, and runs the user's `notify` command.
     fn begin_waiting(&mut self, request: &Request) {
         let what = request_line(request);
         info!("waits for an answer: {what}");

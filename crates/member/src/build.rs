@@ -139,7 +139,7 @@ fn choose_list(
     })
 }
 
-/// One model with its settings, and with what its server has taught before.
+/// One model with its settings, and with what earlier processes learned about its server.
 fn build_model(
     choice: &ModelChoice,
     settings: ModelSettings,
@@ -147,15 +147,15 @@ fn build_model(
     client: ClientOptions,
 ) -> Result<Arc<dyn Model>, BuildError> {
     let memory = memory_of(choice, variables);
-    let lessons = memory
+    let learned = memory
         .as_ref()
         .map(|memory| memory.recall(SystemTime::now()));
-    let lessons = lessons.unwrap_or_default();
+    let learned = learned.unwrap_or_default();
     let settings = ModelSettings {
-        known_limit: lessons.max_output,
+        known_limit: learned.max_output,
         ..settings
     };
-    let built = choice.build(variables, owner, client, lessons)?;
+    let built = choice.build(variables, owner, client, learned)?;
     let built = built.unwrap_or_else(|| Arc::new(offline::OfflineModel));
     let inner: Arc<dyn Model> = Arc::new(TunedModel::new(built, settings));
     Ok(match memory {
@@ -164,7 +164,7 @@ fn build_model(
     })
 }
 
-/// Where it is kept what the server of a model has taught, if it has one.
+/// Where what was learned about the server of a model is stored, if it has one.
 fn memory_of(choice: &ModelChoice, variables: &Variables) -> Option<ServerMemory> {
     let (state, address) = (state_folder()?, choice.address(variables)?);
     Some(ServerMemory::new(&state, address, &choice.to_string()))

@@ -67,10 +67,10 @@ pub enum LogFormat {
 /// Why a text is no setting of the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogSettingError {
-    #[error("{0:?} is no format of the log: use human or json")]
+    #[error("{0:?} is not a log format: use human or json")]
     Format(String),
     #[error(
-        "{text:?} is no filter of the log ({reason}): use a level (error, warn, info, debug, trace, \
+        "{text:?} is not a log filter ({reason}): use a level (error, warn, info, debug, trace, \
          off) or levels per crate, as in team=debug,llm=trace"
     )]
     Filter { text: String, reason: String },

@@ -13,7 +13,7 @@ use teamdir::{PathError, TeamDir};
 /// the event log.
 const LAST_TAKEN: usize = 1000;
 
-/// What a new incarnation needs to know of the earlier ones.
+/// What a new incarnation takes over from the earlier ones.
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// The conversation so far.

@@ -1,12 +1,13 @@
-//! What the servers of models have taught by their refusals, for the processes that ask them later.
+//! Stores what was learned from the refusals of model servers, for later processes.
 //!
 //! One small file for each address and model in the user's state folder, private to the user. It is replaced
 //! whole, so that a kill leaves the old or the new one. It is a hint: without it, or with a damaged one,
-//! the first refusals teach the same again. Whoever can write it can change the form of requests, and
-//! nothing else; after a week it is forgotten, because servers change.
+//! the first refusals lead to the same again. Whoever can write it can change the form of requests, and
+//! nothing else; after a week it no longer counts, because servers change.
 
 use llm::{
-    BoxFuture, CancellationToken, Event, EventSink, Lessons, Model, ModelError, Reply, Request,
+    BoxFuture, CancellationToken, Event, EventSink, LearnedSettings, Model, ModelError, Reply,
+    Request,
 };
 use nix::unistd::geteuid;
 use safe_open::Links;
@@ -24,10 +25,10 @@ use tracing::debug;
 const FOLDER: &str = "servers";
 /// The largest file that is read.
 const MAX_BYTES: u64 = 16 << 10;
-/// How long something is remembered.
+/// How long a file counts.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// What is remembered of one model at one address.
+/// The settings that were learned for one model at one address.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerMemory {
     file: PathBuf,
@@ -42,7 +43,7 @@ struct Stored {
     model: String,
     /// Seconds since 1970.
     learned_at: u64,
-    lessons: Lessons,
+    learned: LearnedSettings,
 }
 
 impl ServerMemory {
@@ -59,11 +60,11 @@ impl ServerMemory {
     }
 
     /// What was learned within the last week.
-    pub(crate) fn recall(&self, now: SystemTime) -> Lessons {
+    pub(crate) fn recall(&self, now: SystemTime) -> LearnedSettings {
         self.read(now).unwrap_or_default()
     }
 
-    fn read(&self, now: SystemTime) -> Option<Lessons> {
+    fn read(&self, now: SystemTime) -> Option<LearnedSettings> {
         let contents = safe_open::read(&self.file, Links::Follow, MAX_BYTES).ok()?;
         if contents.owner() != geteuid().as_raw() {
             return None;
@@ -74,17 +75,17 @@ impl ServerMemory {
         let is_fresh = now
             .duration_since(learned_at)
             .is_ok_and(|age| age <= MAX_AGE);
-        (is_ours && is_fresh).then(|| stored.lessons.plausible())
+        (is_ours && is_fresh).then(|| stored.learned.plausible())
     }
 
     /// Remembers what was learned now, beside what was learned before.
-    pub(crate) fn keep(&self, learned: &Lessons, now: SystemTime) -> io::Result<()> {
-        let lessons = self.recall(now).and(learned);
+    pub(crate) fn keep(&self, learned: &LearnedSettings, now: SystemTime) -> io::Result<()> {
+        let learned = self.recall(now).and(learned);
         let stored = Stored {
             address: self.address.clone(),
             model: self.model.clone(),
             learned_at: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            lessons,
+            learned,
         };
         let mut bytes = serde_json::to_vec_pretty(&stored)?;
         bytes.push(b'\n');
@@ -136,8 +137,8 @@ impl Model for RememberedModel {
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             let mut sink = |event| match event {
-                Event::Learned(lessons) => {
-                    if let Err(error) = self.memory.keep(&lessons, SystemTime::now()) {
+                Event::Learned(learned) => {
+                    if let Err(error) = self.memory.keep(&learned, SystemTime::now()) {
                         debug!("cannot remember the server of {}: {error}", self.name());
                     }
                 }
@@ -154,42 +155,50 @@ mod tests {
     use llm::OpenAiWire;
     use std::fs;
 
-    fn learned() -> Lessons {
-        Lessons {
+    fn learned() -> LearnedSettings {
+        LearnedSettings {
             wire: Some(OpenAiWire::Responses),
             max_output: Some(4_096),
-            ..Lessons::default()
+            ..LearnedSettings::default()
         }
     }
 
     #[test]
-    fn lessons_are_kept_for_their_address_and_model_for_a_week() {
+    fn what_was_learned_is_kept_for_their_address_and_model_for_a_week() {
         let state = tempfile::tempdir().unwrap();
         let memory = ServerMemory::new(state.path(), "http://a/v1", "openai:m");
         let now = SystemTime::now();
-        assert_eq!(memory.recall(now), Lessons::default());
+        assert_eq!(memory.recall(now), LearnedSettings::default());
         memory.keep(&learned(), now).unwrap();
-        let more = Lessons {
+        let more = LearnedSettings {
             has_no_web: true,
-            ..Lessons::default()
+            ..LearnedSettings::default()
         };
         memory.keep(&more, now).unwrap();
         assert_eq!(memory.recall(now), learned().and(&more));
         let in_a_week = now + MAX_AGE - Duration::from_secs(2);
         assert_eq!(memory.recall(in_a_week), learned().and(&more));
         let later = now + MAX_AGE + Duration::from_secs(2);
-        assert_eq!(memory.recall(later), Lessons::default(), "forgotten");
+        assert_eq!(
+            memory.recall(later),
+            LearnedSettings::default(),
+            "forgotten"
+        );
         let earlier = now - Duration::from_secs(60);
         assert_eq!(
             memory.recall(earlier),
-            Lessons::default(),
+            LearnedSettings::default(),
             "not learned yet"
         );
         for (address, model) in [("http://b/v1", "openai:m"), ("http://a/v1", "openai:n")] {
             let mut other = ServerMemory::new(state.path(), address, model);
-            assert_eq!(other.recall(now), Lessons::default());
+            assert_eq!(other.recall(now), LearnedSettings::default());
             other.file.clone_from(&memory.file);
-            assert_eq!(other.recall(now), Lessons::default(), "a file of another");
+            assert_eq!(
+                other.recall(now),
+                LearnedSettings::default(),
+                "a file of another"
+            );
         }
         let left = fs::read_dir(state.path().join(FOLDER)).unwrap().count();
         assert_eq!(left, 1, "nothing but the file is left");
@@ -210,7 +219,7 @@ mod tests {
             format!("{good}{}", " ".repeat(1 << 15)),
         ] {
             fs::write(&memory.file, &bad).unwrap();
-            assert_eq!(memory.recall(now), Lessons::default(), "{bad}");
+            assert_eq!(memory.recall(now), LearnedSettings::default(), "{bad}");
         }
         fs::write(&memory.file, good.replace("4096", "1")).unwrap();
         assert_eq!(memory.recall(now).max_output, None, "no server means this");
@@ -219,7 +228,7 @@ mod tests {
         pipe.unwrap();
         assert_eq!(
             memory.recall(now),
-            Lessons::default(),
+            LearnedSettings::default(),
             "nobody waits for a pipe"
         );
         memory.keep(&learned(), now).unwrap();

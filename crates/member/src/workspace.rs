@@ -50,7 +50,7 @@ pub fn trust_store() -> Store {
     Store::new(state_folder())
 }
 
-/// The folder for what this program remembers for its user, such as `~/.local/state/team-lead`.
+/// The folder for the user's state, such as `~/.local/state/team-lead`.
 pub fn state_folder() -> Option<PathBuf> {
     UserFolder::State.path(std::env::var_os)
 }

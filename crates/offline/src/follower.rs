@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::event::{Event, Outcome};
 use crate::identity::Identity;
@@ -194,10 +194,7 @@ impl<'a> Follower<'a> {
     fn claimed(&mut self, id: i64, work: &str) {
         let parsed = parse(work, &mut self.known);
         let subject = work.lines().next().unwrap_or_default().to_owned();
-        let mut input = json!({"task_id": id, "status": "completed"});
-        if self.me.takes("task_update", "result") {
-            input["result"] = Value::Null;
-        }
+        let input = json!({"task_id": id, "status": "completed", "result": null});
         let mut job = Job {
             last: Some(Call("task_update", input)),
             ..Job::default()

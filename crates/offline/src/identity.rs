@@ -1,7 +1,6 @@
 //! Who the model is asked to be, and which tools it has.
 
 use llm::{Request, ToolSpec};
-use serde_json::Value;
 
 /// The agent that a request speaks for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,14 +36,5 @@ impl<'a> Identity<'a> {
 
     pub(crate) fn has(&self, tool: &str) -> bool {
         self.tools.iter().any(|spec| spec.name == tool)
-    }
-
-    /// Whether a tool has an argument of this name.
-    pub(crate) fn takes(&self, tool: &str, argument: &str) -> bool {
-        let mut tools = self.tools.iter().filter(|spec| spec.name == tool);
-        tools.any(|spec| {
-            let schema: Value = spec.input_schema.read().unwrap_or_default();
-            schema["properties"].get(argument).is_some()
-        })
     }
 }

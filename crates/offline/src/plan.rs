@@ -106,7 +106,7 @@ impl Job<'_> {
                     "{prompt} Submit a plan for it before you change anything."
                 ));
             }
-            if reviewed && self.me.takes("spawn_teammate", "require_plan") {
+            if reviewed {
                 input["require_plan"] = json!(true);
             }
             let outcome = self.act("spawn_teammate", input).await;

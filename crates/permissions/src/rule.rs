@@ -41,7 +41,7 @@ pub enum ListKind {
 /// A rule that cannot match anything, or not what its examples say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    #[error("`{rule}` is no rule: write a tool, or TOOL(WHAT)")]
+    #[error("`{rule}` is not a rule: write a tool, or TOOL(WHAT)")]
     Form { rule: String },
     #[error("`{rule}` names no tool{}", suggestion(.near))]
     Tool {

@@ -7,7 +7,7 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// The format version of a stored file, never newer than [`FORMAT_VERSION`].
 ///
-/// A file without a version is of version 1: the lessons this format grew from had none.
+/// A file without a version is of version 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatVersion(u32);
 

@@ -1,4 +1,4 @@
-//! Disks that fill up or lose their power.
+//! File systems that are full or lose power.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -2,7 +2,7 @@
 
 use doctor::{Environment, Problem, Trees};
 use llm::choice::ChoiceError;
-use llm::{ClientOptions, Lessons, ModelChoice, Variables, parse_models};
+use llm::{ClientOptions, LearnedSettings, ModelChoice, Variables, parse_models};
 use member::{SandboxSettings, TrustCheck, WorkspaceSettings, open_trees};
 use prompts::unusable_texts;
 use protocol::{Member, MemberSpec};
@@ -180,7 +180,7 @@ fn problems_of(
             variables,
             "doctor",
             ClientOptions::default(),
-            Lessons::default(),
+            LearnedSettings::default(),
         );
         built.err().map(|error| model_problem(&error, fix))
     };

@@ -1,4 +1,4 @@
-//! A conversation as text, for those who read it from outside.
+//! A conversation as plain text, for a model that summarises it.
 
 use llm::{Block, Role, Turn};
 

@@ -1,4 +1,4 @@
-//! A reader that finds a mountain of unread mail, while others go on sending.
+//! A reader with a large backlog of unread mail, while others go on sending.
 
 use super::end::{Kind, Medium, message, options};
 use super::report::{Row, Section, Value};

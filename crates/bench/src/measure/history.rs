@@ -1,4 +1,4 @@
-//! Whether mail gets dearer the more of it there has been.
+//! Whether the cost of a message grows with the mail before it.
 
 use super::end::{Kind, message, number, options};
 use super::report::{Row, Section, Value};

@@ -1,4 +1,4 @@
-//! How many teammates one machine carries.
+//! How many teammates one machine can run.
 
 use super::report::{Row, Section, Value};
 use super::teammates::{polling, start_all};

@@ -1,4 +1,4 @@
-//! What the kernel knows of a process.
+//! Figures of a process, from `/proc`.
 
 use anyhow::Context as _;
 use std::fs;

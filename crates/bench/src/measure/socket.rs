@@ -1,4 +1,4 @@
-//! The floor: datagrams between processes, which the kernel keeps in memory.
+//! The lower bound: datagrams between processes, which the kernel keeps in memory.
 
 use super::end::{End, LINE, Medium};
 use anyhow::Context as _;

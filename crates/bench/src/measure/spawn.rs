@@ -1,4 +1,4 @@
-//! How long a teammate takes from the wish for it until it is ready.
+//! The time from the spawn command until a teammate is ready.
 
 use super::programs::grant;
 use super::report::{Row, Section, Value};

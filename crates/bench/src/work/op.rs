@@ -1,4 +1,4 @@
-//! One operation between two marks, so that a test can strike at each of its system calls.
+//! One operation between two marks, so that a test can fail each of its system calls.
 
 use super::{Args, say};
 use anyhow::bail;

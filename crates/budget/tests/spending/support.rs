@@ -111,7 +111,7 @@ fn client(server: &LlmServer, name: &str) -> Arc<dyn Model> {
         &variables,
         name,
         ClientOptions::default(),
-        llm::Lessons::default(),
+        llm::LearnedSettings::default(),
     );
     built.unwrap().unwrap()
 }

@@ -45,7 +45,7 @@ fn a_dialect_is_one_of_those_that_are_known() {
             &variables,
             "a",
             ClientOptions::default(),
-            Lessons::default(),
+            LearnedSettings::default(),
         );
         built
             .map(|model| model.is_some())
@@ -128,7 +128,7 @@ fn a_key_is_not_sent_to_an_address_of_lesser_origin() {
             variables,
             "alice",
             ClientOptions::default(),
-            Lessons::default(),
+            LearnedSettings::default(),
         );
         built.map(|_| ()).map_err(|error| error.to_string())
     };
@@ -171,7 +171,7 @@ fn build(choice: &ModelChoice, pairs: &[(&str, &str)]) -> Result<Option<String>,
         &variables(pairs),
         "alice",
         ClientOptions::default(),
-        Lessons::default(),
+        LearnedSettings::default(),
     ) {
         Ok(model) => Ok(model.map(|model| model.name().to_owned())),
         Err(error) => Err(error.to_string()),

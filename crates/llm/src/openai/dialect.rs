@@ -85,7 +85,7 @@ impl Dialect {
         }
     }
 
-    /// Whether refusals can teach this dialect.
+    /// Whether refusals can lead to this dialect.
     pub(crate) fn can_be_learned(&self) -> bool {
         let field = self.reasoning_field.as_deref();
         self.parallel_tool_calls.is_none() && field.is_none_or(|field| field == REASONING)

@@ -1,4 +1,4 @@
-//! What a refusal teaches about a server.
+//! What can be learned from a refusal about a server.
 //!
 //! Servers of the same address and name of a wire format differ, by model and by version, and no list
 //! of them stays right. So the client starts with what the address suggests, and changes what the server
@@ -9,7 +9,7 @@ use super::dialect::{Dialect, REASONING, TokenField};
 use super::responses::{Manner, bound_items};
 use crate::failure::{Answer, ErrorInfo};
 use crate::images::ImageMemory;
-use crate::lessons::Lessons;
+use crate::learned_settings::LearnedSettings;
 use crate::request::Request;
 
 /// How a server is asked.
@@ -25,7 +25,7 @@ pub(super) struct Habits {
 
 /// Another way to ask, after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lesson {
+pub(super) struct Change {
     pub(super) habits: Habits,
     /// Whether the server did not say so. Only a success proves it then.
     pub(super) is_guess: bool,
@@ -57,11 +57,11 @@ const BROKEN_SEALS: [&str; 5] = [
 const WEB: [&str; 2] = ["web_search", "max_tool_calls"];
 
 /// How to ask instead, if the refusal tells.
-pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Option<Lesson> {
+pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Option<Change> {
     let mut without = habits.clone();
     let shown = habits.images.shown(request);
     if without.images.refuse(answer, &shown) {
-        return Some(Lesson {
+        return Some(Change {
             habits: without,
             is_guess: false,
         });
@@ -76,14 +76,14 @@ pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Opti
         names_other.then(|| habits.on_other_wire())
     });
     if let Some(changed) = told.filter(|changed| changed != habits) {
-        return Some(Lesson {
+        return Some(Change {
             habits: changed,
             is_guess: false,
         });
     }
     // The server may have only one of the two paths.
     let may_be_path = matches!(answer.status, 404 | 405 | 501) && !said.misses_model();
-    (may_be_path && !habits.wire_is_chosen).then(|| Lesson {
+    (may_be_path && !habits.wire_is_chosen).then(|| Change {
         habits: habits.on_other_wire(),
         is_guess: true,
     })
@@ -91,8 +91,8 @@ pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Opti
 
 impl Habits {
     /// What of it can be kept for later clients.
-    pub(super) fn lessons(&self) -> Lessons {
-        Lessons {
+    pub(super) fn learned(&self) -> LearnedSettings {
+        LearnedSettings {
             wire: (!self.wire_is_chosen).then_some(self.wire),
             dialect: Some(self.dialect.clone()),
             has_no_seals: self.manner.has_no_seals,
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    fn taught(status: u16, message: &str, habits: &Habits) -> Option<Lesson> {
+    fn learned(status: u16, message: &str, habits: &Habits) -> Option<Change> {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         let info = ErrorInfo::parse(body.as_bytes());
         learn(&Answer { status, info }, habits, &Request::default())
@@ -261,21 +261,21 @@ mod tests {
                  endpoint. Did you mean to use v1/completions?",
             ),
         ] {
-            let lesson = taught(status, message, &chat).unwrap();
-            assert_eq!(lesson.habits.wire, OpenAiWire::Responses, "{message}");
-            assert!(!lesson.is_guess, "{message}");
+            let change = learned(status, message, &chat).unwrap();
+            assert_eq!(change.habits.wire, OpenAiWire::Responses, "{message}");
+            assert!(!change.is_guess, "{message}");
         }
         let responses = habits(OpenAiWire::Responses);
         let message = "The requested model 'x' is not supported with the Responses API.";
-        let lesson = taught(400, message, &responses).unwrap();
-        assert_eq!(lesson.habits.wire, OpenAiWire::Chat);
+        let change = learned(400, message, &responses).unwrap();
+        assert_eq!(change.habits.wire, OpenAiWire::Chat);
     }
 
     #[test]
     fn a_path_that_is_not_there_is_a_guess_and_a_choice_of_the_user_stays() {
         let chat = habits(OpenAiWire::Chat);
-        assert!(taught(404, "Not Found", &chat).unwrap().is_guess);
-        assert_eq!(taught(400, "Not Found", &chat), None);
+        assert!(learned(404, "Not Found", &chat).unwrap().is_guess);
+        assert_eq!(learned(400, "Not Found", &chat), None);
         let missing = ErrorInfo {
             code: "model_not_found".into(),
             ..ErrorInfo::default()
@@ -285,12 +285,12 @@ mod tests {
             info: missing,
         };
         assert_eq!(learn(&missing, &chat, &Request::default()), None);
-        assert_eq!(taught(500, "use /v1/responses", &chat), None);
+        assert_eq!(learned(500, "use /v1/responses", &chat), None);
         let chosen = Habits {
             wire_is_chosen: true,
             ..chat
         };
-        assert_eq!(taught(404, "use /v1/responses", &chosen), None);
+        assert_eq!(learned(404, "use /v1/responses", &chosen), None);
     }
 
     #[test]
@@ -298,12 +298,12 @@ mod tests {
         let old = habits(OpenAiWire::Chat);
         let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
                        'max_completion_tokens' instead.";
-        let new = taught(400, message, &old).unwrap().habits;
+        let new = learned(400, message, &old).unwrap().habits;
         assert_eq!(new.dialect.token_field, TokenField::MaxCompletionTokens);
         let message = "Unrecognized request argument supplied: max_completion_tokens";
-        assert_eq!(taught(400, message, &new).unwrap().habits, old);
+        assert_eq!(learned(400, message, &new).unwrap().habits, old);
         let message = "max_completion_tokens is too large: this model supports at most 4096";
-        assert_eq!(taught(400, message, &new), None);
+        assert_eq!(learned(400, message, &new), None);
     }
 
     #[test]
@@ -311,15 +311,15 @@ mod tests {
         let chat = habits(OpenAiWire::Chat);
         let message =
             "The `reasoning_content` in the thinking mode must be passed back to the API.";
-        let with = taught(400, message, &chat).unwrap().habits;
+        let with = learned(400, message, &chat).unwrap().habits;
         assert_eq!(
             with.dialect.reasoning_field.as_deref(),
             Some("reasoning_content")
         );
         let message = "body.messages.1.reasoning_content: Extra inputs are not permitted";
-        assert_eq!(taught(422, message, &with).unwrap().habits, chat);
+        assert_eq!(learned(422, message, &with).unwrap().habits, chat);
         let message = "unknown field `stream_options`";
-        let without = taught(400, message, &chat).unwrap().habits;
+        let without = learned(400, message, &chat).unwrap().habits;
         assert!(!without.dialect.asks_for_usage);
     }
 
@@ -336,9 +336,9 @@ mod tests {
             let body = serde_json::json!({"error": {"message": message}}).to_string();
             let info = ErrorInfo::parse(body.as_bytes());
             let answer = Answer { status: 400, info };
-            let lesson = learn(&answer, &responses, &request).unwrap();
-            assert!(lesson.habits.manner.has_no_web, "{message}");
-            assert_eq!(learn(&answer, &lesson.habits, &request), None, "{message}");
+            let change = learn(&answer, &responses, &request).unwrap();
+            assert!(change.habits.manner.has_no_web, "{message}");
+            assert_eq!(learn(&answer, &change.habits, &request), None, "{message}");
             request.tuning.web = false;
             assert_eq!(learn(&answer, &responses, &request), None, "{message}");
         }
@@ -348,8 +348,8 @@ mod tests {
     fn sealed_thoughts_are_not_asked_of_a_model_without_them() {
         let responses = habits(OpenAiWire::Responses);
         let message = "Encrypted content is not supported with this model.";
-        let lesson = taught(400, message, &responses).unwrap();
-        assert!(lesson.habits.manner.has_no_seals);
-        assert_eq!(taught(400, message, &lesson.habits), None);
+        let change = learned(400, message, &responses).unwrap();
+        assert!(change.habits.manner.has_no_seals);
+        assert_eq!(learned(400, message, &change.habits), None);
     }
 }

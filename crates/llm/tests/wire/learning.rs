@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use llm::{Block, Event, Lessons, Model, OpenAi, OpenAiWire, Provider, RawJson, Request, Turn};
+use llm::{
+    Block, Event, LearnedSettings, Model, OpenAi, OpenAiWire, Provider, RawJson, Request, Turn,
+};
 use serde_json::json;
 use test_support::llm_server::{LlmServer, ServerReply, Wire};
 
@@ -36,10 +38,10 @@ fn the_wire_follows_what_the_server_says_and_is_remembered() {
     );
 }
 
-/// What a call has taught, by its events.
-fn lessons(events: &[Event]) -> Vec<Lessons> {
+/// What was learned in a call, by its events.
+fn learned(events: &[Event]) -> Vec<LearnedSettings> {
     let learned = events.iter().filter_map(|event| match event {
-        Event::Learned(lessons) => Some((**lessons).clone()),
+        Event::Learned(learned) => Some((**learned).clone()),
         _ => None,
     });
     learned.collect()
@@ -56,17 +58,17 @@ fn a_later_client_begins_with_what_was_learned() {
     );
     server.always("a", ServerReply::text("ok"));
     let (_, events) = ask(&model, hello());
-    let learned = lessons(&events);
+    let learned = learned(&events);
     assert_eq!(learned.len(), 1, "{learned:?}");
     assert_eq!(learned[0].wire, Some(OpenAiWire::Responses));
     assert!(learned[0].has_no_seals);
-    assert_eq!(lessons(&ask(&model, hello()).1), [], "nothing new");
+    assert_eq!(learned(&ask(&model, hello()).1), [], "nothing new");
 
     let mut config = openai_config(&server, "a");
-    config.lessons = learned[0].clone();
+    config.learned = learned[0].clone();
     let later: Arc<dyn Model> = Arc::new(OpenAi::new(config.clone()).unwrap());
     let before = server.requests("a").len();
-    assert_eq!(lessons(&ask(&later, hello()).1), []);
+    assert_eq!(learned(&ask(&later, hello()).1), []);
     assert_eq!(
         server.requests("a").len(),
         before + 1,
@@ -84,14 +86,14 @@ fn a_later_client_begins_with_what_was_learned() {
 }
 
 #[test]
-fn a_failure_teaches_nothing() {
+fn nothing_is_learned_from_a_failure() {
     let server = LlmServer::start();
     let model = openai(&server, "a");
     server.enqueue("a", refusal(404, NEEDS_RESPONSES));
     server.enqueue("a", refusal(401, "who are you?"));
     let (reply, events) = ask(&model, hello());
     reply.unwrap_err();
-    assert_eq!(lessons(&events), []);
+    assert_eq!(learned(&events), []);
 }
 
 #[test]

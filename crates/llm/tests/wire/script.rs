@@ -208,7 +208,7 @@ fn a_script_is_chosen_by_its_file() {
             &Variables::default(),
             "bob",
             ClientOptions::default(),
-            llm::Lessons::default(),
+            llm::LearnedSettings::default(),
         )
     };
     let bob = build(&choice).unwrap().unwrap();

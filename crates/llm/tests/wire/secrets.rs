@@ -117,7 +117,7 @@ fn clients_and_configurations_never_show_the_key() {
                 &variables,
                 "alice",
                 ClientOptions::default(),
-                llm::Lessons::default(),
+                llm::LearnedSettings::default(),
             )
             .unwrap()
             .unwrap();

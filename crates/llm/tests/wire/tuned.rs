@@ -1,10 +1,10 @@
-//! What is set for a model, what its server teaches, and lists of models.
+//! What is set for a model, what its server names, and lists of models.
 
 use std::sync::Arc;
 
 use llm::{
-    Effort, Event, FallbackModel, Lessons, Model, ModelError, ModelSettings, Request, Switch,
-    Thinking, TunedModel, Tuning, WaitReason,
+    Effort, Event, FallbackModel, LearnedSettings, Model, ModelError, ModelSettings, Request,
+    Switch, Thinking, TunedModel, Tuning, WaitReason,
 };
 use serde_json::{Value, json};
 use test_support::llm_server::{LlmServer, ServerReply};
@@ -96,7 +96,7 @@ fn a_request_for_less_gets_less() {
 }
 
 #[test]
-fn a_server_teaches_its_limit_once() {
+fn a_server_names_its_limit_once() {
     let sentences = [
         (
             "anthropic",
@@ -120,9 +120,9 @@ fn a_server_teaches_its_limit_once() {
         let (reply, events) = ask(&model, any_length());
         assert_eq!(reply.unwrap().text(), "one", "{agent}");
         assert_eq!(waits(&events), [""; 0], "nothing is waited for");
-        let learned = Event::Learned(Box::new(Lessons {
+        let learned = Event::Learned(Box::new(LearnedSettings {
             max_output: Some(4_096),
-            ..Lessons::default()
+            ..LearnedSettings::default()
         }));
         assert!(events.contains(&learned), "{events:?}");
         assert_eq!(ask(&model, any_length()).0.unwrap().text(), "two");

@@ -1,4 +1,4 @@
-//! What the model is told about a call that somebody was asked about.
+//! The tool results of calls that a person decided about.
 
 use crate::call_rules::Extent;
 use agent::Answered;

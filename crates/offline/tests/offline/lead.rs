@@ -13,6 +13,13 @@ fn spawn(name: &str, role: &str, prompt: &str) -> (String, Value) {
     )
 }
 
+/// Spawns a teammate that may change nothing before its plan is approved.
+fn spawn_with_plan(name: &str, role: &str, prompt: &str) -> (String, Value) {
+    let (tool, mut input) = spawn(name, role, prompt);
+    input["require_plan"] = json!(true);
+    (tool, input)
+}
+
 fn send(to: &str, content: &str) -> (String, Value) {
     call("send_message", json!({"to": to, "content": content}))
 }
@@ -155,7 +162,7 @@ fn a_plan_is_awaited_and_rejected() {
         let (calls, text) = lead.turn();
         let prompt =
             "Your task is: risky refactoring. Submit a plan for it before you change anything.";
-        assert_eq!(calls, [spawn("bob", "generalist", prompt)]);
+        assert_eq!(calls, [spawn_with_plan("bob", "generalist", prompt)]);
         assert!(text.ends_with("Waiting for bob's plan."), "{text}");
         lead.mail(json!([plan_mail(kind, "feed0001")]));
         let (calls, _) = lead.turn();
@@ -184,21 +191,6 @@ fn a_plan_is_awaited_and_rejected() {
 }
 
 #[test]
-fn a_plan_is_required_where_the_tool_has_the_argument() {
-    let mut lead = Agent::lead();
-    let tool = lead
-        .request
-        .tools
-        .iter_mut()
-        .find(|tool| tool.name == "spawn_teammate")
-        .unwrap();
-    tool.input_schema =
-        json!({"type": "object", "properties": {"require_plan": {"type": "boolean"}}}).into();
-    lead.user_says("Spawn bob with a risky refactoring task. Review and reject his plan.");
-    assert_eq!(lead.turn().0[0].1["require_plan"], true);
-}
-
-#[test]
 fn a_plan_is_asked_for_and_approved() {
     let mut lead = Agent::lead();
     lead.user_says("Spawn bob, have him submit a plan, then approve it.");
@@ -206,7 +198,7 @@ fn a_plan_is_asked_for_and_approved() {
     assert_eq!(
         calls,
         [
-            spawn("bob", "generalist", WAIT),
+            spawn_with_plan("bob", "generalist", WAIT),
             send("bob", "Submit a plan.")
         ]
     );

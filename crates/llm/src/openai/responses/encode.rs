@@ -23,7 +23,7 @@ const MAX_WEB_USES: u32 = 16;
 /// What is known about a server of this wire format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::openai) struct Manner {
-    /// Whether the model has no sealed thoughts, and refuses the wish for them.
+    /// Whether the model has no sealed thoughts, and refuses requests for them.
     pub(in crate::openai) has_no_seals: bool,
     /// Whether the model has no tools of its provider for the web, and refuses them.
     pub(in crate::openai) has_no_web: bool,

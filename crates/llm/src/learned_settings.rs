@@ -1,4 +1,4 @@
-//! What servers have taught by their refusals, in a form that can be kept.
+//! What was learned from the refusals of servers, in a form that can be stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::output_limit::LEAST_LIMIT;
 /// go nor what they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Lessons {
+pub struct LearnedSettings {
     /// The wire format that was answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<OpenAiWire>,
@@ -24,7 +24,7 @@ pub struct Lessons {
     pub max_output: Option<u32>,
 }
 
-impl Lessons {
+impl LearnedSettings {
     /// These and newer ones, which count where both say something.
     #[must_use]
     pub fn and(self, newer: &Self) -> Self {
@@ -37,7 +37,7 @@ impl Lessons {
         }
     }
 
-    /// The same without what no refusal teaches. What was kept in a file may have been changed there.
+    /// The same without what no refusal can lead to. What was kept in a file may have been changed there.
     #[must_use]
     pub fn plausible(self) -> Self {
         Self {
@@ -53,36 +53,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newer_lessons_count_and_what_they_do_not_say_stays() {
-        let old = Lessons {
+    fn newer_settings_count_and_the_others_stay() {
+        let old = LearnedSettings {
             wire: Some(OpenAiWire::Chat),
             max_output: Some(4_096),
             has_no_web: true,
-            ..Lessons::default()
+            ..LearnedSettings::default()
         };
-        let new = Lessons {
+        let new = LearnedSettings {
             wire: Some(OpenAiWire::Responses),
             dialect: Some(Dialect::openai()),
-            ..Lessons::default()
+            ..LearnedSettings::default()
         };
         let both = old.and(&new);
         assert_eq!((both.wire, both.max_output), (new.wire, Some(4_096)));
         assert!(both.has_no_web && !both.has_no_seals);
         let stored = serde_json::to_string(&both).unwrap();
-        assert_eq!(serde_json::from_str::<Lessons>(&stored).unwrap(), both);
+        assert_eq!(
+            serde_json::from_str::<LearnedSettings>(&stored).unwrap(),
+            both
+        );
         assert_eq!(both.clone().plausible(), both);
     }
 
     #[test]
-    fn what_no_refusal_teaches_is_dropped() {
-        let odd = Lessons {
+    fn what_no_refusal_leads_to_is_dropped() {
+        let odd = LearnedSettings {
             dialect: Some(Dialect {
                 reasoning_field: Some("role".into()),
                 ..Dialect::openai()
             }),
             max_output: Some(1),
-            ..Lessons::default()
+            ..LearnedSettings::default()
         };
-        assert_eq!(odd.plausible(), Lessons::default());
+        assert_eq!(odd.plausible(), LearnedSettings::default());
     }
 }
