@@ -39,7 +39,7 @@ fn the_wire_follows_what_the_server_says_and_is_remembered() {
 }
 
 /// What was learned in a call, by its events.
-fn learned(events: &[Event]) -> Vec<LearnedSettings> {
+fn learned_in(events: &[Event]) -> Vec<LearnedSettings> {
     let learned = events.iter().filter_map(|event| match event {
         Event::Learned(learned) => Some((**learned).clone()),
         _ => None,
@@ -58,17 +58,17 @@ fn a_later_client_begins_with_what_was_learned() {
     );
     server.always("a", ServerReply::text("ok"));
     let (_, events) = ask(&model, hello());
-    let learned = learned(&events);
+    let learned = learned_in(&events);
     assert_eq!(learned.len(), 1, "{learned:?}");
     assert_eq!(learned[0].wire, Some(OpenAiWire::Responses));
     assert!(learned[0].has_no_seals);
-    assert_eq!(learned(&ask(&model, hello()).1), [], "nothing new");
+    assert_eq!(learned_in(&ask(&model, hello()).1), [], "nothing new");
 
     let mut config = openai_config(&server, "a");
     config.learned = learned[0].clone();
     let later: Arc<dyn Model> = Arc::new(OpenAi::new(config.clone()).unwrap());
     let before = server.requests("a").len();
-    assert_eq!(learned(&ask(&later, hello()).1), []);
+    assert_eq!(learned_in(&ask(&later, hello()).1), []);
     assert_eq!(
         server.requests("a").len(),
         before + 1,
@@ -93,7 +93,7 @@ fn nothing_is_learned_from_a_failure() {
     server.enqueue("a", refusal(401, "who are you?"));
     let (reply, events) = ask(&model, hello());
     reply.unwrap_err();
-    assert_eq!(learned(&events), []);
+    assert_eq!(learned_in(&events), []);
 }
 
 #[test]
