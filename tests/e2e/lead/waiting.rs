@@ -82,3 +82,51 @@ fn at_a_terminal_nobody_is_asked_if_that_was_chosen() {
     let told = workspace.server.last_request("lead").last_text();
     assert!(told.contains("nobody could be asked"), "{told}");
 }
+
+#[test]
+fn a_person_who_interrupts_the_lead_takes_its_question_back() {
+    let workspace = Workspace::new();
+    workspace.reply(guarded("ledger"));
+    let mut terminal = Terminal::start(workspace.lead_command(&["--keep"]), 40, 120);
+    terminal.wait_for_last_line("team >>");
+    terminal.type_keys("Run it.\r");
+    terminal.wait_for(&["lead asks to run", "touch ledger", "[y] yes, once"]);
+    let request = workspace.pending(RequestKind::Permission);
+    terminal.type_keys("\u{3}");
+    wait_until("the question to end", LIMIT, || {
+        workspace.request(&request).status() == RequestStatus::Expired
+    });
+    let late = workspace.run(&["approve", request.id.as_str()]);
+    late.has_code(exit::ALREADY_ANSWERED);
+    assert_eq!(terminal.end().code(), Some(i32::from(exit::INTERRUPTED)));
+    let journal = workspace.journal("lead");
+    assert!(
+        journal.contains("interrupted before it was started"),
+        "{journal}"
+    );
+    assert!(!workspace.path().join("ledger").exists());
+}
+
+#[test]
+fn a_question_of_the_lead_is_answered_by_a_key_or_a_text() {
+    let workspace = Workspace::new();
+    let question = json!({"question": "Which port?", "choices": ["8080", "3000"]});
+    workspace.reply(call("ask_user", question.clone()));
+    workspace.reply(call("ask_user", question));
+    workspace.reply(say("So be it."));
+    let mut terminal = Terminal::start(workspace.lead_command(&["--keep"]), 40, 120);
+    terminal.wait_for_last_line("team >>");
+    terminal.type_keys("Start the server.\r");
+    terminal.wait_for(&["lead asks", "Which port?", "2. 3000", "[1-2] choose"]);
+    terminal.type_keys("2");
+    workspace.wait_for_lead_request("answers: 3000");
+    let second = workspace.pending(RequestKind::Question);
+    terminal.wait_for(&[second.id.as_str(), "[r] reply"]);
+    terminal.type_keys("r");
+    terminal.wait_for_last_line("answer >>");
+    terminal.type_keys("the one that is free\r");
+    workspace.wait_for_lead_request("answers: the one that is free");
+    terminal.wait_for(&["So be it."]);
+    terminal.type_keys("\u{4}");
+    assert_eq!(terminal.end().code(), Some(0));
+}
