@@ -334,6 +334,8 @@ fn the_member_may_be_killed_at_any_step() {
 fn notifying() -> AskSettings {
     AskSettings {
         notify: Some("cat >> told".to_owned()),
+        // Nobody answers before the user was told, and then the test is to fail and not to hang.
+        timeout: Some(LIMIT / 3),
         ..AskSettings::default()
     }
 }
