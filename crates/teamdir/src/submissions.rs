@@ -12,6 +12,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How long the copy of a lock in a child of a killed process is waited for.
+const ORPHAN_WAIT: Duration = Duration::from_secs(5);
+
 /// Why a submission could not be stored, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmissionError {
@@ -42,11 +45,19 @@ impl Drop for IntegrationGuard {
 }
 
 impl TeamDir {
-    /// Takes the right to integrate submissions, or `None` if another process has it. It is never
-    /// waited for: whoever has it looks for new submissions after giving it up.
+    /// Takes the right to integrate submissions, or `None` if another process has it. A process that runs is
+    /// not waited for: it looks for new submissions after giving the right up.
     pub fn try_integrate(&self) -> Result<Option<IntegrationGuard>, LockError> {
         create_dir(&self.layout.submissions_dir())?;
-        match FileLock::acquire(&self.layout.integration_lock(), Duration::ZERO) {
+        let path = self.layout.integration_lock();
+        let lock = match FileLock::acquire(&path, Duration::ZERO) {
+            // Whoever had it was killed, and a child that it was just starting still has a copy.
+            Err(LockError::Busy { .. }) if !self.is_integrating() => {
+                FileLock::acquire(&path, ORPHAN_WAIT)
+            }
+            acquired => acquired,
+        };
+        match lock {
             Ok(lock) => {
                 // What a killed holder has left is not true any more.
                 lock.wipe();
