@@ -3,6 +3,7 @@
 mod budget_args;
 mod cli;
 mod commands;
+mod completing;
 mod duration;
 mod failure;
 mod input;
@@ -31,6 +32,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Commands have keys in their environment too.
     member::hide_own_memory();
+    completing::answer_shell();
     let args = match cli::parse() {
         Ok(args) => args,
         Err(code) => return code,

@@ -33,6 +33,9 @@ pub(crate) struct TrustedWorkspace {
     pub(crate) clearance: Clearance,
 }
 
+/// A check of what is set, once it is trusted.
+pub(crate) type SettingsCheck<'a> = dyn Fn(&WorkspaceSettings) -> Result<(), Failure> + 'a;
+
 impl UncheckedWorkspace {
     /// Reads the files of the selected workspace. Creates nothing.
     pub(crate) fn find(args: &Args) -> Result<Self, Failure> {
@@ -63,9 +66,19 @@ impl UncheckedWorkspace {
     /// Asks the user if that is needed, creates the team if there is none, and applies the budget and
     /// the limits of the configuration to it.
     pub(crate) fn into_trusted(
+        self,
+        args: &Args,
+        trust: &TrustArgs,
+    ) -> Result<TrustedWorkspace, Failure> {
+        self.into_trusted_if(args, trust, &|_| Ok(()))
+    }
+
+    /// The same if a check of the settings succeeds. Otherwise no team is created.
+    pub(crate) fn into_trusted_if(
         mut self,
         args: &Args,
         trust: &TrustArgs,
+        check_settings: &SettingsCheck<'_>,
     ) -> Result<TrustedWorkspace, Failure> {
         let check = self.check()?;
         let cleared = match trust.trust {
@@ -75,8 +88,12 @@ impl UncheckedWorkspace {
         let mut clearance = match cleared {
             Cleared::Already(clearance) => clearance,
             // Somebody may have changed the workspace while the person read.
-            Cleared::ByAnswer => return Self::find(args)?.into_trusted(args, trust),
+            Cleared::ByAnswer => {
+                return Self::find(args)?.into_trusted_if(args, trust, check_settings);
+            }
         };
+        self.settings.variables.trust_file();
+        check_settings(&self.settings)?;
         let team = match self.team.take() {
             Some(team) => team,
             None => {
@@ -84,7 +101,7 @@ impl UncheckedWorkspace {
                 if !created.is_new {
                     // Somebody else made it since, and it is judged like any other.
                     self.team = Some(created.team);
-                    return self.into_trusted(args, trust);
+                    return self.into_trusted_if(args, trust, check_settings);
                 }
                 if let Some(error) = created.not_recorded {
                     args.note(&not_recorded(&error.to_string()));
@@ -93,7 +110,6 @@ impl UncheckedWorkspace {
                 created.team
             }
         };
-        self.settings.variables.trust_file();
         config::apply(&team, &self.settings.config)?;
         Ok(TrustedWorkspace {
             team,

@@ -6,6 +6,7 @@
 mod board;
 mod budgets;
 mod chaos;
+mod completions;
 mod confined;
 mod demo;
 mod drain;
@@ -15,6 +16,7 @@ mod hostile;
 mod lead;
 mod logs;
 mod mail;
+mod mends;
 mod models;
 mod notes;
 mod permissions;

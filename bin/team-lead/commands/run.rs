@@ -12,6 +12,8 @@ use crate::sandbox_args::SandboxArgs;
 use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
 use crate::tuning_args::TuningArgs;
 use lead::{ConsoleOptions, Ended, RunError, RunOptions, Verbosity};
+use member::{ModelOptions, WorkspaceSettings};
+use processes::Programs;
 use serde_json::json;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -94,7 +96,9 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         let message = "run with --json needs a prompt: it prints one object at its end";
         return Err(Failure::usage(message));
     }
-    let trusted = UncheckedWorkspace::find(args)?.into_trusted(args, &command.trust)?;
+    // A lead that cannot start leaves no team behind.
+    let check = |settings: &WorkspaceSettings| command.check(settings);
+    let trusted = UncheckedWorkspace::find(args)?.into_trusted_if(args, &command.trust, &check)?;
     let team = trusted.team;
     args.note(&format!("Team folder: {}", team.layout().root().display()));
     budget::change(&team, None, &command.budget.limits())?;
@@ -138,6 +142,20 @@ enum OnAsk {
 }
 
 impl Run {
+    /// Whether there are models and programs for the lead.
+    fn check(&self, settings: &WorkspaceSettings) -> Result<(), Failure> {
+        let models = ModelOptions {
+            models: self.model.clone(),
+            tuning: self.tuning.tuning(),
+            web: self.tuning.web(),
+            window: self.window,
+        };
+        let chosen = member::choose_models(&models, "lead", settings);
+        chosen.map_err(|error| failure(error.into()))?;
+        Programs::find()?;
+        Ok(())
+    }
+
     fn denies_asks(&self) -> bool {
         match self.on_ask {
             Some(OnAsk::Wait) => false,

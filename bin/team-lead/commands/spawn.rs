@@ -10,6 +10,7 @@ use crate::sandbox_args::SandboxArgs;
 use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
 use crate::tuning_args::TuningArgs;
 use config::Config;
+use member::NO_MODEL_CHOSEN;
 use processes::{NoTeammate, Programs, SpawnError, Spawned};
 use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy, SandboxMode, TreeMode};
 use serde_json::json;
@@ -100,6 +101,7 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
         let shown = weakness(&team, &settings.config, &spec.name, level);
         shown.iter().for_each(|text| args.note(text));
     }
+    note_default_model(args, &team, &settings.config, &spec.name)?;
     let MemberSpec { name, role, .. } = &spec;
     match spawned {
         Spawned::Started {
@@ -129,6 +131,21 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
             args.confirm(&object, &text)
         }
     }
+}
+
+/// Says that the member has no model, if nobody chose one.
+fn note_default_model(
+    args: &Args,
+    team: &TeamDir,
+    config: &Config,
+    name: &AgentName,
+) -> Result<(), Failure> {
+    let roster = team.roster()?;
+    let is_chosen = |member| teammate::has_model(config, member);
+    if !roster.member(name).is_none_or(is_chosen) {
+        args.note(&format!("note: {NO_MODEL_CHOSEN}"));
+    }
+    Ok(())
 }
 
 /// What the member's sandbox does not keep, if it has one.

@@ -11,6 +11,8 @@ use crate::sandboxed_caller::Needs;
 use protocol::TaskId;
 use team::BoardError;
 
+pub(crate) use show::missing_role;
+
 /// The task board: create, list, show, change, claim and finish tasks.
 #[derive(clap::Args)]
 #[command(

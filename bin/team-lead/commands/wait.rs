@@ -1,6 +1,7 @@
 //! `wait`: blocks until the team is quiet or all tasks are completed.
 
 use crate::cli::Args;
+use crate::commands::task::missing_role;
 use crate::failure::{Failure, Kind};
 use crate::output::print_json;
 use crate::{duration, interrupt};
@@ -9,6 +10,7 @@ use protocol::{AgentName, TaskStatus};
 use rules::MemberState;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use team::MissingRole;
 use teamdir::TeamDir;
 
 /// The polling interval. The state of a team is spread over many files, so polling is simpler than
@@ -23,7 +25,8 @@ Examples:
   team-lead wait --tasks --timeout 30m && make release
 
 The team is quiet when every running member is idle, has failed or waits for the approval of its
-plan, all mail of these members is read, and no task is left that one of them could claim.
+plan, all mail of these members is read, and no task is left that one of them could claim. Tasks for a
+role that nobody has are named on standard error.
 
 Exit codes: 0 the condition holds; 4 the time has passed first; 5 the team is quiet, but a member
 failed or is dead. With --json: {\"idle\": true, \"failed\", \"waiting\"} with lists of names, or
@@ -54,8 +57,10 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Wait) -> Result<(), Fai
     interrupt::exit_on_ctrl_c()?;
     let started = Instant::now();
     let mut reported = String::new();
+    let mut noted = Vec::new();
     loop {
         processes::repair(team);
+        note_missing_roles(team, args, &mut noted)?;
         let progress = if command.tasks {
             check_tasks(team)?
         } else {
@@ -83,6 +88,21 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Wait) -> Result<(), Fai
         }
         std::thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
     }
+}
+
+/// Says once which tasks nobody will ever claim.
+fn note_missing_roles(
+    team: &TeamDir,
+    args: &Args,
+    noted: &mut Vec<MissingRole>,
+) -> Result<(), Failure> {
+    let board = team::list(team)?.board;
+    let missing = team::missing_roles(team, &board)?;
+    for role in missing.iter().filter(|role| !noted.contains(role)) {
+        args.note(&missing_role(role));
+    }
+    *noted = missing;
+    Ok(())
 }
 
 fn timed_out(command: &Wait, why: &str) -> Failure {

@@ -36,6 +36,20 @@ fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
     kept
 }
 
+/// Whether one finding is only that another has made a file unreadable.
+fn follows(finding: &Finding, cause: &Finding) -> bool {
+    let of_access = |finding: &Finding| {
+        let kinds = [Kind::NoAccess, Kind::Misplaced, Kind::SeveralNames];
+        kinds.contains(&finding.kind)
+    };
+    of_access(finding) && of_access(cause) && Path::new(&finding.about).starts_with(&cause.about)
+}
+
+/// A word of a shell command.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The result of a check, or the finding that it could not read its files.
 fn or_no_access(result: Result<Vec<Finding>, PathError>) -> Vec<Finding> {
     result.unwrap_or_else(|error| vec![no_access(&error)])

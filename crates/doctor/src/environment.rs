@@ -42,6 +42,8 @@ pub enum Trees {
 /// A problem of the environment, and the command to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// The member, the file or the program.
+    pub about: String,
     pub text: String,
     pub command: String,
 }
@@ -65,6 +67,7 @@ impl Environment {
             now: now(),
             uid,
             teammate: teammate.map_err(|error| Problem {
+                about: "teammate".to_owned(),
                 text: error.to_string(),
                 command: error.fix().to_owned(),
             }),

@@ -27,6 +27,8 @@ pub enum Kind {
     UnreapedDeath,
     /// A task is in progress and nobody works on it.
     OrphanClaim,
+    /// Tasks are for a role that no member has.
+    MissingRole,
     /// A request waits for an answer that can no longer come.
     OverdueRequest,
     /// A command was cut off, and nobody has looked for what it created.
@@ -117,9 +119,10 @@ pub enum Fix {
 }
 
 impl Kind {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::UnreapedDeath,
         Self::OrphanClaim,
+        Self::MissingRole,
         Self::OverdueRequest,
         Self::UnfinishedCommand,
         Self::HeldLock,
@@ -149,6 +152,7 @@ impl Kind {
         match self {
             Self::UnreapedDeath => "unreaped_death",
             Self::OrphanClaim => "orphan_claim",
+            Self::MissingRole => "missing_role",
             Self::OverdueRequest => "overdue_request",
             Self::UnfinishedCommand => "unfinished_command",
             Self::HeldLock => "held_lock",

@@ -2,13 +2,9 @@
 
 use crate::run::RunOptions;
 use member::{
-    BudgetedModels, ChosenModels, MemberRuntime, ModelError, ModelOptions, choose_models,
+    BudgetedModels, ChosenModels, MemberRuntime, ModelError, ModelOptions, NO_MODEL_CHOSEN,
+    choose_models,
 };
-
-/// The notice when nobody chose a model.
-const NONE_CHOSEN: &str = "No model is chosen, so `offline` is used, a small follower of plain \
-    instructions that is no LLM. Choose with --model or TEAM_MODEL: anthropic:NAME, openai:NAME, \
-    script:FILE.";
 
 pub(crate) struct LeadModel {
     chosen: ChosenModels,
@@ -44,7 +40,7 @@ impl LeadModel {
     /// The model within the team's budget.
     pub(crate) fn build(self, runtime: &MemberRuntime, options: &RunOptions) -> BuiltModel {
         let variables = options.settings.variables.clone();
-        let none_chosen = self.chosen.is_default.then(|| NONE_CHOSEN.to_owned());
+        let none_chosen = self.chosen.is_default.then(|| NO_MODEL_CHOSEN.to_owned());
         let remark = none_chosen.or_else(|| self.chosen.remark.clone());
         BuiltModel {
             models: runtime.within_budget(self.chosen, variables, options.max_rounds),

@@ -1,6 +1,8 @@
 //! The HTTP client: sends encoded requests, decodes replies, retries.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -59,6 +61,8 @@ pub(crate) struct Endpoint {
     headers: HeaderMap,
     site: Site,
     options: ClientOptions,
+    /// Whether the server has answered anything so far.
+    has_answered: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -86,6 +90,7 @@ impl Endpoint {
             headers,
             site,
             options,
+            has_answered: Arc::default(),
         })
     }
 
@@ -97,6 +102,7 @@ impl Endpoint {
             headers: self.headers.clone(),
             site: self.site.clone(),
             options: self.options.clone(),
+            has_answered: Arc::clone(&self.has_answered),
         }
     }
 
@@ -137,7 +143,8 @@ impl Endpoint {
                 reason: passing.reason,
                 retry_after: passing.retry_after,
             };
-            let Some(delay) = self.options.retry.delay(failed, fastrand::f64()) else {
+            let delay = self.options.retry.delay(failed, fastrand::f64());
+            let Some(delay) = delay.filter(|_| !self.is_not_running(passing.reason)) else {
                 return Err(self.give_up(failed_tries, passing).into());
             };
             events(Event::Waiting(Waiting {
@@ -172,6 +179,7 @@ impl Endpoint {
             Err(_) => return Err(self.silence()),
         };
         debug!(status = response.status().as_u16(), "the server answered");
+        self.has_answered.store(true, Ordering::Relaxed);
         if response.status().is_success() {
             self.read(response, decoder, events, body.len()).await
         } else {
@@ -267,6 +275,14 @@ impl Endpoint {
             WaitReason::StreamCut
         };
         self.site.passing(reason, &chain(&error.without_url()))
+    }
+
+    /// Whether this is a server on this machine that was never started. Its user is told at once; one
+    /// that has answered before is being restarted.
+    fn is_not_running(&self, reason: WaitReason) -> bool {
+        reason == WaitReason::CannotConnect
+            && is_loopback(&self.url)
+            && !self.has_answered.load(Ordering::Relaxed)
     }
 
     fn silence(&self) -> Failure {

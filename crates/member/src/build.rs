@@ -72,6 +72,11 @@ pub struct BudgetedModels {
     explore: (Arc<dyn Model>, Settings),
 }
 
+/// The notice when nobody chose a model.
+pub const NO_MODEL_CHOSEN: &str = "No model is chosen, so `offline` is used, a small follower of plain \
+    instructions that is no LLM. Choose with --model or TEAM_MODEL: anthropic:NAME, openai:NAME, \
+    script:FILE.";
+
 /// Chooses the models of the member `owner`: those of `options`, else what the configuration says, else
 /// the offline model. Those of its helpers are the configuration's, if it names some.
 pub fn choose_models(

@@ -61,8 +61,8 @@ mod workspace;
 
 pub use asking::AskSettings;
 pub use build::{
-    AgentTools, BudgetedModels, ChosenModels, ModelError, ModelOptions, all_definitions,
-    choose_models,
+    AgentTools, BudgetedModels, ChosenModels, ModelError, ModelOptions, NO_MODEL_CHOSEN,
+    all_definitions, choose_models,
 };
 pub use call_rules::CallSettings;
 pub use confine::{

@@ -31,6 +31,11 @@ impl Outcome {
         self.input[key].as_str().unwrap_or_default()
     }
 
+    /// Whether the agent has agreed to end.
+    pub(crate) fn ends_the_process(&self) -> bool {
+        self.tool == "shutdown_response" && self.input["approve"] == true && !self.failed
+    }
+
     fn shorten(&mut self) {
         let kept = match self.tool.as_str() {
             "read_file" if !self.failed => 0,

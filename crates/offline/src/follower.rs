@@ -57,12 +57,15 @@ impl<'a> Follower<'a> {
             Event::Mail(mail) => self.receive(mail),
             Event::Claimed { id, work } => self.claimed(id, &work),
             Event::Result(outcome) => self.result(outcome),
-            Event::Said { .. } => {
-                self.jobs.retain(|job| job.next() != Next::Finished);
-                for mail in self.inbox.borrow_mut().iter_mut() {
-                    mail.reported = true;
-                }
-            }
+            Event::Said { .. } => self.forget_finished(),
+        }
+    }
+
+    /// Leaves what is done out of the reports to come.
+    fn forget_finished(&mut self) {
+        self.jobs.retain(|job| job.next() != Next::Finished);
+        for mail in self.inbox.borrow_mut().iter_mut() {
+            mail.reported = true;
         }
     }
 
@@ -224,6 +227,8 @@ impl<'a> Follower<'a> {
                 .filter(same)
                 .for_each(|mail| mail.used = true);
         }
+        // Its process ends with that and says nothing more: what follows is told by the next one.
+        let ends = outcome.ends_the_process();
         let Some((at, call)) = self.next_call() else {
             return;
         };
@@ -233,6 +238,9 @@ impl<'a> Follower<'a> {
         if let Some(job) = self.jobs.get_mut(at).filter(|_| answers) {
             job.link.borrow_mut().result = Some(outcome);
             job.poll();
+        }
+        if ends {
+            self.forget_finished();
         }
     }
 }

@@ -115,6 +115,15 @@ impl Board {
         })
     }
 
+    /// The tasks that are not completed and are for a role that is none of these.
+    pub fn for_other_roles(&self, roles: &[&str]) -> impl Iterator<Item = &Task> {
+        let waits = |task: &&Task| task.status == TaskStatus::Pending && task.owner.0.is_none();
+        self.tasks().filter(waits).filter(|task| {
+            let mut all = roles.iter().chain(&[""]);
+            !all.any(|role| claim::is_for_role(task, role))
+        })
+    }
+
     /// The task that `party` lost by its own death, if it is still free.
     pub fn lost_by(&self, party: &Party) -> Option<&Task> {
         self.tasks().find(|task| {

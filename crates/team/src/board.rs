@@ -32,7 +32,7 @@ pub use error::BoardError;
 pub use update::{
     Update, add_blocked_by, complete, edit, release, remove_blocked_by, set_status, update,
 };
-pub use view::{BoardView, get, list, unfinished};
+pub use view::{BoardView, MissingRole, get, list, missing_roles, unfinished};
 
 use crate::Actor;
 use protocol::Party;

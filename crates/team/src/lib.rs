@@ -19,9 +19,9 @@ mod notes;
 mod requests;
 
 pub use board::{
-    BoardError, BoardView, Update, Worker, add_blocked_by, claim, claim_next, complete, create,
-    delete, edit, get, list, release, release_all, release_all_of, remove_blocked_by, resume_claim,
-    set_status, unfinished, update,
+    BoardError, BoardView, MissingRole, Update, Worker, add_blocked_by, claim, claim_next,
+    complete, create, delete, edit, get, list, missing_roles, release, release_all, release_all_of,
+    remove_blocked_by, resume_claim, set_status, unfinished, update,
 };
 pub use event_recovery::{LoggedMail, pending_events, recently_logged};
 pub use limits::{LimitedSendError, reset_traffic};

@@ -40,6 +40,6 @@ mod trees;
 mod wait;
 
 pub use run::run;
-pub use settings::sandbox as sandbox_settings;
+pub use settings::{has_model, sandbox as sandbox_settings};
 pub use shown::{Told, told};
 pub use start_options::{Ended, StartOptions, TeammateError};

@@ -49,6 +49,12 @@ pub(crate) fn model_options(config: &Config, member: &Member, window: Option<u64
     }
 }
 
+/// Whether anybody chose a model for the member, which is not needed for another program.
+pub fn has_model(config: &Config, member: &Member) -> bool {
+    let chosen = model_options(config, member, None).models;
+    member.spec.exec.is_some() || chosen.is_some() || config.model().value.is_some()
+}
+
 /// How the member's commands are confined: as its entry says, else its role, else the configuration.
 pub fn sandbox(config: &Config, member: &Member) -> SandboxSettings {
     let (spec, role) = (&member.spec, role(config, member));

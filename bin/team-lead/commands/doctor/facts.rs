@@ -8,7 +8,6 @@ use prompts::unusable_texts;
 use protocol::{Member, MemberSpec};
 use sandbox::Layers;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use teamdir::TeamDir;
@@ -34,7 +33,7 @@ impl Facts {
     pub(super) fn gather(team: &TeamDir) -> Self {
         let mut problems = Vec::new();
         let mut settings = member::load_settings(team.workspace()).unwrap_or_else(|error| {
-            problems.push(model_problem(&error, "team-lead config show"));
+            problems.push(model_problem("team.toml", &error, "team-lead config show"));
             WorkspaceSettings::default()
         });
         let check = TrustCheck::of_workspace(team.workspace(), &settings, Some(team));
@@ -44,24 +43,24 @@ impl Facts {
         let variables = &settings.variables;
         let roster = team.roster().ok();
         let members = roster.iter().flat_map(|roster| &roster.members);
-        let member_models: BTreeMap<String, String> = members
-            .filter_map(|member| Some((member.spec.model.clone()?, another_model(member))))
-            .collect();
         let chosen = match settings.config.model().value {
             Some(value) => parse_models(&value, variables),
             None => Ok(vec![ModelChoice::Offline]),
         };
         let model = chosen.as_ref().ok().map(|choices| names(choices));
-        problems.extend(problems_of(chosen, variables, OFFLINE));
-        for (value, fix) in member_models {
-            let chosen = parse_models(&value, variables);
-            problems.extend(problems_of(chosen, variables, &fix));
+        problems.extend(problem_of("model", chosen, variables, OFFLINE));
+        for member in members {
+            let Some(models) = &member.spec.model else {
+                continue;
+            };
+            let chosen = parse_models(models, variables);
+            let (name, fix) = (member.spec.name.as_str(), another_model(member));
+            problems.extend(problem_of(name, chosen, variables, &fix));
         }
-        problems.dedup_by(|a, b| a.text == b.text);
         let keys = KEYS.map(|name| (name, variables.get(name).is_some()));
         Self {
             folder: team.layout().root().to_path_buf(),
-            members: roster.map_or(0, |roster| roster.members.len()),
+            members: roster.as_ref().map_or(0, |roster| roster.members.len()),
             model,
             keys: keys.to_vec(),
             environment: Environment::gather(problems, text_problems(team), trees(team)),
@@ -143,6 +142,7 @@ fn trees(team: &TeamDir) -> Trees {
     ) {
         Ok(trees) => Trees::Usable(Box::new(trees)),
         Err(error) => Trees::Unusable(Problem {
+            about: "trees".to_owned(),
             text: format!("the members' own trees cannot be used: {error}"),
             command: format!("git -C '{}' status", team.workspace().display()),
         }),
@@ -153,6 +153,8 @@ fn trees(team: &TeamDir) -> Trees {
 fn text_problems(team: &TeamDir) -> Vec<Problem> {
     let texts = unusable_texts(team.workspace(), &member::user_folders());
     let problems = texts.into_iter().map(|text| Problem {
+        // It begins with the path.
+        about: text.clone(),
         text,
         command: "team-lead prompt show".to_owned(),
     });
@@ -165,15 +167,16 @@ fn names(choices: &[ModelChoice]) -> String {
     names.join(",")
 }
 
-/// Why models cannot be used.
-fn problems_of(
+/// Why models cannot be used, of a member or of all that have none of their own.
+fn problem_of(
+    about: &str,
     chosen: Result<Vec<ModelChoice>, ChoiceError>,
     variables: &Variables,
     fix: &str,
-) -> Vec<Problem> {
+) -> Option<Problem> {
     let choices = match chosen {
         Ok(choices) => choices,
-        Err(error) => return vec![model_problem(&error, fix)],
+        Err(error) => return Some(model_problem(about, &error, fix)),
     };
     let build = |choice: &ModelChoice| {
         let built = choice.build(
@@ -182,13 +185,15 @@ fn problems_of(
             ClientOptions::default(),
             LearnedSettings::default(),
         );
-        built.err().map(|error| model_problem(&error, fix))
+        built.err().map(|error| error.to_string())
     };
-    choices.iter().filter_map(build).collect()
+    let errors: Vec<String> = choices.iter().filter_map(build).collect();
+    (!errors.is_empty()).then(|| model_problem(about, &errors.join("; "), fix))
 }
 
-fn model_problem(error: &impl Display, fix: &str) -> Problem {
+fn model_problem(about: &str, error: &impl Display, fix: &str) -> Problem {
     Problem {
+        about: about.to_owned(),
         text: error.to_string(),
         command: fix.to_owned(),
     }

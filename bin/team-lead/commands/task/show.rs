@@ -4,11 +4,12 @@ use super::{args as typed, failure};
 use crate::cli::Args;
 use crate::duration;
 use crate::failure::Failure;
-use crate::output::{indented, print, print_json};
+use crate::output::{indented, print, print_json, shell_word};
 use protocol::{Task, TaskHistory, TaskId, TaskStatus, Timestamp};
 use rules::board;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use team::MissingRole;
 use teamdir::TeamDir;
 use terminal_text::{clean, one_line};
 
@@ -27,6 +28,9 @@ pub(super) fn list(team: &TeamDir, args: &Args, command: &typed::List) -> Result
             .collect();
         return print_json(&json!({"tasks": tasks}));
     }
+    for missing in team::missing_roles(team, &listed.board)? {
+        args.note(&missing_role(&missing));
+    }
     if tasks.is_empty() {
         return print("No tasks.");
     }
@@ -35,6 +39,12 @@ pub(super) fn list(team: &TeamDir, args: &Args, command: &typed::List) -> Result
         .map(|task| board::line(task, &listed.board.open_blockers(task)))
         .map(|line| one_line(&line).into_owned());
     print(&lines.collect::<Vec<String>>().join("\n"))
+}
+
+/// That nobody has a role, and the command that changes it.
+pub(crate) fn missing_role(missing: &MissingRole) -> String {
+    let role = shell_word(&missing.role);
+    one_line(&format!("note: {missing}: team-lead spawn NAME {role}")).into_owned()
 }
 
 pub(super) fn show(team: &TeamDir, args: &Args, command: &typed::Show) -> Result<(), Failure> {

@@ -12,49 +12,41 @@ const FEW_INSTANCES: u64 = 4;
 
 pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Err(Problem {
-        text: problem,
-        command,
-    }) = &environment.teammate
-    {
-        findings.push(Finding::manual(
-            Kind::NoTeammate,
-            "teammate",
-            problem,
-            "No member can be started or restarted.",
-            command,
-        ));
-    }
-    for Problem {
-        text: problem,
-        command,
-    } in &environment.model_problems
-    {
-        findings.push(Finding::manual(
-            Kind::NoModel,
-            "model",
-            problem,
-            "A member with this model fails at its first turn. Choose another model or set a key.",
-            command,
-        ));
-    }
-    findings.extend(unusable_texts(&environment.text_problems));
+    let programs = environment.teammate.as_ref().err().into_iter();
+    findings.extend(each(
+        Kind::NoTeammate,
+        programs,
+        "No member can be started or restarted.",
+    ));
+    findings.extend(each(
+        Kind::NoModel,
+        environment.model_problems.iter(),
+        "A member with this model fails at its first turn. Choose another model or set a key.",
+    ));
+    findings.extend(each(
+        Kind::UnusableText,
+        environment.text_problems.iter(),
+        "Members are not told what it says.",
+    ));
     findings.extend(environment.inotify.as_ref().and_then(few_instances));
     findings.extend(clock::check(team, environment.now));
     findings
 }
 
-/// All texts in one finding, since the same command shows all of them.
-fn unusable_texts(problems: &[Problem]) -> Option<Finding> {
-    let first = problems.first()?;
-    let texts: Vec<&str> = problems.iter().map(|it| it.text.as_str()).collect();
-    Some(Finding::manual(
-        Kind::UnusableText,
-        "instructions",
-        texts.join("; "),
-        "Members are not told what it says.",
-        &first.command,
-    ))
+/// One finding for each problem.
+fn each<'a>(
+    kind: Kind,
+    problems: impl Iterator<Item = &'a Problem>,
+    meaning: &str,
+) -> impl Iterator<Item = Finding> {
+    problems.map(move |problem| {
+        let Problem {
+            about,
+            text,
+            command,
+        } = problem;
+        Finding::manual(kind, about, text, meaning, command)
+    })
 }
 
 fn few_instances(inotify: &Inotify) -> Option<Finding> {

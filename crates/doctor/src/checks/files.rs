@@ -1,6 +1,6 @@
 //! Checks of files: permissions, owners, leftovers, damage.
 
-use super::{misplaced, no_access, notes, or_no_access};
+use super::{follows, misplaced, no_access, notes, or_no_access};
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
 use crate::fix::chown_command;
@@ -27,21 +27,16 @@ pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     };
     permissions.walk(team.layout().root());
     findings.append(&mut permissions.findings);
-    // Without access the other checks would only report the same.
-    if findings.iter().any(|finding| {
-        let kinds = [Kind::NoAccess, Kind::Misplaced, Kind::SeveralNames];
-        kinds.contains(&finding.kind)
-    }) {
-        return findings;
-    }
-    findings.extend(or_no_access(temporary(team)));
-    findings.extend(or_no_access(unfinished_lines(team)));
-    findings.extend(or_no_access(dead_letters(team)));
-    findings.extend(journals(team));
-    findings.extend(or_no_access(tasks(team)));
-    findings.extend(or_no_access(requests(team)));
-    findings.extend(ledgers(team));
-    findings.extend(or_no_access(notes::check(team)));
+    let mut damage = or_no_access(temporary(team));
+    damage.extend(or_no_access(unfinished_lines(team)));
+    damage.extend(or_no_access(dead_letters(team)));
+    damage.extend(journals(team));
+    damage.extend(or_no_access(tasks(team)));
+    damage.extend(or_no_access(requests(team)));
+    damage.extend(ledgers(team));
+    damage.extend(or_no_access(notes::check(team)));
+    damage.retain(|finding| !findings.iter().any(|cause| follows(finding, cause)));
+    findings.extend(damage);
     findings
 }
 

@@ -1,6 +1,6 @@
 //! Checks of members: deaths, claims, requests, locks, processes.
 
-use super::or_no_access;
+use super::{or_no_access, quoted};
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
 use crate::lock_holders::{describe, holders, is_ours};
@@ -13,6 +13,7 @@ use teamdir::{PathError, TeamDir};
 pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     let mut findings = deaths(team);
     findings.extend(or_no_access(claims(team)));
+    findings.extend(or_no_access(roles(team)));
     findings.extend(or_no_access(requests(team, environment.now)));
     findings.extend(commands(team));
     findings.extend(locks(team));
@@ -47,6 +48,23 @@ fn claims(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
             format!("task #{} is in progress, but {}", orphan.task, orphan.why),
             "Nobody works on the task, and nobody can claim it.",
             Fix::Repair,
+        )
+    });
+    Ok(found.collect())
+}
+
+fn roles(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
+    let board = team::list(team)?.board;
+    // A roster that cannot be read is found by the checks of files.
+    let missing = team::missing_roles(team, &board).unwrap_or_default();
+    let found = missing.into_iter().map(|missing| {
+        Finding::manual(
+            Kind::MissingRole,
+            format!("role {}", missing.role),
+            missing.to_string(),
+            "Nobody claims these tasks, and what is blocked by them waits too. Spawn a member with the \
+             role, or change the tasks with `team-lead task update N --role ''`.",
+            format!("team-lead spawn NAME {}", quoted(&missing.role)),
         )
     });
     Ok(found.collect())

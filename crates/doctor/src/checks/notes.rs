@@ -1,5 +1,6 @@
 //! The check of the shared notes.
 
+use super::quoted;
 use crate::finding::{Finding, Kind};
 use teamdir::{PathError, TeamDir};
 
@@ -24,9 +25,4 @@ pub(super) fn check(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
         format!("sed -i.damaged '{}' {}", deletions.join(";"), quoted(&path)),
     );
     Ok(vec![finding])
-}
-
-/// A word of a shell command.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -10,7 +10,7 @@ use teamdir::{Liveness, PathError, SubmissionError, TeamDir};
 pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     match &environment.trees {
         Trees::None => Vec::new(),
-        Trees::Unusable(Problem { text, command }) => vec![Finding::manual(
+        Trees::Unusable(Problem { text, command, .. }) => vec![Finding::manual(
             Kind::BrokenTree,
             team.layout().trees_dir().display().to_string(),
             text,

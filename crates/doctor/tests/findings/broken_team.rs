@@ -133,6 +133,14 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             drop(broken.start_alice(MemberStatus::Shutdown));
             broken.claimed_by("alice");
         }
+        Kind::MissingRole => {
+            let board = broken.team().lock_board().unwrap();
+            let created = board.create(|id| Task {
+                role: Some("painter".to_owned()),
+                ..Task::new(id, "paint it")
+            });
+            created.unwrap();
+        }
         Kind::OverdueRequest => overdue_request(&mut broken),
         Kind::UnfinishedCommand => unfinished_command(&broken),
         Kind::HeldLock => {
@@ -155,7 +163,6 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
         Kind::NoAccess => {
             let layout = broken.team().layout();
             fs::set_permissions(layout.tasks_dir(), Permissions::from_mode(0o500)).unwrap();
-            fs::create_dir(layout.events()).unwrap();
         }
         Kind::Misplaced => misplaced(&broken),
         Kind::SeveralNames => several_names(&broken),
@@ -290,6 +297,7 @@ fn few_instances(broken: &mut BrokenTeam) {
 
 fn model_problem(text: &str, command: &str) -> Problem {
     Problem {
+        about: text.to_owned(),
         text: text.to_owned(),
         command: command.to_owned(),
     }

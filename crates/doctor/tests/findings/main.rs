@@ -20,7 +20,11 @@ use test_support::wait_until;
 /// Whether a person always has to fix it.
 const fn is_manual(kind: Kind) -> bool {
     match kind {
-        Kind::NoTeammate | Kind::NoModel | Kind::UnusableText | Kind::StalledSubmissions => true,
+        Kind::NoTeammate
+        | Kind::NoModel
+        | Kind::UnusableText
+        | Kind::StalledSubmissions
+        | Kind::MissingRole => true,
         Kind::HeldLock
         | Kind::DeadLetters
         | Kind::DamagedJournal
@@ -59,6 +63,13 @@ fn a_healthy_team_has_no_findings() {
     let _alice = broken.start_alice(MemberStatus::Idle);
     broken.claimed_by("alice");
     assert_eq!(broken.examine(), []);
+}
+
+#[test]
+fn a_folder_without_access_hides_no_other_problem() {
+    let broken = broken_team(Kind::NoAccess);
+    std::fs::create_dir(broken.team().layout().events()).unwrap();
+    assert_eq!(kinds(&broken.examine()), [Kind::NoAccess, Kind::Misplaced]);
 }
 
 #[test]

@@ -102,8 +102,11 @@ pub fn claim(
 
 /// Whether the task is for this role, ignoring case. An empty role in the file means any.
 pub(super) fn role_matches(task: &Task, party: &Party, role: &str) -> bool {
+    super::may_act_for_others(party) || is_for_role(task, role)
+}
+
+/// The same for teammates.
+pub(super) fn is_for_role(task: &Task, role: &str) -> bool {
     let needed = task.role.as_deref().map_or("", str::trim);
-    needed.is_empty()
-        || super::may_act_for_others(party)
-        || needed.to_lowercase() == role.trim().to_lowercase()
+    needed.is_empty() || needed.to_lowercase() == role.trim().to_lowercase()
 }

@@ -4,9 +4,10 @@ use super::BoardError;
 use crate::Actor;
 use protocol::{Task, TaskId};
 use rules::Board;
+use std::fmt;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use teamdir::{PathError, TaskError, TeamDir};
+use teamdir::{PathError, RosterError, TaskError, TeamDir};
 
 /// The board, read without a lock.
 #[derive(Debug, Default)]
@@ -56,6 +57,51 @@ impl BoardView {
 /// All tasks.
 pub fn list(team: &TeamDir) -> Result<BoardView, PathError> {
     Ok(BoardView::of(team.tasks()?))
+}
+
+/// A role that tasks are for and that no member has. Nobody claims them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingRole {
+    pub role: String,
+    pub tasks: Vec<TaskId>,
+}
+
+impl fmt::Display for MissingRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks: Vec<String> = self.tasks.iter().map(|id| format!("#{id}")).collect();
+        let (plural, are) = match tasks.len() {
+            1 => ("", "is"),
+            _ => ("s", "are"),
+        };
+        let tasks = tasks.join(", ");
+        write!(
+            f,
+            "nobody has the role {:?}, for which task{plural} {tasks} {are}",
+            self.role
+        )
+    }
+}
+
+/// The roles of open tasks that no member of the team has.
+pub fn missing_roles(team: &TeamDir, board: &Board) -> Result<Vec<MissingRole>, RosterError> {
+    let roster = team.roster()?;
+    let roles: Vec<&str> = roster
+        .members
+        .iter()
+        .map(|member| member.spec.role.as_str())
+        .collect();
+    let mut missing: Vec<MissingRole> = Vec::new();
+    for task in board.for_other_roles(&roles) {
+        let role = task.role.as_deref().unwrap_or_default().trim();
+        match missing.iter_mut().find(|found| found.role == role) {
+            Some(found) => found.tasks.push(task.id),
+            None => missing.push(MissingRole {
+                role: role.to_owned(),
+                tasks: vec![task.id],
+            }),
+        }
+    }
+    Ok(missing)
 }
 
 /// One task.
