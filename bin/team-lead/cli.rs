@@ -4,9 +4,9 @@
 //! a command: write that module, add a variant to [`Verb`], and a line to the `match` in `main.rs`.
 
 use crate::commands::{
-    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
+    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
     permissions, process, prompt, requests, run, sandbox, shutdown, spawn, status, submissions,
-    task, trees, trust, up, wait, watch,
+    task, team, trees, trust, up, version, wait, watch,
 };
 use crate::failure::Failure;
 use crate::log_args::LogArgs;
@@ -63,6 +63,7 @@ pub(crate) struct Args {
 pub(crate) enum Verb {
     Run(run::Run),
     Spawn(spawn::Spawn),
+    Attach(attach::Attach),
     #[command(visible_aliases = ["ps", "list"])]
     Status(status::Status),
     Send(mail::Send),
@@ -73,6 +74,7 @@ pub(crate) enum Verb {
     Approve(requests::Approve),
     Reject(requests::Reject),
     Answer(requests::Answer),
+    Rm(team::Rm),
     Kill(process::Kill),
     Restart(process::Restart),
     Logs(logs::Logs),
@@ -88,7 +90,10 @@ pub(crate) enum Verb {
     Events(events::Events),
     Costs(costs::Costs),
     Budget(budget::Budget),
+    Init(team::Init),
     Up(up::Up),
+    Down(team::Down),
+    Teams(team::Teams),
     Trust(trust::Trust),
     Limits(limits::Limits),
     Config(config::ConfigVerb),
@@ -100,6 +105,7 @@ pub(crate) enum Verb {
     Clean(clean::Clean),
     Completions(completions::Completions),
     Man(completions::Man),
+    Version(version::Version),
 }
 
 /// The clap command with its complete help.
@@ -135,7 +141,9 @@ fn print_usage_error(error: &clap::Error) -> std::process::ExitCode {
 
 /// Opens the team that the command line selects.
 pub(crate) fn open(args: &Args) -> Result<TeamDir, Failure> {
-    Ok(member::find_team(&start(args)?, options()?)?)
+    let team = member::find_team(&start(args)?, options()?)?;
+    member::remember_team(team.workspace());
+    Ok(team)
 }
 
 /// The workspace of the selected team, or of the one that would be created.
@@ -147,7 +155,10 @@ pub(crate) fn workspace(args: &Args) -> Result<PathBuf, Failure> {
 pub(crate) fn existing_team(args: &Args) -> Result<(PathBuf, Option<TeamDir>), Failure> {
     let start = start(args)?;
     match member::find_team(&start, options()?) {
-        Ok(team) => Ok((team.workspace().to_path_buf(), Some(team))),
+        Ok(team) => {
+            member::remember_team(team.workspace());
+            Ok((team.workspace().to_path_buf(), Some(team)))
+        }
         Err(FindError::Open(OpenError::NotFound(_))) => Ok((start, None)),
         Err(error) => Err(error.into()),
     }
@@ -163,6 +174,7 @@ pub(crate) fn open_or_create(args: &Args) -> Result<TeamDir, Failure> {
     if let Some(error) = &created.not_recorded {
         args.note(&not_recorded(&error.to_string()));
     }
+    member::remember_team(&workspace);
     Ok(created.team)
 }
 

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+pub(crate) mod attach;
 pub(crate) mod budget;
 pub(crate) mod clean;
 pub(crate) mod completions;
@@ -22,8 +23,10 @@ pub(crate) mod spawn;
 pub(crate) mod status;
 pub(crate) mod submissions;
 pub(crate) mod task;
+pub(crate) mod team;
 pub(crate) mod trees;
 pub(crate) mod trust;
 pub(crate) mod up;
+pub(crate) mod version;
 pub(crate) mod wait;
 pub(crate) mod watch;

@@ -27,6 +27,8 @@ enum Value {
     Members,
     /// The members and the lead.
     Recipients,
+    /// The members, the lead and the person.
+    Readers,
     /// The pending requests, and the members that made them.
     Pending,
     Requests,
@@ -44,12 +46,14 @@ const VALUES: &[(&[&str], &str, Value)] = &[
     (&["spawn"], "role", Value::Roles),
     (&["status"], "pid", Value::Recipients),
     (&["send"], "to", Value::Recipients),
-    (&["inbox"], "name", Value::Recipients),
+    (&["inbox"], "name", Value::Readers),
     (&["shutdown"], "names", Value::Members),
     (&["requests"], "id", Value::Requests),
     (&["approve"], "which", Value::Pending),
     (&["reject"], "which", Value::Pending),
     (&["answer"], "which", Value::Pending),
+    (&["attach"], "name", Value::Members),
+    (&["rm"], "name", Value::Members),
     (&["kill"], "name", Value::Members),
     (&["restart"], "name", Value::Members),
     (&["logs"], "names", Value::Recipients),
@@ -123,6 +127,10 @@ fn candidates(value: Value) -> Vec<CompletionCandidate> {
         Value::Recipients => {
             let lead = candidate("lead", "the lead");
             members(&team).into_iter().chain([lead]).collect()
+        }
+        Value::Readers => {
+            let others = [candidate("lead", "the lead"), candidate("user", "you")];
+            members(&team).into_iter().chain(others).collect()
         }
         Value::Pending => requests(&team, true),
         Value::Requests => requests(&team, false),

@@ -87,6 +87,12 @@ impl Kind {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let message = message.into();

@@ -21,9 +21,9 @@ mod tuning_args;
 mod wrong_value;
 
 use crate::commands::{
-    budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
+    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
     permissions, process, prompt, requests, run, sandbox, shutdown, spawn, status, submissions,
-    task, trees, trust, up, wait, watch,
+    task, team, trees, trust, up, version, wait, watch,
 };
 use cli::{Args, Verb, open};
 use failure::Failure;
@@ -55,6 +55,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
     let done = match &args.verb {
         Verb::Run(command) => return run::run(args, command),
         Verb::Spawn(command) => spawn::run(args, command),
+        Verb::Attach(command) => attach::run(&open(args)?, args, command),
         Verb::Status(command) => status::run(&open(args)?, args, command),
         Verb::Send(command) => mail::send(&open(args)?, args, command),
         Verb::Broadcast(command) => mail::broadcast(&open(args)?, args, command),
@@ -64,6 +65,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Approve(command) => requests::approve(&open(args)?, args, command),
         Verb::Reject(command) => requests::reject(&open(args)?, args, command),
         Verb::Answer(command) => requests::answer(&open(args)?, args, command),
+        Verb::Rm(command) => team::rm(&open(args)?, args, command),
         Verb::Kill(command) => process::kill(&open(args)?, args, command),
         Verb::Restart(command) => process::restart(args, command),
         Verb::Logs(command) => logs::show(&open(args)?, args, command),
@@ -80,7 +82,10 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Costs(command) => costs::run(&open(args)?, args, command),
         Verb::Budget(command) => budget::run(&open(args)?, args, command),
         Verb::Limits(command) => limits::run(&open(args)?, args, command),
+        Verb::Init(command) => team::init(args, command),
         Verb::Up(command) => up::run(args, command),
+        Verb::Down(command) => team::down(&open(args)?, args, command),
+        Verb::Teams(command) => team::teams(args, command),
         Verb::Trust(command) => trust::run(args, command),
         Verb::Config(command) => config::run(args, command),
         Verb::Permissions(command) => permissions::run(args, command),
@@ -91,6 +96,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Clean(command) => clean::run(&open(args)?, args, command),
         Verb::Completions(command) => completions::completions(command),
         Verb::Man(command) => completions::man(command),
+        Verb::Version(command) => version::run(args, command),
     };
     done.map(|()| protocol::exit::DONE)
 }

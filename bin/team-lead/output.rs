@@ -14,6 +14,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_safe(&clean(text))
 }
 
+/// Prints text with colours for a terminal. The caller has cleaned all text of others in it.
+pub(crate) fn print_painted(text: &str) -> Result<(), Failure> {
+    print_safe(text)
+}
+
 /// Prints an object for programs, on one line. What a terminal would act on is escaped in its strings.
 pub(crate) fn print_json(object: &Value) -> Result<(), Failure> {
     print_safe(&terminal_text::escape_json(&object.to_string()))

@@ -76,12 +76,12 @@ pub(crate) fn member() -> Option<(String, Option<Incarnation>)> {
 fn needs(verb: &Verb) -> Needs {
     match verb {
         Verb::Spawn(_) => Needs::Processes(Some("spawn_teammate")),
-        Verb::Shutdown(_) => Needs::Processes(Some("shutdown_request")),
+        Verb::Shutdown(_) | Verb::Down(_) => Needs::Processes(Some("shutdown_request")),
         // Nobody but a person trusts a workspace.
         Verb::Run(_) | Verb::Up(_) | Verb::Kill(_) | Verb::Restart(_) | Verb::Trust(_) => {
             Needs::Processes(None)
         }
-        Verb::Send(_) => Needs::Team(Some("send_message")),
+        Verb::Send(_) | Verb::Attach(_) => Needs::Team(Some("send_message")),
         Verb::Broadcast(_) => Needs::Team(Some("broadcast")),
         Verb::Approve(_) | Verb::Reject(_) => Needs::Team(Some("plan_approval")),
         // Only a person answers a question to a person.
@@ -96,7 +96,9 @@ fn needs(verb: &Verb) -> Needs {
         Verb::Submit(_) => Needs::Team(Some("submit")),
         Verb::Submissions(command) if command.runs() => Needs::Team(None),
         Verb::Trees(command) if command.removes() => Needs::Team(None),
-        Verb::Rebase(_) | Verb::Land(_) | Verb::Clean(_) => Needs::Team(None),
+        Verb::Init(_) | Verb::Rm(_) | Verb::Rebase(_) | Verb::Land(_) | Verb::Clean(_) => {
+            Needs::Team(None)
+        }
         Verb::Status(_)
         | Verb::Submissions(_)
         | Verb::Trees(_)
@@ -110,7 +112,9 @@ fn needs(verb: &Verb) -> Needs {
         | Verb::Prompt(_)
         | Verb::Watch(_)
         | Verb::Sandbox(_)
+        | Verb::Teams(_)
         | Verb::Completions(_)
-        | Verb::Man(_) => Needs::Nothing,
+        | Verb::Man(_)
+        | Verb::Version(_) => Needs::Nothing,
     }
 }

@@ -107,6 +107,7 @@ impl UncheckedWorkspace {
                     args.note(&not_recorded(&error.to_string()));
                     clearance.unrecorded_team(&created.team);
                 }
+                member::remember_team(&self.workspace);
                 created.team
             }
         };

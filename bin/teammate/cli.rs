@@ -33,6 +33,9 @@ pub(crate) struct Args {
     /// Maximum number of model calls in one turn; 0 is without limit.
     #[arg(long, env = "TEAM_MAX_ROUNDS", default_value_t = 50)]
     pub(crate) max_rounds: u32,
+    /// Begin a new conversation; the old one stays in the journal.
+    #[arg(long)]
+    pub(crate) fresh: bool,
     /// The size of the model's context window in tokens; without it, what is known about the model.
     #[arg(long, env = "TEAM_WINDOW")]
     pub(crate) window: Option<u64>,

@@ -17,6 +17,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         workspace,
         window: args.window,
         max_rounds: args.max_rounds,
+        fresh: args.fresh,
         log: args.log.options(std::io::stdout().is_terminal()),
         team,
     };

@@ -25,6 +25,7 @@ mod python_member;
 mod readme;
 mod requests;
 mod sandbox;
+mod second_day;
 mod shutdown;
 mod teammates;
 mod tour;

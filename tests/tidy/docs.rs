@@ -5,7 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The documents whose links are checked, besides those in `docs/`.
-const DOCUMENTS: [&str; 3] = ["README.md", "crates/README.md", "crates/protocol/README.md"];
+const DOCUMENTS: [&str; 5] = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "crates/README.md",
+    "crates/protocol/README.md",
+];
 
 /// All of them, by their paths in the repository.
 fn documents() -> Vec<String> {

@@ -8,9 +8,10 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, print_json_line};
 use filter::Filter;
+use std::io::IsTerminal;
 use teamdir::{EventReader, TeamDir, WatchChoice, Watcher};
 
-/// Print the event log: one JSON object per line, or in words.
+/// Print the event log: in words on a terminal, otherwise one JSON object per line.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +20,8 @@ Examples:
   team-lead events --member bob --words      # why was bob restarted?
   team-lead events | jq -r 'select(.event == \"death\") | .member'
 
-The objects are printed as they are in the log. In words, frequent events are left out.")]
+On a terminal the events are told in words, and frequent ones are left out; --json prints the objects there
+too. Into a pipe or a file go the objects as they are in the log; --words tells them in words.")]
 pub(crate) struct Events {
     /// Keep printing new events until Ctrl-C.
     #[arg(short, long)]
@@ -30,7 +32,7 @@ pub(crate) struct Events {
     /// Only events that name this member, or `lead`, `user` or `system`.
     #[arg(long, value_name = "NAME")]
     member: Option<String>,
-    /// One line of text for each event, as `watch` shows it.
+    /// One line of text for each event, as `watch` shows it, also into a pipe.
     #[arg(long)]
     words: bool,
 }
@@ -41,7 +43,7 @@ pub(crate) fn show(team: &TeamDir, args: &Args, command: &Events) -> Result<(), 
     let member = command.member.as_deref();
     let member = member.map(|name| filter::party(&roster, name));
     let filter = Filter::new(since, member.transpose()?);
-    let words = command.words && !args.json;
+    let words = !args.json && (command.words || std::io::stdout().is_terminal());
     let log = team.event_reader();
     let mut printer = Printer { log, filter, words };
     if command.follow {

@@ -1,10 +1,13 @@
 //! `logs`: prints and follows the logs of members.
 
+mod line_times;
+
 use crate::cli::Args;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::tail::Tail;
 use crate::{interrupt, names};
+use line_times::line_times;
 use protocol::Recipient;
 use serde_json::json;
 use teamdir::{TeamDir, WatchChoice, Watcher};
@@ -17,11 +20,13 @@ Examples:
   team-lead logs alice -f
   team-lead logs alice bob -n 100
   team-lead logs lead
+  team-lead logs
 
-With several members, each line begins with the name. With --json: one {\"member\", \"line\"} per line.")]
+Without names the logs of the lead and all members are shown together, in the order of their times. With
+several members, each line begins with the name. With --json: one {\"member\", \"line\"} per line.")]
 pub(crate) struct Logs {
-    /// Names of members, or `lead`.
-    #[arg(required = true, value_name = "NAME")]
+    /// Names of members, or `lead`; without them all.
+    #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Keep printing new lines until Ctrl-C.
     #[arg(short, long)]
@@ -51,6 +56,9 @@ pub(crate) fn show(team: &TeamDir, args: &Args, logs: &Logs) -> Result<(), Failu
         interrupt::exit_on_ctrl_c()?;
         return follow(team, &mut sources, form);
     }
+    if logs.names.is_empty() {
+        return show_together(&mut sources, form);
+    }
     for source in &mut sources {
         source.show(form)?;
         if let Some(partial) = source.tail.take_partial() {
@@ -67,8 +75,16 @@ pub(crate) fn show(team: &TeamDir, args: &Args, logs: &Logs) -> Result<(), Failu
 fn sources(team: &TeamDir, logs: &Logs) -> Result<Vec<Source>, Failure> {
     let roster = team.roster()?;
     let mut sources: Vec<Source> = Vec::new();
-    for name in &logs.names {
-        let owner = names::recipient(&roster, name)?;
+    let names = logs.names.iter();
+    let mut owners = names
+        .map(|name| names::recipient(&roster, name))
+        .collect::<Result<Vec<Recipient>, Failure>>()?;
+    if owners.is_empty() {
+        let members = roster.members.iter().map(|member| &member.spec.name);
+        owners.push(Recipient::Lead);
+        owners.extend(members.cloned().map(Recipient::Member));
+    }
+    for owner in owners {
         if sources.iter().any(|source| source.owner == owner) {
             continue;
         }
@@ -76,6 +92,37 @@ fn sources(team: &TeamDir, logs: &Logs) -> Result<Vec<Source>, Failure> {
         sources.push(Source { owner, tail });
     }
     Ok(sources)
+}
+
+/// Prints the last lines of several logs in the order of their times.
+fn show_together(sources: &mut [Source], form: Form) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for (at, source) in sources.iter_mut().enumerate() {
+        let mut lines = Vec::new();
+        source.tail.read(|line| {
+            lines.push(line.to_vec());
+            Ok(())
+        })?;
+        lines.extend(source.tail.take_partial());
+        let written = std::fs::metadata(source.tail.path());
+        let written = written.and_then(|metadata| metadata.modified());
+        let written = written.unwrap_or(std::time::SystemTime::UNIX_EPOCH);
+        let times = line_times(&lines, written);
+        all.extend(
+            times
+                .into_iter()
+                .zip(lines)
+                .map(|(time, line)| (time, at, line)),
+        );
+    }
+    // Stable: lines of one log and one second stay in their order.
+    all.sort_by_key(|(time, ..)| *time);
+    for (_, at, line) in all {
+        if let Some(source) = sources.get(at) {
+            print_line(&source.owner, &line, form)?;
+        }
+    }
+    Ok(())
 }
 
 fn form(args: &Args, sources: &[Source]) -> Form {

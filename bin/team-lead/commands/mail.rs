@@ -3,12 +3,13 @@
 mod drain;
 
 use crate::cli::Args;
-use crate::failure::Failure;
+use crate::commands::requests;
+use crate::failure::{Failure, Kind};
 use crate::input::text_or_stdin;
 use crate::names;
 use crate::output::{print, print_json};
 use crate::sandboxed_caller::{self, Needs};
-use protocol::{AgentName, Line, Party, Recipient, Sender};
+use protocol::{AgentName, Line, Party, Recipient, RequestFile, Sender};
 use serde_json::{Value, json};
 use team::Actor;
 use teamdir::{Liveness, TeamDir};
@@ -50,15 +51,16 @@ pub(crate) struct Broadcast {
 Examples:
   team-lead inbox               the lead's
   team-lead inbox alice
+  team-lead inbox user          what waits for you: questions, plans, and reports that no lead reads
   team-lead inbox bob --drain   print and remove it, if bob is not running
 
 Drained mail is not shown to the member when it is restarted. If draining is killed, the messages that
 were not printed remain for the member.
 
-With --json: {\"messages\": [...]}, each as its sender wrote it.")]
+With --json: {\"messages\": [...]}, each as its sender wrote it; for `user` also {\"requests\": [...]}.")]
 pub(crate) struct Inbox {
-    /// Whose mail: a member's name, or `lead`.
-    #[arg(default_value = "lead")]
+    /// Whose mail: a member's name, `lead` or `user`.
+    #[arg(default_value = "lead", value_name = "NAME")]
     name: String,
     /// Print the mail and mark it as read. Refused while its owner is running.
     #[arg(long)]
@@ -137,15 +139,47 @@ fn content(text: &str) -> Result<String, Failure> {
 }
 
 pub(crate) fn inbox(team: &TeamDir, args: &Args, inbox: &Inbox) -> Result<(), Failure> {
+    if inbox.name == "user" {
+        return for_the_person(team, args, inbox);
+    }
     let owner = names::recipient(&*team.roster()?, &inbox.name)?;
     if inbox.drain {
         return drain::drain(team, args, &owner);
     }
+    show(args, &owner, &unread(team, &owner)?)
+}
+
+fn unread(team: &TeamDir, owner: &Recipient) -> Result<Vec<MailItem>, Failure> {
     let mut items = Vec::new();
-    team.unread_mail(&owner, |bytes, line| {
-        items.push(MailItem::new(bytes, &line))
-    })?;
-    show(args, &owner, &items)
+    team.unread_mail(owner, |bytes, line| items.push(MailItem::new(bytes, &line)))?;
+    Ok(items)
+}
+
+/// Shows what waits for the person: open requests with how to answer them, and, while no lead runs, the
+/// mail that is there for the lead.
+fn for_the_person(team: &TeamDir, args: &Args, inbox: &Inbox) -> Result<(), Failure> {
+    if inbox.drain {
+        let message = "what waits for you ends when you answer it, and is not drained";
+        return Err(Failure::new(Kind::Usage, message).hint("team-lead inbox lead --drain"));
+    }
+    processes::repair(team);
+    let waiting = team::waiting(team)?;
+    let items = match team.liveness(&Recipient::Lead)? {
+        Liveness::Alive(_) => Vec::new(),
+        Liveness::Gone(_) => unread(team, &Recipient::Lead)?,
+    };
+    if args.json {
+        let messages: Vec<&Value> = items.iter().map(|item| &item.object).collect();
+        let requests: Vec<RequestFile> = waiting.into_iter().map(RequestFile::from).collect();
+        return print_json(&json!({"requests": requests, "messages": messages}));
+    }
+    if waiting.is_empty() && items.is_empty() {
+        return print("Nothing waits for you.");
+    }
+    for request in &waiting {
+        print(&requests::describe(request))?;
+    }
+    items.iter().try_for_each(|item| print(&item.text))
 }
 
 fn show(args: &Args, owner: &Recipient, items: &[MailItem]) -> Result<(), Failure> {

@@ -131,6 +131,11 @@ pub(crate) fn show(team: &TeamDir, args: &Args, command: &Requests) -> Result<()
         .try_for_each(|request| print(&describe::describe(request, now, full)))
 }
 
+/// A pending request for people, with how to answer it.
+pub(crate) fn describe(request: &Request) -> String {
+    describe::describe(request, teamdir::now(), false)
+}
+
 /// All requests: what waits for a person, then what else is pending, then the decided ones; each group from
 /// oldest to newest.
 fn all(team: &TeamDir, args: &Args) -> Result<Vec<Request>, Failure> {

@@ -57,6 +57,20 @@ pub(crate) struct Shutdown {
     reason: String,
 }
 
+impl Shutdown {
+    /// All members, and none of them runs on.
+    pub(crate) fn of_all(timeout: Duration) -> Self {
+        Self {
+            names: Vec::new(),
+            all: true,
+            wait: true,
+            timeout,
+            force: true,
+            reason: String::new(),
+        }
+    }
+}
+
 pub(crate) fn run(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<(), Failure> {
     // All names are resolved first, so that a typo in the last one sends no request.
     let names = selected(team, command)?;

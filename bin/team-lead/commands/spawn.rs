@@ -26,6 +26,7 @@ Examples:
   team-lead spawn bob tester --model openai:some-model --require-plan
   team-lead spawn carol reviewer --exec './carol.py'
   team-lead spawn dora coder --tree own
+  team-lead spawn alice coder --fresh --prompt 'Now the lexer.'
 
 The command returns when the teammate is ready, or fails with the reason and leaves nothing behind.
 If there is no team folder, it is created. An idle teammate gets the prompt as its next work; a
@@ -49,6 +50,9 @@ pub(crate) struct Spawn {
     model: Option<String>,
     #[command(flatten)]
     tuning: TuningArgs,
+    /// Begin a new conversation. The member must not be running; its mail and its task stay.
+    #[arg(long, conflicts_with = "exec")]
+    fresh: bool,
     /// Require an approved plan before the teammate may change anything.
     #[arg(long)]
     require_plan: bool,
@@ -89,8 +93,14 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
     let programs = Programs::find()?;
     let mut trusted = UncheckedWorkspace::find(args)?.into_trusted(args, &command.trust)?;
     trusted.clearance.allow(&trusted.team, &spec)?;
-    let programs = trusted.with_clearance(programs);
+    let programs = Programs {
+        fresh: command.fresh,
+        ..trusted.with_clearance(programs)
+    };
     let TrustedWorkspace { team, settings, .. } = trusted;
+    if command.fresh {
+        refuse_running(&team, &spec.name)?;
+    }
     processes::repair(&team);
     // Beside the member, which does the same.
     let probe = std::thread::spawn(|| sandbox::Layers::probe().level());
@@ -131,6 +141,16 @@ pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
             args.confirm(&object, &text)
         }
     }
+}
+
+/// A running member has a conversation that it goes on with.
+fn refuse_running(team: &TeamDir, name: &AgentName) -> Result<(), Failure> {
+    let is_known = team.roster()?.member(name).is_some();
+    if !is_known || !processes::member_view(team, name)?.is_alive() {
+        return Ok(());
+    }
+    let message = format!("'{name}' is running, so it cannot begin a new conversation");
+    Err(Failure::new(Kind::Refused, message).hint(format!("team-lead shutdown {name} --wait")))
 }
 
 /// Says that the member has no model, if nobody chose one.

@@ -1,10 +1,12 @@
 //! `status`: the state of the team, from its files and the operating system.
 
+mod table;
+
 use crate::cli::Args;
 use crate::duration::format as duration;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, print_painted};
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
@@ -13,6 +15,8 @@ use protocol::{
 };
 use rules::MemberState;
 use serde_json::{Value, json};
+use std::io::IsTerminal;
+use table::Colour;
 use teamdir::{Liveness, TeamDir, now};
 use terminal_text::one_line;
 
@@ -28,6 +32,9 @@ States: starting, working, waiting (for a plan, a background command, its model'
 idle, hung (working without activity for ten minutes), failed, dead (its process is gone and did
 not end cleanly), shutdown. The command also repairs: the lead is notified of deaths that no process
 has handled yet, and the tasks of dead members return to the board.
+
+On a terminal the members are shown in columns, and their states in colours (NO_COLOR is honoured); into a
+pipe or a file goes one line for each member.
 
 With --json: {\"team_name\", \"folder\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
 \"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"todo\", \"sandbox\", \"tokens\", \"cost\", ...}]}.
@@ -67,18 +74,25 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
             json!({"team_name": team_name, "folder": folder, "lead": lead, "members": members});
         return print_json(&status);
     }
+    let is_terminal = std::io::stdout().is_terminal();
     let mut lines = vec![format!("Team: {}", one_line(&team_name.0))];
     if views.is_empty() {
         lines.push("  no teammates yet; start one with `team-lead spawn NAME ROLE`".to_owned());
+    } else if is_terminal {
+        lines.extend(table::table(&views, &budget, Colour::of_environment()));
+    } else {
+        lines.extend(views.iter().map(|view| as_text(view, &budget)));
     }
-    lines.extend(views.iter().map(|view| as_text(view, &budget)));
     lines.push(
         lead.as_ref()
             .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
     );
     let folder = team.layout().root().display().to_string();
     lines.push(format!("Folder: {}", one_line(&folder)));
-    print(&lines.join("\n"))
+    match is_terminal {
+        true => print_painted(&lines.join("\n")),
+        false => print(&lines.join("\n")),
+    }
 }
 
 /// The process id of a member or of the lead.

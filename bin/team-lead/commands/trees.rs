@@ -6,6 +6,7 @@ use crate::names;
 use crate::output::{print, print_json};
 use integration::{Integration, IntegrationError, LandOptions, TreeView};
 use member::{SandboxSettings, open_trees};
+use protocol::AgentName;
 use serde_json::{Value, json};
 use teamdir::TeamDir;
 use terminal_text::clean;
@@ -89,6 +90,18 @@ impl Trees {
 fn open(team: &TeamDir) -> Result<Integration, Failure> {
     let config = config::Config::default();
     Ok(open_trees(team, &config, &SandboxSettings::default())?)
+}
+
+/// Removes the tree of a member, if it has one and everything in it is kept elsewhere.
+pub(crate) fn remove_if_nothing_is_lost(team: &TeamDir, name: &AgentName) -> Result<(), Failure> {
+    match open(team)?.remove_tree(name, false) {
+        Ok(_) | Err(IntegrationError::NoTree(_)) => Ok(()),
+        Err(error @ IntegrationError::Unmerged { .. }) => {
+            let hint = format!("team-lead trees --remove {name} --rescue");
+            Err(Failure::new(Kind::Refused, error.to_string()).hint(hint))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 pub(crate) fn trees(team: &TeamDir, args: &Args, command: &Trees) -> Result<(), Failure> {

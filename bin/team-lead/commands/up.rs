@@ -6,12 +6,13 @@ use crate::permission_args::PermissionArgs;
 use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
 use config::MemberEntry;
 use processes::{Programs, SpawnError, Spawned};
-use protocol::{AgentName, Recipient};
+use protocol::{AgentName, MemberSpec, Recipient};
 use serde_json::{Value, json};
 use team::Actor;
-use teamdir::TeamDir;
+use teamdir::{RosterError, TeamDir};
 
-/// Start the members that team.toml lists. Running members are left alone.
+/// Make the team as team.toml lists it: start members, change what is set for them, and say who is not
+/// listed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example of a team.toml:
@@ -28,9 +29,12 @@ Example of a team.toml:
   max_tokens = 200000
 
 A member that has ended or died is restarted with its conversation; its prompt is sent again only if
-it has changed. Running the command again changes nothing.
+it has changed. What has changed in team.toml about a running member is entered for it; its model, role, program,
+tree, sandbox and network count from its next restart. Nobody is ended: members that team.toml does not list are
+named. Running the command again changes nothing.
 
-With --json: {\"members\": [{\"name\", \"role\", \"result\": \"started\", \"restarted\" or \"already running\"}]}.")]
+With --json: {\"members\": [{\"name\", \"role\", \"result\": \"started\", \"restarted\", \"updated\", \"already
+running\" or \"not listed\"}]}.")]
 pub(crate) struct Up {
     #[command(flatten)]
     permissions: PermissionArgs,
@@ -42,7 +46,30 @@ pub(crate) struct Up {
 struct Outcome {
     name: AgentName,
     role: String,
-    result: &'static str,
+    result: Change,
+}
+
+/// What was done about a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Started,
+    Restarted,
+    Updated,
+    AlreadyRunning,
+    NotListed,
+}
+
+impl Change {
+    /// The word in JSON.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Restarted => "restarted",
+            Self::Updated => "updated",
+            Self::AlreadyRunning => "already running",
+            Self::NotListed => "not listed",
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, command: &Up) -> Result<(), Failure> {
@@ -70,6 +97,7 @@ pub(crate) fn run(args: &Args, command: &Up) -> Result<(), Failure> {
             Err(error) => failed = failed.or(Some(error)),
         }
     }
+    outcomes.extend(not_listed(&team, &members)?);
     report(args, &outcomes)?;
     failed.map_or(Ok(()), Err)
 }
@@ -85,8 +113,13 @@ fn start(team: &TeamDir, entry: &MemberEntry, programs: &Programs) -> Result<Out
         role: entry.spec.role.clone(),
         result,
     };
-    if known.is_some() && processes::member_view(team, name)?.is_alive() {
-        return Ok(outcome("already running"));
+    if let Some(member) = &known
+        && processes::member_view(team, name)?.is_alive()
+    {
+        return Ok(outcome(match update(team, &member.spec, &entry.spec)? {
+            true => Change::Updated,
+            false => Change::AlreadyRunning,
+        }));
     }
     let mut spec = entry.spec.clone();
     let old_prompt = known
@@ -96,15 +129,72 @@ fn start(team: &TeamDir, entry: &MemberEntry, programs: &Programs) -> Result<Out
     match processes::spawn(team, &Actor::user(), &spec, programs) {
         Ok(Spawned::Started {
             came_back: false, ..
-        }) => Ok(outcome("started")),
+        }) => Ok(outcome(Change::Started)),
         Ok(Spawned::Started {
             came_back: true, ..
-        }) => Ok(outcome("restarted")),
+        }) => Ok(outcome(Change::Restarted)),
         // Another process has started it meanwhile.
         Ok(Spawned::Woken { .. }) | Err(SpawnError::Occupied { .. }) => {
-            Ok(outcome("already running"))
+            Ok(outcome(Change::AlreadyRunning))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Enters what is set for a running member, but for its prompt, which it has had. Returns whether anything
+/// has changed.
+fn update(team: &TeamDir, current: &MemberSpec, listed: &MemberSpec) -> Result<bool, Failure> {
+    let listed = MemberSpec {
+        prompt: None,
+        ..listed.clone()
+    };
+    let changed = |current: &MemberSpec| {
+        let mut changed = current.clone();
+        listed.merge_into(&mut changed);
+        changed
+    };
+    if changed(current) == *current {
+        return Ok(false);
+    }
+    team.update_roster(|roster| {
+        if let Some(member) = roster.member_mut(&current.name) {
+            member.spec = changed(&member.spec);
+        }
+        Ok::<_, RosterError>(())
+    })?;
+    Ok(true)
+}
+
+/// The members of the team that the configuration does not list.
+fn not_listed(team: &TeamDir, listed: &[MemberEntry]) -> Result<Vec<Outcome>, Failure> {
+    let roster = team.roster()?;
+    let is_listed = |name: &AgentName| listed.iter().any(|entry| entry.spec.name.same_as(name));
+    let others = roster.members.iter().map(|member| &member.spec);
+    let others = others.filter(|spec| !is_listed(&spec.name));
+    let outcomes = others.map(|spec| Outcome {
+        name: spec.name.clone(),
+        role: spec.role.clone(),
+        result: Change::NotListed,
+    });
+    Ok(outcomes.collect())
+}
+
+impl Outcome {
+    fn as_text(&self) -> String {
+        let Self { name, role, result } = self;
+        match result {
+            Change::Started => format!("Spawned '{name}' (role: {role})"),
+            Change::Restarted | Change::AlreadyRunning => {
+                format!("'{name}' (role: {role}): {}", result.as_str())
+            }
+            Change::Updated => format!(
+                "'{name}' (role: {role}): updated; for what counts from its next start: team-lead restart {name}"
+            ),
+            Change::NotListed => format!(
+                "'{name}' (role: {role}): not listed in team.toml; to remove it: team-lead shutdown {name} \
+                 --wait, then team-lead rm {name}"
+            ),
+        }
     }
 }
 
@@ -112,13 +202,10 @@ fn report(args: &Args, outcomes: &[Outcome]) -> Result<(), Failure> {
     let members: Vec<Value> = outcomes
         .iter()
         .map(
-            |outcome| json!({"name": outcome.name, "role": outcome.role, "result": outcome.result}),
+            |outcome| json!({"name": outcome.name, "role": outcome.role, "result": outcome.result.as_str()}),
         )
         .collect();
-    let lines = outcomes.iter().map(|outcome| match outcome.result {
-        "started" => format!("Spawned '{}' (role: {})", outcome.name, outcome.role),
-        result => format!("'{}' (role: {}): {result}", outcome.name, outcome.role),
-    });
+    let lines = outcomes.iter().map(Outcome::as_text);
     let lines: Vec<String> = lines.collect();
     args.confirm(&json!({ "members": members }), &lines.join("\n"))
 }

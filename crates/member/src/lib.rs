@@ -44,6 +44,7 @@ mod gate;
 mod host;
 mod images;
 mod inner;
+mod known_teams;
 mod live;
 mod logging;
 mod mail;
@@ -71,6 +72,7 @@ pub use confine::{
 pub use gate::gate;
 pub use host::{Hooks, RuntimeHost, images_hidden};
 pub use inner::{AskedModels, MailHandler, OwnTree, PriceOfCall, Treatment};
+pub use known_teams::{known_teams, remember_team};
 pub use logging::{LogFilter, LogFormat, LogOptions, LogSettingError, log_to_stderr};
 pub use mail::MailItem;
 pub use memory::memory_lines;
@@ -82,6 +84,6 @@ pub use trees::{open_trees, tree_settings};
 pub use trust_check::{Clearance, TrustCheck, TrustError, Untrusted};
 pub use turn::{AgentRunner, FailureCause, TurnFailure, TurnOutcome};
 pub use workspace::{
-    CreatedTeam, FindError, WorkspaceSettings, create_team, find_team, load_settings, open_team,
-    owners, state_folder, trust_store,
+    CreatedTeam, FindError, WorkspaceSettings, create_named_team, create_team, find_team,
+    load_settings, open_team, owners, state_folder, trust_store,
 };

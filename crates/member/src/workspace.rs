@@ -3,6 +3,7 @@
 use config::{Config, ConfigError, UserFolder};
 use llm::Variables;
 use nix::unistd::geteuid;
+use protocol::TeamName;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use teamdir::{FOLDER, Layout, OpenError, Options, TeamDir};
@@ -91,6 +92,15 @@ pub fn open_team(workspace: &Path, options: Options) -> Result<TeamDir, FindErro
 /// Creates the team folder of a workspace, and records that this user's program made it. If there is
 /// one already, it is opened.
 pub fn create_team(workspace: &Path, options: Options) -> Result<CreatedTeam, FindError> {
+    create_named_team(workspace, &TeamName::default().0, options)
+}
+
+/// The same with a name for the team, if it is created.
+pub fn create_named_team(
+    workspace: &Path,
+    name: &str,
+    options: Options,
+) -> Result<CreatedTeam, FindError> {
     let locked = trust_store().lock(workspace);
     let layout = Layout::new(workspace.join(FOLDER));
     if layout.root().is_dir() {
@@ -100,7 +110,7 @@ pub fn create_team(workspace: &Path, options: Options) -> Result<CreatedTeam, Fi
             not_recorded: None,
         });
     }
-    let team = TeamDir::create(workspace, "default", options)?;
+    let team = TeamDir::create(workspace, name, options)?;
     let recorded = locked.and_then(|locked| {
         let id = FolderId::of(layout.root()).map_err(|cause| StoreError::Workspace {
             path: layout.root().to_path_buf(),

@@ -5,7 +5,7 @@ use crate::{
     NetworkSetting, Recipient, SandboxMode, Temperature, Thinking, Timestamp, TreeMode, Tuning,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 record! {
     /// The team and its members, as stored in `config.json`.
@@ -20,6 +20,9 @@ record! {
         def members: Vec<Member> => "members",
         /// How many processes have led this team.
         def lead_incarnation: Incarnation => "lead_incarnation",
+        /// The last incarnations of members that were removed. A member that gets the name of one of them
+        /// continues to count.
+        opt removed: BTreeMap<AgentName, Incarnation> => "removed",
     }
 }
 
@@ -217,6 +220,7 @@ impl Default for Roster {
             rev: 0,
             members: Vec::new(),
             lead_incarnation: Incarnation(0),
+            removed: None,
             extra: crate::Extra::new(),
         }
     }

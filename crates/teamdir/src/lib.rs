@@ -44,6 +44,7 @@ pub use team_dir::{Durability, OpenError, Options, TeamDir, locate};
 // Its parts, as a process meets them.
 pub use members::{
     InboxLock, JoinError, Journal, Liveness, MemberGuard, MemberSession, SessionError, StartLock,
+    TrashError,
 };
 pub use roster::RosterError;
 

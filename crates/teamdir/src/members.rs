@@ -21,5 +21,5 @@ mod todo;
 
 pub use journal::Journal;
 pub use lock::{JoinError, Liveness, MemberGuard, StartLock};
-pub use removal::InboxLock;
+pub use removal::{InboxLock, TrashError};
 pub use session::{MemberSession, SessionError};

@@ -17,7 +17,7 @@ pub(crate) fn report(runtime: &MemberRuntime, text: &str) -> bool {
         text.to_owned()
     };
     let mut message = Message::new(Body::IdleNotification { content });
-    message.id = MessageId::new(&format!("report/{}/{n}", runtime.owner())).ok();
+    message.id = report_id(runtime, n);
     message.from = Some(runtime.me().party.into());
     message.from_incarnation = Some(runtime.incarnation());
     message.to = Some(Recipient::Lead);
@@ -29,6 +29,20 @@ pub(crate) fn report(runtime: &MemberRuntime, text: &str) -> bool {
         }
     }
     true
+}
+
+/// The same for the same report, whichever incarnation sends it. The time at which the member joined tells
+/// it from one of its name that was removed, whose reports were counted from 1 too.
+fn report_id(runtime: &MemberRuntime, n: u64) -> Option<MessageId> {
+    let owner = runtime.owner();
+    let joined = match (runtime.team().roster(), owner) {
+        (Ok(roster), Recipient::Member(name)) => {
+            roster.member(name).and_then(|member| member.joined_at)
+        }
+        (Err(_), _) | (_, Recipient::Lead) => None,
+    };
+    let joined = joined.map(|time| time.as_micros()).unwrap_or_default();
+    MessageId::new(&format!("report/{owner}/{joined}/{n}")).ok()
 }
 
 /// Records that the end of this turn needs no report.

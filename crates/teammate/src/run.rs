@@ -38,7 +38,10 @@ fn sandbox_remedy(name: &AgentName) -> String {
 pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     let termination = signals::termination()?;
     let owner = Recipient::Member(options.name.clone());
-    let (runtime, recovered) = MemberRuntime::start(&options.team, &owner, &options.log)?;
+    let (runtime, mut recovered) = MemberRuntime::start(&options.team, &owner, &options.log)?;
+    if options.fresh {
+        runtime.start_new_conversation(&mut recovered.conversation)?;
+    }
     let member = entry(&runtime, &options.name)?;
     let config = &options.workspace.config;
     let member = settings::adopt(&options.team, member, config)?;

@@ -5,7 +5,7 @@ use member::{ConfineError, LogOptions, ModelError, RuleError, RuntimeError, Work
 use protocol::{AgentName, RequestId};
 use std::io;
 use std::path::PathBuf;
-use teamdir::{RosterError, TeamDir};
+use teamdir::{PathError, RosterError, TeamDir};
 use tools::{DuplicateTool, OpenWorkspaceError};
 
 /// What a teammate process is started with.
@@ -19,6 +19,8 @@ pub struct StartOptions {
     pub window: Option<u64>,
     /// How many times the model may be asked in a turn; 0 is without limit.
     pub max_rounds: u32,
+    /// Whether a new conversation is begun.
+    pub fresh: bool,
     pub log: LogOptions,
 }
 
@@ -36,6 +38,9 @@ pub enum Ended {
 /// Why a teammate process could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum TeammateError {
+    /// A new conversation could not be begun.
+    #[error(transparent)]
+    Journal(#[from] PathError),
     /// This process cannot be the member.
     #[error(transparent)]
     MemberRuntime(#[from] RuntimeError),

@@ -191,7 +191,7 @@ impl Hash {
         Self::hex(&hasher.finalize())
     }
 
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+    pub fn of_bytes(bytes: &[u8]) -> Self {
         Self::hex(&Sha256::digest(bytes))
     }
 

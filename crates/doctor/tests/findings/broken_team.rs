@@ -133,14 +133,7 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             drop(broken.start_alice(MemberStatus::Shutdown));
             broken.claimed_by("alice");
         }
-        Kind::MissingRole => {
-            let board = broken.team().lock_board().unwrap();
-            let created = board.create(|id| Task {
-                role: Some("painter".to_owned()),
-                ..Task::new(id, "paint it")
-            });
-            created.unwrap();
-        }
+        Kind::MissingRole => task_for_nobody(&broken),
         Kind::OverdueRequest => overdue_request(&mut broken),
         Kind::UnfinishedCommand => unfinished_command(&broken),
         Kind::HeldLock => {
@@ -196,6 +189,15 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
 fn model_without_key() -> Problem {
     let problem = "openai:x needs a key: set OPENAI_API_KEY";
     model_problem(problem, "export TEAM_MODEL=offline")
+}
+
+fn task_for_nobody(broken: &BrokenTeam) {
+    let board = broken.team().lock_board().unwrap();
+    let created = board.create(|id| Task {
+        role: Some("painter".to_owned()),
+        ..Task::new(id, "paint it")
+    });
+    created.unwrap();
 }
 
 fn unusable_skill() -> Problem {

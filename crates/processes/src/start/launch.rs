@@ -151,6 +151,9 @@ impl Launch<'_> {
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors);
+        if self.programs.fresh {
+            command.arg("--fresh");
+        }
         for variable in OWN_VARIABLES {
             command.env_remove(variable);
         }

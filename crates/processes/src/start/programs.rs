@@ -25,6 +25,8 @@ const READY_WITHIN: Duration = Duration::from_secs(15);
 pub struct Programs {
     pub teammate: PathBuf,
     pub ready_within: Duration,
+    /// Whether the new process begins a new conversation. The old one stays in its journal.
+    pub fresh: bool,
     /// Variables that the new process gets besides those of this one, or, without a value, lacks.
     pub variables: Vec<(&'static str, Option<String>)>,
 }
@@ -64,6 +66,7 @@ impl Programs {
         Self {
             teammate,
             ready_within: READY_WITHIN,
+            fresh: false,
             variables: Vec::new(),
         }
     }
@@ -88,6 +91,7 @@ impl Programs {
         Ok(Self {
             teammate,
             ready_within,
+            fresh: false,
             variables: Vec::new(),
         })
     }

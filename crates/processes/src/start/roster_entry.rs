@@ -92,6 +92,10 @@ pub(crate) fn enter_in_roster(
                 check_new_name(name, roster.members.iter().map(|member| &member.spec.name))?;
                 let mut member = Member::from(spec.clone());
                 member.joined_at = Some(now());
+                // A message for one of its name that was removed must not act on it.
+                let removed = roster.removed.as_mut();
+                let removed = removed.and_then(|removed| removed.remove(name));
+                member.incarnation = removed.unwrap_or_default();
                 (roster.members.push_mut(member), PreviousEntry::Absent)
             }
         };

@@ -1,4 +1,4 @@
-//! Removes the files of a member that never started.
+//! Removes the files of a member.
 
 use crate::error::{Context, PathError};
 use crate::files;
@@ -6,6 +6,16 @@ use crate::locks::{FileLock, LockError};
 use crate::team_dir::TeamDir;
 use protocol::Recipient;
 use std::io;
+use std::path::PathBuf;
+
+/// Why files were not moved to the trash.
+#[derive(Debug, thiserror::Error)]
+pub enum TrashError {
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    File(#[from] PathError),
+}
 
 /// Keeps senders and the reader away from an inbox. Dropping it gives it up.
 #[derive(Debug)]
@@ -38,6 +48,25 @@ impl TeamDir {
     pub fn remove_member_folder(&self, owner: &Recipient) -> Result<(), PathError> {
         let path = self.layout.member_dir(owner);
         files::remove_all(&path).context("delete", &path)
+    }
+
+    /// Moves the folder of a member and its mail to the trash. Returns where they are.
+    pub fn trash_member(&self, owner: &Recipient) -> Result<Vec<PathBuf>, TrashError> {
+        let mut kept = self.trash_mail(owner)?;
+        kept.extend(self.to_trash(&self.layout.member_dir(owner))?);
+        Ok(kept)
+    }
+
+    /// Moves the inbox and the files that were set aside for it to the trash, read or not.
+    pub fn trash_mail(&self, owner: &Recipient) -> Result<Vec<PathBuf>, TrashError> {
+        let _lock = self.lock_inbox(owner)?;
+        let aside = self.segments(owner)?.into_iter();
+        let aside = aside.map(|number| self.layout.segment(owner, number));
+        let mut kept = Vec::new();
+        for path in aside.chain([self.layout.inbox(owner)]) {
+            kept.extend(self.to_trash(&path)?);
+        }
+        Ok(kept)
     }
 
     /// What is in the folder of all inboxes: names, and sizes where they can be told.

@@ -1,0 +1,134 @@
+//! `attach`: talks to one member, and leaves it running.
+
+use crate::cli::Args;
+use crate::failure::{Failure, Kind};
+use crate::output::print;
+use crate::tail::Tail;
+use crate::{interrupt, names};
+use protocol::{AgentName, Recipient};
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use team::Actor;
+use teamdir::{Liveness, TeamDir, WatchChoice, Watcher};
+use tui::Conversation;
+
+/// How long a wait for new records lasts at most: the input may end in the meantime.
+const LONGEST_WAIT: Duration = Duration::from_millis(200);
+
+/// Talk to one member: see its conversation as it goes on, and type messages to it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  team-lead attach alice
+  team-lead attach alice -n 0
+  echo 'Please check the tests too.' | team-lead attach alice
+
+Each line that is typed is a message from you. Ctrl-D or Ctrl-C leaves, and the member goes on. From a pipe,
+the lines are sent and the command leaves when the member has done its work.")]
+pub(crate) struct Attach {
+    /// The member to talk to.
+    name: String,
+    /// How many records of the conversation so far to show.
+    #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 20)]
+    records: usize,
+}
+
+pub(crate) fn run(team: &TeamDir, args: &Args, command: &Attach) -> Result<(), Failure> {
+    let name = names::member(&*team.roster()?, &command.name)?;
+    let owner = Recipient::Member(name.clone());
+    if let Liveness::Gone(_) = team.liveness(&owner)? {
+        let message = format!("'{name}' is not running");
+        return Err(Failure::new(Kind::Refused, message).hint(format!("team-lead restart {name}")));
+    }
+    args.note(&format!(
+        "attached to {name}: type a message and Enter; Ctrl-D leaves, and {name} goes on"
+    ));
+    let input = Input::read(team, &name, interrupt::flag_on_ctrl_c()?);
+    follow(team, command, &owner, &input)?;
+    args.note(&format!("left; {name} goes on"));
+    Ok(())
+}
+
+/// What is typed, sent by a thread of its own.
+struct Input {
+    /// Whether the person has pressed Ctrl-C.
+    is_interrupted: Arc<AtomicBool>,
+    /// Whether the last line was sent.
+    has_ended: Arc<AtomicBool>,
+    failure: std::sync::mpsc::Receiver<Failure>,
+}
+
+impl Input {
+    fn read(team: &TeamDir, name: &AgentName, is_interrupted: Arc<AtomicBool>) -> Self {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (failed, failure) = std::sync::mpsc::channel();
+        let (team, to, flag) = (team.clone(), name.clone(), Arc::clone(&has_ended));
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                if line.trim().is_empty() {
+                    continue;
+                }
+                let to = Recipient::Member(to.clone());
+                if let Err(error) = team::send(&team, &Actor::user(), to, &line) {
+                    // The other side ends with the command.
+                    let _ = failed.send(error.into());
+                    break;
+                }
+            }
+            flag.store(true, Ordering::Release);
+        });
+        Self {
+            is_interrupted,
+            has_ended,
+            failure,
+        }
+    }
+}
+
+/// Prints the conversation until the person leaves, the member ends, or a pipe is at its end and the work
+/// done.
+fn follow(
+    team: &TeamDir,
+    command: &Attach,
+    owner: &Recipient,
+    input: &Input,
+) -> Result<(), Failure> {
+    let is_typed = std::io::IsTerminal::is_terminal(&std::io::stdin());
+    let path = team.layout().transcript(owner);
+    let mut tail = Tail::last_lines(path.clone(), command.records)?;
+    let mut conversation = Conversation::default();
+    let mut watcher = Watcher::new(&team.layout().member_dir(owner), WatchChoice::Auto);
+    loop {
+        // Watch before reading, so that no record is missed.
+        watcher.watch_file(&path);
+        // Read before looking at the state: what was written before it is shown.
+        let has_ended = input.has_ended.load(Ordering::Acquire);
+        let is_gone = matches!(team.liveness(owner)?, Liveness::Gone(_));
+        let is_done = has_ended && (is_typed || is_quiet(team)?);
+        tail.read(|record| {
+            let lines = conversation.read(record);
+            lines.iter().try_for_each(|line| print(line))
+        })?;
+        if let Ok(failure) = input.failure.try_recv() {
+            return Err(failure);
+        }
+        if is_gone {
+            let message = format!("'{owner}' has ended");
+            return Err(
+                Failure::new(Kind::TeamFailed, message).hint(format!("team-lead logs {owner}"))
+            );
+        }
+        if is_done || input.is_interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        watcher.wait(Some(Instant::now() + LONGEST_WAIT));
+    }
+}
+
+/// Whether nothing is left to do, so that no answer is on its way.
+fn is_quiet(team: &TeamDir) -> Result<bool, Failure> {
+    let check = processes::check_idle(team)?;
+    Ok(matches!(check, processes::IdleCheck::Idle { .. }))
+}
