@@ -45,10 +45,16 @@ pub(crate) struct Follower<'a> {
     known: Known,
     /// What the agent was asked to do so far.
     asked: Vec<String>,
+    /// Whether it has agreed to end. Its process says nothing more, and what follows is for the next one.
+    has_ended: bool,
 }
 
 impl<'a> Follower<'a> {
     pub(crate) fn replay(&mut self, event: Event) {
+        if self.has_ended && !matches!(event, Event::Result(_)) {
+            self.has_ended = false;
+            self.forget_finished();
+        }
         match event {
             Event::Instruction(text) => {
                 let speaker = (!self.me.is_lead()).then_some("lead");
@@ -227,8 +233,7 @@ impl<'a> Follower<'a> {
                 .filter(same)
                 .for_each(|mail| mail.used = true);
         }
-        // Its process ends with that and says nothing more: what follows is told by the next one.
-        let ends = outcome.ends_the_process();
+        self.has_ended |= outcome.ends_the_process();
         let Some((at, call)) = self.next_call() else {
             return;
         };
@@ -238,9 +243,6 @@ impl<'a> Follower<'a> {
         if let Some(job) = self.jobs.get_mut(at).filter(|_| answers) {
             job.link.borrow_mut().result = Some(outcome);
             job.poll();
-        }
-        if ends {
-            self.forget_finished();
         }
     }
 }
