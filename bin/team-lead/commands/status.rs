@@ -365,6 +365,7 @@ mod tests {
     fn a_line_shows_the_activity_of_a_member_and_its_duration() {
         let activity = Activity {
             name: "bash".into(),
+            argument: None,
             since: now(),
             extra: protocol::Extra::new(),
         };

@@ -2,7 +2,7 @@
 
 use crate::{BRANCH, Integration, IntegrationError, Purpose, UPSTREAM, author, base_reference};
 use git::{GitError, NewTree};
-use protocol::{AgentName, CommitId, EventKind};
+use protocol::{AgentName, CommitId, EventKind, tree_branch};
 use std::path::{Path, PathBuf};
 
 /// The tree of a member that starts.
@@ -38,7 +38,7 @@ impl Integration {
         let (author_name, address) = author(name);
         self.repository.create_tree(&NewTree {
             path: &path,
-            branch: &format!("team/{name}"),
+            branch: &tree_branch(name),
             base: &base,
             author: (&author_name, &address),
             upstream: UPSTREAM,

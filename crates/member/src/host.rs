@@ -223,7 +223,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
                 name, arguments, ..
             } => {
                 info!("> {name} {}", excerpt(&arguments));
-                inner.live.set_activity(Some(&name));
+                inner.live.begin_tool(&name, &arguments);
                 inner.write_state();
             }
             Event::ToolFinished {

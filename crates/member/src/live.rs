@@ -1,9 +1,11 @@
 //! The live state: what the member is doing now.
 
+use crate::logging::excerpt;
 use protocol::{
     Activity, Extra, Incarnation, LiveState, Phase, SandboxLevel, Tally, TaskId, Timestamp,
     WaitingFor,
 };
+use rules::main_argument;
 use std::time::Duration;
 use teamdir::now;
 
@@ -52,10 +54,21 @@ impl Live {
         let now = now();
         self.state.activity = name.map(|name| Activity {
             name: name.to_owned(),
+            argument: None,
             since: now,
             extra: Extra::new(),
         });
         self.state.progress_at = Some(now);
+    }
+
+    /// Begins a tool call, with its arguments as JSON.
+    pub(crate) fn begin_tool(&mut self, name: &str, arguments: &str) {
+        self.set_activity(Some(name));
+        let arguments = serde_json::from_str(arguments).unwrap_or_default();
+        let argument = main_argument(&arguments).map(|(_, text)| excerpt(&text).into());
+        if let Some(activity) = &mut self.state.activity {
+            activity.argument = argument;
+        }
     }
 
     /// Whether the live state says that the model is being asked.
@@ -124,6 +137,16 @@ fn later(before: Timestamp, now: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tool_call_is_shown_with_what_it_acts_on() {
+        let mut live = Live::new(Incarnation(1), Tally::default());
+        live.begin_tool("bash", r#"{"command":"cargo\ntest"}"#);
+        let activity = live.state().activity.as_ref().unwrap();
+        assert_eq!(activity.argument.as_deref(), Some("cargo test"));
+        live.begin_tool("bash", "torn {");
+        assert_eq!(live.state().activity.as_ref().unwrap().argument, None);
+    }
 
     #[test]
     fn dates_in_the_future_are_corrected_when_the_clock_was_set_back() {

@@ -87,7 +87,7 @@ pub use request::{
 pub use roster::{Member, MemberSpec, MemberStatus, RestartPolicy, Roster, TeamName};
 pub use submission::{
     CheckReport, ConflictPart, MergeConflict, Submission, SubmissionStatus, TREE_WORDS, TreeMode,
-    UnknownTreeMode,
+    UnknownTreeMode, tree_branch,
 };
 pub use task::{Owner, Priority, Task, TaskHistory, TaskStatus};
 pub use text_block::TextBlock;

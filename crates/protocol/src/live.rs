@@ -73,6 +73,8 @@ record! {
     pub struct Activity {
         /// The name of the tool, or `model`.
         req name: String => "name",
+        /// What the tool acts on, on one line: the command, the path. Boxed, because errors carry it.
+        opt argument: Box<str> => "argument",
         /// Since when.
         req since: Timestamp => "since",
     }

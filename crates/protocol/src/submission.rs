@@ -129,6 +129,11 @@ pub enum TreeMode {
     Other(String),
 }
 
+/// The branch of a member's own tree.
+pub fn tree_branch(member: &AgentName) -> String {
+    format!("team/{member}")
+}
+
 /// The words that a person may write for a [`TreeMode`].
 pub const TREE_WORDS: [&str; 2] = ["own", "shared"];
 

@@ -25,6 +25,7 @@
 //! **Invariant:** no I/O, no clock, no randomness in this crate.
 
 pub mod board;
+mod call;
 mod delivery;
 mod member;
 mod names;
@@ -40,6 +41,7 @@ pub use board::{
     Deleted, EdgeRefusal, Edit, EditRefusal, NewTask, NoSuchTask, ReleaseRefusal, StatusRefusal,
     UnknownStatus, parse_status,
 };
+pub use call::{call_line, main_argument};
 pub use delivery::{Conversation, Delivery, judge};
 pub use member::{Facts, MemberState, member_state};
 pub use names::{NameRefusal, check_new_name};

@@ -4,7 +4,7 @@ use crate::reap::is_unreaped;
 use crate::status::unread::UnreadCounts;
 use protocol::{
     AgentName, Holder, LiveState, Member, Recipient, Submission, SubmissionId, SubmissionStatus,
-    TaskId, TodoSummary, TreeMode,
+    TaskId, TodoSummary, TreeMode, tree_branch,
 };
 use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl MemberView {
     pub fn branch(&self) -> Option<String> {
         let spec = &self.member.spec;
         let is_own = spec.tree == Some(TreeMode::Own);
-        is_own.then(|| format!("team/{}", spec.name))
+        is_own.then(|| tree_branch(&spec.name))
     }
 
     /// Whether it died and is not reaped yet.

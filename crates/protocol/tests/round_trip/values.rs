@@ -490,8 +490,13 @@ pub(crate) fn live_state() -> impl Strategy<Value = LiveState> {
         WaitingFor::Turn,
         WaitingFor::Tree,
     ]);
-    let activity = (text(), time(), extra());
-    let activity = activity.prop_map(|(name, since, extra)| Activity { name, since, extra });
+    let activity = (text(), of(text()), time(), extra());
+    let activity = activity.prop_map(|(name, argument, since, extra)| Activity {
+        name,
+        argument: argument.map(String::into_boxed_str),
+        since,
+        extra,
+    });
     let known = (incarnation(), phase, time(), of(waiting_for), of(text()));
     let level = select(vec![
         SandboxLevel::None,

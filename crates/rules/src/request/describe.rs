@@ -1,10 +1,8 @@
 //! What a request asks, as people and models read it.
 
+use crate::call::main_argument;
 use protocol::{PermissionAsk, Request, Subject};
 use serde_json::Value;
-
-/// The arguments that say by themselves what a call does.
-const TELLING: [&str; 5] = ["command", "path", "file_path", "url", "pattern"];
 
 /// What is asked, whole: the reason, the plan, the tool call or the question with its choices.
 pub fn subject_text(subject: &Subject) -> String {
@@ -44,10 +42,7 @@ pub fn call_text(ask: &PermissionAsk) -> String {
     let Value::Object(fields) = arguments else {
         return format!("{tool} {arguments}");
     };
-    let main = TELLING
-        .iter()
-        .find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));
-    let Some((name, text)) = main else {
+    let Some((name, text)) = main_argument(arguments) else {
         return format!("{tool} {arguments}");
     };
     let mut rest = fields.clone();
