@@ -23,7 +23,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
 }
 
 /// A workspace that is a repository with one commit.
-fn repository() -> Workspace {
+pub(crate) fn repository() -> Workspace {
     let workspace = Workspace::new();
     let folder = workspace.path();
     git(folder, &["init", "--quiet", "--initial-branch=main"]);
@@ -58,7 +58,7 @@ fn is_shown(workspace: &Workspace) {
     let both = "branch team/alice, submission 1 merged";
     assert!(shown.contains(both), "{shown}");
     let terminal = Terminal::start(workspace.command(&["watch"]), 24, 160);
-    terminal.wait_for(&["team/alice submission 1 merged"]);
+    terminal.wait_for(&["team/alice  1 merged"]);
     let doctor = workspace.run(&["doctor"]);
     assert!(!doctor.out.contains(".team/"), "{doctor:?}");
     assert!(workspace.ok(&["clean"]).contains("Nothing to remove"));

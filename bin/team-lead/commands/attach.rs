@@ -109,7 +109,7 @@ fn follow(
         let is_done = has_ended && (is_typed || is_quiet(team)?);
         tail.read(|record| {
             let lines = conversation.read(record);
-            lines.iter().try_for_each(|line| print(line))
+            lines.iter().try_for_each(|line| print(&line.text))
         })?;
         if let Ok(failure) = input.failure.try_recv() {
             return Err(failure);

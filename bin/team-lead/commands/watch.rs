@@ -10,19 +10,27 @@ use tui::{Exit, WatchError, WatchOptions};
 /// Watch and control the team on a full screen.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   team-lead watch
+  team-lead watch --mouse
 
-The screen shows the members and their activity, the board, the events, the pending requests, and the
-log of one member. The arrow keys select a member, Tab switches to the requests, where the selected
-plan is shown. a approves, x rejects, m sends a message, s asks to shut down, r restarts, ? lists the
-keys. q quits; the team continues.
+The screen shows first what waits for you, then the members with the commands that they run and what
+they cost, the board, the events, and the conversation of one member. The arrow keys select a member,
+Tab goes to the next pane. y or a approves, n or x rejects, m sends a message, s asks to shut down,
+r restarts, ? lists the keys. q quits; the team continues.
+
+With --mouse, or after the key M, a click selects and the wheel scrolls. Text is then marked with Shift
+held down, because the terminal leaves the mouse to this program.
 
 It needs a terminal. Without one use `team-lead status`, `team-lead events -f` or `team-lead logs -f`.")]
-pub(crate) struct Watch {}
+pub(crate) struct Watch {
+    /// Select and scroll with the mouse.
+    #[arg(long)]
+    mouse: bool,
+}
 
 /// Runs until the user quits. Returns the exit code.
-pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Watch) -> Result<u8, Failure> {
+pub(crate) fn run(team: &TeamDir, args: &Args, wish: &Watch) -> Result<u8, Failure> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if args.json || !is_terminal {
         let message = "watch needs a terminal; for programs there are \
@@ -35,6 +43,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, _wish: &Watch) -> Result<u8, Fail
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let options = WatchOptions {
         colors: !no_color,
+        mouse: wish.mouse,
         program,
     };
     match tui::watch(team, &options)? {

@@ -16,8 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use test_support::AtTerminal;
 
-/// A still picture is taken when nothing has changed for this long.
-const QUIET: Duration = Duration::from_millis(800);
+/// A still picture is taken when nothing has changed for this long. A clock on it may count seconds.
+const QUIET: Duration = Duration::from_millis(600);
 /// How long the text of a still picture is waited for.
 const LIMIT: Duration = Duration::from_secs(180);
 /// How many lines a scrolling picture can have.

@@ -17,12 +17,14 @@ mod event_text;
 mod screen;
 mod snapshot;
 mod terminal;
+mod text_line;
 
 pub use conversation::Conversation;
 pub use event_text::{event_text, timed_event_text};
-pub use screen::{Effect, Input, Key, Pane, Screen};
-pub use snapshot::{MemberRow, RequestRow, Snapshot, TaskRow, snapshot};
+pub use screen::{Effect, Input, Key, MouseInput, Pane, Screen};
+pub use snapshot::{MemberRow, RequestRow, Snapshot, Spending, TaskRow, snapshot};
 pub use terminal::{Exit, FullScreen, WatchError, WatchOptions, watch};
+pub use text_line::{LineKind, TextLine};
 
 /// Text of a file on one line, without anything that a terminal acts on.
 fn one_line(text: &str) -> String {

@@ -3,13 +3,22 @@
 //! [`Screen::handle`] takes all input and returns the effects. Nothing here reads a file, a clock or a
 //! key.
 
+mod areas;
+mod clock;
 mod draw;
 mod keys;
+mod mouse;
+mod scroll;
 
 pub use keys::Key;
+pub use mouse::MouseInput;
 
 use crate::snapshot::{MemberRow, RequestRow, Snapshot};
-use protocol::{AgentName, RequestId, Timestamp};
+use crate::text_line::TextLine;
+use protocol::{AgentName, RequestId, Timestamp, WaitingFor};
+use ratatui::layout::Rect;
+use rules::MemberState;
+use scroll::Scroll;
 use std::collections::VecDeque;
 
 /// The number of lines that are kept of events and logs.
@@ -22,19 +31,23 @@ pub struct Screen {
     now: Timestamp,
     events: VecDeque<String>,
     /// The lines of the followed conversation or log.
-    log: VecDeque<String>,
+    log: VecDeque<TextLine>,
     /// The unfinished tool calls at the end of the conversation.
-    running: Vec<String>,
+    running: Vec<TextLine>,
     pane: Pane,
     focus: Focus,
+    /// Whether the lower pane shows the selected request instead of the selected member.
+    shows_request: bool,
     /// The selected member, by name because rows move.
     member: Option<AgentName>,
     request: Option<RequestId>,
     mode: Mode,
     /// The result of the last command.
     notice: Option<Notice>,
-    /// How many lines the lower pane is scrolled back.
-    scroll: usize,
+    scroll: Scroll,
+    /// The size of the terminal, which decides how far panes can be scrolled and what is clicked.
+    size: Rect,
+    has_mouse: bool,
     colors: bool,
 }
 
@@ -42,14 +55,20 @@ pub struct Screen {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     Key(Key),
+    Mouse(MouseInput),
+    /// The size of the terminal.
+    Resize {
+        width: u16,
+        height: u16,
+    },
     /// The current state of the team.
     Snapshot(Box<Snapshot>),
     /// Lines of the event log, oldest first.
     Events(Vec<String>),
     /// Lines of the followed conversation or log, oldest first.
-    Lines(Vec<String>),
+    Lines(Vec<TextLine>),
     /// The unfinished tool calls of the followed conversation.
-    Running(Vec<String>),
+    Running(Vec<TextLine>),
     /// The followed file was replaced: its lines start again.
     Reset,
     /// A command ended.
@@ -72,6 +91,8 @@ pub enum Effect {
         member: Option<AgentName>,
         pane: Pane,
     },
+    /// Report what the mouse does, or leave it to the terminal.
+    UseMouse(bool),
 }
 
 /// What is followed of a member.
@@ -82,12 +103,35 @@ pub enum Pane {
     Log,
 }
 
-/// Which list the arrow keys move in.
+/// The pane that the arrow keys move in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Focus {
     #[default]
     Members,
     Requests,
+    Board,
+    Events,
+    /// The conversation or the log of the selected member, or the text of the selected request.
+    Detail,
+}
+
+impl Focus {
+    /// In the order of the Tab key.
+    const ALL: [Self; 5] = [
+        Self::Members,
+        Self::Requests,
+        Self::Board,
+        Self::Events,
+        Self::Detail,
+    ];
+
+    /// Whether the pane is a table.
+    const fn has_columns(self) -> bool {
+        match self {
+            Self::Members | Self::Requests | Self::Board => true,
+            Self::Events | Self::Detail => false,
+        }
+    }
 }
 
 /// The meaning of keys.
@@ -131,21 +175,23 @@ impl Screen {
     pub fn handle(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Key(key) => self.press(key),
+            Input::Mouse(mouse) => self.point(mouse),
+            Input::Resize { width, height } => {
+                self.size = Rect::new(0, 0, width, height);
+                Vec::new()
+            }
             Input::Snapshot(snapshot) => {
-                self.snapshot = *snapshot;
+                self.snapshot = sorted(*snapshot);
                 self.keep_selection()
             }
             Input::Events(lines) => {
+                self.scroll_events(&lines);
                 keep_last(&mut self.events, lines);
                 Vec::new()
             }
             Input::Lines(lines) => {
-                // A scrolled pane keeps showing the same lines.
-                if self.scroll > 0 {
-                    self.scroll += lines.len();
-                }
+                self.scroll_lines(&lines);
                 keep_last(&mut self.log, lines);
-                self.scroll = self.scroll.min(self.log.len());
                 Vec::new()
             }
             Input::Running(lines) => {
@@ -183,7 +229,10 @@ impl Screen {
             self.request = self.snapshot.requests.first().map(|row| row.id.clone());
         }
         if self.snapshot.requests.is_empty() {
-            self.focus = Focus::Members;
+            self.shows_request = false;
+            if self.focus == Focus::Requests {
+                self.focus = Focus::Members;
+            }
         }
         if self.selected_member().is_some() {
             return Vec::new();
@@ -210,11 +259,45 @@ impl Screen {
     fn reset(&mut self) {
         self.log.clear();
         self.running.clear();
-        self.scroll = 0;
+        self.scroll.detail = 0;
     }
 }
 
-fn keep_last(kept: &mut VecDeque<String>, lines: Vec<String>) {
+/// Members that wait for a person come first, then those at work; requests that wait for a person come
+/// before those that a member answers. Otherwise the order stays.
+fn sorted(mut snapshot: Snapshot) -> Snapshot {
+    snapshot.members.sort_by_key(|row| urgency(&row.state));
+    snapshot
+        .requests
+        .sort_by_key(|row| !row.kind.waits_for_person());
+    snapshot
+}
+
+fn urgency(state: &MemberState) -> u8 {
+    match state {
+        state if waits_for_person(state) => 0,
+        MemberState::Working { .. }
+        | MemberState::Waiting { .. }
+        | MemberState::Starting { .. }
+        | MemberState::Hung { .. } => 1,
+        MemberState::Failed { .. } | MemberState::GaveUp { .. } | MemberState::Dead { .. } => 2,
+        MemberState::Idle { .. } => 3,
+        MemberState::Shutdown => 4,
+    }
+}
+
+/// Whether a member waits for what a person has to decide.
+const fn waits_for_person(state: &MemberState) -> bool {
+    matches!(
+        state,
+        MemberState::Waiting {
+            what: Some(WaitingFor::Plan | WaitingFor::Permission | WaitingFor::Answer),
+            ..
+        }
+    )
+}
+
+fn keep_last<T>(kept: &mut VecDeque<T>, lines: Vec<T>) {
     kept.extend(lines);
     let excess = kept.len().saturating_sub(MAX_LINES);
     kept.drain(..excess);

@@ -1,12 +1,14 @@
 //! A snapshot of a team: everything that the screen shows except the event log.
 
 use crate::one_line;
+use budget::Sum;
 use processes::MemberView;
 use protocol::{
-    AgentName, Incarnation, LiveState, Party, Phase, Recipient, Request, RequestId, RequestKind,
-    Tally, Task, TaskId, TaskStatus, Timestamp,
+    AgentName, Budget, Incarnation, LiveState, Money, Party, Phase, Recipient, Request, RequestId,
+    RequestKind, Subject, SubmissionId, SubmissionStatus, Tally, Task, TaskId, TaskStatus,
+    Timestamp,
 };
-use rules::{MemberState, subject_text};
+use rules::{MemberState, call_line, main_argument, subject_text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use teamdir::{Liveness, TeamDir};
@@ -20,6 +22,8 @@ pub struct Snapshot {
     /// The phase of the lead, if it is running.
     pub lead: Option<&'static str>,
     pub lead_unread: usize,
+    /// What everybody together has spent.
+    pub spent: Spending,
     /// In the order of the roster.
     pub members: Vec<MemberRow>,
     /// Sorted by number.
@@ -42,9 +46,22 @@ pub struct MemberRow {
     pub task: Option<TaskId>,
     /// The to-do list in short, such as `2/5: run the tests`.
     pub todo: Option<String>,
-    /// The branch of its own tree and its newest submission, as in `team/alice submission 3 checking`.
-    pub own_work: Option<String>,
+    /// The branch of its own tree, if it has one.
+    pub branch: Option<String>,
+    /// Its newest submission.
+    pub submission: Option<(SubmissionId, SubmissionStatus)>,
+    pub spent: Spending,
+}
+
+/// What was spent, and what may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spending {
     pub tokens: u64,
+    pub cost: Money,
+    /// Whether the cost of some calls is not known.
+    pub has_unpriced: bool,
+    pub max_tokens: Option<u64>,
+    pub max_cost: Option<Money>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +81,11 @@ pub struct RequestRow {
     pub kind: RequestKind,
     pub from: String,
     pub to: String,
-    /// The lines of the plan or of the reason.
+    /// What is asked for, on one line.
+    pub summary: String,
+    /// The lines of the plan, the tool call, the question or the reason.
     pub text: Vec<String>,
+    pub created_at: Timestamp,
     pub deadline: Option<Timestamp>,
 }
 
@@ -80,8 +100,16 @@ pub fn snapshot(team: &TeamDir) -> Snapshot {
         Ok(roster) => snapshot.team = one_line(&roster.team_name.0),
         Err(error) => problems.push(error.to_string()),
     }
+    let budget = team.budget().unwrap_or_else(|error| {
+        problems.push(error.to_string());
+        Budget::default()
+    });
+    snapshot.spent = spending(&budget, None);
     match processes::member_views(team) {
-        Ok(views) => snapshot.members = views.iter().map(member).collect(),
+        Ok(views) => {
+            let rows = views.iter().map(|view| member(view, &budget));
+            snapshot.members = rows.collect();
+        }
         Err(error) => problems.push(error.to_string()),
     }
     match team.tasks() {
@@ -113,8 +141,24 @@ fn lead(team: &TeamDir) -> Option<&'static str> {
     }))
 }
 
-fn member(view: &MemberView) -> MemberRow {
+fn spending(budget: &Budget, member: Option<&Recipient>) -> Spending {
+    let sum = Sum::of(budget, member);
+    let limits = budget.allowance(member).map(|allowance| &allowance.limits);
+    Spending {
+        tokens: sum.tokens,
+        cost: sum.cost,
+        has_unpriced: sum.unpriced > 0,
+        max_tokens: limits.and_then(|limits| limits.max_tokens),
+        max_cost: limits.and_then(|limits| limits.max_cost),
+    }
+}
+
+fn member(view: &MemberView, budget: &Budget) -> MemberRow {
+    let name = &view.member.spec.name;
+    let mut spent = spending(budget, Some(&Recipient::Member(name.clone())));
+    // Members that are other programs book nothing, but may tell what they use.
     let usage = view.live.as_ref().and_then(|live| live.usage.as_ref());
+    spent.tokens = spent.tokens.max(usage.map_or(0, Tally::tokens));
     let reason = match &view.state {
         MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
             Some(one_line(reason))
@@ -128,7 +172,7 @@ fn member(view: &MemberView) -> MemberRow {
         | MemberState::Shutdown => None,
     };
     MemberRow {
-        name: view.member.spec.name.clone(),
+        name: name.clone(),
         role: one_line(&view.member.spec.role),
         state: view.state.clone(),
         reason: reason.filter(|reason| !reason.is_empty()),
@@ -136,11 +180,9 @@ fn member(view: &MemberView) -> MemberRow {
         unread: view.unread,
         task: view.task,
         todo: view.todo.as_ref().map(|todo| one_line(&todo.to_string())),
-        own_work: view.branch().map(|branch| match view.submission {
-            Some((id, status)) => format!("{branch} submission {id} {status}"),
-            None => branch,
-        }),
-        tokens: usage.map_or(0, Tally::tokens),
+        branch: view.branch(),
+        submission: view.submission,
+        spent,
     }
 }
 
@@ -171,7 +213,19 @@ fn request(request: &Request) -> RequestRow {
         kind: request.kind(),
         from: request.from.as_str().to_owned(),
         to: request.to.as_str().to_owned(),
+        summary: one_line(&summary(&request.subject, &text)),
         text: text.lines().map(one_line).collect(),
+        created_at: request.created_at,
         deadline: request.deadline,
     }
+}
+
+/// The tool call as a command, or the first line of the text.
+fn summary(subject: &Subject, text: &str) -> String {
+    if let Subject::Permission(ask) = subject {
+        let argument = main_argument(&ask.arguments).map(|(_, text)| text);
+        return call_line(&ask.tool, argument.as_deref());
+    }
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.next().unwrap_or_default().to_owned()
 }

@@ -1,7 +1,8 @@
 //! The full-screen view on a real terminal.
 //!
 //! One thread waits in one `poll` for the keyboard, the files of the team, the ends of its processes and
-//! of commands, and signals. Otherwise it only updates the shown ages every few seconds.
+//! of commands, and signals. While a clock is on the screen that counts, it also wakes up when that shows
+//! something else, which is once a second at most.
 
 mod commands;
 mod full_screen;
@@ -11,10 +12,13 @@ mod tail;
 
 pub use full_screen::FullScreen;
 
-use crate::screen::{Effect, Input, Key, Screen};
+use crate::screen::{Effect, Input, Key, MouseInput, Screen};
 use crate::snapshot::snapshot;
 use commands::Commands;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{
+    self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent,
+    MouseEventKind,
+};
 use signals::Signals;
 use sources::{FollowedLines, Sources, Wake};
 use std::io;
@@ -22,9 +26,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 use teamdir::{PathError, TeamDir, now};
 
+/// The key that begins to use the mouse.
+const USE_MOUSE: Key = Key::Char('M');
+
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
     pub colors: bool,
+    /// Whether the view uses the mouse from the start.
+    pub mouse: bool,
     /// The program that runs commands.
     pub program: PathBuf,
 }
@@ -61,6 +70,10 @@ pub fn watch(team: &TeamDir, options: &WatchOptions) -> Result<Exit, WatchError>
         signals,
     };
     let mut terminal = FullScreen::enter()?;
+    if options.mouse {
+        let effects = view.screen.handle(Input::Key(USE_MOUSE));
+        view.apply(&mut terminal, effects)?;
+    }
     view.repair_and_update()?;
     view.run(&mut terminal)
 }
@@ -76,9 +89,12 @@ struct View<'a> {
 impl View<'_> {
     fn run(&mut self, terminal: &mut FullScreen) -> Result<Exit, WatchError> {
         loop {
+            let (width, height) = terminal.size()?;
+            self.screen.handle(Input::Resize { width, height });
             self.screen.handle(Input::Tick(now()));
             terminal.draw(&self.screen)?;
-            let wake = self.sources.wait(&self.signals, &self.commands)?;
+            let tick = self.screen.next_tick();
+            let wake = self.sources.wait(&self.signals, &self.commands, tick)?;
             if let Some(signal) = self.signals.fatal() {
                 return Ok(Exit::Signal(signal));
             }
@@ -113,7 +129,7 @@ impl View<'_> {
         let snapshot = snapshot(self.team);
         self.sources.watch_processes(self.team, &snapshot);
         let effects = self.screen.handle(Input::Snapshot(Box::new(snapshot)));
-        self.apply(effects);
+        self.follow(effects);
         let events = self.sources.events()?;
         self.screen.handle(Input::Events(events));
         self.show_followed();
@@ -136,11 +152,30 @@ impl View<'_> {
         self.screen.handle(Input::Running(running));
     }
 
+    /// Follows another member if the one that was followed is gone, which is all that a new snapshot asks
+    /// for.
+    fn follow(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            if let Effect::Follow { member, pane } = effect {
+                self.sources.follow(self.team, member.as_ref(), pane);
+            }
+        }
+    }
+
     /// Applies effects. Returns whether to quit.
-    fn apply(&mut self, effects: Vec<Effect>) -> bool {
+    fn apply(&mut self, terminal: &mut FullScreen, effects: Vec<Effect>) -> io::Result<bool> {
         for effect in effects {
             match effect {
-                Effect::Quit => return true,
+                Effect::Quit => return Ok(true),
+                Effect::UseMouse(is_used) => {
+                    terminal.use_mouse(is_used)?;
+                    let output = match is_used {
+                        true => "The mouse selects and scrolls; with Shift it marks text",
+                        false => "The mouse is left to the terminal",
+                    };
+                    let output = output.to_owned();
+                    self.screen.handle(Input::Done { ok: true, output });
+                }
                 Effect::Run(args) => {
                     let running = format!("{} ...", args.join(" "));
                     let (ok, output) = match self.commands.start(args) {
@@ -155,27 +190,24 @@ impl View<'_> {
                 }
             }
         }
-        false
+        Ok(false)
     }
 
     fn read_keys(&mut self, terminal: &mut FullScreen) -> io::Result<Option<Exit>> {
         while event::poll(Duration::ZERO)? {
-            let key = match event::read()? {
-                Event::Key(key) => key,
+            let pressed = match event::read()? {
+                Event::Key(key) if key.kind == KeyEventKind::Release => Pressed::Nothing,
+                Event::Key(key) => key_of(&key),
+                Event::Mouse(mouse) => mouse_of(&mouse),
                 // The next drawing determines the new size.
-                Event::Resize(..)
-                | Event::FocusGained
-                | Event::FocusLost
-                | Event::Mouse(_)
-                | Event::Paste(_) => continue,
+                Event::Resize(..) | Event::FocusGained | Event::FocusLost | Event::Paste(_) => {
+                    Pressed::Nothing
+                }
             };
-            if key.kind == KeyEventKind::Release {
-                continue;
-            }
-            match key_of(&key) {
-                Pressed::Key(key) => {
-                    let effects = self.screen.handle(Input::Key(key));
-                    if self.apply(effects) {
+            match pressed {
+                Pressed::Input(input) => {
+                    let effects = self.screen.handle(input);
+                    if self.apply(terminal, effects)? {
                         return Ok(Some(Exit::Quit));
                     }
                 }
@@ -189,7 +221,7 @@ impl View<'_> {
 }
 
 enum Pressed {
-    Key(Key),
+    Input(Input),
     Interrupt,
     Redraw,
     Nothing,
@@ -203,16 +235,31 @@ fn key_of(event: &KeyEvent) -> Pressed {
             _ => Pressed::Nothing,
         };
     }
-    Pressed::Key(match event.code {
+    let key = match event.code {
         KeyCode::Char(c) => Key::Char(c),
         KeyCode::Enter => Key::Enter,
         KeyCode::Esc => Key::Escape,
         KeyCode::Backspace => Key::Backspace,
-        KeyCode::Tab | KeyCode::BackTab => Key::Tab,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::BackTab => Key::BackTab,
         KeyCode::Up => Key::Up,
         KeyCode::Down => Key::Down,
         KeyCode::PageUp => Key::PageUp,
         KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
         _ => return Pressed::Nothing,
-    })
+    };
+    Pressed::Input(Input::Key(key))
+}
+
+const fn mouse_of(event: &MouseEvent) -> Pressed {
+    let MouseEvent { column, row, .. } = *event;
+    let input = match event.kind {
+        MouseEventKind::Down(MouseButton::Left) => MouseInput::Click { column, row },
+        MouseEventKind::ScrollUp => MouseInput::WheelUp { column, row },
+        MouseEventKind::ScrollDown => MouseInput::WheelDown { column, row },
+        _ => return Pressed::Nothing,
+    };
+    Pressed::Input(Input::Mouse(input))
 }

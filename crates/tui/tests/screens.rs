@@ -5,15 +5,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[path = "screens/panes.rs"]
+mod panes;
+
 use protocol::{
-    Activity, AgentName, Extra, Incarnation, RequestKind, TaskId, TaskStatus, Timestamp, WaitingFor,
+    Activity, AgentName, Extra, Incarnation, Money, RequestKind, SubmissionId, SubmissionStatus,
+    TaskId, TaskStatus, Timestamp, WaitingFor,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
 use rules::MemberState;
 use std::path::PathBuf;
 use tui::{
-    Conversation, Effect, Input, Key, MemberRow, Pane, RequestRow, Screen, Snapshot, TaskRow,
+    Conversation, Effect, Input, Key, LineKind, MemberRow, Pane, RequestRow, Screen, Snapshot,
+    Spending, TaskRow, TextLine,
 };
 
 const NOW: Timestamp = Timestamp::from_secs(1_763_251_200);
@@ -37,8 +43,9 @@ fn member(text: &str, state: MemberState) -> MemberRow {
         unread: 0,
         task: None,
         todo: None,
-        own_work: None,
-        tokens: 0,
+        branch: None,
+        submission: None,
+        spent: Spending::default(),
     }
 }
 
@@ -58,14 +65,25 @@ fn plan(id: &str, from: &str) -> RequestRow {
         kind: RequestKind::Plan,
         from: from.to_owned(),
         to: "lead".to_owned(),
+        summary: "1. Read the parser.".to_owned(),
         text: vec!["1. Read the parser.".to_owned(), "2. Fix it.".to_owned()],
+        created_at: ago(400),
         deadline: None,
+    }
+}
+
+fn spent(tokens: u64, dollars: f64) -> Spending {
+    Spending {
+        tokens,
+        cost: Money::from_dollars(dollars).unwrap(),
+        ..Spending::default()
     }
 }
 
 fn busy_snapshot() -> Snapshot {
     let activity = Some(Activity {
         name: "bash".to_owned(),
+        argument: Some("cargo test --workspace parser".into()),
         since: ago(12),
         extra: Extra::new(),
     });
@@ -78,7 +96,9 @@ fn busy_snapshot() -> Snapshot {
     );
     alice.unread = 2;
     alice.task = Some(TaskId(3));
-    alice.tokens = 1234;
+    alice.spent = spent(41_234, 0.4217);
+    alice.branch = Some("team/alice".to_owned());
+    alice.submission = Some((SubmissionId(3), SubmissionStatus::Checking));
     let what = Some(WaitingFor::Plan);
     let bob = member(
         "bob",
@@ -88,7 +108,10 @@ fn busy_snapshot() -> Snapshot {
         },
     );
     let incarnation = Incarnation(1);
-    let mut carol = member("Carol-with-a-long-name", MemberState::Dead { incarnation });
+    let mut carol = member(
+        "Carol-with-a-name-that-is-very-long",
+        MemberState::Dead { incarnation },
+    );
     carol.incarnation = Incarnation(3);
     let mut claimed = task(3, TaskStatus::InProgress, "Fix the parser");
     claimed.owner = Some("alice".to_owned());
@@ -99,7 +122,11 @@ fn busy_snapshot() -> Snapshot {
         folder: "/home/user/project/.team".to_owned(),
         lead: Some("idle"),
         lead_unread: 1,
-        members: vec![alice, bob, carol],
+        spent: Spending {
+            max_cost: Some(Money::from_dollars(5.0).unwrap()),
+            ..spent(52_000, 0.61)
+        },
+        members: vec![carol, alice, bob],
         tasks: vec![
             task(1, TaskStatus::Completed, "Find the bug"),
             claimed,
@@ -112,17 +139,29 @@ fn busy_snapshot() -> Snapshot {
 
 fn busy() -> Screen {
     let mut screen = Screen::default();
+    resize(&mut screen, 80, 24);
     screen.handle(Input::Tick(NOW));
     let effects = screen.handle(Input::Snapshot(Box::new(busy_snapshot())));
+    // Who waits for a person comes first, then who works.
+    assert_eq!(effects, [follow("bob", Pane::Conversation)]);
+    let effects = press(&mut screen, "j");
     assert_eq!(effects, [follow("alice", Pane::Conversation)]);
     let events = [
         "alice → bob: Check the tests, please. They fail on my machine too.",
         "! Carol died",
     ];
     screen.handle(Input::Events(events.map(str::to_owned).to_vec()));
-    let log = (1..=20).map(|line| format!("line {line} of the log"));
+    let log = (1..=20).map(|line| said(&format!("line {line} of the log")));
     screen.handle(Input::Lines(log.collect()));
     screen
+}
+
+fn said(text: &str) -> TextLine {
+    TextLine::new(LineKind::Said, text)
+}
+
+fn resize(screen: &mut Screen, width: u16, height: u16) {
+    screen.handle(Input::Resize { width, height });
 }
 
 /// The effect of following a member.
@@ -145,12 +184,16 @@ fn run(args: &[&str]) -> Vec<Effect> {
 
 /// What is on the screen of a terminal of this size.
 fn shown(screen: &Screen, width: u16, height: u16) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| screen.draw(frame)).unwrap();
-    let buffer = terminal.backend().buffer().clone();
+    let buffer = drawn(screen, width, height);
     let rows = buffer.content().chunks(usize::from(width));
     let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
     rows.map(|row| format!("{}\n", row.trim_end())).collect()
+}
+
+fn drawn(screen: &Screen, width: u16, height: u16) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| screen.draw(frame)).unwrap();
+    terminal.backend().buffer().clone()
 }
 
 #[track_caller]
@@ -177,9 +220,19 @@ fn a_busy_team_on_a_large_terminal() {
 }
 
 #[test]
+fn a_busy_team_on_a_very_large_terminal() {
+    assert_screen("busy-200x50.txt", &shown(&busy(), 200, 50));
+}
+
+#[test]
+fn a_busy_team_on_the_smallest_terminal() {
+    assert_screen("busy-40x10.txt", &shown(&busy(), 40, 10));
+}
+
+#[test]
 fn how_far_a_member_is_stands_in_its_line() {
     let mut snapshot = busy_snapshot();
-    snapshot.members[0].todo = Some("2/5: run the tests".to_owned());
+    snapshot.members[1].todo = Some("2/5: run the tests".to_owned());
     let mut screen = Screen::default();
     screen.handle(Input::Tick(NOW));
     screen.handle(Input::Snapshot(Box::new(snapshot)));
@@ -211,9 +264,13 @@ fn the_keys_are_listed_and_any_key_closes_the_list() {
 fn every_size_can_be_drawn() {
     let mut screen = busy();
     for _ in 0..2 {
-        for width in [1, 7, 39, 40, 41, 200] {
-            for height in [1, 2, 11, 12, 13, 60] {
-                shown(&screen, width, height);
+        for width in [1, 39, 40, 69, 70, 140, 300] {
+            for height in [1, 9, 10, 13, 20, 80] {
+                resize(&mut screen, width, height);
+                for key in [Key::Tab, Key::PageUp, Key::Home, Key::End, Key::Up] {
+                    screen.handle(Input::Key(key));
+                    shown(&screen, width, height);
+                }
             }
         }
         press(&mut screen, "?");
@@ -246,7 +303,7 @@ fn a_rejection_has_a_reason() {
 #[test]
 fn a_message_goes_to_the_selected_member() {
     let mut screen = busy();
-    let effects = press(&mut screen, "j");
+    let effects = press(&mut screen, "k");
     assert_eq!(effects, [follow("bob", Pane::Conversation)]);
     // The log of another member begins empty.
     assert!(!shown(&screen, 80, 24).contains("of the log"));
@@ -277,7 +334,7 @@ fn shutdown_and_restart_ask_for_confirmation() {
 #[test]
 fn the_selection_follows_its_member_when_rows_move() {
     let mut screen = busy();
-    press(&mut screen, "j");
+    press(&mut screen, "k");
     let mut snapshot = busy_snapshot();
     snapshot.members.remove(0);
     assert_eq!(
@@ -302,23 +359,29 @@ fn a_scrolled_log_keeps_its_position() {
     let mut screen = busy();
     screen.handle(Input::Key(Key::PageUp));
     let before = shown(&screen, 80, 24);
-    assert!(before.contains("line 15 of the log"), "{before}");
-    assert!(!before.contains("line 16 of the log"), "{before}");
-    screen.handle(Input::Lines(vec!["line 21 of the log".to_owned()]));
-    assert!(!shown(&screen, 80, 24).contains("line 16 of the log"));
-    for _ in 0..3 {
-        screen.handle(Input::Key(Key::PageDown));
-    }
+    assert!(before.contains("line 13 of the log"), "{before}");
+    assert!(!before.contains("line 15 of the log"), "{before}");
+    assert!(before.contains("more above, "), "{before}");
+    let long = format!("line 21 of the log{}", " and more".repeat(30));
+    screen.handle(Input::Lines(vec![said(&long)]));
+    let after = shown(&screen, 80, 24);
+    assert!(after.contains("line 13 of the log"), "{after}");
+    assert!(!after.contains("line 15 of the log"), "{after}");
+    screen.handle(Input::Key(Key::Home));
+    assert!(shown(&screen, 80, 24).contains("line 1 of the log"));
+    screen.handle(Input::Key(Key::End));
     assert!(shown(&screen, 80, 24).contains("line 21 of the log"));
 }
 
 /// A journal in the middle of a turn.
-const JOURNAL: [&str; 5] = [
+const JOURNAL: [&str; 7] = [
     r#"{"kind":"user","messages":[{"source":{"mail":1},"text":"<mail from=\"lead\" type=\"message\">\nThe parser loses its last line.\n</mail>"}]}"#,
     r#"{"kind":"assistant","blocks":[{"type":"text","text":"I check the tests first."},{"type":"tool_use","id":"1","name":"read_file","input":{"path":"tests/parser.rs"}}],"stop":"tool_use"}"#,
     r#"{"kind":"result","result":{"tool_use_id":"1","content":"use parser::parse;\n\n#[test]","is_error":false},"millis":1}"#,
     r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"2","name":"bash","input":{"command":"cargo test"}}],"stop":"tool_use"}"#,
     r#"{"kind":"result","result":{"tool_use_id":"2","content":"1 test failed\u001b[2J","is_error":true},"millis":1}"#,
+    r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"3","name":"edit_file","input":{"path":"src/parser.rs","old_text":"if line {\n    return\n}","new_text":"if line {\n    break\n}"}}],"stop":"tool_use"}"#,
+    r#"{"kind":"result","result":{"tool_use_id":"3","content":"Replaced.","is_error":false},"millis":1}"#,
 ];
 
 #[test]
@@ -334,11 +397,12 @@ fn a_conversation_is_followed_and_the_log_is_a_key_away() {
         let lines = conversation.read(line.as_bytes());
         screen.handle(Input::Lines(lines));
     }
-    let call = r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"3","name":"edit_file","input":{"path":"src/parser.rs"}}],"stop":"tool_use"}"#;
+    let call = r#"{"kind":"assistant","blocks":[{"type":"tool_use","id":"4","name":"bash","input":{"command":"cargo test parser"}}],"stop":"tool_use"}"#;
     conversation.read(call.as_bytes());
     screen.handle(Input::Running(conversation.running()));
     assert_screen("conversation-80x24.txt", &shown(&screen, 80, 24));
+    assert_screen("conversation-160x40.txt", &shown(&screen, 160, 40));
     // After a reset the old lines are gone.
     screen.handle(Input::Reset);
-    assert!(!shown(&screen, 80, 24).contains("cargo test"));
+    assert!(!shown(&screen, 80, 24).contains("edit src/parser.rs"));
 }

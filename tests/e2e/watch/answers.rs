@@ -68,7 +68,7 @@ fn a_key_says_yes_once_for_the_member_or_for_the_team() {
         assert_eq!(granted(&workspace), expected, "{key}");
         let id = request.id.to_string();
         terminal.wait_until("no request", |screen| {
-            !screen.contains(&format!("{id} permission"))
+            !screen.contains(&format!("{id}  permission"))
         });
         leave(&workspace, terminal);
     }

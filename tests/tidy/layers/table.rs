@@ -231,6 +231,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "tui",
         ours: &[
+            "budget",
             "rules",
             "processes",
             "team",

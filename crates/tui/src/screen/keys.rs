@@ -4,9 +4,6 @@ use super::{Effect, Focus, Mode, Pane, Purpose, Screen};
 use crate::snapshot::RequestRow;
 use protocol::RequestKind;
 
-/// The number of lines of a page.
-const PAGE: usize = 5;
-
 /// A key with a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
@@ -15,10 +12,13 @@ pub enum Key {
     Escape,
     Backspace,
     Tab,
+    BackTab,
     Up,
     Down,
     PageUp,
     PageDown,
+    Home,
+    End,
 }
 
 impl Screen {
@@ -35,10 +35,13 @@ impl Screen {
                 | Key::Enter
                 | Key::Backspace
                 | Key::Tab
+                | Key::BackTab
                 | Key::Up
                 | Key::Down
                 | Key::PageUp
-                | Key::PageDown => {
+                | Key::PageDown
+                | Key::Home
+                | Key::End => {
                     self.mode = Mode::Confirm { question, run };
                     Vec::new()
                 }
@@ -53,16 +56,10 @@ impl Screen {
             Key::Char('?' | 'h') => self.mode = Mode::Help,
             Key::Up | Key::Char('k') => return self.step(-1),
             Key::Down | Key::Char('j') => return self.step(1),
-            Key::PageUp => self.scroll(Focus::Members),
-            Key::PageDown => self.scroll(Focus::Requests),
-            Key::Tab => {
-                self.scroll = 0;
-                self.focus = match self.focus {
-                    Focus::Members if !self.snapshot.requests.is_empty() => Focus::Requests,
-                    Focus::Members | Focus::Requests => Focus::Members,
-                };
-            }
-            Key::Char(key) if self.focus == Focus::Requests && self.answers(key) => {
+            Key::PageUp | Key::PageDown | Key::Home | Key::End => self.page_key(key),
+            Key::Tab => self.next_pane(1),
+            Key::BackTab => self.next_pane(Focus::ALL.len() - 1),
+            Key::Char(key) if self.is_answering() && self.answers(key) => {
                 return self.answer(key);
             }
             Key::Char('y' | 'a' | 't') => {
@@ -77,16 +74,62 @@ impl Screen {
                     Pane::Conversation => Pane::Log,
                     Pane::Log => Pane::Conversation,
                 };
-                self.focus = Focus::Members;
+                self.set_focus(Focus::Members);
                 return self.follow();
+            }
+            Key::Char('M') => {
+                self.has_mouse = !self.has_mouse;
+                return vec![Effect::UseMouse(self.has_mouse)];
             }
             Key::Char(_) | Key::Enter | Key::Backspace => {}
         }
         Vec::new()
     }
 
-    /// Selects the next or the previous row.
-    fn step(&mut self, by: isize) -> Vec<Effect> {
+    fn page_key(&mut self, key: Key) {
+        let pane = self.scrolled_pane();
+        match key {
+            Key::PageUp => self.scroll_rows(pane, -self.page(pane)),
+            Key::PageDown => self.scroll_rows(pane, self.page(pane)),
+            Key::Home => self.scroll_to_end(pane, false),
+            _ => self.scroll_to_end(pane, true),
+        }
+    }
+
+    /// Moves the focus by so many panes, past those that have nothing to show.
+    fn next_pane(&mut self, by: usize) {
+        let at = Focus::ALL.iter().position(|pane| *pane == self.focus);
+        let order = Focus::ALL.iter().cycle().skip(at.unwrap_or(0) + by);
+        let mut order = order.step_by(by);
+        let has_rows = |pane: &&Focus| match pane {
+            Focus::Requests => !self.snapshot.requests.is_empty(),
+            Focus::Members | Focus::Board | Focus::Events | Focus::Detail => true,
+        };
+        if let Some(pane) = order.find(has_rows) {
+            self.set_focus(*pane);
+        }
+    }
+
+    pub(super) fn set_focus(&mut self, pane: Focus) {
+        let shows_request = match pane {
+            Focus::Members => false,
+            Focus::Requests => true,
+            Focus::Board | Focus::Events | Focus::Detail => self.shows_request,
+        };
+        if self.shows_request != shows_request {
+            self.scroll.detail = 0;
+        }
+        self.shows_request = shows_request;
+        self.focus = pane;
+    }
+
+    /// Whether keys answer the selected request: only while it is looked at.
+    pub(super) const fn is_answering(&self) -> bool {
+        self.shows_request && matches!(self.focus, Focus::Requests | Focus::Detail)
+    }
+
+    /// Selects the next or the previous row, or scrolls by a row where none is selected.
+    pub(super) fn step(&mut self, by: isize) -> Vec<Effect> {
         match self.focus {
             Focus::Members => {
                 let rows = &self.snapshot.members;
@@ -104,7 +147,11 @@ impl Screen {
                     .position(|row| Some(&row.id) == self.request.as_ref());
                 let next = moved(at, by, rows.len()).and_then(|at| rows.get(at));
                 self.request = next.map(|row| row.id.clone());
-                self.scroll = 0;
+                self.scroll.detail = 0;
+                Vec::new()
+            }
+            pane @ (Focus::Board | Focus::Events | Focus::Detail) => {
+                self.scroll_rows(pane, by);
                 Vec::new()
             }
         }
@@ -128,27 +175,15 @@ impl Screen {
         }
     }
 
-    /// Scrolls a page. A conversation is read from its end upwards, a plan from its start downwards: if
-    /// the focus is `away`, the page leads away from where reading started.
-    fn scroll(&mut self, away: Focus) {
-        let end = match self.focus {
-            Focus::Members => self.log.len(),
-            Focus::Requests => self.selected_request().map_or(0, |row| row.text.len()),
-        };
-        self.scroll = match self.focus == away {
-            true => (self.scroll + PAGE).min(end),
-            false => self.scroll.saturating_sub(PAGE),
-        };
-    }
-
     /// Shows the first request that waits for such an answer, so that nobody answers what they do not see.
     fn show_request(&mut self, is_meant: impl Fn(&RequestRow) -> bool) {
         let mut rows = self.snapshot.requests.iter();
         let row = rows.find(|row| row.kind.waits_for_person() && is_meant(row));
-        if let (Some(row), Focus::Members) = (row, self.focus) {
-            self.request = Some(row.id.clone());
-            self.focus = Focus::Requests;
-            self.scroll = 0;
+        let id = row.map(|row| row.id.clone());
+        if let (Some(id), false) = (id, self.is_answering()) {
+            self.request = Some(id);
+            self.set_focus(Focus::Requests);
+            self.scroll.detail = 0;
         }
     }
 
@@ -210,7 +245,14 @@ impl Screen {
                 text.pop();
             }
             Key::Char(c) => text.push(c),
-            Key::Tab | Key::Up | Key::Down | Key::PageUp | Key::PageDown => {}
+            Key::Tab
+            | Key::BackTab
+            | Key::Up
+            | Key::Down
+            | Key::PageUp
+            | Key::PageDown
+            | Key::Home
+            | Key::End => {}
         }
         self.mode = Mode::Type { purpose, text };
         Vec::new()

@@ -4,6 +4,7 @@ use crate::screen::Screen;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -39,6 +40,20 @@ impl FullScreen {
         self.terminal.draw(|frame| screen.draw(frame)).map(|_| ())
     }
 
+    /// The width and the height of the terminal.
+    pub(super) fn size(&self) -> io::Result<(u16, u16)> {
+        let size = self.terminal.size()?;
+        Ok((size.width, size.height))
+    }
+
+    /// Asks the terminal to report what the mouse does, or to keep that for its own selection of text.
+    pub(super) fn use_mouse(&mut self, is_used: bool) -> io::Result<()> {
+        match is_used {
+            true => execute!(stdout(), EnableMouseCapture),
+            false => execute!(stdout(), DisableMouseCapture),
+        }
+    }
+
     /// Clears the terminal, so that the next drawing is complete.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.terminal.clear()
@@ -54,7 +69,7 @@ impl Drop for FullScreen {
 /// Restores the terminal. Does nothing if it was not changed.
 fn restore() {
     // Nothing can be done if this fails: the terminal is gone.
-    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+    let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 

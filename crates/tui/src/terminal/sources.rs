@@ -6,9 +6,9 @@ use super::signals::Signals;
 use super::tail::Tail;
 use crate::conversation::Conversation;
 use crate::event_text::event_text;
-use crate::one_line;
 use crate::screen::Pane;
 use crate::snapshot::Snapshot;
+use crate::text_line::{LineKind, TextLine};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -27,8 +27,6 @@ const EVENT_BYTES: u64 = 64 << 10;
 const LOG_BYTES: u64 = 32 << 10;
 /// The part of a journal that is shown at first. Records may be long.
 const JOURNAL_BYTES: u64 = 256 << 10;
-/// How often the ages on the screen are updated.
-const TICK: Duration = Duration::from_secs(5);
 /// The minimum time between two reads of the files: a busy team changes them all the time.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -45,9 +43,9 @@ pub(super) struct Wake {
 pub(super) struct FollowedLines {
     /// Whether the file was replaced, so that the old lines are obsolete.
     pub(super) is_new_file: bool,
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Vec<TextLine>,
     /// The unfinished tool calls at the end.
-    pub(super) running: Vec<String>,
+    pub(super) running: Vec<TextLine>,
 }
 
 /// A followed conversation or log.
@@ -162,12 +160,20 @@ impl Sources {
             .unwrap_or_default()
     }
 
-    /// Sleeps until there is input.
-    pub(super) fn wait(&mut self, signals: &Signals, commands: &Commands) -> io::Result<Wake> {
+    /// Sleeps until there is input, or until a clock on the screen shows something else. A team at rest is
+    /// looked at every [`MAX_SLEEP`], in case a notification was lost.
+    pub(super) fn wait(
+        &mut self,
+        signals: &Signals,
+        commands: &Commands,
+        tick: Option<Duration>,
+    ) -> io::Result<Wake> {
         let since = self.last_read.elapsed();
         let limit = match self.has_changes {
             true => PAUSE.saturating_sub(since),
-            false => TICK,
+            false => MAX_SLEEP
+                .saturating_sub(since)
+                .min(tick.unwrap_or(MAX_SLEEP)),
         };
         let keys = stdin();
         let mut fds = vec![
@@ -240,7 +246,8 @@ impl Followed {
         let new = self.tail.new_lines();
         let Some(conversation) = &mut self.conversation else {
             let lines = new.lines.iter();
-            let lines = lines.map(|line| one_line(&String::from_utf8_lossy(line)));
+            let lines =
+                lines.map(|line| TextLine::new(LineKind::Said, &String::from_utf8_lossy(line)));
             return FollowedLines {
                 is_new_file: new.is_new_file,
                 lines: lines.collect(),
