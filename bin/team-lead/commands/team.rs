@@ -9,12 +9,16 @@ use crate::trusted_workspace::not_recorded;
 use crate::{duration, names};
 use nix::sys::signal::Signal;
 use processes::{ProcessHandle, RemoveError};
-use protocol::{AgentName, Recipient, TreeMode};
+use protocol::{AgentName, MemberStatus, Recipient, TreeMode};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use teamdir::{FOLDER, Liveness, TeamDir};
 use terminal_text::one_line;
+
+/// How long a member that has agreed to end may hold its lock.
+const LAST_MOMENTS: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Create a team in this folder, without members.
 #[derive(clap::Args)]
@@ -199,7 +203,7 @@ pub(crate) fn rm(team: &TeamDir, args: &Args, command: &Rm) -> Result<(), Failur
     let has_tree = roster
         .member(&name)
         .and_then(|member| member.spec.tree.clone());
-    if processes::member_view(team, &name)?.is_alive() {
+    if !has_ended(team, &name)? {
         return Err(running(&name));
     }
     if has_tree == Some(TreeMode::Own) {
@@ -212,6 +216,19 @@ pub(crate) fn rm(team: &TeamDir, args: &Args, command: &Rm) -> Result<(), Failur
         text.push_str(&format!("\nkept: {}", one_line(path)));
     }
     args.confirm(&json!({"removed": name, "kept": kept}), &text)
+}
+
+/// Whether the member does not run. One that has agreed to end may still be letting go of its lock.
+fn has_ended(team: &TeamDir, name: &AgentName) -> Result<bool, Failure> {
+    let deadline = Instant::now() + LAST_MOMENTS;
+    loop {
+        let view = processes::member_view(team, name)?;
+        let is_leaving = view.member.status == MemberStatus::Shutdown && Instant::now() < deadline;
+        if !view.is_alive() || !is_leaving {
+            return Ok(!view.is_alive());
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
 }
 
 fn running(name: &AgentName) -> Failure {
