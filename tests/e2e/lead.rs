@@ -9,5 +9,6 @@ mod leaving;
 mod mail;
 mod one_shot;
 mod piped;
+mod screen;
 mod terminal;
 mod waiting;

@@ -105,7 +105,6 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
     let options = RunOptions {
         settings: trusted.settings,
         clearance: trusted.clearance,
-        return_answer: args.json,
         resume: command.resume,
         keep: command.keep,
         model: command.model.clone(),
@@ -187,6 +186,7 @@ fn console_options(args: &Args) -> ConsoleOptions {
         } else {
             Verbosity::Normal
         },
+        returns_answer: args.json,
     }
 }
 

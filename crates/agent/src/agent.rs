@@ -8,7 +8,7 @@ use protocol::{AssistantRecord, EndedRecord, MessageSource, UserMessage, UserRec
 use tools::{Background, FinishedTask, Registry, ToolContext, render_finished};
 
 use crate::conversation::Conversation;
-use crate::host::Host;
+use crate::host::{Host, LogError};
 use crate::outcome::{Halt, Outcome};
 use crate::record::Record;
 
@@ -357,6 +357,10 @@ impl Agent {
 
     /// Appends a record to the log, and only then takes it in.
     pub(crate) fn commit(&mut self, record: Record, host: &mut dyn Host) -> Result<(), Halt> {
+        Ok(self.keep(record, host)?)
+    }
+
+    pub(crate) fn keep(&mut self, record: Record, host: &mut dyn Host) -> Result<(), LogError> {
         host.append(&record)?;
         self.conversation.apply(record);
         Ok(())

@@ -115,6 +115,12 @@ impl Conversation {
         blocks.filter_map(Block::readable_text).collect()
     }
 
+    /// What a person said last.
+    pub fn last_said(&self) -> Option<&str> {
+        let last = self.kept.messages.last();
+        last.map(|message| message.text.as_str())
+    }
+
     /// The messages that compactions keep word for word.
     pub(crate) const fn kept(&self) -> &KeptMessages {
         &self.kept

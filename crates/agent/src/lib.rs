@@ -45,6 +45,7 @@ mod context;
 mod conversation;
 mod host;
 mod outcome;
+mod person;
 mod record;
 
 pub use agent::{Agent, Settings};
@@ -55,4 +56,5 @@ pub use context::{
 pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED};
 pub use host::{Answered, AskedCall, Event, Host, Log, LogError, MayRun, Prompt, Sources};
 pub use outcome::{Outcome, TurnError};
+pub use person::{STOPPED, new_conversation};
 pub use record::{LlmTypes, Record};

@@ -2,35 +2,45 @@
 //!
 //! # Theory of operation
 //!
-//! Everything is printed through [`ConsoleWriter::write`]. A pure part decides which lines go to which
-//! stream; a thread writes them, so that a terminal that was stopped or a pipe that nobody reads
-//! never stops the lead. What is typed is read by another thread and comes out of a channel.
+//! Everything is printed through [`ConsoleWriter::write`]. At a terminal it goes to a screen
+//! (`screen.rs`), which a thread draws and another feeds with keys (`terminal.rs`). Elsewhere a pure part
+//! decides which lines go to which stream (`render.rs`), and a thread writes them. A terminal that was
+//! stopped or a pipe that nobody reads never stops the lead. What is typed comes out of a channel.
 //!
-//! **Invariant:** only whole lines are written, and nothing reaches a terminal uncleaned.
+//! **Invariant:** what is printed elsewhere than at a terminal does not depend on the screen, and only
+//! whole lines are.
 //!
-//! **Invariant:** the terminal is left as it was found, also if the line editor is still reading.
+//! **Invariant:** nothing reaches a terminal uncleaned, and the terminal is left as it was found.
 
 mod colour;
-mod editor;
+mod files;
+mod history;
 mod keys;
 mod one_line;
 mod printer;
 mod render;
+mod screen;
 mod stdin;
+mod terminal;
 
-pub(crate) use keys::{AnswerKeys, Offered, OfferedKey, Pressed};
+pub(crate) use keys::{Offered, OfferedKey, Pressed};
 pub use render::Verbosity;
 pub(crate) use render::{Mode, Output};
+pub(crate) use screen::{Place, RequestBox, Status};
 
 use colour::Colour;
-use editor::Restore;
-use printer::{Printer, Sink};
+use history::LineHistory;
+use printer::Printer;
 use render::Render;
+use screen::{Event, Screen, Setup};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use terminal::{SharedScreen, Terminal};
 use tokio::sync::mpsc;
 
+/// What stands before the line that is being typed.
+const PROMPT: &str = "team >> ";
 /// How many lines may wait between the reader and the lead.
 const TYPED_AHEAD: usize = 64;
 
@@ -44,8 +54,10 @@ pub(crate) enum Input {
         pressed: Pressed,
         text: Option<String>,
     },
-    /// Ctrl-C.
+    /// Ctrl-C: stops the turn, or leaves if there is none.
     Interrupt,
+    /// Esc: stops the turn.
+    Stop,
     /// No more lines come.
     End,
     /// Has closed the terminal.
@@ -63,25 +75,29 @@ pub struct ConsoleOptions {
     pub history: Option<PathBuf>,
     /// How much is printed besides answers and errors.
     pub verbosity: Verbosity,
+    /// Whether the answer to the prompt is returned and not printed.
+    pub returns_answer: bool,
 }
 
 /// The console of one lead.
-#[derive(Debug)]
 pub(crate) struct Console {
     writer: ConsoleWriter,
-    printer: Printer,
-    restore: Option<Restore>,
-    keys: AnswerKeys,
+    device: Device,
+}
+
+enum Device {
+    Screen(Terminal),
+    Lines(Printer),
 }
 
 /// Prints to the console. Clones share it.
-#[derive(Clone, Debug)]
-pub(crate) struct ConsoleWriter {
-    shared: Arc<Mutex<Shared>>,
+#[derive(Clone)]
+pub(crate) enum ConsoleWriter {
+    Screen(SharedScreen),
+    Lines(Arc<Mutex<Lines>>),
 }
 
-#[derive(Debug)]
-struct Shared {
+pub(crate) struct Lines {
     render: Render,
     pieces: printer::Queue,
 }
@@ -99,73 +115,117 @@ impl Mode {
 }
 
 impl Console {
-    /// Opens the console, and returns what is typed at it. In a one-shot nothing is read.
+    /// Opens the console of a lead in this workspace, and returns what is typed at it. In a one-shot
+    /// nothing is read.
     pub(crate) fn open(
         mode: Mode,
-        console_options: &ConsoleOptions,
+        options: &ConsoleOptions,
+        workspace: &Path,
     ) -> (Self, mpsc::Receiver<Input>) {
         let (typed, input) = mpsc::channel(TYPED_AHEAD);
-        let mut sink = Sink::Streams;
-        let mut restore = None;
-        let keys = AnswerKeys::default();
-        match mode {
-            Mode::Terminal => {
-                restore = Restore::remember();
-                match editor::start(console_options.history.clone(), typed.clone(), keys.clone()) {
-                    Some(printer) => sink = Sink::Editor(printer),
-                    // A terminal that cannot be edited on still gives lines.
-                    None => stdin::start(typed),
+        let console = match options.has_screen(mode) {
+            true if mode == Mode::OneShot => Self::with_screen(options, None),
+            true if terminal::take() => {
+                let history = LineHistory::open(options.history.clone());
+                let mut console = Self::with_screen(options, Some(history.all()));
+                if let Device::Screen(terminal) = &mut console.device {
+                    terminal.read_keys(typed, history, workspace.to_path_buf());
                 }
+                console
             }
-            Mode::Piped => stdin::start(typed),
-            Mode::OneShot => drop(typed),
+            // A terminal that nothing can be drawn on still gives lines.
+            true | false => {
+                if mode != Mode::OneShot {
+                    stdin::start(typed);
+                }
+                Self::with_lines(mode, options)
+            }
+        };
+        (console, input)
+    }
+
+    fn with_screen(options: &ConsoleOptions, history: Option<Vec<String>>) -> Self {
+        let (columns, rows) = terminal::size();
+        let screen = SharedScreen::new(Screen::new(Setup {
+            colour: options.colour(true),
+            verbosity: options.verbosity,
+            history,
+            columns,
+            rows,
+        }));
+        Self {
+            writer: ConsoleWriter::Screen(screen.clone()),
+            device: Device::Screen(Terminal::start(screen)),
         }
+    }
+
+    fn with_lines(mode: Mode, options: &ConsoleOptions) -> Self {
         let shown_on_terminal = match mode {
             Mode::Terminal => true,
             Mode::Piped | Mode::OneShot => std::io::stderr().is_terminal(),
         };
-        let ConsoleOptions { no_color, term, .. } = console_options;
-        let colour = Colour::choose(shown_on_terminal, no_color.as_deref(), term.as_deref());
-        let (printer, pieces) = Printer::start(sink);
-        let render = Render::new(mode, console_options.verbosity, colour, editor::width());
-        let shared = Arc::new(Mutex::new(Shared { render, pieces }));
-        let console = Self {
-            writer: ConsoleWriter { shared },
-            printer,
-            restore,
-            keys,
-        };
-        (console, input)
+        let (printer, pieces) = Printer::start();
+        let colour = options.colour(shown_on_terminal);
+        let render = Render::new(mode, options.verbosity, colour, terminal::size().0);
+        Self {
+            writer: ConsoleWriter::Lines(Arc::new(Mutex::new(Lines { render, pieces }))),
+            device: Device::Lines(printer),
+        }
     }
 
     pub(crate) fn writer(&self) -> ConsoleWriter {
         self.writer.clone()
     }
 
-    /// The keys that answer what waits. Only at a terminal can they be pressed.
-    pub(crate) fn keys(&self) -> AnswerKeys {
-        self.keys.clone()
+    pub(crate) const fn has_screen(&self) -> bool {
+        matches!(self.device, Device::Screen(_))
     }
 
     /// Shows what is left and gives the terminal back.
     pub(crate) fn close(self) {
-        self.writer.finish();
-        self.printer.finish(self.restore.is_some());
-        drop(self.restore);
+        self.writer.write(&Output::End);
+        match self.device {
+            Device::Screen(terminal) => terminal.close(),
+            Device::Lines(printer) => printer.finish(),
+        }
+    }
+}
+
+impl ConsoleOptions {
+    /// Whether there is a terminal to draw a screen on. A program that reads the answer gets lines.
+    fn has_screen(&self, mode: Mode) -> bool {
+        let is_terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        let is_wanted = match mode {
+            Mode::Terminal => true,
+            Mode::Piped => false,
+            Mode::OneShot => !self.returns_answer && self.verbosity == Verbosity::Normal,
+        };
+        is_terminal && is_wanted && self.term.as_deref() != Some("dumb")
+    }
+
+    fn colour(&self, is_terminal: bool) -> Colour {
+        Colour::choose(is_terminal, self.no_color.as_deref(), self.term.as_deref())
     }
 }
 
 impl ConsoleWriter {
     /// Prints something. Returns at once.
     pub(crate) fn write(&self, output: &Output<'_>) {
-        self.with(|shared| {
-            if let Output::Text(_) = output {
-                // The window may have been resized.
-                shared.render.set_width(editor::width());
+        match self {
+            Self::Screen(screen) => {
+                // Only keys ask for more than the terminal can do.
+                let _ = screen.handle(Event::Output(output));
             }
-            let pieces = shared.render.write(output);
-            shared.pieces.push(pieces);
-        });
+            Self::Lines(lines) => {
+                // Nothing that is done under the lock leaves a half-done state.
+                let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+                let pieces = lines.render.write(output);
+                lines.pieces.push(pieces);
+                if let Output::End = output {
+                    lines.pieces.close();
+                }
+            }
+        }
     }
 
     /// Prints a notice.
@@ -173,18 +233,11 @@ impl ConsoleWriter {
         self.write(&Output::Notice(text));
     }
 
-    fn finish(&self) {
-        self.with(|shared| {
-            let pieces = shared.render.finish();
-            shared.pieces.push(pieces);
-            shared.pieces.close();
-        });
-    }
-
-    fn with(&self, act: impl FnOnce(&mut Shared)) {
-        // Nothing that is done under the lock leaves a half-done state.
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        act(&mut shared);
+    /// The window may have another size.
+    pub(crate) fn resized(&self) {
+        if let Self::Screen(screen) = self {
+            screen.resized();
+        }
     }
 }
 
@@ -194,7 +247,6 @@ impl ConsoleWriter {
     pub(crate) fn silent() -> Self {
         let render = Render::new(Mode::Piped, Verbosity::Normal, Colour::Off, 80);
         let pieces = printer::Queue::nowhere();
-        let shared = Arc::new(Mutex::new(Shared { render, pieces }));
-        Self { shared }
+        Self::Lines(Arc::new(Mutex::new(Lines { render, pieces })))
     }
 }

@@ -3,9 +3,11 @@
 use crate::console::{ConsoleWriter, Output};
 use crate::jobs::JobResult;
 use crate::prompt;
+use crate::steering::Steering;
 use agent::Event;
 use llm::WaitReason;
 use member::{Hooks, MemberRuntime, images_hidden};
+use protocol::UserMessage;
 use team_tools::AgentHandle;
 use teamdir::TeamDir;
 use tokio::sync::mpsc::UnboundedSender;
@@ -13,6 +15,8 @@ use tools::{ToolError, ToolOutput};
 
 pub(crate) struct LeadHooks {
     team: TeamDir,
+    runtime: MemberRuntime,
+    steering: Steering,
     writer: ConsoleWriter,
     results: UnboundedSender<JobResult>,
     /// All text of the turn so far.
@@ -21,12 +25,15 @@ pub(crate) struct LeadHooks {
 
 impl LeadHooks {
     pub(crate) fn new(
-        team: TeamDir,
+        runtime: MemberRuntime,
+        steering: Steering,
         writer: ConsoleWriter,
         results: UnboundedSender<JobResult>,
     ) -> Self {
         Self {
-            team,
+            team: runtime.team().clone(),
+            runtime,
+            steering,
             writer,
             results,
             text: String::new(),
@@ -34,7 +41,26 @@ impl LeadHooks {
     }
 }
 
+impl LeadHooks {
+    /// What the person has typed since the turn began.
+    fn typed(&self) -> Vec<UserMessage> {
+        let lines = self.steering.take().into_iter().map(|line| {
+            self.writer.write(&Output::Taken(&line));
+            self.runtime.said_by_person(line)
+        });
+        lines.collect()
+    }
+}
+
 impl Hooks for LeadHooks {
+    fn after_tools(&mut self) -> Vec<UserMessage> {
+        self.typed()
+    }
+
+    fn when_stopping(&mut self) -> Vec<UserMessage> {
+        self.typed()
+    }
+
     fn reminder(&mut self) -> Option<String> {
         Some(prompt::reminder(&self.team))
     }
@@ -58,7 +84,17 @@ impl Hooks for LeadHooks {
                 self.text.push_str(text);
                 self.writer.write(&Output::Text(text));
             }
-            Event::Thinking(_) | Event::ToolStarted { .. } | Event::Compacted { .. } => {}
+            Event::Thinking(text) => self.writer.write(&Output::Thinking(text)),
+            Event::ToolStarted {
+                id,
+                name,
+                arguments,
+            } => self.writer.write(&Output::ToolStarted {
+                id,
+                name,
+                arguments,
+            }),
+            Event::Compacted { .. } => {}
             Event::Waiting(waiting) => {
                 self.writer.write(&Output::Discard);
                 self.writer.notice(&waiting.to_string());
@@ -71,10 +107,24 @@ impl Hooks for LeadHooks {
                 self.writer.notice(&switch.to_string());
             }
             Event::ImagesHidden { model } => self.writer.notice(&images_hidden(model)),
-            Event::Replied { .. } => self.writer.write(&Output::BlockEnd),
-            Event::ToolFinished { name, text, .. } => {
-                self.writer.write(&Output::Tool { name, output: text });
-            }
+            Event::Replied { usage, .. } => self.writer.write(&Output::BlockEnd {
+                tokens: usage.map(|usage| usage.output),
+                context: usage
+                    .map(|usage| usage.input + usage.cache_read + usage.cache_write + usage.output),
+            }),
+            Event::ToolFinished {
+                id,
+                name,
+                text,
+                is_error,
+                took,
+            } => self.writer.write(&Output::Tool {
+                id,
+                name,
+                output: text,
+                is_error: *is_error,
+                took: *took,
+            }),
             Event::Compacting => self.writer.notice("Making the conversation shorter."),
         }
     }

@@ -1,12 +1,13 @@
 //! Inspects the whole team and repairs what can be repaired. It waits for files and locks, so it runs
 //! on a thread of its own.
 
+use crate::console::Status;
 use crate::restart_queue::Dead;
 use processes::{
     IdleCheck, MemberView, ProcessHandle, Repairs, decide_restart, member_views, repair,
 };
 use protocol::{
-    AgentName, Incarnation, Recipient, Request, RequestKind, RequestStatus, RestartPolicy,
+    AgentName, Incarnation, Money, Recipient, Request, RequestKind, RequestStatus, RestartPolicy,
     TaskStatus, WaitingFor,
 };
 use rules::{Addressee, MemberState};
@@ -30,6 +31,8 @@ pub(crate) struct Inspection {
     /// How many tasks there are, and how many of them are done.
     pub(crate) tasks: (usize, usize),
     pub(crate) repairs: Repairs,
+    /// The members, for the screen.
+    pub(crate) status: Status,
 }
 
 /// Inspects the team. `watched` says which incarnations are watched already.
@@ -39,9 +42,19 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
         ..Inspection::default()
     };
     match member_views(team) {
-        Ok(views) => views
-            .iter()
-            .for_each(|view| found.member(team, view, watched)),
+        Ok(views) => {
+            let names = |is_meant: fn(&MemberView) -> bool| {
+                let views = views.iter().filter(|view| is_meant(view));
+                views
+                    .map(|view| view.member.spec.name.to_string())
+                    .collect()
+            };
+            found.status.members = names(|_| true);
+            found.status.working = names(is_at_work);
+            views
+                .iter()
+                .for_each(|view| found.member(team, view, watched));
+        }
         Err(error) => found.repairs.problems.push(error.to_string()),
     }
     match team.requests() {
@@ -54,6 +67,25 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
     found.pending.sort_by_key(|request| request.created_at);
     found.tasks = count_tasks(team);
     found
+}
+
+/// What the team has spent on models with a known price.
+pub(crate) fn cost(team: &TeamDir) -> Option<String> {
+    let total = budget::costs(&team.budget().ok()?, budget::By::Member).total;
+    (total.cost != Money::default()).then(|| total.cost.to_string())
+}
+
+const fn is_at_work(view: &MemberView) -> bool {
+    match view.state {
+        MemberState::Starting { .. } | MemberState::Working { .. } => true,
+        MemberState::Waiting { .. }
+        | MemberState::Idle { .. }
+        | MemberState::Hung { .. }
+        | MemberState::Failed { .. }
+        | MemberState::GaveUp { .. }
+        | MemberState::Dead { .. }
+        | MemberState::Shutdown => false,
+    }
 }
 
 /// Members that have failed, or that died and were reaped.

@@ -1,6 +1,6 @@
 //! Work that waits for files, locks and processes, on threads of its own. Each job sends a result.
 
-use crate::inspect::{Inspection, Observation, inspect, observe};
+use crate::inspect::{Inspection, Observation, cost, inspect, observe};
 use crate::integrator::Integrator;
 use crate::machine::ShutdownMode;
 use crate::shut_down;
@@ -9,6 +9,7 @@ use processes::{ProcessHandle, RestartCause, follow_shutdown, give_up, restart};
 use protocol::{AgentName, Incarnation, Request, RequestId};
 use rules::ShutdownLimits;
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -41,6 +42,11 @@ pub(crate) enum JobResult {
         mode: ShutdownMode,
         notices: Vec<String>,
     },
+    /// A verb that the person typed has ended.
+    VerbEnded {
+        output: String,
+        problem: Option<String>,
+    },
     /// The budget does not allow more calls of the lead's model.
     BudgetSpent,
     Problem(String),
@@ -55,6 +61,8 @@ pub(crate) struct Jobs {
     results: UnboundedSender<JobResult>,
     /// Whether what only a person could answer is ended at once.
     deny_asks: bool,
+    /// Whether somebody sees what the team has spent.
+    has_screen: bool,
     /// Set when jobs that follow something are to end.
     stop: Arc<AtomicBool>,
 }
@@ -64,7 +72,7 @@ impl Jobs {
         team: TeamDir,
         me: Actor,
         starter: Arc<TrustedStarter>,
-        deny_asks: bool,
+        (deny_asks, has_screen): (bool, bool),
         integrator: Integrator,
     ) -> (Self, UnboundedReceiver<JobResult>) {
         let (results, received) = unbounded_channel();
@@ -75,6 +83,7 @@ impl Jobs {
             integrator: Arc::new(integrator),
             results,
             deny_asks,
+            has_screen,
             stop: Arc::default(),
         };
         (jobs, received)
@@ -106,13 +115,16 @@ impl Jobs {
     /// Inspects the team and repairs what can be repaired. Submissions that nobody integrates any more are
     /// integrated besides.
     pub(crate) fn inspect(&self, watched: BTreeMap<AgentName, Incarnation>) {
-        let deny_asks = self.deny_asks;
+        let (deny_asks, has_screen) = (self.deny_asks, self.has_screen);
         self.start(move |team| {
             let denied = match deny_asks {
                 true => team::deny_unattended(team).unwrap_or_default(),
                 false => Vec::new(),
             };
-            let found = inspect(team, &watched);
+            let mut found = inspect(team, &watched);
+            if has_screen {
+                found.status.cost = cost(team);
+            }
             JobResult::Inspected(Box::new(Inspection { denied, ..found }))
         });
         let (team, integrator) = (self.team.clone(), Arc::clone(&self.integrator));
@@ -187,6 +199,29 @@ impl Jobs {
                 ShutdownMode::Immediate => shut_down::immediately(team, &me),
             };
             JobResult::TeamEnded { mode, notices }
+        });
+    }
+
+    /// Runs a verb of the program for this team, as the person could in another terminal.
+    pub(crate) fn run_verb(&self, words: Vec<String>) {
+        self.start(move |team| {
+            let program = std::env::current_exe();
+            let run = program.and_then(|program| {
+                let mut command = Command::new(program);
+                command.arg("-C").arg(team.workspace()).args(words);
+                command.stdin(Stdio::null()).output()
+            });
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            match run {
+                Ok(output) => JobResult::VerbEnded {
+                    problem: Some(text(&output.stderr)).filter(|text| !text.trim().is_empty()),
+                    output: text(&output.stdout),
+                },
+                Err(error) => JobResult::VerbEnded {
+                    output: String::new(),
+                    problem: Some(format!("error: the command cannot be run: {error}")),
+                },
+            }
         });
     }
 

@@ -30,6 +30,7 @@ mod machine;
 mod mail_handler;
 mod main_loop;
 mod model;
+mod place;
 mod prompt;
 mod restart_queue;
 mod run;
@@ -38,6 +39,7 @@ mod shown;
 mod shut_down;
 mod signals;
 mod starter;
+mod steering;
 mod typed;
 mod waiting;
 

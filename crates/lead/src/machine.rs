@@ -17,7 +17,7 @@ mod types;
 pub(crate) use types::{Action, Event, Options, ShutdownMode, TeamActivity};
 
 use crate::console::Mode;
-use crate::typed::{self, Command, Typed};
+use crate::typed::{Command, Typed};
 use backoff::Backoff;
 use member::TurnOutcome;
 use protocol::exit;
@@ -34,6 +34,8 @@ const BUSY_CHECK: (Duration, Duration) = (Duration::from_millis(50), Duration::f
 /// What a person reads about an answer without an end.
 const CUT_OFF: &str = "The lead's answer is not complete: its model was cut off at its limit of tokens \
     again and again. Ask for less at once, or raise max_output.";
+/// What a person reads when a turn was stopped.
+const STOPPED: &str = "Interrupted. Say what the lead should do instead; Ctrl-C leaves.";
 /// How often in a row a team has to be idle.
 const IDLE_CHECKS: u32 = 2;
 
@@ -41,8 +43,10 @@ const IDLE_CHECKS: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct LeadMachine {
     options: Options,
-    /// A turn or a compaction runs.
+    /// A turn or a compaction runs, or a verb whose output the next line waits for.
     is_busy: bool,
+    /// The person has stopped the turn that runs.
+    is_stopping: bool,
     /// What was typed and not done yet.
     queue: VecDeque<Queued>,
     /// Nothing more will be typed.
@@ -88,6 +92,7 @@ impl LeadMachine {
             queue: prompt.map(Queued::Query).into_iter().collect(),
             options,
             is_busy: false,
+            is_stopping: false,
             wake: unfinished.then_some(now),
             notes: Vec::new(),
             newest: 0,
@@ -127,6 +132,14 @@ impl LeadMachine {
             Event::Typed(typed) => self.typed(typed, &mut actions),
             Event::InputEnded => self.input_ended(&mut actions),
             Event::Interrupted => self.interrupted(&mut actions),
+            Event::CtrlC => {
+                if !self.stop(&mut actions) {
+                    self.interrupted(&mut actions);
+                }
+            }
+            Event::Stop => {
+                self.stop(&mut actions);
+            }
             Event::TerminalClosed => self.terminal_closed(&mut actions),
             Event::TimedOut => {
                 if self.leaving.is_none() {
@@ -141,6 +154,12 @@ impl LeadMachine {
             }
             Event::BackgroundFinished => self.wake(now),
             Event::TurnEnded(outcome) => self.turn_ended(outcome, &mut actions),
+            Event::NotTaken(lines) => {
+                for line in lines.into_iter().rev() {
+                    self.queue.push_front(Queued::Query(line));
+                }
+            }
+            Event::VerbEnded => self.is_busy &= self.options.mode == Mode::Terminal,
             Event::TeamObserved(activity) => self.team_observed(activity, &mut actions),
             Event::TeamEnded => self.team_ended(&mut actions),
             Event::FolderRemoved => self.folder_removed(&mut actions),
@@ -155,16 +174,47 @@ impl LeadMachine {
         }
         match typed {
             Typed::Blank => {}
-            Typed::Unknown(line) => actions.push(Action::PrintError(typed::unknown(&line))),
-            Typed::Command(Command::Compact) => self.queue.push_back(Queued::Compact),
-            // A person sees the result while the lead works; the lines of a file are done in order.
-            Typed::Command(command) if self.options.mode == Mode::Terminal => {
-                actions.push(Action::Show(command));
-            }
-            Typed::Command(command) => self.queue.push_back(Queued::Show(command)),
+            Typed::Wrong(text) => actions.push(Action::PrintError(text)),
+            Typed::Command(command) => self.command(command, actions),
+            Typed::Query(text) if self.can_steer() => actions.push(Action::Steer(text)),
             Typed::Query(text) => self.queue.push_back(Queued::Query(text)),
             Typed::Leave => self.input_ended(actions),
         }
+    }
+
+    fn command(&mut self, command: Command, actions: &mut Vec<Action>) {
+        // A person sees the result while the lead works; the lines of a file are done in order.
+        let is_now = self.options.mode == Mode::Terminal;
+        match command {
+            Command::Compact => self.queue.push_back(Queued::Compact),
+            Command::Clear => self.queue.push_back(Queued::Clear),
+            Command::Show(shown) if is_now => actions.push(Action::Show(shown)),
+            Command::Show(shown) => self.queue.push_back(Queued::Show(shown)),
+            Command::Verb(words) if is_now => actions.push(Action::RunVerb(words)),
+            Command::Verb(words) => self.queue.push_back(Queued::Verb(words)),
+        }
+    }
+
+    /// Whether a line joins the turn that runs. It never overtakes what was typed before it.
+    fn can_steer(&self) -> bool {
+        self.options.mode == Mode::Terminal
+            && self.is_busy
+            && !self.is_stopping
+            && self.queue.is_empty()
+            && self.leaving.is_none()
+    }
+
+    /// The person wants the turn to end. Returns whether one does.
+    fn stop(&mut self, actions: &mut Vec<Action>) -> bool {
+        let stops = self.options.mode == Mode::Terminal
+            && self.is_busy
+            && !self.is_stopping
+            && self.leaving.is_none();
+        if stops {
+            self.is_stopping = true;
+            actions.push(Action::StopTurn);
+        }
+        stops
     }
 
     /// At a terminal the end of input asks to leave. From a pipe it only says that no more lines
@@ -229,6 +279,7 @@ impl LeadMachine {
 
     fn turn_ended(&mut self, outcome: TurnOutcome, actions: &mut Vec<Action>) {
         self.is_busy = false;
+        let is_stopped = std::mem::take(&mut self.is_stopping);
         self.rest_check = RestCheck {
             is_running: self.rest_check.is_running,
             ..RestCheck::default()
@@ -247,7 +298,13 @@ impl LeadMachine {
                 self.is_answer_cut = true;
                 return;
             }
-            TurnOutcome::Interrupted => return,
+            TurnOutcome::Interrupted => {
+                if is_stopped {
+                    actions.push(Action::RecordStop);
+                    actions.push(Action::Print(STOPPED.to_owned()));
+                }
+                return;
+            }
             TurnOutcome::RoundLimit { text } => text,
             TurnOutcome::Failed(failure) => format!("The lead cannot go on: {}", failure.reason),
         };
@@ -348,9 +405,17 @@ impl LeadMachine {
                 self.is_busy = true;
                 actions.push(Action::Compact);
             }
-            Some(Queued::Show(command)) => {
-                actions.push(Action::Show(command));
+            Some(Queued::Clear) => {
+                actions.push(Action::Clear);
                 self.next_work(now, actions);
+            }
+            Some(Queued::Show(shown)) => {
+                actions.push(Action::Show(shown));
+                self.next_work(now, actions);
+            }
+            Some(Queued::Verb(words)) => {
+                self.is_busy = true;
+                actions.push(Action::RunVerb(words));
             }
             Some(Queued::Leave) => self.leave(LeaveReason::Person, actions),
             None if self.wake.is_some_and(|since| since + BURST <= now) => self.turn(None, actions),

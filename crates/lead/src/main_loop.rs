@@ -2,7 +2,7 @@
 
 mod job_results;
 
-use crate::console::{AnswerKeys, ConsoleWriter, Input, Output, Pressed};
+use crate::console::{ConsoleWriter, Input, Output, Pressed};
 use crate::hooks::LeadHooks;
 use crate::inspect::{count_tasks, old_failures};
 use crate::jobs::{JobResult, Jobs};
@@ -11,6 +11,7 @@ use crate::mail_handler::wakes;
 use crate::restart_queue::RestartQueue;
 use crate::show::show;
 use crate::signals::{Request, Signals};
+use crate::steering::Steering;
 use crate::typed::Typed;
 use crate::waiting::{Said, Waiting, show_all};
 use member::{AgentRunner, MemberRuntime, TurnFailure, TurnOutcome};
@@ -37,8 +38,12 @@ pub(crate) struct Lead {
     pub(crate) agent: AgentRunner<LeadHooks>,
     pub(crate) background: Background,
     pub(crate) writer: ConsoleWriter,
-    /// The keys that answer what waits, if the person is at a terminal.
-    pub(crate) keys: Option<AnswerKeys>,
+    /// Whether a person is at the terminal, who answers what waits with keys.
+    pub(crate) has_person: bool,
+    /// What that person types while a turn runs.
+    pub(crate) steering: Steering,
+    /// The name of the lead's model.
+    pub(crate) model: String,
     /// The name of that person, where it is known.
     pub(crate) person: Option<String>,
     pub(crate) jobs: Jobs,
@@ -118,10 +123,11 @@ impl Lead {
             let free = self.agent.is_free() && !self.state.is_background_handled;
             tokio::select! {
                 biased;
-                request = signals.next() => self.handle(match request {
-                    Request::Interrupt => Event::Interrupted,
-                    Request::Hangup => Event::TerminalClosed,
-                }),
+                request = signals.next() => match request {
+                    Request::Interrupt => self.handle(Event::Interrupted),
+                    Request::Hangup => self.handle(Event::TerminalClosed),
+                    Request::Resized => self.writer.resized(),
+                },
                 outcome = self.agent.ended() => self.turn_ended(outcome),
                 Some(result) = self.job_results.recv() => self.job_ended(result),
                 typed = input.recv(), if open && self.machine.wants_input() => {
@@ -154,14 +160,32 @@ impl Lead {
             Action::StartTurn(input) => self.start_turn(input),
             Action::Compact => {
                 self.runtime.set_phase(Phase::Working, None, None);
+                self.writer.write(&Output::TurnStarted);
                 self.agent.start_compaction();
             }
+            Action::StopTurn => {
+                // A turn that ends takes nothing any more: what waits for it starts the next one.
+                self.handle_not_taken();
+                self.agent.cancel();
+            }
+            Action::RecordStop => {
+                let recorded = self.agent.record_stop();
+                self.check_written(recorded);
+            }
+            Action::Clear => {
+                let begun = self.agent.start_over();
+                if self.check_written(begun) {
+                    self.writer.notice("A new conversation begins.");
+                }
+            }
+            Action::Steer(line) => self.steering.add(line),
             Action::CancelTurn => {
                 self.agent.cancel();
                 self.state.abandon_at = Some(Instant::now() + CANCEL_GRACE);
             }
-            Action::Show(command) => {
-                let text = show(command, &self.runtime);
+            Action::RunVerb(words) => self.jobs.run_verb(words),
+            Action::Show(shown) => {
+                let text = show(shown, &self.runtime, &self.model);
                 self.writer.write(&Output::Data(&text));
             }
             Action::Print(text) => self.writer.notice(&text),
@@ -184,6 +208,10 @@ impl Lead {
             true => self.runtime.mail_for_model(),
             false => Vec::new(),
         };
+        self.writer.write(&Output::TurnStarted);
+        for text in &input {
+            self.writer.write(&Output::Taken(text));
+        }
         let said = input.into_iter();
         messages.extend(said.map(|text| self.runtime.said_by_person(text)));
         self.agent.start_turn(messages);
@@ -193,7 +221,8 @@ impl Lead {
         match input {
             Some(Input::Line(line)) => self.handle(Event::Typed(Typed::parse(&line))),
             Some(Input::Answer { pressed, text }) => self.answer(&pressed, text),
-            Some(Input::Interrupt) => self.handle(Event::Interrupted),
+            Some(Input::Interrupt) => self.handle(Event::CtrlC),
+            Some(Input::Stop) => self.handle(Event::Stop),
             Some(Input::TerminalClosed) => self.handle(Event::TerminalClosed),
             Some(Input::End) | None => self.handle(Event::InputEnded),
         }
@@ -239,6 +268,8 @@ impl Lead {
 
     fn turn_ended(&mut self, outcome: TurnOutcome) {
         self.state.abandon_at = None;
+        self.writer.write(&Output::TurnEnded);
+        self.handle_not_taken();
         // The lead knows what its own turn has completed.
         self.state.tasks = count_tasks(self.runtime.team());
         match &outcome {
@@ -254,6 +285,23 @@ impl Lead {
         self.handle(Event::TurnEnded(outcome));
         self.handle_pending_mail();
         self.inspect();
+    }
+
+    /// What the turn did not take any more is done next.
+    fn handle_not_taken(&mut self) {
+        let lines = self.steering.take();
+        if !lines.is_empty() {
+            self.handle(Event::NotTaken(lines));
+        }
+    }
+
+    /// Says what could not be written. Returns whether all is well.
+    fn check_written(&mut self, written: Result<(), agent::LogError>) -> bool {
+        if let Err(error) = &written {
+            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+            self.problem(format!("{error}{}", cause.unwrap_or_default()));
+        }
+        written.is_ok()
     }
 
     /// Takes mail, handles the times that have come, and sets the phase.
@@ -395,6 +443,15 @@ impl Lead {
                     notices.iter().for_each(|notice| self.writer.notice(notice));
                     self.handle(Event::TeamEnded);
                 }
+            }
+            JobResult::VerbEnded { output, problem } => {
+                if !output.trim().is_empty() {
+                    self.writer.write(&Output::Data(&output));
+                }
+                if let Some(problem) = problem {
+                    self.writer.write(&Output::Verb(&problem));
+                }
+                self.handle(Event::VerbEnded);
             }
             JobResult::BudgetSpent => self.handle(Event::BudgetSpent),
             JobResult::Problem(text) => self.problem(text),

@@ -8,8 +8,10 @@ use crate::machine::{self, LeadMachine};
 use crate::mail_handler::LeadMailHandler;
 use crate::main_loop::{Finish, Lead, State};
 use crate::model::{self, BuiltModel};
+use crate::place::{show_end, show_place};
 use crate::signals::Signals;
 use crate::starter::TrustedStarter;
+use crate::steering::Steering;
 use agent::Agent;
 use config::Config;
 use member::{
@@ -68,8 +70,6 @@ pub struct RunOptions {
     pub window: Option<u64>,
     /// How long members have to answer when the lead leaves.
     pub leave_timeout: Duration,
-    /// Whether the answer to the prompt is returned and not printed.
-    pub return_answer: bool,
     pub console_options: ConsoleOptions,
     pub log: LogOptions,
 }
@@ -142,7 +142,7 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         .enable_all()
         .build()?;
     let mode = Mode::choose(options.prompt.is_some());
-    let (console, input) = Console::open(mode, &options.console_options);
+    let (console, input) = Console::open(mode, &options.console_options, team.workspace());
     let builder = LeadBuilder {
         team,
         options,
@@ -158,7 +158,8 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
             .instrument(span),
     );
     executor.shutdown_timeout(LAST_JOBS);
-    let ended = finish.map(|finish| close(&console, finish, options.return_answer));
+    let ended =
+        finish.map(|finish| close(&console, finish, options.console_options.returns_answer));
     console.close();
     if !runtime.is_team_gone() {
         let _ = runtime.close();
@@ -225,10 +226,16 @@ impl LeadBuilder<'_> {
     ) -> Result<Finish, RunError> {
         let signals = Signals::listen()?;
         let writer = self.console.writer();
+        let model_name = model.models.model.name().to_owned();
+        let window = model.models.settings.limits.window;
+        show_place(self.team.workspace(), &model_name, window, &writer);
         self.say_remarks(&model, &writer);
         if !self.options.resume {
             self.runtime
                 .start_new_conversation(&mut recovered.conversation)?;
+        }
+        if self.options.resume && self.mode == Mode::Terminal {
+            show_end(&recovered.conversation, &writer);
         }
         self.prepare_runtime(&recovered, &writer)?;
         let machine = self.machine(&recovered);
@@ -236,7 +243,13 @@ impl LeadBuilder<'_> {
         let (jobs, job_results) = self.jobs(&starter);
         let spec = prompt_spec(self.team.workspace(), Reader::Lead, self.confinement);
         let registry = self.registry(&model, &spec, starter, &background)?;
-        let hooks = LeadHooks::new(self.team.clone(), writer.clone(), jobs.results());
+        let steering = Steering::default();
+        let hooks = LeadHooks::new(
+            self.runtime.clone(),
+            steering.clone(),
+            writer.clone(),
+            jobs.results(),
+        );
         let agent = self.agent(model, registry, &background, recovered)?;
         let host = RuntimeHost::new(self.runtime.clone(), CurrentPrompt::new(spec), hooks);
         let timeout = self.options.timeout;
@@ -246,7 +259,9 @@ impl LeadBuilder<'_> {
             agent: AgentRunner::new(agent, host),
             background,
             writer,
-            keys: (self.mode == Mode::Terminal).then(|| self.console.keys()),
+            has_person: self.mode == Mode::Terminal,
+            steering,
+            model: model_name,
             person: self.options.person.clone(),
             jobs,
             job_results,
@@ -298,7 +313,7 @@ impl LeadBuilder<'_> {
             self.team.clone(),
             self.runtime.me(),
             Arc::clone(starter),
-            self.options.deny_asks,
+            (self.options.deny_asks, self.console.has_screen()),
             Integrator::new(config, sandbox),
         )
     }

@@ -1,6 +1,6 @@
 //! What the commands of the person show.
 
-use crate::typed::{self, Command};
+use crate::typed::{self, Shown};
 use member::MemberRuntime;
 use processes::{MemberView, member_views};
 use protocol::{Recipient, RequestKind, RequestStatus, Tally};
@@ -11,19 +11,22 @@ use teamdir::TeamDir;
 /// How many requests that are over are shown.
 const OLD_REQUESTS: usize = 5;
 
-/// The text for a command.
-pub(crate) fn show(command: Command, runtime: &MemberRuntime) -> String {
+/// The text for a command. `model` is the lead's.
+pub(crate) fn show(shown: Shown, runtime: &MemberRuntime, model: &str) -> String {
     let team = runtime.team();
-    match command {
-        Command::Team => members(team),
-        Command::Inbox => inbox(runtime),
-        Command::Tasks => match team::list(team) {
+    match shown {
+        Shown::Team => members(team),
+        Shown::Inbox => inbox(runtime),
+        Shown::Tasks => match team::list(team) {
             Ok(list) => list.board.to_string(),
             Err(error) => error.to_string(),
         },
-        Command::Requests => requests(team),
-        Command::Costs => costs(team),
-        Command::Help | Command::Compact => typed::help(),
+        Shown::Requests => requests(team),
+        Shown::Costs => costs(team),
+        Shown::Model => {
+            format!("{model}\nAnother one can take over: team-lead run --resume --model NAME")
+        }
+        Shown::Help => typed::help(),
     }
 }
 

@@ -1,13 +1,14 @@
-//! The signals that ask the lead to leave.
+//! The signals that ask the lead to leave, or to draw its screen again.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask for the end.
+/// The signals that the lead handles.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    window_change: Signal,
 }
 
 /// What a signal asks for.
@@ -17,6 +18,8 @@ pub(crate) enum Request {
     Interrupt,
     /// SIGHUP: the terminal was closed. Leave, and let the team go on.
     Hangup,
+    /// SIGWINCH: the terminal has another size.
+    Resized,
 }
 
 impl Signals {
@@ -25,6 +28,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            window_change: signal(SignalKind::window_change())?,
         })
     }
 
@@ -34,6 +38,7 @@ impl Signals {
             _ = self.interrupt.recv() => Request::Interrupt,
             _ = self.terminate.recv() => Request::Interrupt,
             _ = self.hangup.recv() => Request::Hangup,
+            _ = self.window_change.recv() => Request::Resized,
         }
     }
 }

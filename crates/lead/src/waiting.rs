@@ -1,6 +1,6 @@
 //! What waits for the person at the terminal: one request at a time, with the keys that answer it.
 
-use crate::console::{Offered, OfferedKey};
+use crate::console::{Offered, OfferedKey, RequestBox};
 use protocol::{Answer, GrantScope, Request, RequestId, RequestKind, RequestState, Subject};
 use rules::subject_text;
 
@@ -18,8 +18,8 @@ pub(crate) struct Waiting {
 pub(crate) struct Change {
     /// The request that was shown and waits no more.
     pub(crate) ended: Option<RequestId>,
-    /// The next one: its text, and its keys.
-    pub(crate) next: Option<(String, Offered)>,
+    /// The next one: how it is shown, and its keys.
+    pub(crate) next: Option<(RequestBox, Offered)>,
 }
 
 impl Waiting {
@@ -34,7 +34,7 @@ impl Waiting {
         let next = match (&self.shown, waiting.first()) {
             (None, Some(request)) => {
                 self.shown = Some(request.id.clone());
-                Some((text(request, waiting.len()), offered(request)))
+                Some((request_box(request, waiting.len()), offered(request)))
             }
             (Some(_), _) | (None, None) => None,
         };
@@ -53,7 +53,7 @@ impl Waiting {
 }
 
 /// A request, with the keys below it.
-fn text(request: &Request, count: usize) -> String {
+fn request_box(request: &Request, count: usize) -> RequestBox {
     let (from, id) = (&request.from, &request.id);
     let what = match request.kind() {
         RequestKind::Plan => format!("{from} has a plan"),
@@ -64,20 +64,20 @@ fn text(request: &Request, count: usize) -> String {
         0 | 1 => String::new(),
         more => format!(", and {} more wait", more - 1),
     };
-    let mut lines = vec![format!("{what} ({id}{more}):")];
-    let body = subject_text(&request.subject);
-    let all = body.lines().count();
-    lines.extend(
-        body.lines()
-            .take(MOST_LINES)
-            .map(|line| format!("  {line}")),
-    );
+    let text = subject_text(&request.subject);
+    let all = text.lines().count();
+    let mut body: Vec<String> = text.lines().take(MOST_LINES).map(str::to_owned).collect();
     if all > MOST_LINES {
-        lines.push(format!("  ... {} more lines", all - MOST_LINES));
+        body.push(format!("... {} more lines", all - MOST_LINES));
     }
-    let keys = keys(request).into_iter().map(|(_, meaning)| meaning);
-    lines.push(keys.collect::<Vec<_>>().join("  "));
-    lines.join("\n")
+    RequestBox {
+        title: format!("{what} ({id}{more})"),
+        body,
+        keys: keys(request)
+            .into_iter()
+            .map(|(_, meaning)| meaning)
+            .collect(),
+    }
 }
 
 fn offered(request: &Request) -> Offered {

@@ -9,9 +9,8 @@ use crate::recovered::Recovered;
 use crate::status::RosterStatus;
 use agent::Conversation;
 use protocol::{
-    AgentName, CompactionRecord, EndedRecord, EventKind, Incarnation, JournalRecord, KeptMessages,
-    MemberStatus, Party, Phase, PlanRecord, Recipient, ReportRecord, TaskId, UserMessage,
-    WaitingFor,
+    AgentName, EventKind, Incarnation, JournalRecord, MemberStatus, Party, Phase, PlanRecord,
+    Recipient, ReportRecord, TaskId, UserMessage, WaitingFor,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -316,20 +315,7 @@ impl MemberRuntime {
     /// model was given is not given again.
     pub fn start_new_conversation(&self, conversation: &mut Conversation) -> Result<(), PathError> {
         let mut inner = self.lock();
-        let fresh = [
-            agent::Record::Compaction(CompactionRecord {
-                archive: "the journal".to_owned(),
-                summarised: false,
-                turns: Vec::new(),
-                usage: None,
-                kept: KeptMessages::default(),
-                reminder: None,
-            }),
-            agent::Record::Ended(EndedRecord {
-                reason: "a new conversation".to_owned(),
-            }),
-        ];
-        for record in fresh {
+        for record in agent::new_conversation() {
             inner.session.journal().append_unsynced(&record)?;
             conversation.apply(record);
         }

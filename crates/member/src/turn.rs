@@ -1,7 +1,7 @@
 //! One agent and its turns, as the main loops of lead and teammate see them.
 
 use crate::host::{Hooks, RuntimeHost};
-use agent::{Agent, Outcome, TurnError};
+use agent::{Agent, LogError, Outcome, TurnError};
 use llm::{CancellationToken, ModelError};
 use protocol::UserMessage;
 use std::error::Error;
@@ -152,6 +152,27 @@ impl<H: Hooks + 'static> AgentRunner<H> {
                 (worker, outcome)
             })
         });
+    }
+
+    /// Tells the model, in the conversation, that a person has stopped its turn. Does nothing while a
+    /// turn runs.
+    pub fn record_stop(&mut self) -> Result<(), LogError> {
+        let State::Free(worker) = &mut self.state else {
+            return Ok(());
+        };
+        let Worker { agent, host } = worker.as_mut();
+        agent.end_stopped(host)?;
+        host.runtime.withdraw_old_asks(agent.conversation());
+        Ok(())
+    }
+
+    /// Begins a new conversation. Does nothing while a turn runs.
+    pub fn start_over(&mut self) -> Result<(), LogError> {
+        let State::Free(worker) = &mut self.state else {
+            return Ok(());
+        };
+        let Worker { agent, host } = worker.as_mut();
+        agent.start_over(host)
     }
 
     fn start(&mut self, work: impl FnOnce(Worker<H>, CancellationToken) -> Work<H>) {

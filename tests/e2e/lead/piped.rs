@@ -51,7 +51,8 @@ fn the_commands_show_the_team() {
         "#1: Write code",
         "No requests.",
         "lead: 0 tokens in 0 calls",
-        "/requests  plans and shutdowns",
+        "/requests ",
+        "plans and shutdowns that wait for an answer",
     ] {
         assert!(run.out.contains(text), "{text}: {run:?}");
     }

@@ -84,23 +84,24 @@ fn what_is_typed_ahead_is_done_in_order() {
     let workspace = Workspace::new();
     let gate = Gate::new();
     workspace.reply(ServerReply::text("One.").gate_head(&gate));
-    for answer in ["Two.", "Three."] {
-        workspace.reply(ServerReply::text(answer));
-    }
+    workspace.reply(ServerReply::text("Two and three."));
     let mut terminal = terminal(&workspace, &[]);
     terminal.type_keys("first\r");
     gate.wait_until_reached(LIMIT);
     terminal.type_keys("second\rthird\r/team\r");
     terminal.wait_for_line_above("No teammates.", PROMPT);
     gate.open();
-    terminal.wait_for_line_above("Three.", PROMPT);
+    terminal.wait_for_line_above("Two and three.", PROMPT);
     terminal.type_keys("exit\r");
     assert_eq!(terminal.end().code(), Some(0));
     let asked = workspace.lead_requests();
-    assert_eq!(asked.len(), 3, "{asked:?}");
-    for (asked, query) in asked.iter().zip(["first", "second", "third"]) {
-        assert!(asked.contains(query), "{query}: {asked}");
-    }
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let places = ["first", "second", "third"].map(|query| asked[1].find(query));
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{}",
+        asked[1]
+    );
 }
 
 #[test]
@@ -129,6 +130,9 @@ fn ctrl_c_leaves_and_takes_the_team_along() {
     terminal.type_keys("spawn alice\r");
     workspace.wait_for_lead_request("Spawned 'alice'");
     workspace.wait_alive("alice", Phase::Idle);
+    // While a turn runs the key stops that turn.
+    terminal.wait_for_line_above("Standing by.", PROMPT);
+    workspace.wait_alive("lead", Phase::Idle);
     terminal.type_keys("\u{3}");
     assert_eq!(terminal.end().code(), Some(130));
     terminal.assert_restored();

@@ -98,6 +98,9 @@ fn a_person_who_interrupts_the_lead_takes_its_question_back() {
     });
     let late = workspace.run(&["approve", request.id.as_str()]);
     late.has_code(exit::ALREADY_ANSWERED);
+    // The first one has ended the turn alone.
+    terminal.wait_for(&["Interrupted. Say what"]);
+    terminal.type_keys("\u{3}");
     assert_eq!(terminal.end().code(), Some(i32::from(exit::INTERRUPTED)));
     let journal = workspace.journal("lead");
     assert!(

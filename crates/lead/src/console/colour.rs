@@ -1,6 +1,5 @@
 //! Colours: each teammate has its own, the same in every run.
 
-const DIM: &str = "\u{1b}[2m";
 const RESET: &str = "\u{1b}[0m";
 /// Those that can be read on dark and on light ground. Red is left for errors.
 const NAMES: [&str; 10] = [
@@ -23,6 +22,44 @@ pub(crate) enum Colour {
     Off,
 }
 
+/// How a part of a line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Style {
+    #[default]
+    Plain,
+    /// Of less importance.
+    Dim,
+    Bold,
+    Italic,
+    Heading,
+    /// Code, and the names of files and commands.
+    Code,
+    Link,
+    /// A line that was added, or what went well.
+    Added,
+    /// A line that was removed, or what went wrong.
+    Removed,
+    /// What waits for the person.
+    Attention,
+}
+
+impl Style {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Dim => "\u{1b}[2m",
+            Self::Bold => "\u{1b}[1m",
+            Self::Italic => "\u{1b}[3m",
+            Self::Heading => "\u{1b}[1;4m",
+            Self::Code => "\u{1b}[36m",
+            Self::Link => "\u{1b}[4m",
+            Self::Added => "\u{1b}[32m",
+            Self::Removed => "\u{1b}[31m",
+            Self::Attention => "\u{1b}[1;33m",
+        }
+    }
+}
+
 impl Colour {
     /// What the environment says about a stream. <https://no-color.org> asks for nothing but that
     /// the variable is not empty.
@@ -42,13 +79,21 @@ impl Colour {
 
     /// Text of less importance.
     pub(crate) fn dim(self, text: &str) -> String {
-        self.wrap(DIM, text)
+        self.paint(Style::Dim, text)
+    }
+
+    /// Text that looks like this.
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        match style {
+            Style::Plain => text.to_owned(),
+            style => self.wrap(style.code(), text),
+        }
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
         match self {
-            Self::On => format!("{code}{text}{RESET}"),
-            Self::Off => text.to_owned(),
+            Self::On if !text.is_empty() => format!("{code}{text}{RESET}"),
+            Self::On | Self::Off => text.to_owned(),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Decides what is printed where. Pure: from things to print to pieces of output.
 
 use super::colour::Colour;
+use super::keys::Offered;
 use super::one_line::one_line;
+use super::screen::{Place, RequestBox, Status};
+use std::time::Duration;
 use terminal_text::clean;
 
-/// How many characters of a tool's output are shown.
 /// The most characters of a tool's name, which a server may have made up.
 const NAME_LIMIT: usize = 64;
+/// How many characters of a tool's output are shown.
 const TOOL_LIMIT: usize = 200;
 /// Text is not broken into shorter lines than this.
 const NARROWEST: usize = 20;
@@ -41,13 +44,40 @@ pub(crate) enum Output<'a> {
     Text(&'a str),
     /// The lead's text since the last end of a block does not count: the call is made again.
     Discard,
-    /// The lead's text ends here for now.
-    BlockEnd,
+    /// More of the model's thinking, which only shows that it goes on.
+    Thinking(&'a str),
+    /// The lead's text ends here for now. A reply of its model is complete.
+    BlockEnd {
+        /// The tokens of the reply, if its server said how many there were.
+        tokens: Option<u64>,
+        /// The tokens of the request and the reply.
+        context: Option<u64>,
+    },
+    ToolStarted {
+        id: &'a str,
+        name: &'a str,
+        arguments: &'a str,
+    },
     /// A tool of the lead has ended.
     Tool {
+        id: &'a str,
         name: &'a str,
         output: &'a str,
+        is_error: bool,
+        took: Duration,
     },
+    TurnStarted,
+    TurnEnded,
+    /// What was typed is in the conversation now.
+    Taken(&'a str),
+    Status(&'a Status),
+    Place(&'a Place),
+    /// The keys that answer what waits.
+    Offer(&'a Option<Offered>),
+    /// What waits for the person.
+    Request(&'a RequestBox),
+    /// Markdown that the lead said in an earlier run.
+    Reply(&'a str),
     /// A message of a member.
     Member {
         name: &'a str,
@@ -55,10 +85,14 @@ pub(crate) enum Output<'a> {
     },
     Notice(&'a str),
     Problem(&'a str),
+    /// What a verb that was typed said besides its output.
+    Verb(&'a str),
     /// The output of a typed command.
     Data(&'a str),
     /// The final answer to the only prompt.
     Answer(&'a str),
+    /// Nothing comes any more.
+    End,
 }
 
 /// A stream of the process.
@@ -105,17 +139,13 @@ impl Render {
         }
     }
 
-    pub(crate) fn set_width(&mut self, columns: usize) {
-        self.width = columns.max(NARROWEST);
-    }
-
     /// The pieces to write now, in this order.
     pub(crate) fn write(&mut self, output: &Output<'_>) -> Vec<Piece> {
         match output {
             Output::Text(text) => self.text(text),
             Output::Discard => self.discard(),
-            Output::BlockEnd => self.block_end(),
-            Output::Tool { name, output } => {
+            Output::BlockEnd { .. } => self.block_end(),
+            Output::Tool { name, output, .. } => {
                 // Text before a tool call is not the answer.
                 let mut pieces = self.release();
                 let name = one_line(name, NAME_LIMIT);
@@ -125,9 +155,10 @@ impl Render {
                 pieces
             }
             Output::Member { name, text } => {
-                let text = self.member(name, text);
+                let text = named_lines(self.colour, name, text);
                 self.aside(text)
             }
+            Output::Request(request) => self.aside(request.text()),
             Output::Notice(text) => {
                 let text = self.colour.dim(clean(text).trim_end());
                 self.aside(text)
@@ -136,13 +167,25 @@ impl Render {
                 let text = format!("error: {}", clean(text).trim_end());
                 self.always(text)
             }
+            Output::Verb(text) => self.always(clean(text).trim_end().to_owned()),
             Output::Data(text) => piece(Stream::Out, clean(text).into_owned()),
             Output::Answer(text) => self.answer(text),
+            Output::End => self.finish(),
+            // These are for a screen.
+            Output::Thinking(_)
+            | Output::ToolStarted { .. }
+            | Output::TurnStarted
+            | Output::TurnEnded
+            | Output::Taken(_)
+            | Output::Status(_)
+            | Output::Place(_)
+            | Output::Offer(_)
+            | Output::Reply(_) => Vec::new(),
         }
     }
 
     /// What is still to be shown at the end.
-    pub(crate) fn finish(&mut self) -> Vec<Piece> {
+    fn finish(&mut self) -> Vec<Piece> {
         let mut pieces = self.block_end();
         pieces.extend(self.release());
         pieces
@@ -199,7 +242,7 @@ impl Render {
     fn release(&mut self) -> Vec<Piece> {
         match self.held.take() {
             Some(text) => {
-                let text = self.member("lead", &text);
+                let text = named_lines(self.colour, "lead", &text);
                 self.aside(text)
             }
             None => Vec::new(),
@@ -215,23 +258,6 @@ impl Render {
         pieces.extend(self.release());
         pieces.extend(piece(Stream::Out, text.into_owned()));
         pieces
-    }
-
-    /// Lines with the name in front of each.
-    fn member(&self, name: &str, text: &str) -> String {
-        let name = self.colour.name(&clean(name));
-        let text = clean(text);
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        let more = lines.len().saturating_sub(MOST_LINES);
-        let mut shown: Vec<String> = lines
-            .iter()
-            .take(MOST_LINES)
-            .map(|line| format!("{name}: {line}"))
-            .collect();
-        if more > 0 {
-            shown.push(format!("{name}: (and {more} more lines)"));
-        }
-        shown.join("\n")
     }
 
     /// Text beside the conversation, printed after the lead's text so far.
@@ -257,6 +283,23 @@ impl Render {
             Mode::Piped | Mode::OneShot => piece(Stream::Err, text),
         }
     }
+}
+
+/// Lines with the name in front of each.
+pub(crate) fn named_lines(colour: Colour, name: &str, text: &str) -> String {
+    let name = colour.name(&clean(name));
+    let text = clean(text);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let more = lines.len().saturating_sub(MOST_LINES);
+    let mut shown: Vec<String> = lines
+        .iter()
+        .take(MOST_LINES)
+        .map(|line| format!("{name}: {line}"))
+        .collect();
+    if more > 0 {
+        shown.push(format!("{name}: (and {more} more lines)"));
+    }
+    shown.join("\n")
 }
 
 /// Where the first line of a growing text ends, if that is known: behind its line end, or where a

@@ -1,4 +1,5 @@
 use super::*;
+use crate::typed::Shown;
 use member::{FailureCause, TurnFailure};
 
 struct Stage {
@@ -143,7 +144,7 @@ fn piped_lines_are_done_one_after_the_other_and_then_the_team_is_waited_for() {
     assert_eq!(stage.typed("q"), []);
     assert_eq!(stage.typed("three"), []);
     assert_eq!(stage.tell(Event::InputEnded), []);
-    let show = Action::Show(Command::Tasks);
+    let show = Action::Show(Shown::Tasks);
     assert_eq!(stage.finished("1"), [show, turn(&["two"])]);
     assert!(is_check(&stage.finished("2")));
     assert_eq!(stage.idle(false), [GRACEFUL_SHUTDOWN]);
@@ -170,11 +171,72 @@ fn a_failed_line_does_not_stop_the_next_but_is_not_forgotten() {
 }
 
 #[test]
+fn what_is_typed_during_a_turn_steers_it_and_never_overtakes() {
+    let mut stage = Stage::new(Mode::Terminal, None);
+    stage.typed("one");
+    assert_eq!(stage.typed("two"), [Action::Steer("two".to_owned())]);
+    assert_eq!(stage.typed("/clear"), []);
+    assert_eq!(stage.typed("three"), []);
+    // The turn has ended without the line.
+    assert_eq!(stage.tell(Event::NotTaken(vec!["two".to_owned()])), []);
+    assert_eq!(stage.finished("1"), [turn(&["two"])]);
+    assert_eq!(stage.finished("2"), [Action::Clear, turn(&["three"])]);
+    let mut stage = Stage::new(Mode::Piped, None);
+    stage.typed("one");
+    assert_eq!(
+        stage.typed("two"),
+        [],
+        "the lines of a file are queries of their own"
+    );
+}
+
+#[test]
+fn the_first_ctrl_c_stops_the_turn_and_the_second_leaves() {
+    let mut stage = Stage::new(Mode::Terminal, None);
+    stage.typed("one");
+    assert_eq!(stage.tell(Event::Stop), [Action::StopTurn]);
+    assert_eq!(stage.tell(Event::Stop), [], "it stops already");
+    let stopped = Event::TurnEnded(TurnOutcome::Interrupted);
+    let told = [Action::RecordStop, Action::Print(STOPPED.to_owned())];
+    assert_eq!(stage.tell(stopped.clone()), told);
+    assert_eq!(stage.tell(Event::Stop), [], "nothing runs");
+    stage.typed("two");
+    assert_eq!(stage.tell(Event::CtrlC), [Action::StopTurn]);
+    let leaving = stage.tell(Event::CtrlC);
+    assert!(
+        matches!(leaving[..], [Action::Print(_), Action::CancelTurn]),
+        "{leaving:?}"
+    );
+    assert_eq!(
+        stage.tell(stopped),
+        [told[0].clone(), told[1].clone(), GRACEFUL_SHUTDOWN]
+    );
+}
+
+#[test]
+fn verbs_of_a_person_run_beside_the_turn_and_those_of_a_file_in_order() {
+    let verb = || Action::RunVerb(vec!["logs".to_owned(), "alice".to_owned()]);
+    let mut stage = Stage::new(Mode::Terminal, None);
+    stage.typed("one");
+    assert_eq!(stage.typed("/logs alice"), [verb()]);
+    assert_eq!(stage.tell(Event::VerbEnded), []);
+    assert_eq!(
+        stage.tell(Event::Stop),
+        [Action::StopTurn],
+        "the turn still runs"
+    );
+    let mut stage = Stage::new(Mode::Piped, None);
+    assert_eq!(stage.typed("/logs alice"), [verb()]);
+    assert_eq!(stage.typed("one"), []);
+    assert_eq!(stage.tell(Event::VerbEnded), [turn(&["one"])]);
+}
+
+#[test]
 fn a_terminal_stays_until_it_is_told_to_leave() {
     let mut stage = Stage::new(Mode::Terminal, None);
-    assert_eq!(stage.typed("/tasks"), [Action::Show(Command::Tasks)]);
+    assert_eq!(stage.typed("/tasks"), [Action::Show(Shown::Tasks)]);
     assert_eq!(stage.typed("hello"), [turn(&["hello"])]);
-    assert_eq!(stage.typed("/team"), [Action::Show(Command::Team)]);
+    assert_eq!(stage.typed("/team"), [Action::Show(Shown::Team)]);
     assert!(matches!(stage.typed("/tema")[..], [Action::PrintError(_)]));
     assert_eq!(stage.typed("/compact"), []);
     assert_eq!(stage.typed(""), []);
@@ -194,6 +256,7 @@ fn what_was_typed_ahead_is_done_before_leaving() {
         [Action::Print(_)]
     ));
     assert_eq!(stage.typed("q"), []);
+    stage.tell(Event::NotTaken(vec!["two".to_owned()]));
     assert_eq!(stage.finished("1"), [turn(&["two"])]);
     assert_eq!(stage.finished("2"), [GRACEFUL_SHUTDOWN]);
 }
@@ -421,7 +484,7 @@ fn every_order_of_events_comes_to_an_end() {
         let mut world = World::default();
         for _ in 0..60 {
             stage.now += Duration::from_millis(rng.below(40));
-            let Some(event) = world.event(rng.below(14)) else {
+            let Some(event) = world.event(rng.below(17)) else {
                 continue;
             };
             world.act(stage.tell(event));
@@ -467,6 +530,9 @@ impl World {
             13 if std::mem::take(&mut self.checking) => {
                 Event::TeamObserved(TeamActivity::OutOfBudget)
             }
+            14 => Event::CtrlC,
+            15 => Event::Stop,
+            16 if std::mem::take(&mut self.busy) => end(TurnOutcome::Interrupted),
             _ => return None,
         })
     }
@@ -492,6 +558,10 @@ impl World {
                 }
                 Action::ShutDown(_) => self.shutting_down = true,
                 Action::Exit(_) => self.exited = true,
+                Action::StopTurn => assert!(self.busy, "nothing to stop"),
+                Action::Steer(_) => assert!(self.busy, "no turn to steer"),
+                Action::RunVerb(_) => {}
+                Action::RecordStop | Action::Clear => assert!(!self.busy, "the agent works"),
                 Action::Show(_) | Action::Print(_) | Action::PrintError(_) | Action::Answer(_) => {}
             }
         }

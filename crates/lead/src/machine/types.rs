@@ -1,7 +1,7 @@
 //! What goes into the lead's state machine, and what comes out of it.
 
 use crate::console::Mode;
-use crate::typed::{Command, Typed};
+use crate::typed::{Shown, Typed};
 use member::TurnOutcome;
 use std::time::Duration;
 
@@ -21,8 +21,12 @@ pub(crate) enum Event {
     Typed(Typed),
     /// No more lines come.
     InputEnded,
-    /// Ctrl-C, or a signal that asks for the end.
+    /// A signal that asks for the end.
     Interrupted,
+    /// The key Ctrl-C: stops the turn, or leaves if there is none.
+    CtrlC,
+    /// The key Esc: stops the turn.
+    Stop,
     /// The terminal was closed, or SIGHUP came.
     TerminalClosed,
     /// The timeout of the whole run is reached.
@@ -38,6 +42,10 @@ pub(crate) enum Event {
     BackgroundFinished,
     /// The turn or compaction has ended.
     TurnEnded(TurnOutcome),
+    /// The turn that ends has not taken these lines of [`Action::Steer`].
+    NotTaken(Vec<String>),
+    /// The answer to [`Action::RunVerb`].
+    VerbEnded,
     /// The budget does not allow more calls of the lead's model.
     BudgetSpent,
     /// The answer to [`Action::ObserveTeam`].
@@ -68,9 +76,19 @@ pub(crate) enum Action {
     StartTurn(Vec<String>),
     /// Make the conversation shorter.
     Compact,
-    /// Cancel the running turn or compaction.
+    /// Cancel the running turn or compaction, because the lead leaves.
     CancelTurn,
-    Show(Command),
+    /// Cancel the running turn or compaction, because the person wants it.
+    StopTurn,
+    /// Tell the model, in the conversation, that the person has stopped its turn.
+    RecordStop,
+    /// Give this line of the person to the running turn.
+    Steer(String),
+    /// Begin a new conversation.
+    Clear,
+    Show(Shown),
+    /// Run a verb of the program with these arguments, and answer with [`Event::VerbEnded`].
+    RunVerb(Vec<String>),
     /// Print a notice.
     Print(String),
     PrintError(String),
@@ -100,7 +118,9 @@ pub(crate) enum ShutdownMode {
 pub(super) enum Queued {
     Query(String),
     Compact,
-    Show(Command),
+    Clear,
+    Show(Shown),
+    Verb(Vec<String>),
     Leave,
 }
 

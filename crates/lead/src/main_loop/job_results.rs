@@ -1,6 +1,7 @@
 //! What the loop does with the results of its jobs.
 
 use super::{Inspecting, Lead};
+use crate::console::{Output, Status};
 use crate::inspect::{Inspection, Observation};
 use crate::machine::{Event, TeamActivity};
 use crate::waiting::outcome;
@@ -30,6 +31,14 @@ impl Lead {
         }
         self.print_requests(&found.pending, &found.repairs.expired);
         self.offer_answers(&found.pending);
+        let waiting = found
+            .pending
+            .iter()
+            .filter(|request| request.kind().waits_for_person());
+        self.writer.write(&Output::Status(&Status {
+            waiting: waiting.count(),
+            ..found.status
+        }));
         self.check_tasks(found.tasks);
         for problem in found.repairs.problems {
             self.problem(problem);
@@ -51,18 +60,20 @@ impl Lead {
 
     /// Shows the person at the terminal what waits for them, one thing at a time.
     fn offer_answers(&mut self, pending: &[Request]) {
-        let Some(keys) = &self.keys else { return };
+        if !self.has_person {
+            return;
+        }
         let change = self.state.waiting.update(pending);
         if let Some(id) = &change.ended {
-            keys.offer(None);
+            self.writer.write(&Output::Offer(&None));
             let ended = self.runtime.team().request(id).ok();
             if let Some(text) = ended.as_ref().and_then(outcome) {
                 self.writer.notice(&text);
             }
         }
-        if let Some((text, offered)) = change.next {
-            self.writer.notice(&text);
-            keys.offer(Some(offered));
+        if let Some((request, offered)) = change.next {
+            self.writer.write(&Output::Request(&request));
+            self.writer.write(&Output::Offer(&Some(offered)));
         }
     }
 
@@ -73,8 +84,7 @@ impl Lead {
             self.writer.notice(&text);
         }
         // What the person can answer with a key is shown by itself.
-        let is_offered =
-            |request: &&Request| self.keys.is_some() && request.kind().waits_for_person();
+        let is_offered = |request: &&Request| self.has_person && request.kind().waits_for_person();
         let listed = pending.iter().filter(|request| !is_offered(request));
         let lines: Vec<String> = listed.map(request_line).collect();
         let status = (!lines.is_empty()).then(|| format!("Pending: {}.", lines.join("; ")));

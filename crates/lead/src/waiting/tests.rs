@@ -38,7 +38,8 @@ fn permission(id: &str) -> Request {
 fn one_request_is_shown_at_a_time_and_again_only_if_asked_for() {
     let mut waiting = Waiting::default();
     let both = [permission("10000001"), permission("10000002")];
-    let (text, offered) = waiting.update(&both).next.unwrap();
+    let (shown, offered) = waiting.update(&both).next.unwrap();
+    let text = shown.text();
     assert!(
         text.contains("alice asks to run (10000001, and 1 more wait):"),
         "{text}"
@@ -75,7 +76,8 @@ fn a_question_offers_its_choices_and_a_reply() {
         lead_decides: false,
     };
     let question = request("10000003", Subject::Question(ask));
-    let (text, offered) = Waiting::default().update(&[question]).next.unwrap();
+    let (shown, offered) = Waiting::default().update(&[question]).next.unwrap();
+    let text = shown.text();
     assert!(
         text.contains("2. 8080") && text.contains("[1-2] choose"),
         "{text}"

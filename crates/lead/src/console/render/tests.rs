@@ -1,5 +1,20 @@
 use super::*;
 
+const BLOCK_END: Output<'_> = Output::BlockEnd {
+    tokens: None,
+    context: None,
+};
+
+fn tool<'a>(name: &'a str, output: &'a str) -> Output<'a> {
+    Output::Tool {
+        id: "1",
+        name,
+        output,
+        is_error: false,
+        took: Duration::ZERO,
+    }
+}
+
 fn render(mode: Mode) -> Render {
     Render::new(mode, Verbosity::Normal, Colour::Off, 20)
 }
@@ -35,8 +50,8 @@ fn on_a_terminal_text_comes_line_by_line() {
     assert_eq!(shown(&mut render, &said), "1 Hello\u{fffd}[2J world\n");
     let said = [Output::Text("re words than fit"), Output::Text(" there")];
     assert_eq!(shown(&mut render, &said), "1 and more words than\n");
-    assert_eq!(shown(&mut render, &[Output::BlockEnd]), "1 fit there\n");
-    assert_eq!(shown(&mut render, &[Output::BlockEnd]), "");
+    assert_eq!(shown(&mut render, &[BLOCK_END]), "1 fit there\n");
+    assert_eq!(shown(&mut render, &[BLOCK_END]), "");
 }
 
 #[test]
@@ -49,11 +64,8 @@ fn on_a_terminal_others_may_speak_in_between() {
             text: "one\n\u{7}two\n",
         },
         Output::Text("here"),
-        Output::BlockEnd,
-        Output::Tool {
-            name: "bash",
-            output: "a\nb",
-        },
+        BLOCK_END,
+        tool("bash", "a\nb"),
     ];
     let expected = "1 I am \n1 alice: one\n1 alice: \u{fffd}two\n1 here\n1 > bash: a b\n";
     assert_eq!(shown(&mut render, &said), expected);
@@ -72,7 +84,7 @@ fn void_text_is_told_if_it_was_seen_and_dropped_if_not() {
         Output::Text("first\nhal"),
         Output::Discard,
         Output::Text("again"),
-        Output::BlockEnd,
+        BLOCK_END,
     ];
     let expected = "1 first\n1 [this reply was cut off and begins again]\n1 again\n";
     assert_eq!(shown(&mut render(Mode::Terminal), &said), expected);
@@ -83,14 +95,11 @@ fn void_text_is_told_if_it_was_seen_and_dropped_if_not() {
 fn piped_output_is_the_text_of_the_lead_and_nothing_else() {
     let said = [
         Output::Text("I look."),
-        Output::BlockEnd,
-        Output::Tool {
-            name: "bash",
-            output: "",
-        },
+        BLOCK_END,
+        tool("bash", ""),
         Output::Notice("alice died"),
         Output::Text("Done.\n"),
-        Output::BlockEnd,
+        BLOCK_END,
         Output::Data("No tasks."),
     ];
     let expected = "1 I look.\n2 > bash: \n2 alice died\n1 Done.\n1 No tasks.\n";
@@ -101,9 +110,9 @@ fn piped_output_is_the_text_of_the_lead_and_nothing_else() {
 fn one_shot_output_is_the_answer_alone() {
     let said = [
         Output::Text("I look."),
-        Output::BlockEnd,
+        BLOCK_END,
         Output::Text("Done."),
-        Output::BlockEnd,
+        BLOCK_END,
         Output::Answer("Done."),
     ];
     let expected = "2 lead: I look.\n1 Done.\n";
@@ -113,13 +122,12 @@ fn one_shot_output_is_the_answer_alone() {
 #[test]
 fn what_was_held_back_is_shown_if_no_answer_comes() {
     let mut render = render(Mode::OneShot);
-    let said = [
-        Output::Text("I try."),
-        Output::BlockEnd,
-        Output::Text("And"),
-    ];
+    let said = [Output::Text("I try."), BLOCK_END, Output::Text("And")];
     assert_eq!(shown(&mut render, &said), "");
-    assert_eq!(lines(render.finish()), "2 lead: I try.\n2 lead: And\n");
+    assert_eq!(
+        shown(&mut render, &[Output::End]),
+        "2 lead: I try.\n2 lead: And\n"
+    );
 }
 
 #[test]
@@ -151,7 +159,7 @@ fn a_quiet_console_shows_answers_and_errors() {
     let mut render = Render::new(Mode::OneShot, Verbosity::Quiet, Colour::Off, 80);
     let said = [
         Output::Text("I look."),
-        Output::BlockEnd,
+        BLOCK_END,
         Output::Notice("alice is restarted"),
         Output::Problem("the disk is full"),
         Output::Answer("Done."),
@@ -165,8 +173,7 @@ fn a_quiet_console_shows_answers_and_errors() {
 #[test]
 fn the_name_of_a_tool_is_text_of_a_server() {
     let name = "no\u{1b}]52;c;eA==\u{7}such\u{9b}2J";
-    let tool = Output::Tool { name, output: "x" };
-    let text = shown(&mut render(Mode::Piped), &[tool]);
+    let text = shown(&mut render(Mode::Piped), &[tool(name, "x")]);
     assert!(text.contains("such") && text.ends_with(": x\n"), "{text}");
     assert!(!text.trim_end().chars().any(char::is_control), "{text:?}");
 }

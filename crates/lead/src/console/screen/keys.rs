@@ -1,0 +1,197 @@
+//! What keys do.
+
+use super::super::Input;
+use super::super::keys::Pressed;
+use super::completion::{Completed, Wanted, commands, complete, wanted};
+use super::line_editor::Edited;
+use super::width::paint;
+use super::{Action, Screen};
+use crate::typed::Typed;
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+impl Screen {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Action> {
+        if key.kind == KeyEventKind::Release || self.editor.is_none() {
+            return Vec::new();
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => self.interrupt(),
+            KeyCode::Char('d') if control && self.is_line_empty() => self.end_of_input(),
+            KeyCode::Char('z') if control => vec![Action::Suspend],
+            KeyCode::Char('l') if control => vec![Action::ClearScreen],
+            KeyCode::Char('o') if control => self.show_last_call(),
+            KeyCode::Esc => self.escape(),
+            KeyCode::Tab => self.complete(),
+            KeyCode::Char(char) if key.modifiers.is_empty() && self.is_line_empty() => {
+                match self.press(char) {
+                    Some(actions) => actions,
+                    None => self.edit(key),
+                }
+            }
+            _ => self.edit(key),
+        }
+    }
+
+    fn is_line_empty(&self) -> bool {
+        self.editor.as_ref().is_none_or(|editor| editor.is_empty())
+    }
+
+    /// Ctrl-C: takes back the answer or the line that is being typed, else asks the lead to stop.
+    fn interrupt(&mut self) -> Vec<Action> {
+        if self.answering.is_some() {
+            return self.take_back();
+        }
+        match self.editor.as_mut().filter(|editor| !editor.is_empty()) {
+            Some(editor) => {
+                editor.clear();
+                self.choices.clear();
+                Vec::new()
+            }
+            None => {
+                if let Some(turn) = &mut self.turn {
+                    turn.is_stopping = true;
+                }
+                vec![Action::Send(Input::Interrupt)]
+            }
+        }
+    }
+
+    /// Esc: takes back an answer, closes a list, or interrupts the turn.
+    fn escape(&mut self) -> Vec<Action> {
+        if self.answering.is_some() {
+            return self.take_back();
+        }
+        if !self.choices.is_empty() {
+            self.choices.clear();
+            return Vec::new();
+        }
+        match &mut self.turn {
+            Some(turn) => {
+                turn.is_stopping = true;
+                vec![Action::Send(Input::Stop)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Ctrl-D: takes back an answer, else there is no more input.
+    fn end_of_input(&mut self) -> Vec<Action> {
+        match self.answering {
+            Some(_) => self.take_back(),
+            None => vec![Action::Send(Input::End)],
+        }
+    }
+
+    /// The person does not answer after all.
+    fn take_back(&mut self) -> Vec<Action> {
+        if let Some(editor) = &mut self.editor {
+            editor.clear();
+        }
+        let pressed = self.answering.take();
+        let answer = pressed.map(|pressed| {
+            Action::Send(Input::Answer {
+                pressed,
+                text: None,
+            })
+        });
+        answer.into_iter().collect()
+    }
+
+    /// A key that answers what waits. Whoever has begun to type a line does not mean it as an answer.
+    fn press(&mut self, char: char) -> Option<Vec<Action>> {
+        let offered = self.offered.as_ref().filter(|_| self.answering.is_none())?;
+        let key = *offered.keys.iter().find(|offered| offered.key == char)?;
+        let pressed = Pressed {
+            id: offered.id.clone(),
+            key,
+        };
+        // A second key cannot answer the same request by accident.
+        self.offered = None;
+        Some(match key.text {
+            Some(_) => {
+                self.answering = Some(pressed);
+                Vec::new()
+            }
+            None => {
+                let text = Some(String::new());
+                vec![Action::Send(Input::Answer { pressed, text })]
+            }
+        })
+    }
+
+    fn edit(&mut self, key: KeyEvent) -> Vec<Action> {
+        self.choices.clear();
+        let edited = self.editor.as_mut().map(|editor| editor.key(key));
+        match edited {
+            Some(Edited::Submitted(text)) => self.submitted(text),
+            Some(Edited::Changed | Edited::Ignored) | None => Vec::new(),
+        }
+    }
+
+    fn submitted(&mut self, text: String) -> Vec<Action> {
+        if let Some(pressed) = self.answering.take() {
+            let text = Some(text).filter(|text| !text.trim().is_empty());
+            return vec![Action::Send(Input::Answer { pressed, text })];
+        }
+        let mut actions = Vec::new();
+        match Typed::parse(&text) {
+            Typed::Blank => return Vec::new(),
+            // It stays visible above the prompt until the lead has taken it.
+            Typed::Query(query) => self.queued.push(query),
+            Typed::Leave | Typed::Command(_) | Typed::Wrong(_) => {
+                actions.push(Action::Print(self.typed_lines(text.trim())));
+            }
+        }
+        if let Some(editor) = &mut self.editor {
+            editor.remember(&text);
+        }
+        actions.push(Action::Remember(text.clone()));
+        actions.push(Action::Send(Input::Line(text)));
+        actions
+    }
+
+    /// Ctrl-O: the last call, with all of its output.
+    fn show_last_call(&self) -> Vec<Action> {
+        let lines = match &self.last_call {
+            Some((call, end)) => {
+                let lines = call.lines(end, self.width, true);
+                lines.iter().map(|line| paint(line, self.colour)).collect()
+            }
+            None => vec![self.colour.dim("No tool was called yet.")],
+        };
+        vec![Action::Print(lines)]
+    }
+
+    /// Tab.
+    fn complete(&mut self) -> Vec<Action> {
+        let before = self.editor.as_ref().map(|editor| editor.before_cursor());
+        match wanted(&before.unwrap_or_default()) {
+            Some(Wanted::Command(start)) => self.completed(&start, commands(&start)),
+            Some(Wanted::Member(start)) => self.completed(&start, self.status.members.clone()),
+            Some(Wanted::Mention(start)) => return vec![Action::ListFiles(start)],
+            None => {}
+        }
+        Vec::new()
+    }
+
+    pub(super) fn files_found(&mut self, files: &[String]) {
+        let before = self.editor.as_ref().map(|editor| editor.before_cursor());
+        // Something else may have been typed meanwhile.
+        if let Some(Wanted::Mention(start)) = wanted(&before.unwrap_or_default()) {
+            let members = self.status.members.iter().chain(files).cloned();
+            self.completed(&start, members.collect());
+        }
+    }
+
+    fn completed(&mut self, start: &str, candidates: Vec<String>) {
+        let Some(Completed { text, choices }) = complete(start, candidates) else {
+            self.choices.clear();
+            return;
+        };
+        if let Some(editor) = &mut self.editor {
+            editor.replace_before(start.chars().count(), &text);
+        }
+        self.choices = choices;
+    }
+}

@@ -1,0 +1,28 @@
+//! What the terminal shows first: where the lead works, and where its conversation ended.
+
+use crate::console::{ConsoleWriter, Output, Place};
+use agent::Conversation;
+use std::path::Path;
+use terminal_text::one_line;
+
+pub(crate) fn show_place(workspace: &Path, model: &str, window: u64, writer: &ConsoleWriter) {
+    let home = std::env::home_dir();
+    let below = home.and_then(|home| workspace.strip_prefix(home).ok().map(Path::to_path_buf));
+    let folder = match below {
+        Some(below) => Path::new("~").join(below),
+        None => workspace.to_path_buf(),
+    };
+    writer.write(&Output::Place(&Place {
+        model: one_line(model).into_owned(),
+        folder: one_line(&folder.to_string_lossy()).into_owned(),
+        window,
+    }));
+}
+
+/// Shows the end of the conversation that is continued.
+pub(crate) fn show_end(conversation: &Conversation, writer: &ConsoleWriter) {
+    if let Some(said) = conversation.last_said() {
+        writer.notice(&format!("You said: {said}"));
+    }
+    writer.write(&Output::Reply(&conversation.last_reply()));
+}
