@@ -168,8 +168,8 @@ fn verbs_and_options_that_are_named_exist() {
 
 #[test]
 fn the_tables_of_verbs_and_exit_codes_are_complete() {
-    let readme = document::read("README.md");
-    let commands = readme.table_commands();
+    let page = document::read("docs/commands.md");
+    let commands = page.table_commands();
     let help = help(&[]).unwrap();
     let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let verbs = verbs.take_while(|line| !line.is_empty());
@@ -177,12 +177,12 @@ fn the_tables_of_verbs_and_exit_codes_are_complete() {
         let is_there = |command: &String| command.split_whitespace().next() == Some(verb);
         assert!(
             verb == "help" || commands.iter().any(is_there),
-            "{verb} is not in the README"
+            "{verb} is not in docs/commands.md"
         );
     }
     let codes = protocol::exit::ALL.iter();
     let codes: Vec<Vec<String>> = codes
         .map(|(code, words)| vec![code.to_string(), (*words).to_owned()])
         .collect();
-    assert_eq!(readme.table("| exit code |"), codes);
+    assert_eq!(page.table("| exit code |"), codes);
 }
