@@ -13,7 +13,7 @@
 //! A submission is merged onto the team's branch, `refs/heads/team/main`, without a checkout. The merge is
 //! written to the file, then checked in a tree of its own inside a sandbox, and then the branch is moved to
 //! it **from the very commit it was merged onto**. If the process is killed after any of these steps, the next
-//! one finds out from the branch itself whether it has the commit. Several submissions form a train: each is
+//! one finds out from the branch itself whether it has the commit. Several submissions form a batch: each is
 //! merged onto the one before, all are checked at the same time, and the branch moves in their order. Hence
 //! each commit that the branch is ever at has passed the check as it is.
 //!

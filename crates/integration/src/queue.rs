@@ -10,8 +10,7 @@ use rules::{SubmissionStep, advance, is_due};
 use std::path::PathBuf;
 use teamdir::{IntegrationGuard, now};
 
-/// How many submissions are checked at the same time.
-const TRAIN: usize = 4;
+const CHECKED_AT_ONCE: usize = 4;
 /// Who makes the merges.
 const COMMITTER: (&str, &str) = ("team-lead", "team-lead@team-lead.invalid");
 
@@ -27,7 +26,7 @@ pub enum Ran {
 }
 
 /// A submission that is merged onto the one before it.
-struct Car {
+struct Candidate {
     submission: Submission,
     onto: CommitId,
     merge: CommitId,
@@ -87,7 +86,7 @@ impl Integration {
                 }
             }
             let open = all.into_iter().filter(|found| found.status.is_open());
-            let open: Vec<Submission> = open.take(TRAIN).collect();
+            let open: Vec<Submission> = open.take(CHECKED_AT_ONCE).collect();
             if open.is_empty() {
                 return Ok(None);
             }
@@ -95,17 +94,20 @@ impl Integration {
             if let Some(folder) = checked_out.into_iter().next() {
                 return Ok(Some(folder));
             }
-            self.run_train(open)?;
+            self.run_batch(open)?;
         }
     }
 
     /// Merges each submission onto the one before, checks all, and moves the branch in their order. At
     /// least the first one ends, or the branch was moved by somebody else.
-    fn run_train(&self, open: Vec<Submission>) -> Result<(), IntegrationError> {
+    fn run_batch(&self, open: Vec<Submission>) -> Result<(), IntegrationError> {
         let tip = self.team_branch()?;
-        let mut cars: Vec<Car> = Vec::new();
+        let mut candidates: Vec<Candidate> = Vec::new();
         for submission in open {
-            let onto = cars.last().map_or(&tip, |car| &car.merge).clone();
+            let onto = candidates
+                .last()
+                .map_or(&tip, |candidate| &candidate.merge)
+                .clone();
             match self.attempt(&submission, &tip, &onto) {
                 Ok(Attempt::IsThere(merge)) => {
                     self.step(&submission, SubmissionStep::Merged { merge })?;
@@ -116,13 +118,13 @@ impl Integration {
                         merge: merge.clone(),
                     };
                     let submission = self.step(&submission, began)?;
-                    cars.push(Car {
+                    candidates.push(Candidate {
                         submission,
                         onto,
                         merge,
                     });
                 }
-                Ok(Attempt::Conflicts(conflict)) if cars.is_empty() => {
+                Ok(Attempt::Conflicts(conflict)) if candidates.is_empty() => {
                     self.step(&submission, SubmissionStep::Conflicted(stored(conflict)))?;
                 }
                 // Whether it conflicts depends on whether those before it are merged.
@@ -136,7 +138,7 @@ impl Integration {
                 Err(error) => return Err(error),
             }
         }
-        self.move_through(cars)
+        self.move_through(candidates)
     }
 
     /// Merges a submission, unless the branch has it.
@@ -159,20 +161,20 @@ impl Integration {
     }
 
     /// Checks the merges, and moves the branch to each that passes, until one does not.
-    fn move_through(&self, cars: Vec<Car>) -> Result<(), IntegrationError> {
-        let checks: Vec<Checking> = cars
+    fn move_through(&self, candidates: Vec<Candidate>) -> Result<(), IntegrationError> {
+        let checks: Vec<Checking> = candidates
             .iter()
-            .map(|car| self.start_check(car.submission.id, &car.merge))
+            .map(|candidate| self.start_check(candidate.submission.id, &candidate.merge))
             .collect::<Result<_, _>>()?;
         let mut is_overtaken = false;
         // The checks behind one that fails are dropped, which ends them.
-        for (car, check) in cars.into_iter().zip(checks) {
-            let id = car.submission.id;
+        for (candidate, check) in candidates.into_iter().zip(checks) {
+            let id = candidate.submission.id;
             if is_overtaken {
                 drop(check);
-                self.step(&car.submission, SubmissionStep::Overtaken)?;
+                self.step(&candidate.submission, SubmissionStep::Overtaken)?;
             } else {
-                is_overtaken = !self.move_to(&car, check)?;
+                is_overtaken = !self.move_to(&candidate, check)?;
             }
             self.remove_check_tree(id);
         }
@@ -180,30 +182,30 @@ impl Integration {
     }
 
     /// Moves the branch to a merge that passes its check. Returns whether it did.
-    fn move_to(&self, car: &Car, check: Checking) -> Result<bool, IntegrationError> {
+    fn move_to(&self, candidate: &Candidate, check: Checking) -> Result<bool, IntegrationError> {
         match check.wait() {
             CheckOutcome::NoCheck => {}
             CheckOutcome::Passed(report) => {
-                self.step(&car.submission, SubmissionStep::CheckPassed(report))?;
+                self.step(&candidate.submission, SubmissionStep::CheckPassed(report))?;
             }
             CheckOutcome::Failed(report) => {
-                self.step(&car.submission, SubmissionStep::CheckFailed(report))?;
+                self.step(&candidate.submission, SubmissionStep::CheckFailed(report))?;
                 return Ok(false);
             }
         }
-        let why = format!("team: merge submission {}", car.submission.id);
-        let moved = self
-            .repository
-            .move_reference(BRANCH, &car.merge, Some(&car.onto), &why);
+        let why = format!("team: merge submission {}", candidate.submission.id);
+        let moved =
+            self.repository
+                .move_reference(BRANCH, &candidate.merge, Some(&candidate.onto), &why);
         let step = match moved {
             Ok(()) => SubmissionStep::Merged {
-                merge: car.merge.clone(),
+                merge: candidate.merge.clone(),
             },
             Err(GitError::Moved { .. }) => SubmissionStep::Overtaken,
             Err(error) => return Err(error.into()),
         };
         let is_merged = matches!(step, SubmissionStep::Merged { .. });
-        self.step(&car.submission, step)?;
+        self.step(&candidate.submission, step)?;
         Ok(is_merged)
     }
 

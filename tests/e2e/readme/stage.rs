@@ -12,7 +12,7 @@
 use crate::harness::{LIMIT, Terminal, with_variable};
 use crate::readme::document::root;
 use std::collections::BTreeSet;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -264,7 +264,12 @@ fn stays_open(line: &str) -> bool {
         .any(|end| command.ends_with(end))
 }
 
+/// Another process writes it: a child that another test starts meanwhile would inherit a descriptor of this
+/// one, and a file that is open for writing cannot be executed.
 fn program(path: &Path, text: &str) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    let source = path.with_extension("source");
+    std::fs::write(&source, text).unwrap();
+    let mut install = Command::new("install");
+    let status = install.args(["-m", "755"]).args([&source, path]).status();
+    assert!(status.unwrap().success(), "install {}", path.display());
 }

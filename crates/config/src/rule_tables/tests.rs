@@ -92,7 +92,7 @@ fn a_wrong_rule_is_an_error_with_its_line() {
             2,
             "expected a rule, or a table with a rule",
         ),
-        ("[roles.a.permissions]\nask = ['x(']", 2, "no rule"),
+        ("[roles.a.permissions]\nask = ['x(']", 2, "is not a rule"),
     ] {
         let error = config(toml, "").unwrap_err();
         let text = error.to_string();

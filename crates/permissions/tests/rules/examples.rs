@@ -5,10 +5,10 @@ use permissions::{ListKind, Rule};
 #[test]
 fn a_rule_that_can_match_nothing_is_an_error_that_says_why() {
     let wrong = [
-        ("", "no rule"),
-        ("Bash(", "no rule"),
-        ("Bash(ls)x", "no rule"),
-        ("B*", "no rule"),
+        ("", "is not a rule"),
+        ("Bash(", "is not a rule"),
+        ("Bash(ls)x", "is not a rule"),
+        ("B*", "is not a rule"),
         ("Bosh", "is Bash meant?"),
         ("Reed(x)", "is Read meant?"),
         ("Bash()", "empty"),

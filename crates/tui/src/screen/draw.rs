@@ -160,9 +160,19 @@ fn visible<T>(rows: impl IntoIterator<Item = T>, window: Window) -> impl Iterato
     rows.into_iter().skip(window.above).take(window.rows)
 }
 
-const fn selected_style(style: Style, is_selected: bool) -> Style {
-    match is_selected {
-        true => style.add_modifier(Modifier::REVERSED),
-        false => style,
+/// A selected row is reversed, in one colour: with several its background would be in patches.
+fn selected(line: Line<'_>, is_selected: bool) -> Line<'_> {
+    if !is_selected {
+        return line;
     }
+    let color = line.spans.iter().find_map(|span| span.style.fg);
+    let spans = line.spans.into_iter().map(|mut span| {
+        span.style.fg = color;
+        span
+    });
+    let style = Style {
+        fg: color,
+        ..line.style.add_modifier(Modifier::REVERSED)
+    };
+    Line::from_iter(spans).style(style)
 }

@@ -2,7 +2,7 @@
 
 use super::table::{Cells, Column, Fit, Table};
 use super::text::wrap;
-use super::{Content, Screen, selected_style, visible};
+use super::{Content, Screen, selected, visible};
 use crate::screen::Focus;
 use crate::screen::clock::{clock, elapsed};
 use crate::screen::scroll::Window;
@@ -43,11 +43,10 @@ impl Screen {
         };
         let cells: Vec<Cells> = rows.iter().map(|row| self.request_cells(row)).collect();
         let table = Table::new(&REQUEST_COLUMNS, &cells, width, LEAST_SUBJECT);
-        let lines = rows.iter().zip(&cells).map(|(row, cells)| {
-            let line = table.row(cells);
-            let style = selected_style(line.style, self.is_selected_request(row));
-            line.style(style)
-        });
+        let lines = rows
+            .iter()
+            .zip(&cells)
+            .map(|(row, cells)| selected(table.row(cells), self.is_selected_request(row)));
         let window = self.requests_window(height);
         Content {
             title,

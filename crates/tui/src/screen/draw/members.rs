@@ -1,7 +1,7 @@
 //! The members: who they are, what they do, and what they cost.
 
 use super::table::{Cells, Column, Fit, Table};
-use super::{Content, Screen, selected_style, visible};
+use super::{Content, Screen, selected, visible};
 use crate::one_line;
 use crate::screen::Focus;
 use crate::screen::clock::{clock, counts_since, elapsed};
@@ -55,12 +55,10 @@ impl Screen {
         }
         let cells: Vec<Cells> = rows.iter().map(|row| self.member_cells(row)).collect();
         let table = Table::new(&COLUMNS, &cells, width, LEAST_NOW.max(width / 5));
-        let lines = rows.iter().zip(&cells).map(|(row, cells)| {
-            let is_selected = self.is_selected(row);
-            let line = table.row(cells);
-            let style = selected_style(line.style, is_selected);
-            line.style(style)
-        });
+        let lines = rows
+            .iter()
+            .zip(&cells)
+            .map(|(row, cells)| selected(table.row(cells), self.is_selected(row)));
         Content {
             title,
             headings: Some(table.headings()),
