@@ -18,8 +18,8 @@ use test_support::{Worker, wait_for};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause before each answer, in which both sides fall asleep.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Every file that is written asks.
-const RULES: &str = "[permissions]\nask = [\"Write\"]\n";
+/// Every file that is read asks. A tool that writes would sync, which has nothing to do with asking.
+const RULES: &str = "[permissions]\nask = [\"Read\"]\n";
 
 pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut section = Section::new(
@@ -46,12 +46,12 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         );
     }
     section.note(
-        "the tool writes a file of one byte; the time includes it, and the record that it starts",
+        "the tool reads a file of one byte; the time includes it, and the records that it starts and has ended",
     );
     Ok(section)
 }
 
-/// A teammate whose model writes a file in every reply, and that asks before each.
+/// A teammate whose model reads a file in every reply, and that asks before each.
 struct Allowed {
     server: LlmServer,
     team: TeamDir,
@@ -66,8 +66,9 @@ impl Allowed {
         std::fs::write(dir.join("team.toml"), RULES)?;
         let team = TeamDir::open(&dir, options(durability))?;
         let server = LlmServer::start();
-        let write = json!({"path": "a.txt", "content": "x"});
-        server.always("alice", ServerReply::calls([("write_file", write)]));
+        std::fs::write(dir.join("a.txt"), "x")?;
+        let read = json!({"path": "a.txt"});
+        server.always("alice", ServerReply::calls([("read_file", read)]));
         let address = server.base_url("alice");
         let environment = [
             ("TEAM_MODEL", "anthropic:bench"),
@@ -78,7 +79,7 @@ impl Allowed {
         ];
         let member = start(&dir, &team, "alice", &environment)?;
         let owner: Recipient = "alice".parse()?;
-        team::send(&team, &Actor::user(), owner, "Write.")?;
+        team::send(&team, &Actor::user(), owner, "Read.")?;
         Ok(Self {
             server,
             team,
