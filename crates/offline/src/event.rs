@@ -173,6 +173,10 @@ impl Reader {
                     });
                     self.events.extend(ended.map(Event::Mail));
                 }
+                // A reminder before the end of a turn. The report stays what it was.
+                "own-tree" if matches!(self.events.last(), Some(Event::Said { .. })) => {
+                    self.events.pop();
+                }
                 // Other blocks hold context, not instructions.
                 _ => {}
             }

@@ -275,6 +275,16 @@ fn a_claimed_task_is_completed_also_if_it_was_not_understood() {
 }
 
 #[test]
+fn a_reminder_of_work_in_its_tree_does_not_replace_the_report() {
+    let mut bob = Agent::teammate("bob", "coder");
+    bob.user_says("Write hello to a.txt");
+    let (_, report) = bob.turn();
+    bob.user_says("<own-tree>Not committed in your tree: a.txt.</own-tree>");
+    let (calls, text) = bob.turn();
+    assert_eq!((calls, text), (vec![], report));
+}
+
+#[test]
 fn it_remembers_what_it_was_asked() {
     let mut alice = Agent::teammate("alice", "coder");
     alice.mail(json!([message("message", "lead", "What do you remember?")]));
