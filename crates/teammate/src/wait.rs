@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 use teamdir::MAX_SLEEP;
 use tracing::warn;
 
+/// How long an idle teammate sleeps at most, in case a notification was lost. The executor's timer wakes the
+/// process up to three times for one long sleep.
+const LONGEST: Duration = Duration::from_secs(3 * MAX_SLEEP.as_secs());
+
 /// Waits until a file of this member changes, one of the processes in `others` ends, or `until`.
 pub(crate) async fn wait(
     runtime: &MemberRuntime,
@@ -23,7 +27,7 @@ pub(crate) async fn wait(
             Some(Instant::now() + Duration::from_secs(1))
         }
     };
-    let limit = Instant::now() + MAX_SLEEP;
+    let limit = Instant::now() + LONGEST;
     let until = [plan, until]
         .into_iter()
         .flatten()
