@@ -3,7 +3,8 @@
 use crate::wrong_value::WrongValue;
 use protocol::{Caps, Extra, Money};
 
-/// Limits of spending. They apply to everything spent since the team was created.
+/// Limits of spending. With `run` they apply to what the team spends in that run; elsewhere to everything
+/// since the team was created.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct BudgetArgs {

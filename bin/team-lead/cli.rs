@@ -4,9 +4,9 @@
 //! a command: write that module, add a variant to [`Verb`], and a line to the `match` in `main.rs`.
 
 use crate::commands::{
-    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
-    permissions, process, prompt, requests, run, sandbox, shutdown, spawn, status, submissions,
-    task, team, trees, trust, up, version, wait, watch,
+    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, mcp,
+    notes, permissions, process, prompt, requests, run, sandbox, sessions, shutdown, spawn, status,
+    submissions, task, team, trees, trust, up, version, wait, watch, web,
 };
 use crate::failure::Failure;
 use crate::log_args::LogArgs;
@@ -23,6 +23,7 @@ Examples:
   team-lead spawn alice coder --prompt 'Fix the parser.'
   team-lead status
   team-lead watch
+  team-lead web --open
   team-lead send alice 'Please check the tests too.'
   team-lead logs alice -f
   team-lead shutdown --all --wait
@@ -62,6 +63,7 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     Run(run::Run),
+    Sessions(sessions::Sessions),
     Spawn(spawn::Spawn),
     Attach(attach::Attach),
     #[command(visible_aliases = ["ps", "list"])]
@@ -100,7 +102,9 @@ pub(crate) enum Verb {
     Permissions(permissions::PermissionsVerb),
     Prompt(prompt::PromptVerb),
     Watch(watch::Watch),
+    Web(web::WebVerb),
     Doctor(doctor::Doctor),
+    Mcp(mcp::McpVerb),
     Sandbox(sandbox::Sandbox),
     Clean(clean::Clean),
     Completions(completions::Completions),

@@ -85,6 +85,7 @@ const VALUES: &[(&[&str], &str, Value)] = &[
     (&["permissions", "list"], "member", Value::Members),
     (&["permissions", "check"], "member", Value::Members),
     (&["prompt", "show"], "name", Value::Members),
+    (&["mcp", "serve"], "member", Value::Members),
 ];
 
 /// Answers a shell that asks for completions, and ends the process then. Otherwise this does nothing.

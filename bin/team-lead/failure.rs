@@ -33,6 +33,7 @@ pub(crate) enum Kind {
     UnknownMember,
     UnknownRequest,
     UnknownTask,
+    UnknownSession,
     TimedOut,
     /// The team has finished, but a teammate or a task failed.
     TeamFailed,
@@ -59,6 +60,7 @@ impl Kind {
             Self::UnknownMember => "unknown_member",
             Self::UnknownRequest => "unknown_request",
             Self::UnknownTask => "unknown_task",
+            Self::UnknownSession => "unknown_session",
             Self::TimedOut => "timed_out",
             Self::TeamFailed => "team_failed",
             Self::Budget => "budget",
@@ -73,9 +75,11 @@ impl Kind {
         match self {
             Self::Failed | Self::Refused | Self::Untrusted | Self::StillRunning => exit::FAILED,
             Self::Usage => exit::USAGE,
-            Self::NoTeam | Self::UnknownMember | Self::UnknownRequest | Self::UnknownTask => {
-                exit::NOT_FOUND
-            }
+            Self::NoTeam
+            | Self::UnknownMember
+            | Self::UnknownRequest
+            | Self::UnknownTask
+            | Self::UnknownSession => exit::NOT_FOUND,
             Self::TimedOut => exit::TIMED_OUT,
             Self::TeamFailed => exit::TEAM_FAILED,
             Self::Budget => exit::BUDGET,

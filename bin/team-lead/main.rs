@@ -21,9 +21,9 @@ mod tuning_args;
 mod wrong_value;
 
 use crate::commands::{
-    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, notes,
-    permissions, process, prompt, requests, run, sandbox, shutdown, spawn, status, submissions,
-    task, team, trees, trust, up, version, wait, watch,
+    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, mcp,
+    notes, permissions, process, prompt, requests, run, sandbox, sessions, shutdown, spawn, status,
+    submissions, task, team, trees, trust, up, version, wait, watch, web,
 };
 use cli::{Args, Verb, open};
 use failure::Failure;
@@ -57,6 +57,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Spawn(command) => spawn::run(args, command),
         Verb::Attach(command) => attach::run(&open(args)?, args, command),
         Verb::Status(command) => status::run(&open(args)?, args, command),
+        Verb::Sessions(command) => sessions::run(&open(args)?, args, command),
         Verb::Send(command) => mail::send(&open(args)?, args, command),
         Verb::Broadcast(command) => mail::broadcast(&open(args)?, args, command),
         Verb::Inbox(command) => mail::inbox(&open(args)?, args, command),
@@ -90,7 +91,9 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Config(command) => config::run(args, command),
         Verb::Permissions(command) => permissions::run(args, command),
         Verb::Prompt(command) => prompt::run(args, command),
+        Verb::Mcp(command) => mcp::run(args, command),
         Verb::Watch(command) => return watch::run(&open(args)?, args, command),
+        Verb::Web(command) => web::run(&open(args)?, args, command),
         Verb::Doctor(command) => return doctor::run(args, command),
         Verb::Sandbox(command) => return sandbox::run(args, command),
         Verb::Clean(command) => clean::run(&open(args)?, args, command),

@@ -78,9 +78,12 @@ fn needs(verb: &Verb) -> Needs {
         Verb::Spawn(_) => Needs::Processes(Some("spawn_teammate")),
         Verb::Shutdown(_) | Verb::Down(_) => Needs::Processes(Some("shutdown_request")),
         // Nobody but a person trusts a workspace.
-        Verb::Run(_) | Verb::Up(_) | Verb::Kill(_) | Verb::Restart(_) | Verb::Trust(_) => {
-            Needs::Processes(None)
-        }
+        Verb::Run(_)
+        | Verb::Up(_)
+        | Verb::Kill(_)
+        | Verb::Restart(_)
+        | Verb::Trust(_)
+        | Verb::Web(_) => Needs::Processes(None),
         Verb::Send(_) | Verb::Attach(_) => Needs::Team(Some("send_message")),
         Verb::Broadcast(_) => Needs::Team(Some("broadcast")),
         Verb::Approve(_) | Verb::Reject(_) => Needs::Team(Some("plan_approval")),
@@ -93,6 +96,7 @@ fn needs(verb: &Verb) -> Needs {
         Verb::Limits(command) => command.needs(),
         Verb::Doctor(command) => command.needs(),
         Verb::Permissions(command) => command.needs(),
+        Verb::Mcp(command) => command.needs(),
         Verb::Submit(_) => Needs::Team(Some("submit")),
         Verb::Submissions(command) if command.runs() => Needs::Team(None),
         Verb::Trees(command) if command.removes() => Needs::Team(None),
@@ -107,6 +111,7 @@ fn needs(verb: &Verb) -> Needs {
         | Verb::Logs(_)
         | Verb::Wait(_)
         | Verb::Events(_)
+        | Verb::Sessions(_)
         | Verb::Costs(_)
         | Verb::Config(_)
         | Verb::Prompt(_)

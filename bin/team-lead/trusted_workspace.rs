@@ -19,6 +19,12 @@ pub(crate) struct TrustArgs {
     trust: bool,
 }
 
+impl TrustArgs {
+    pub(crate) const fn is_given(&self) -> bool {
+        self.trust
+    }
+}
+
 /// A workspace that was read and not yet judged.
 pub(crate) struct UncheckedWorkspace {
     pub(crate) workspace: PathBuf,

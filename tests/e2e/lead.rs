@@ -3,6 +3,7 @@
 
 mod adoption;
 mod asking;
+mod commands;
 mod deaths;
 mod instructions;
 mod leaving;
@@ -10,5 +11,6 @@ mod mail;
 mod one_shot;
 mod piped;
 mod screen;
+mod sessions;
 mod terminal;
 mod waiting;

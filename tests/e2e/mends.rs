@@ -12,6 +12,22 @@ fn a_run_that_cannot_start_creates_no_team() {
     let mut command = workspace.command(&["run", "Hello"]);
     let run = Run::of(command.env("TEAMMATE_BIN", "/nowhere/teammate"));
     run.has_code(exit::FAILED);
+    let run = workspace.run(&["run", "--allow", "Bash(", "Hello"]);
+    run.has_code(exit::USAGE);
+    let hosts = [
+        "run",
+        "--sandbox",
+        "off",
+        "--network",
+        "example.org",
+        "Hello",
+    ];
+    let run = workspace.run(&hosts);
+    run.complains(
+        exit::FAILED,
+        "only a sandbox of level full",
+        "team-lead sandbox check",
+    );
     assert!(!workspace.path().join(".team").exists(), "{run:?}");
 }
 

@@ -37,6 +37,10 @@ fn play(path: &str) -> Stage {
             "console" => stage.compare(&text),
             "text shown" => stage.expect_shown(&text),
             "text" => {}
+            "json" => {
+                let read = serde_json::from_str::<serde_json::Value>(&text);
+                assert!(read.is_ok(), "{path}: {read:?}");
+            }
             "toml" => stage.configure(&text),
             "yaml" => stage.type_workflow(&text),
             other => panic!("{path}: nobody knows how to check a block of {other:?}"),

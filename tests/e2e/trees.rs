@@ -1,37 +1,23 @@
 //! Members with trees of their own: from the commit in a member's turn to the user's branch.
 
-use crate::harness::{LIMIT, Terminal, Workspace, bash, call, say};
-use protocol::exit;
+use crate::harness::{LIMIT, Run, Terminal, Workspace, bash, call, say};
+use protocol::{TreeMode, exit};
 use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
-use test_support::wait_until;
+use test_support::{git, init_repository, wait_until};
 
 const COMMIT: &str = "git add --all && git commit --quiet --message done";
-
-fn git(folder: &Path, words: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.args(words).current_dir(folder);
-    let clean = [
-        ("GIT_CONFIG_GLOBAL", "/dev/null"),
-        ("GIT_CONFIG_NOSYSTEM", "1"),
-    ];
-    let output = command.envs(clean).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {words:?}: {errors}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 /// A workspace that is a repository with one commit.
 pub(crate) fn repository() -> Workspace {
     let workspace = Workspace::new();
     let folder = workspace.path();
-    git(folder, &["init", "--quiet", "--initial-branch=main"]);
-    git(folder, &["config", "user.name", "Person"]);
-    git(folder, &["config", "user.email", "person@example.org"]);
+    init_repository(folder);
     workspace.write("shared.txt", "one\n");
-    git(folder, &["add", "shared.txt"]);
-    git(folder, &["commit", "--quiet", "--message", "Begin"]);
+    git(folder, ["add", "shared.txt"]);
+    git(folder, ["commit", "--quiet", "--message", "Begin"]);
     workspace
 }
 
@@ -96,7 +82,7 @@ fn a_member_commits_in_its_tree_submits_and_the_user_lands() {
         (&landed["branch"], &landed["landed"]),
         (&json!("main"), &json!(true))
     );
-    let text = std::fs::read_to_string(workspace.path().join("a.txt")).unwrap();
+    let text = fs::read_to_string(workspace.path().join("a.txt")).unwrap();
     assert_eq!(text, "hello\n");
     assert_eq!(git(workspace.path(), &["status", "--porcelain"]), "");
     let authors = git(workspace.path(), &["log", "--format=%an"]);
@@ -216,7 +202,7 @@ fn a_restarted_member_finds_its_tree_as_it_left_it() {
     workspace.wait_reports("alice", 2);
     let tree = workspace.path().join(".team/trees/alice");
     assert_eq!(
-        std::fs::read_to_string(tree.join("draft.txt")).unwrap(),
+        fs::read_to_string(tree.join("draft.txt")).unwrap(),
         "half\n"
     );
     let requests = workspace.server.requests("alice");
@@ -232,8 +218,8 @@ fn doctor_and_clean_know_a_tree_whose_member_is_gone() {
     workspace.spawn("alice", &["--tree", "own"]);
     workspace.ok(&["shutdown", "alice", "--wait", "--force"]);
     let tree = workspace.path().join(".team/trees/alice");
-    std::fs::write(tree.join("draft.txt"), "half\n").unwrap();
-    std::fs::create_dir(workspace.path().join(".team/trees/.check-3")).unwrap();
+    fs::write(tree.join("draft.txt"), "half\n").unwrap();
+    fs::create_dir(workspace.path().join(".team/trees/.check-3")).unwrap();
     let removed = workspace.team().update_roster(|roster| {
         roster.members.clear();
         Ok::<_, teamdir::RosterError>(())
@@ -310,6 +296,62 @@ fn without_a_repository_there_is_no_own_tree_and_nothing_is_left() {
     workspace.spawn("bob", &["--tree", "shared"]);
     let run = workspace.run(&["spawn", "carol", "coder", "--tree", "mine"]);
     run.has_code(exit::USAGE);
+}
+
+/// A folder with a git that says that it is of an old version, and is the usual one otherwise.
+fn old_git(folder: &Path) {
+    let folders = std::env::var_os("PATH").unwrap();
+    let mut found = std::env::split_paths(&folders).map(|folder| folder.join("git"));
+    let real = found.find(|path| path.is_file()).unwrap();
+    let script = format!(
+        "#!/bin/sh\nfor word in \"$@\"; do\n[ \"$word\" = version ] && echo 'git version 2.37.1' && exit 0\n\
+         done\nexec {} \"$@\"\n",
+        real.display()
+    );
+    let path = folder.join("git");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn with_an_old_git_own_is_an_error_and_shared_the_default() {
+    let workspace = repository();
+    let programs = tempfile::tempdir().unwrap();
+    old_git(programs.path());
+    let usual = std::env::var_os("PATH").unwrap();
+    let folders = std::iter::once(programs.path().to_path_buf());
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&usual))).unwrap();
+    let spawn = |name: &str, args: &[&str]| {
+        let mut command = workspace.spawn_command(name, "coder", args);
+        Run::of(command.env("PATH", &path))
+    };
+    let run = spawn("alice", &["--tree", "own"]);
+    run.has_code(exit::FAILED);
+    let said = "git version 2.37.1 is too old: 2.38 or later is needed";
+    assert!(run.err.contains(said), "{run:?}");
+    assert_eq!(workspace.json(&["status"])["members"], json!([]));
+    assert!(!workspace.path().join(".team/trees/alice").exists());
+    workspace.script("bob", [bash("git log --format=%s"), say("Done.")]);
+    let run = spawn("bob", &["--prompt", "Work."]);
+    run.has_code(exit::DONE);
+    workspace.wait_reports("bob", 1);
+    let last = workspace.server.last_request("bob");
+    assert!(
+        last.body().to_string().contains("Begin"),
+        "in the workspace"
+    );
+    let tree = workspace.member("bob").spec.tree;
+    assert!(matches!(tree, None | Some(TreeMode::Shared)), "{tree:?}");
+}
+
+#[test]
+fn a_branch_called_team_is_named_before_anything_starts() {
+    let workspace = repository();
+    git(workspace.path(), ["branch", "team"]);
+    let run = workspace.run(&["spawn", "alice", "coder", "--tree", "own"]);
+    run.has_code(exit::FAILED);
+    assert!(run.err.contains("git branch -m team OTHER"), "{run:?}");
+    assert_eq!(workspace.json(&["status"])["members"], json!([]));
 }
 
 #[test]

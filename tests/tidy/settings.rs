@@ -156,7 +156,10 @@ fn the_page_names_every_key_of_the_files() {
     let tables = [
         "budget",
         "limits",
+        "retention",
         "context",
+        "mcp",
+        "mcp_servers",
         "permissions",
         "models",
         "roles",

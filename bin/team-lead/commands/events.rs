@@ -71,7 +71,7 @@ impl Printer {
             // After a closed output nothing more is printed.
             if printed.is_ok() && filter.matches(line) {
                 printed = match words {
-                    true => tui::timed_event_text(line).map_or(Ok(()), |text| print(&text)),
+                    true => overview::timed_event_text(line).map_or(Ok(()), |text| print(&text)),
                     false => print_json_line(&String::from_utf8_lossy(line)),
                 };
             }

@@ -22,12 +22,14 @@ Examples:
   team-lead permissions list --member alice
   team-lead permissions check 'npm test && git push'
   team-lead permissions check --tool edit_file src/main.rs --member alice
+  team-lead permissions check --tool web_fetch https://example.org/
   team-lead permissions revoke 1a2b3c4d
 
 Deny rules come first, then ask rules, then allow rules. Each command of a script must pass. What no rule
 mentions is allowed inside a sandbox, and asks where it needs more: docs/permissions.md.
 
-With --json: list prints {\"rules\": [{\"list\": \"deny\", \"ask\" or \"allow\", \"rule\", \"origin\"}]}, check
+With --json: list prints {\"rules\": [{\"list\": \"deny\", \"ask\" or \"allow\", \"rule\", \"origin\"}], \"web\":
+{\"web_search\", \"web_fetch\"}}, where \"web\" is null if the web is not turned on, check
 {\"verdict\": \"allow\", \"ask\" or \"deny\", \"reason\", \"rule\", \"origin\", \"part\"}.")]
 pub(crate) struct PermissionsVerb {
     #[command(subcommand)]
@@ -135,6 +137,8 @@ fn show(args: &Args, unchecked: &UncheckedWorkspace, list: &List) -> Result<(), 
     let config = &unchecked.settings.config;
     let member = member(args, list.member.as_deref())?;
     let mut lists = rule_lists(config, member.as_ref())?;
+    let web = uses_web(config, member.as_ref());
+    let web = web.then(|| Permissions::new(lists.clone(), Surroundings::default()).web());
     if list.member.is_none() {
         lists.extend(config.role_lists());
     }
@@ -150,9 +154,12 @@ fn show(args: &Args, unchecked: &UncheckedWorkspace, list: &List) -> Result<(), 
         let rules = rules.iter().map(|(kind, rule, list)| {
             json!({"list": name(*kind), "rule": rule.text(), "origin": list.origin.to_string()})
         });
-        return print_json(&json!({"rules": rules.collect::<Vec<Value>>()}));
+        let web = web.map(
+            |web| json!({"web_search": web.search.to_string(), "web_fetch": web.fetch.to_string()}),
+        );
+        return print_json(&json!({"rules": rules.collect::<Vec<Value>>(), "web": web}));
     }
-    if rules.is_empty() {
+    if rules.is_empty() && web.is_none() {
         args.note(
             "There are no rules: what stays inside the sandbox is allowed, and the rest asks.",
         );
@@ -164,7 +171,11 @@ fn show(args: &Args, unchecked: &UncheckedWorkspace, list: &List) -> Result<(), 
         let (kind, rule, origin) = (name(*kind), rule.text(), &list.origin);
         one_line(&format!("{kind:<5}  {rule:<width$}  {origin}")).into_owned()
     });
-    print(&lines.collect::<Vec<_>>().join("\n"))?;
+    let web = web.iter().flat_map(|web| {
+        let tools = [("web_search", &web.search), ("web_fetch", &web.fetch)];
+        tools.map(|(name, tool)| one_line(&format!("web    {name:<width$}  {tool}")).into_owned())
+    });
+    print(&lines.chain(web).collect::<Vec<_>>().join("\n"))?;
     warn_untrusted(args, unchecked)
 }
 
@@ -207,29 +218,41 @@ fn decide(args: &Args, unchecked: &UncheckedWorkspace, check: &Check) -> Result<
     let decision = Permissions::new(lists, surroundings).decide(&call);
     let (verdict, reason) = (decision.verdict, &decision.reason);
     if args.json {
-        let (rule, origin, part) = match reason {
-            Reason::Rule { rule, origin, part } | Reason::CouldMatch { rule, origin, part } => {
-                (Some(rule), Some(origin.to_string()), part.as_ref())
-            }
-            Reason::NotInRole { part, .. } | Reason::Unconfined { part } => {
-                (None, None, part.as_ref())
-            }
-            Reason::NeedsNetwork
-            | Reason::OutsideWorkspace(_)
-            | Reason::Unparsable
-            | Reason::Confined
-            | Reason::ReadsOnly
-            | Reason::InWorkspace
-            | Reason::TeamOnly
-            | Reason::Yes => (None, None, None),
-        };
+        let (rule, origin, part) = decided_by(reason);
         let reason = reason.to_string();
         return print_json(&json!({
             "verdict": verdict.to_string(), "reason": reason, "rule": rule, "origin": origin, "part": part,
         }));
     }
     print(&one_line(&format!("{verdict}: {reason}")))?;
+    if is_of_web(&check.tool) && !uses_web(config, member.as_ref()) {
+        args.note(
+            "note: the web is not turned on, so that the tool is not offered anyway; next: --web",
+        );
+    }
     warn_untrusted(args, unchecked)
+}
+
+/// The rule that decided, where it comes from, and the part that it concerns.
+fn decided_by(reason: &Reason) -> (Option<&String>, Option<String>, Option<&String>) {
+    match reason {
+        Reason::Rule { rule, origin, part } | Reason::CouldMatch { rule, origin, part } => {
+            (Some(rule), Some(origin.to_string()), part.as_ref())
+        }
+        Reason::NotInRole { part, .. } | Reason::Unconfined { part } => (None, None, part.as_ref()),
+        Reason::NobodyToAsk { rule, origin } => (Some(rule), Some(origin.to_string()), None),
+        Reason::NeedsNetwork
+        | Reason::OtherHosts
+        | Reason::NoHostLeft
+        | Reason::WebSetting
+        | Reason::OutsideWorkspace(_)
+        | Reason::Unparsable
+        | Reason::Confined
+        | Reason::ReadsOnly
+        | Reason::InWorkspace
+        | Reason::TeamOnly
+        | Reason::Yes => (None, None, None),
+    }
 }
 
 /// The rules of a member, or of the lead.
@@ -258,12 +281,26 @@ fn warn_untrusted(args: &Args, unchecked: &UncheckedWorkspace) -> Result<(), Fai
     Ok(())
 }
 
+/// Whether the provider runs the tool.
+fn is_of_web(tool: &str) -> bool {
+    matches!(tool, "web_search" | "web_fetch")
+}
+
+/// Whether the web is turned on for a member, or for the lead without flags.
+fn uses_web(config: &Config, member: Option<&Member>) -> bool {
+    match member {
+        Some(member) => teammate::uses_web(config, member),
+        None => config.web().value.unwrap_or(false),
+    }
+}
+
 /// The arguments of a call of the tool.
 fn arguments(check: &Check) -> Value {
     let what = &check.what;
     match check.tool.as_str() {
         "bash" | "background_run" => json!({"command": what, "needs_network": check.network}),
         "spawn_teammate" => json!({"role": what}),
+        "web_search" => json!({"query": what}),
         "web_fetch" => json!({"url": what}),
         _ => json!({"path": what}),
     }

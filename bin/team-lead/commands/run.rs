@@ -1,7 +1,7 @@
 //! `run`: runs the lead agent.
 
 use crate::budget_args::BudgetArgs;
-use crate::cli::Args;
+use crate::cli::{Args, existing_team};
 use crate::commands::requests::login_name;
 use crate::duration;
 use crate::failure::{Failure, Kind};
@@ -11,8 +11,8 @@ use crate::permission_args::PermissionArgs;
 use crate::sandbox_args::SandboxArgs;
 use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
 use crate::tuning_args::TuningArgs;
-use lead::{ConsoleOptions, Ended, RunError, RunOptions, Verbosity};
-use member::{ModelOptions, WorkspaceSettings};
+use lead::{ConsoleOptions, Ended, Resume, RunError, RunOptions, Verbosity};
+use member::{AskSettings, ModelOptions, SessionError, WorkspaceSettings};
 use processes::Programs;
 use serde_json::json;
 use std::io::IsTerminal as _;
@@ -26,6 +26,8 @@ Examples:
   team-lead run
   team-lead run 'Spawn alice (coder) and bob (tester). Have alice send bob a message.'
   team-lead run --model anthropic:NAME --timeout 30m 'Fix the failing tests.'
+  team-lead run --resume
+  team-lead run --resume=1a2b3c4d
   printf 'Spawn alice as a coder.\\nShut alice down\\n' | team-lead run
 
 With a prompt the lead works until it and its teammates are done, prints its final answer and ends.
@@ -45,9 +47,15 @@ pub(crate) struct Run {
     /// What to do; `-` reads it from standard input.
     #[arg(value_name = "PROMPT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// Continue the conversation of the previous lead.
-    #[arg(long)]
-    resume: bool,
+    /// Continue the last conversation, or with =SESSION another one. `team-lead sessions` lists them.
+    #[arg(
+        long,
+        value_name = "SESSION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    resume: Option<String>,
     /// Keep the teammates running at the end.
     #[arg(long)]
     keep: bool,
@@ -96,16 +104,16 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         let message = "run with --json needs a prompt: it prints one object at its end";
         return Err(Failure::usage(message));
     }
+    let resume = command.resume(args)?;
     // A lead that cannot start leaves no team behind.
     let check = |settings: &WorkspaceSettings| command.check(settings);
     let trusted = UncheckedWorkspace::find(args)?.into_trusted_if(args, &command.trust, &check)?;
     let team = trusted.team;
     args.note(&format!("Team folder: {}", team.layout().root().display()));
-    budget::change(&team, None, &command.budget.limits())?;
     let options = RunOptions {
         settings: trusted.settings,
         clearance: trusted.clearance,
-        resume: command.resume,
+        resume,
         keep: command.keep,
         model: command.model.clone(),
         tuning: command.tuning.tuning(),
@@ -114,6 +122,7 @@ pub(crate) fn run(args: &Args, command: &Run) -> Result<u8, Failure> {
         network: command.sandbox.network.clone(),
         permissions: command.permissions.rules(),
         person: login_name(),
+        budget: command.budget.limits(),
         timeout: command.timeout,
         deny_asks: command.denies_asks(),
         max_rounds: command.max_rounds,
@@ -141,18 +150,54 @@ enum OnAsk {
 }
 
 impl Run {
-    /// Whether there are models and programs for the lead.
+    /// Which conversation goes on.
+    fn resume(&self, args: &Args) -> Result<Resume, Failure> {
+        let wanted = match self.resume.as_deref() {
+            None => return Ok(Resume::No),
+            Some("") => return self.resume_last(args),
+            Some(wanted) => wanted,
+        };
+        let session = match existing_team(args)?.1 {
+            Some(team) => member::find_session(&team, wanted)?,
+            None => {
+                let wanted = wanted.to_owned();
+                return Err(SessionError::Unknown { wanted }.into());
+            }
+        };
+        Ok(Resume::Session(session.header.session.id))
+    }
+
+    /// Somebody who forgets the = means no prompt.
+    fn resume_last(&self, args: &Args) -> Result<Resume, Failure> {
+        if let (Some(prompt), Some(team)) = (&self.prompt, existing_team(args)?.1)
+            && member::find_session(&team, prompt).is_ok()
+        {
+            let message = format!("{prompt} is a session, and would be the prompt");
+            let hint = format!("team-lead run --resume={prompt}");
+            return Err(Failure::usage(&message).hint(hint));
+        }
+        Ok(Resume::Last)
+    }
+
+    /// Whether there are models and programs for the lead, and its rules and its sandbox can be had.
     fn check(&self, settings: &WorkspaceSettings) -> Result<(), Failure> {
         let models = ModelOptions {
             models: self.model.clone(),
             tuning: self.tuning.tuning(),
             web: self.tuning.web(),
+            role: None,
+            permissions: self.permissions.rules(),
             window: self.window,
         };
         let chosen = member::choose_models(&models, "lead", settings);
         chosen.map_err(|error| failure(error.into()))?;
         Programs::find()?;
-        Ok(())
+        let config = &settings.config;
+        let rules = AskSettings::of(config, None, self.permissions.rules().as_ref());
+        rules.map_err(|error| failure(error.into()))?;
+        let chosen = (self.sandbox.sandbox.clone(), self.sandbox.network.clone());
+        let sandbox = lead::sandbox_settings(chosen, config).check_machine();
+        sandbox.map_err(|error| failure(error.into()))
     }
 
     fn denies_asks(&self) -> bool {
@@ -206,11 +251,13 @@ fn failure(error: RunError) -> Failure {
             Failure::new(Kind::Usage, message).hint("team-lead run --help")
         }
         RunError::Trust(error) => error.into(),
+        RunError::Session(error) => error.into(),
         RunError::NoTeammate(_)
         | RunError::MemberRuntime(_)
         | RunError::Workspace(_)
         | RunError::Tools(_)
         | RunError::Journal(_)
+        | RunError::Budget(_)
         | RunError::System(_) => Failure::failed(message),
     }
 }

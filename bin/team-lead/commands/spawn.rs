@@ -26,6 +26,7 @@ Examples:
   team-lead spawn bob tester --model openai:some-model --require-plan
   team-lead spawn carol reviewer --exec './carol.py'
   team-lead spawn dora coder --tree own
+  team-lead spawn erin coder --engine acp:claude --network on
   team-lead spawn alice coder --fresh --prompt 'Now the lexer.'
 
 The command returns when the teammate is ready, or fails with the reason and leaves nothing behind.
@@ -62,6 +63,10 @@ pub(crate) struct Spawn {
     /// Run this program as the member instead of an agent. Its environment names the member.
     #[arg(long, value_name = "COMMAND")]
     exec: Option<String>,
+    /// Let the agent of another program do its work: acp:claude, acp:codex, acp:gemini, acp:goose, acp:opencode,
+    /// acp:qwen or acp:'COMMAND'. It needs --network.
+    #[arg(long, value_name = "ENGINE", conflicts_with_all = ["exec", "model"], value_parser = engine)]
+    engine: Option<String>,
     /// Do not claim tasks from the board without being asked.
     #[arg(long)]
     no_claim: bool,
@@ -212,6 +217,7 @@ impl Spawn {
             prompt: self.prompt.as_deref().map(text).transpose()?,
             model: self.model.clone(),
             exec: self.exec.clone(),
+            engine: self.engine.clone(),
             require_plan: self.require_plan.then_some(true),
             restart: self.restart.map(|policy| match policy {
                 Policy::Never => RestartPolicy::Never,
@@ -228,6 +234,11 @@ impl Spawn {
         };
         Ok(spec.with_tuning(self.tuning.tuning()))
     }
+}
+
+fn engine(typed: &str) -> Result<String, acp::ChoiceError> {
+    let choice: acp::EngineChoice = typed.parse()?;
+    Ok(choice.to_string())
 }
 
 fn text(typed: &str) -> Result<String, Failure> {

@@ -235,6 +235,7 @@ impl From<IntegrationError> for Failure {
                 Self::new(Kind::Refused, message).hint("git merge team/main")
             }
             IntegrationError::ReservedName(_)
+            | IntegrationError::BranchInTheWay(_)
             | IntegrationError::Operation(_)
             | IntegrationError::NoCommit(_)
             | IntegrationError::Running(_)

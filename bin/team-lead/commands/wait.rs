@@ -5,9 +5,8 @@ use crate::commands::task::missing_role;
 use crate::failure::{Failure, Kind};
 use crate::output::print_json;
 use crate::{duration, interrupt};
-use processes::IdleCheck;
-use protocol::{AgentName, TaskStatus};
-use rules::MemberState;
+use processes::{BrokenMember, Progress, Quiet, TaskCount, stuck_text};
+use protocol::AgentName;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use team::MissingRole;
@@ -43,8 +42,8 @@ pub(crate) struct Wait {
     timeout: Option<Duration>,
 }
 
-/// The result of one check of the team.
-enum Progress {
+/// The result of one check of the team, for people and programs.
+enum Checked {
     /// The condition holds.
     Reached { object: Value, text: String },
     /// No member works any more, and at least one has failed.
@@ -61,20 +60,20 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Wait) -> Result<(), Fai
     loop {
         processes::repair(team);
         note_missing_roles(team, args, &mut noted)?;
-        let progress = if command.tasks {
+        let checked = if command.tasks {
             check_tasks(team)?
         } else {
             check_team(team)?
         };
-        let why = match progress {
-            Progress::Reached { object, text } => return args.confirm(&object, &text),
-            Progress::Stuck { object, failure } => {
+        let why = match checked {
+            Checked::Reached { object, text } => return args.confirm(&object, &text),
+            Checked::Stuck { object, failure } => {
                 if args.json {
                     print_json(&object)?;
                 }
                 return Err(failure);
             }
-            Progress::NotYet(why) => why,
+            Checked::NotYet(why) => why,
         };
         let left = command
             .timeout
@@ -116,88 +115,55 @@ fn timed_out(command: &Wait, why: &str) -> Failure {
     Failure::new(Kind::TimedOut, message).hint(hint)
 }
 
-fn check_team(team: &TeamDir) -> Result<Progress, Failure> {
-    let waiting = match processes::check_idle(team)? {
-        IdleCheck::Busy { why } => return Ok(Progress::NotYet(why)),
-        IdleCheck::Idle { waiting_plan, .. } => waiting_plan,
+fn check_team(team: &TeamDir) -> Result<Checked, Failure> {
+    let object = |quiet: &Quiet, broken: &[BrokenMember]| {
+        let failed: Vec<&AgentName> = broken.iter().map(|broken| &broken.name).collect();
+        json!({"idle": true, "failed": failed, "waiting": quiet.waiting_plan})
     };
-    let broken = broken(team)?;
-    let failed: Vec<&AgentName> = broken.iter().map(|broken| &broken.name).collect();
-    let object = json!({"idle": true, "failed": failed, "waiting": waiting});
-    if !broken.is_empty() {
-        let failure = stuck("the team is quiet", &broken);
-        return Ok(Progress::Stuck { object, failure });
-    }
-    let mut text = "The team is quiet.".to_owned();
-    for name in &waiting {
-        text.push_str(&format!(
-            "\n{name} waits for its plan to be approved: team-lead approve {name}"
-        ));
-    }
-    Ok(Progress::Reached { object, text })
-}
-
-fn check_tasks(team: &TeamDir) -> Result<Progress, Failure> {
-    let listed = team::list(team)?;
-    if let Some(error) = listed.broken.first() {
-        // An unreadable task file may be a task that nobody can complete.
-        return Ok(Progress::NotYet(error.to_string()));
-    }
-    let tasks = listed.board.tasks();
-    let open = tasks.filter(|task| task.status != TaskStatus::Completed);
-    let open: Vec<String> = open.map(|task| format!("#{}", task.id)).collect();
-    let count = listed.board.tasks().count();
-    let object = json!({"tasks": count, "completed": count - open.len()});
-    if open.is_empty() {
-        let text = format!("All {count} tasks are completed.");
-        return Ok(Progress::Reached { object, text });
-    }
-    let open = format!("not completed: {}", open.join(", "));
-    // No member works, and a failed one cannot continue without help.
-    if let IdleCheck::Idle { .. } = processes::check_idle(team)? {
-        let broken = broken(team)?;
-        if !broken.is_empty() {
-            let failure = stuck(&open, &broken);
-            return Ok(Progress::Stuck { object, failure });
+    Ok(match processes::quiet(team)? {
+        Progress::NotYet(why) => Checked::NotYet(why),
+        Progress::Stuck {
+            reached,
+            what,
+            broken,
+        } => Checked::Stuck {
+            object: object(&reached, &broken),
+            failure: stuck(&what, &broken),
+        },
+        Progress::Reached(quiet) => {
+            let mut text = "The team is quiet.".to_owned();
+            for name in &quiet.waiting_plan {
+                text.push_str(&format!(
+                    "\n{name} waits for its plan to be approved: team-lead approve {name}"
+                ));
+            }
+            let object = object(&quiet, &[]);
+            Checked::Reached { object, text }
         }
-    }
-    Ok(Progress::NotYet(open))
+    })
 }
 
-/// A member that failed or died, with a description of the failure.
-struct Broken {
-    name: AgentName,
-    text: String,
+fn check_tasks(team: &TeamDir) -> Result<Checked, Failure> {
+    let object = |count: TaskCount| json!({"tasks": count.all, "completed": count.completed});
+    Ok(match processes::all_tasks_completed(team)? {
+        Progress::NotYet(why) => Checked::NotYet(why),
+        Progress::Stuck {
+            reached,
+            what,
+            broken,
+        } => Checked::Stuck {
+            object: object(reached),
+            failure: stuck(&what, &broken),
+        },
+        Progress::Reached(count) => Checked::Reached {
+            object: object(count),
+            text: format!("All {} tasks are completed.", count.all),
+        },
+    })
 }
 
-fn broken(team: &TeamDir) -> Result<Vec<Broken>, Failure> {
-    let views = processes::member_views(team)?.into_iter();
-    let broken = views.filter_map(|view| {
-        let name = view.member.spec.name;
-        let text = match view.state {
-            MemberState::Failed { reason, .. } if reason.is_empty() => format!("{name} failed"),
-            MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
-                format!("{name} failed: {reason}")
-            }
-            MemberState::Dead { .. } => {
-                format!("{name} is dead")
-            }
-            MemberState::Starting { .. }
-            | MemberState::Working { .. }
-            | MemberState::Waiting { .. }
-            | MemberState::Idle { .. }
-            | MemberState::Hung { .. }
-            | MemberState::Shutdown => return None,
-        };
-        Some(Broken { name, text })
-    });
-    Ok(broken.collect())
-}
-
-fn stuck(what: &str, broken: &[Broken]) -> Failure {
-    let texts: Vec<&str> = broken.iter().map(|broken| broken.text.as_str()).collect();
-    let message = format!("{what}, but {}", texts.join("; "));
-    let failure = Failure::new(Kind::TeamFailed, message);
+fn stuck(what: &str, broken: &[BrokenMember]) -> Failure {
+    let failure = Failure::new(Kind::TeamFailed, stuck_text(what, broken));
     match broken {
         [one] => failure.hint(format!("team-lead logs {}", one.name)),
         _ => failure.hint("team-lead status"),

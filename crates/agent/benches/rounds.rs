@@ -15,7 +15,7 @@ use agent::{
 };
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
-    ToolUse, Turn,
+    ToolUse,
 };
 use protocol::{
     AssistantRecord, JournalLine, JournalRecord, ResultRecord, UserMessage, UserRecord,
@@ -217,7 +217,7 @@ impl Log for Quiet {
         serde_json::to_writer(&mut self.line, record).map_err(LogError::new)
     }
 
-    fn archive(&mut self, _: &[Turn]) -> Result<String, LogError> {
+    fn next_archive(&self) -> Result<String, LogError> {
         Err(LogError::new("nothing is long enough here"))
     }
 

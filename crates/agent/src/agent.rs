@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::context::{Estimator, Limits};
-use llm::{Block, CancellationToken, Model, Reply, Request, StopReason, ToolSpec, Tuning};
+use llm::{Block, CancellationToken, Model, Reply, Request, StopReason, ToolSpec};
 use protocol::{AssistantRecord, EndedRecord, MessageSource, UserMessage, UserRecord};
 use tools::{Background, FinishedTask, Registry, ToolContext, render_finished};
 
@@ -11,6 +11,7 @@ use crate::conversation::Conversation;
 use crate::host::{Host, LogError};
 use crate::outcome::{Halt, Outcome};
 use crate::record::Record;
+use crate::settings::Settings;
 
 const CONTINUE: &str =
     "Your reply was cut off at its limit of tokens. Go on exactly where it stopped.";
@@ -21,29 +22,6 @@ pub(crate) const MAX_CUTS: u32 = 16;
 const NOTHING_SAID: &str = "You ended your turn without a word. If everything is done, say in a \
      sentence or two what came of it; otherwise go on.";
 
-/// The settings of an agent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    pub limits: Limits,
-    /// The most tokens that one reply may have.
-    pub max_tokens: u32,
-    /// How many times the model may be asked before a turn ends by itself; 0 is without limit.
-    pub max_rounds: u32,
-    /// What is sent to the model only if it is set.
-    pub tuning: Tuning,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            limits: Limits::default(),
-            max_tokens: 8_000,
-            max_rounds: 50,
-            tuning: Tuning::default(),
-        }
-    }
-}
-
 /// A model with tools and a conversation.
 pub struct Agent {
     pub(crate) model: Arc<dyn Model>,
@@ -53,7 +31,7 @@ pub struct Agent {
     /// Completions that were taken but are not in the log yet.
     finished: Vec<FinishedTask>,
     pub(crate) limits: Limits,
-    max_rounds: u32,
+    pub(crate) max_rounds: u32,
     /// Everything of a request that does not change. The turns are lent to it while it is sent.
     pub(crate) request: Request,
     pub(crate) tools_bytes: usize,
@@ -69,6 +47,8 @@ struct Progress {
     rounds: u32,
     /// Whether the model was asked to continue after an empty reply.
     was_prompted: bool,
+    /// How often the host has kept the turn going when the model would have stopped.
+    kept_going: u32,
 }
 
 /// What the model has said in a reply without tool uses.
@@ -198,11 +178,20 @@ impl Agent {
                 Next::Stop(text) => {
                     let messages = host.when_stopping();
                     self.inject(messages, host)?;
+                    let mut kept_going = 0;
                     if !self.conversation.is_waiting() {
-                        return Ok(Outcome::Finished { text });
+                        let kept = host.before_stop(&text, progress.kept_going, cancel).await;
+                        let Some(message) = kept else {
+                            return Ok(Outcome::Finished { text });
+                        };
+                        self.inject(vec![message], host)?;
+                        kept_going = progress.kept_going + 1;
                     }
                     // What comes now is new work, with a limit of its own.
-                    progress = Progress::default();
+                    progress = Progress {
+                        kept_going,
+                        ..Progress::default()
+                    };
                 }
             }
         }
@@ -369,8 +358,8 @@ impl Agent {
 
 fn spec(definition: &tools::Definition) -> ToolSpec {
     ToolSpec {
-        name: definition.name.to_owned(),
-        description: definition.description.to_owned(),
+        name: definition.name.clone().into_owned(),
+        description: definition.description.clone().into_owned(),
         input_schema: definition.schema.raw().into(),
     }
 }

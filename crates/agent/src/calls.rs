@@ -10,7 +10,7 @@ use tools::{Access, Control, Effect, OutputImage, ToolContext, ToolError, ToolOu
 
 use crate::agent::{Agent, MAX_CUTS, Next};
 use crate::conversation::{INTERRUPTED, NOT_STARTED};
-use crate::host::{Answered, AskedCall, Event, Host, MayRun};
+use crate::host::{Answered, AskedCall, EndedCall, Event, Host, MayRun};
 use crate::outcome::Halt;
 use crate::record::Record;
 use tracing::{Instrument, debug, debug_span};
@@ -37,6 +37,8 @@ struct Done {
 /// How a tool call goes on.
 enum Permit {
     Run {
+        /// The call, perhaps with other arguments than the model's.
+        tool_use: ToolUse,
         access: Access,
         /// What the model is told in front of the output.
         remark: Option<String>,
@@ -120,10 +122,15 @@ impl Agent {
         Ok(())
     }
 
+    fn effect_of(&self, tool_use: &ToolUse) -> Option<Effect> {
+        let arguments = tool_use.replayed_input().get();
+        self.registry.effect(&tool_use.name, arguments)
+    }
+
     /// The tool uses without results, grouped by what may run at the same time.
     fn open_groups(&self) -> Vec<Vec<ToolUse>> {
         let only_reads = |tool_use: &ToolUse| {
-            let effect = self.registry.effect(&tool_use.name);
+            let effect = self.effect_of(tool_use);
             effect.is_some_and(Effect::is_concurrent)
         };
         let open: Vec<ToolUse> = self.conversation.open_uses().cloned().collect();
@@ -140,7 +147,11 @@ impl Agent {
         let mut running = Running::default();
         for tool_use in group {
             match self.permit(tool_use, &mut running, host, cancel).await? {
-                Permit::Run { access, remark } => {
+                Permit::Run {
+                    tool_use,
+                    access,
+                    remark,
+                } => {
                     let context = ToolContext {
                         cancel: cancel.child_token(),
                         access,
@@ -195,7 +206,15 @@ impl Agent {
             match joined {
                 Some(Ok(mut done)) => {
                     running.controls.extend(done.output.control.take());
+                    let ended = (done.tool_use.clone(), done.output.text.clone());
+                    let is_error = done.output.is_error;
                     self.record_result(done, host)?;
+                    let call = EndedCall {
+                        tool_use: &ended.0,
+                        text: &ended.1,
+                        is_error,
+                    };
+                    host.after_call(call, cancel).await;
                 }
                 // The registry catches panics, so the task itself failed; its use is answered below.
                 Some(Err(_)) => {}
@@ -213,8 +232,16 @@ impl Agent {
         host: &mut dyn Host,
         cancel: &CancellationToken,
     ) -> Result<Permit, Halt> {
-        let effect = self.registry.effect(&tool_use.name);
+        let effect = self.effect_of(tool_use);
         let asked = self.conversation.request_of(tool_use).cloned();
+        let changed = match asked.is_none() && cancel.is_cancelled() {
+            true => None,
+            false => host.before_call(tool_use, cancel).await,
+        };
+        let tool_use = match changed {
+            Some(arguments) => &ToolUse::new(&tool_use.id, &tool_use.name, &arguments),
+            None => tool_use,
+        };
         let request_id = match asked {
             Some(request_id) => request_id,
             None if cancel.is_cancelled() => {
@@ -223,6 +250,7 @@ impl Agent {
             None => match self.first_decision(tool_use, effect, host) {
                 MayRun::Yes(access) => {
                     return Ok(Permit::Run {
+                        tool_use: tool_use.clone(),
                         access,
                         remark: None,
                     });
@@ -247,7 +275,11 @@ impl Agent {
             Answered::Run { access, remark } => {
                 let tool_use_id = tool_use.id.clone();
                 self.commit(Record::Started(StartedRecord { tool_use_id }), host)?;
-                Ok(Permit::Run { access, remark })
+                Ok(Permit::Run {
+                    tool_use: tool_use.clone(),
+                    access,
+                    remark,
+                })
             }
             Answered::NotRun(output) => Ok(Permit::NotRun(output)),
             Answered::StillWaiting => Err(Halt::Interrupted),
@@ -281,7 +313,7 @@ impl Agent {
 
     fn start(
         &self,
-        tool_use: &ToolUse,
+        tool_use: ToolUse,
         (context, remark): (ToolContext, Option<String>),
         running: &mut JoinSet<Done>,
         host: &mut dyn Host,
@@ -292,7 +324,6 @@ impl Agent {
             arguments: tool_use.replayed_input().get().to_owned(),
         });
         let registry = Arc::clone(&self.registry);
-        let tool_use = tool_use.clone();
         let span = debug_span!("tool_call", tool = tool_use.name, id = tool_use.id);
         let call = async move {
             debug!("running the tool");

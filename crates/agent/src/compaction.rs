@@ -92,7 +92,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<String, Halt> {
         host.event(Event::Compacting);
-        let archive = host.archive(&self.conversation.whole_turns())?;
+        let archive = host.next_archive()?;
         let plan = asking.plan;
         let answer = self.summarise(asking, host, cancel).await?;
         let summarised = answer.summary.is_some();
@@ -118,7 +118,9 @@ impl Agent {
         plan.fit(&mut kept);
         let reminder = host.prompt().reminder;
         let reminder = reminder.filter(|text| !text.trim().is_empty());
-        let (open_work, records) = (host.open_work(), host.records_path());
+        let open_work = host.open_work();
+        // What was left out before stands in the archive of an earlier compaction.
+        let records = format!("{archive} or an earlier file beside it");
         let carried = Carried {
             kept: &kept,
             open_work: open_work.as_deref(),
@@ -138,6 +140,7 @@ impl Agent {
             usage: answer.usage,
             kept,
             reminder,
+            session: self.conversation.session().cloned(),
         })
     }
 
@@ -266,7 +269,8 @@ fn is_hopeless(error: &ModelError) -> bool {
         | ModelError::Forbidden { .. }
         | ModelError::NotFound { .. }
         | ModelError::Billing(_)
-        | ModelError::Withheld(_) => true,
+        | ModelError::Withheld(_)
+        | ModelError::Engine { .. } => true,
         ModelError::Request(_)
         | ModelError::ContextTooLong { .. }
         | ModelError::RequestTooLarge { .. }

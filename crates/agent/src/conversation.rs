@@ -1,16 +1,17 @@
 //! The conversation as the sum of its records.
 
-use std::collections::HashSet;
+mod reply;
 
 use crate::context::{Cleared, block_bytes, clear_results, turns_bytes};
 use llm::{Block, Image, Role, StopReason, ToolResult, ToolUse, Turn};
 
 use protocol::{
-    AssistantRecord, CompactionRecord, KeptMessage, KeptMessages, MessageSource, RequestId,
-    UserMessage, UserRecord,
+    AssistantRecord, CompactionRecord, CutRecord, GivenMessages, KeptMessage, KeptMessages,
+    MessageSource, PartialReply, RequestId, SessionMark, Tally, UserMessage, UserRecord,
 };
 
 use crate::record::{LlmTypes, Record};
+use reply::{kept_blocks, take_part, tool_use};
 
 /// The result of a tool use whose process died before there was one.
 pub const INTERRUPTED: &str = "interrupted, outcome unknown: the process ended before the result \
@@ -18,6 +19,9 @@ pub const INTERRUPTED: &str = "interrupted, outcome unknown: the process ended b
 
 /// The result of a tool use that was not started, because the turn was interrupted before.
 pub const NOT_STARTED: &str = "interrupted before it was started";
+
+/// Where the whole conversation is, if no archive was made of it.
+pub(crate) const NO_ARCHIVE: &str = "the journal";
 
 /// A conversation with a model. It changes by [`apply`](Self::apply) only.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,30 +36,39 @@ pub struct Conversation {
     asked: Option<(String, RequestId)>,
     cleared: Vec<Cleared>,
     /// The messages that must not be given to the model again.
-    given: HashSet<MessageSource>,
+    given: GivenMessages,
     /// The messages that compactions keep word for word.
     kept: KeptMessages,
     /// The last reminder among the turns.
     reminder: Option<String>,
+    /// Which session it is, if the member has sessions.
+    session: Option<SessionMark>,
     is_waiting: bool,
     is_paused: bool,
-    /// What the model has said of a reply that is not complete yet.
+    /// What the model has said of a reply that is not complete yet. It is derived from the records, so
+    /// that a later process joins the parts as this one would.
     partial: PartialReply,
-}
-
-/// The parts of a reply that came so far, because it was cut off or paused. It is derived from the
-/// records, so that a later process joins the parts as this one would.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PartialReply {
-    /// Their text for a reader.
-    pub(crate) text: String,
-    /// How many replies in a row were cut off, those with a tool use included.
-    pub(crate) cuts: u32,
 }
 
 impl Conversation {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What is known of a conversation whose journal was cut. The compaction that follows has its turns.
+    pub fn after_cut(cut: &CutRecord) -> Self {
+        Self {
+            given: cut.given.clone(),
+            is_waiting: cut.waiting,
+            partial: cut.partial.clone(),
+            session: cut.session.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The messages that must not be given to the model again.
+    pub const fn given(&self) -> &GivenMessages {
+        &self.given
     }
 
     /// The turns as they go to the model.
@@ -121,6 +134,32 @@ impl Conversation {
         last.map(|message| message.text.as_str())
     }
 
+    /// What a person said first.
+    pub fn first_said(&self) -> Option<&str> {
+        let first = self.kept.messages.first();
+        first.map(|message| message.text.as_str())
+    }
+
+    /// Which session it is, if the member has sessions.
+    pub const fn session(&self) -> Option<&SessionMark> {
+        self.session.as_ref()
+    }
+
+    /// The whole conversation as one record, to take it up again as this session.
+    pub fn to_record(&self, session: SessionMark) -> CompactionRecord<LlmTypes> {
+        let mut whole = self.clone();
+        whole.answer_open_uses();
+        CompactionRecord {
+            archive: NO_ARCHIVE.to_owned(),
+            summarised: false,
+            turns: whole.turns,
+            usage: None,
+            kept: whole.kept,
+            reminder: whole.reminder,
+            session: Some(session),
+        }
+    }
+
     /// The messages that compactions keep word for word.
     pub(crate) const fn kept(&self) -> &KeptMessages {
         &self.kept
@@ -139,7 +178,7 @@ impl Conversation {
     }
 
     /// What the model has said of a reply that is not complete yet.
-    pub(crate) const fn partial_reply(&self) -> &PartialReply {
+    pub const fn partial_reply(&self) -> &PartialReply {
         &self.partial
     }
 
@@ -170,18 +209,27 @@ impl Conversation {
             Record::Assistant(assistant) => self.apply_assistant(assistant),
             Record::Asked(asked) => self.asked = Some((asked.tool_use_id, asked.request_id)),
             Record::Started(_) => self.asked = None,
-            Record::Result(record) => self.apply_result(record.result),
+            Record::Result(record) => {
+                for number in record.mail {
+                    self.given.add_mail(number);
+                }
+                self.apply_result(record.result);
+            }
             Record::Cleared(record) => {
                 let cleared = clear_results(&mut self.turns, record.results);
                 self.cleared.extend(cleared);
                 self.bytes = turns_bytes(&self.turns);
             }
             Record::Compaction(compaction) => self.apply_compaction(compaction),
-            Record::Ended(_) => {
-                self.is_waiting = false;
-                self.partial = PartialReply::default();
-            }
+            Record::Ended(_) => self.end_turn(),
+            Record::Session(session) => self.session = Some(session),
         }
+    }
+
+    /// Nothing waits for an answer any more.
+    fn end_turn(&mut self) {
+        self.is_waiting = false;
+        self.partial = PartialReply::default();
     }
 
     fn apply_user(&mut self, user: UserRecord) {
@@ -189,7 +237,7 @@ impl Conversation {
         for message in user.messages {
             let once = message.source.as_ref();
             let once = once.filter(|source| source.is_given_once()).cloned();
-            let is_new = once.is_none_or(|source| self.given.insert(source));
+            let is_new = once.is_none_or(|source| self.given.add(&source));
             if is_new && !message.text.trim().is_empty() {
                 self.add_message(message);
             }
@@ -233,8 +281,18 @@ impl Conversation {
         if self.turns.is_empty() {
             return;
         }
+        if let (Some(session), Some(usage)) = (&mut self.session, assistant.usage) {
+            session.count(&Tally {
+                calls: 1,
+                input: usage.input,
+                output: usage.output,
+                cache_read: usage.cache_read,
+                cache_write: usage.cache_write,
+                ..Tally::default()
+            });
+        }
         let blocks = kept_blocks(assistant.blocks);
-        self.partial.take(&blocks, &assistant.stop);
+        take_part(&mut self.partial, &blocks, &assistant.stop);
         self.uses = blocks.iter().filter_map(tool_use).cloned().collect();
         self.answered = vec![false; self.uses.len()];
         self.asked = None;
@@ -273,6 +331,14 @@ impl Conversation {
         self.kept = compaction.kept;
         self.reminder = compaction.reminder;
         self.is_paused = false;
+        let Some(session) = compaction.session else {
+            return;
+        };
+        let current = self.session.as_ref().map(|session| &session.id);
+        if current != Some(&session.id) {
+            self.end_turn();
+        }
+        self.session = Some(session);
     }
 
     /// The blocks of the user's turn at the end.
@@ -294,52 +360,6 @@ impl Conversation {
         for id in open {
             self.apply_result(ToolResult::error(id, INTERRUPTED));
         }
-    }
-}
-
-impl PartialReply {
-    /// Takes in the next reply.
-    fn take(&mut self, blocks: &[Block], stop: &StopReason) {
-        let uses_tools = blocks.iter().any(|block| tool_use(block).is_some());
-        match stop {
-            StopReason::MaxTokens => self.cuts += 1,
-            StopReason::Paused => {}
-            _ => self.cuts = 0,
-        }
-        if uses_tools || !matches!(stop, StopReason::MaxTokens | StopReason::Paused) {
-            self.text.clear();
-        } else {
-            self.text
-                .extend(blocks.iter().filter_map(Block::readable_text));
-        }
-    }
-}
-
-/// The blocks of a reply as a conversation keeps them: those that may stand in one, and tool uses
-/// with ids that no other use of the reply has.
-fn kept_blocks(blocks: Vec<Block>) -> Vec<Block> {
-    let mut ids: Vec<String> = Vec::new();
-    let keep = |block| match block {
-        Block::ToolResult(_) | Block::Image(_) => None,
-        Block::ToolUse(mut tool_use) => {
-            let id = tool_use.id.clone();
-            let mut number = 2;
-            while ids.contains(&tool_use.id) {
-                tool_use.id = format!("{id}_{number}");
-                number += 1;
-            }
-            ids.push(tool_use.id.clone());
-            Some(Block::ToolUse(tool_use))
-        }
-        block => Some(block),
-    };
-    blocks.into_iter().filter_map(keep).collect()
-}
-
-fn tool_use(block: &Block) -> Option<&ToolUse> {
-    match block {
-        Block::ToolUse(tool_use) => Some(tool_use),
-        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use llm::{BoxFuture, CancellationToken, Switch, ToolUse, Turn, Usage, Waiting};
+use llm::{BoxFuture, CancellationToken, Switch, ToolUse, Usage, Waiting};
 use protocol::{RequestId, UserMessage};
 use tools::{Access, Effect, ToolError, ToolOutput};
 
@@ -11,14 +11,14 @@ use crate::record::Record;
 
 /// The storage of a conversation.
 pub trait Log: Send {
-    /// Commits a record. When this returns `Ok`, a later process finds it.
+    /// Commits a record. When this returns `Ok`, a later process finds it. With a compaction the records
+    /// before it move to the archive that it names.
     fn append(&mut self, record: &Record) -> Result<(), LogError>;
 
-    /// Keeps a whole conversation that is about to be made shorter, in a place of its own, and
-    /// returns its path in a form that the model can use.
-    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError>;
+    /// Where the records so far are going to be after the next compaction, in a form that the model can use.
+    fn next_archive(&self) -> Result<String, LogError>;
 
-    /// The path of the file with the records, in a form that the model can use.
+    /// The path of the file with the records since the last compaction, in a form that the model can use.
     fn records_path(&self) -> String;
 }
 
@@ -54,6 +54,40 @@ pub trait Host: Log + Sources {
     /// after it was compacted, whatever a summary says.
     fn open_work(&mut self) -> Option<String> {
         None
+    }
+
+    /// Is called before anything is decided about a call, and again by a process that goes on with one that was
+    /// asked about. May return other arguments for it, a JSON object. When `cancel` is cancelled it must return
+    /// soon.
+    fn before_call<'a>(
+        &'a mut self,
+        tool_use: &'a ToolUse,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Option<String>> {
+        let _ = (tool_use, cancel);
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Is called with each call that was run, when its result is in the log.
+    fn after_call<'a>(
+        &'a mut self,
+        call: EndedCall<'a>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, ()> {
+        let _ = (call, cancel);
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Is called when the model would stop with this text and there is nothing else for it. `times` says how
+    /// often this has kept the turn going already. What it returns keeps it going once more.
+    fn before_stop<'a>(
+        &'a mut self,
+        text: &'a str,
+        times: u32,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Option<UserMessage>> {
+        let _ = (text, times, cancel);
+        Box::pin(std::future::ready(None))
     }
 
     /// Whether a tool may be run, and what the call may do. `effect` is absent if there is no such tool.
@@ -99,6 +133,14 @@ pub struct AskedCall<'a> {
     pub tool_use: &'a ToolUse,
     pub effect: Option<Effect>,
     pub request_id: &'a RequestId,
+}
+
+/// A call that was run, with its output.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedCall<'a> {
+    pub tool_use: &'a ToolUse,
+    pub text: &'a str,
+    pub is_error: bool,
 }
 
 /// What came of asking about a call.

@@ -47,14 +47,18 @@ mod host;
 mod outcome;
 mod person;
 mod record;
+mod settings;
 
-pub use agent::{Agent, Settings};
+pub use agent::Agent;
 pub use context::{
     Carried, Cleared, ClearingRules, Estimator, KEPT_WHOLE, Limits, Plan, block_bytes,
     clear_results, clip, plan_clearing, plan_compaction, transcript, turns_bytes,
 };
 pub use conversation::{Conversation, INTERRUPTED, NOT_STARTED};
-pub use host::{Answered, AskedCall, Event, Host, Log, LogError, MayRun, Prompt, Sources};
+pub use host::{
+    Answered, AskedCall, EndedCall, Event, Host, Log, LogError, MayRun, Prompt, Sources,
+};
 pub use outcome::{Outcome, TurnError};
 pub use person::{STOPPED, new_conversation};
 pub use record::{LlmTypes, Record};
+pub use settings::Settings;

@@ -1,14 +1,18 @@
 //! What a person does to a conversation between two turns: ends one for good, or begins anew.
 
-use llm::ToolResult;
+use std::sync::Arc;
+
+use llm::{Model, ToolResult};
 use protocol::{
-    CompactionRecord, EndedRecord, KeptMessages, ResultRecord, UserMessage, UserRecord,
+    CompactionRecord, EndedRecord, KeptMessages, ResultRecord, SessionMark, UserMessage, UserRecord,
 };
 
 use crate::agent::Agent;
-use crate::conversation::{INTERRUPTED, NOT_STARTED};
+use crate::context::Estimator;
+use crate::conversation::{INTERRUPTED, NO_ARCHIVE, NOT_STARTED};
 use crate::host::{Host, LogError};
 use crate::record::Record;
+use crate::settings::Settings;
 
 /// What the model is told of a turn that a person has stopped.
 pub const STOPPED: &str = "[The person interrupted this turn. What you were about to say or do was \
@@ -36,26 +40,58 @@ impl Agent {
         self.keep(Record::Ended(EndedRecord { reason }), host)
     }
 
-    /// Begins a new conversation. The log keeps the old one.
-    pub fn start_over(&mut self, host: &mut dyn Host) -> Result<(), LogError> {
-        for record in new_conversation() {
+    /// Begins a new conversation, as this session if the member has sessions. Whoever wants the old one
+    /// back keeps it first.
+    pub fn start_over(
+        &mut self,
+        session: Option<SessionMark>,
+        host: &mut dyn Host,
+    ) -> Result<(), LogError> {
+        for record in new_conversation(session) {
             self.keep(record, host)?;
         }
         self.has_reminded = false;
         Ok(())
     }
+
+    /// Asks another model from now on. It gets the same conversation.
+    pub fn use_model(
+        &mut self,
+        model: Arc<dyn Model>,
+        settings: Settings,
+        session: Option<SessionMark>,
+        host: &mut dyn Host,
+    ) -> Result<(), LogError> {
+        if let Some(session) = session {
+            self.keep(Record::Session(session), host)?;
+        }
+        self.model = model;
+        self.change_settings(settings);
+        Ok(())
+    }
+
+    /// What follows from the model. What was learned about the size of its tokens does not hold for
+    /// another one.
+    fn change_settings(&mut self, settings: Settings) {
+        self.limits = settings.limits;
+        self.max_rounds = settings.max_rounds;
+        self.request.max_tokens = settings.max_tokens;
+        self.request.tuning = settings.tuning;
+        self.estimator = Estimator::default();
+    }
 }
 
 /// The records that begin a new conversation in the log of an old one. Mail that the model was given is
 /// not given again.
-pub fn new_conversation() -> [Record; 2] {
+pub fn new_conversation(session: Option<SessionMark>) -> [Record; 2] {
     let forgotten = CompactionRecord {
-        archive: "the journal".to_owned(),
+        archive: NO_ARCHIVE.to_owned(),
         summarised: false,
         turns: Vec::new(),
         usage: None,
         kept: KeptMessages::default(),
         reminder: None,
+        session,
     };
     let reason = "a new conversation".to_owned();
     [

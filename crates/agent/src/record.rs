@@ -24,7 +24,8 @@ mod tests {
     use protocol::{
         AskedRecord, AssistantRecord, ClearedRecord, ClearedResult, CompactionRecord, EndedRecord,
         JournalLine, JournalRecord, JsonLine, KeptMessage, KeptMessages, MessageCut, MessageSource,
-        RequestId, ResultRecord, StartedRecord, UserMessage, UserRecord,
+        RequestId, ResultRecord, SessionId, SessionMark, StartedRecord, Tally, Timestamp,
+        UserMessage, UserRecord,
     };
 
     use super::*;
@@ -38,6 +39,16 @@ mod tests {
         ClearedRecord {
             results: vec![result],
         }
+    }
+
+    fn session() -> SessionMark {
+        let id = SessionId::new("1a2b3c4d").unwrap();
+        let mut session = SessionMark::new(id, Timestamp::from_secs(7), "offline");
+        session.count(&Tally {
+            input: 3,
+            ..Tally::default()
+        });
+        session
     }
 
     fn compaction() -> Record {
@@ -57,6 +68,7 @@ mod tests {
                 left_out: 1,
             },
             reminder: Some("all is well".into()),
+            session: Some(session()),
         })
     }
 
@@ -117,6 +129,7 @@ mod tests {
             Record::Ended(EndedRecord {
                 reason: "round limit".into(),
             }),
+            Record::Session(session()),
         ]
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long to wait after so many failures: `first`, doubled for each of them, and at most `longest`.
+/// The delay after `failures` failures in a row: `first`, doubled that many times, and at most `longest`.
 pub fn delay(first: Duration, longest: Duration, failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
     first.saturating_mul(factor).min(longest)
@@ -15,7 +15,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// How long to wait now, see [`delay`].
+    /// The [`delay`] for the failures that are counted so far.
     pub fn delay(self, first: Duration, longest: Duration) -> Duration {
         delay(first, longest, self.failures)
     }

@@ -41,6 +41,7 @@ mod teammates;
 mod throughput;
 mod tokens;
 mod trees;
+mod web;
 mod worker;
 
 use anyhow::Context as _;
@@ -90,9 +91,10 @@ enum Name {
     Context,
     Search,
     Trees,
+    Web,
 }
 
-const ALL: [Name; 19] = [
+const ALL: [Name; 20] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -112,6 +114,7 @@ const ALL: [Name; 19] = [
     Name::Context,
     Name::Search,
     Name::Trees,
+    Name::Web,
 ];
 
 /// The speed of the machine at the moment: a bare append, sync and wake-up between two processes.
@@ -215,6 +218,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Context => context::measure(plan),
         Name::Search => search::measure(plan),
         Name::Trees => trees::measure(plan),
+        Name::Web => web::measure(plan),
     };
     section.with_context(|| format!("measure {name:?}"))
 }

@@ -8,6 +8,7 @@ mod board;
 mod integrate;
 mod mail;
 mod op;
+mod orphan;
 mod tasks;
 
 use clap::{Parser, Subcommand};

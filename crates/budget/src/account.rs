@@ -1,6 +1,8 @@
 //! The rules as pure functions: what was spent, and whether a call may begin.
 
-use protocol::{Booking, Budget, Caps, Money, Recipient, Reservation};
+use protocol::{
+    Allowance, Booking, Budget, Caps, Incarnation, Money, Recipient, Reservation, SpentBefore,
+};
 use std::fmt;
 
 const MILLIS_IN_MINUTE: u64 = 60_000;
@@ -41,11 +43,19 @@ pub enum Limit {
     Price(Money, String),
 }
 
+/// Whose budget it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BudgetOf {
+    Team,
+    /// The run of this lead.
+    Run(Incarnation),
+    Member(Recipient),
+}
+
 /// A budget of which a limit is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetSpent {
-    /// `None` for the budget of the team.
-    pub member: Option<Recipient>,
+    pub whose: BudgetOf,
     pub limit: Limit,
     /// The revision of the limits.
     pub rev: u64,
@@ -63,6 +73,29 @@ impl Sum {
             .filter(|call| is_included(&call.member));
         sum.in_flight = reserved.count() as u64;
         sum
+    }
+
+    /// What the team has spent since.
+    #[must_use]
+    pub fn since(self, before: &SpentBefore) -> Self {
+        Self {
+            tokens: self.tokens.saturating_sub(before.tokens),
+            cost: self.cost.minus(before.cost),
+            calls: self.calls.saturating_sub(before.turns),
+            millis: self.millis.saturating_sub(before.millis),
+            ..self
+        }
+    }
+
+    /// The sum as it is stored.
+    pub(crate) fn to_stored(self) -> SpentBefore {
+        SpentBefore {
+            tokens: self.tokens,
+            cost: self.cost,
+            turns: self.calls,
+            millis: self.millis,
+            ..SpentBefore::default()
+        }
     }
 
     /// Adds a row.
@@ -90,15 +123,31 @@ pub(crate) fn reached(
     member: &Recipient,
     model: Option<&str>,
 ) -> Option<BudgetSpent> {
-    [None, Some(member)].into_iter().find_map(|whose| {
-        let allowance = budget.allowance(whose)?;
-        let limit = first_reached(&allowance.limits, &Sum::of(budget, whose), model)?;
-        Some(BudgetSpent {
-            member: whose.cloned(),
-            limit,
-            rev: allowance.rev,
-        })
+    let all = budgets(budget);
+    let mut concerned = all.into_iter().filter(|(whose, ..)| match whose {
+        BudgetOf::Team | BudgetOf::Run(_) => true,
+        BudgetOf::Member(other) => other == member,
+    });
+    concerned.find_map(|(whose, allowance, sum)| {
+        let limit = first_reached(&allowance.limits, &sum, model)?;
+        let rev = allowance.rev;
+        Some(BudgetSpent { whose, limit, rev })
     })
+}
+
+/// The budget of the team, that of the run and those of members, each with what counts for it.
+fn budgets(budget: &Budget) -> Vec<(BudgetOf, &Allowance, Sum)> {
+    let team = Sum::of(budget, None);
+    let mut all = vec![(BudgetOf::Team, &budget.team, team)];
+    all.extend(budget.run.iter().map(|run| {
+        let whose = BudgetOf::Run(run.lead);
+        (whose, &run.allowance, team.since(&run.before))
+    }));
+    all.extend(budget.members.iter().map(|(member, allowance)| {
+        let sum = Sum::of(budget, Some(member));
+        (BudgetOf::Member(member.clone()), allowance, sum)
+    }));
+    all
 }
 
 fn first_reached(caps: &Caps, sum: &Sum, unpriced_model: Option<&str>) -> Option<Limit> {
@@ -122,19 +171,15 @@ fn first_reached(caps: &Caps, sum: &Sum, unpriced_model: Option<&str>) -> Option
 
 /// The budgets that are spent by the bookings alone, without calls in flight.
 pub(crate) fn all_reached(budget: &Budget) -> Vec<BudgetSpent> {
-    let members = budget.members.keys().map(Some);
-    let spent = [None].into_iter().chain(members).filter_map(|whose| {
-        let allowance = budget.allowance(whose)?;
+    let all = budgets(budget).into_iter();
+    let spent = all.filter_map(|(whose, allowance, sum)| {
         let booked = Sum {
             in_flight: 0,
-            ..Sum::of(budget, whose)
+            ..sum
         };
         let limit = first_reached(&allowance.limits, &booked, None)?;
-        Some(BudgetSpent {
-            member: whose.cloned(),
-            limit,
-            rev: allowance.rev,
-        })
+        let rev = allowance.rev;
+        Some(BudgetSpent { whose, limit, rev })
     });
     spent.collect()
 }
@@ -177,9 +222,10 @@ impl fmt::Display for Limit {
 impl BudgetSpent {
     /// The command or setting that lets the work continue.
     pub fn remedy(&self) -> String {
-        let whose = match &self.member {
-            None => String::new(),
-            Some(member) => format!(" --member {member}"),
+        let whose = match &self.whose {
+            BudgetOf::Team => String::new(),
+            BudgetOf::Run(_) => " --run".to_owned(),
+            BudgetOf::Member(member) => format!(" --member {member}"),
         };
         let flag = match &self.limit {
             Limit::Tokens(_) => "--max-tokens N",
@@ -196,9 +242,10 @@ impl BudgetSpent {
     /// The text of the notice to the lead. It depends only on the limits, so that all members that
     /// send it send the same text.
     pub fn notice(&self) -> String {
-        let (whose, who) = match &self.member {
-            None => ("The team's budget".to_owned(), "its members wait"),
-            Some(member) => (format!("The budget of {member}"), "it waits"),
+        let (whose, who) = match &self.whose {
+            BudgetOf::Team => ("The team's budget".to_owned(), "its members wait"),
+            BudgetOf::Run(_) => ("The budget of this run".to_owned(), "the team waits"),
+            BudgetOf::Member(member) => (format!("The budget of {member}"), "it waits"),
         };
         format!(
             "{whose} is spent ({}): {who}. To continue: {}. To see what was spent: \
@@ -210,16 +257,23 @@ impl BudgetSpent {
 
     /// The id of the notice: one for each revision of the limits.
     pub fn notice_id(&self) -> String {
-        let whose = self.member.as_ref().map_or("", Recipient::as_str);
-        format!("budget/{whose}/{}", self.rev)
+        let rev = self.rev;
+        match &self.whose {
+            BudgetOf::Team => format!("budget//{rev}"),
+            // No member has such a name.
+            BudgetOf::Run(lead) => format!("budget/run {lead}/{rev}"),
+            BudgetOf::Member(member) => format!("budget/{member}/{rev}"),
+        }
     }
 }
 
 impl fmt::Display for BudgetSpent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.member {
-            None => write!(f, "the team's budget is spent: {}", self.limit),
-            Some(member) => write!(f, "the budget of {member} is spent: {}", self.limit),
+        let limit = &self.limit;
+        match &self.whose {
+            BudgetOf::Team => write!(f, "the team's budget is spent: {limit}"),
+            BudgetOf::Run(_) => write!(f, "the budget of this run is spent: {limit}"),
+            BudgetOf::Member(member) => write!(f, "the budget of {member} is spent: {limit}"),
         }
     }
 }
@@ -227,7 +281,7 @@ impl fmt::Display for BudgetSpent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{Extra, Incarnation, Timestamp};
+    use protocol::{Extra, RunBudget, Timestamp};
 
     fn who(name: &str) -> Recipient {
         name.parse().unwrap()
@@ -320,6 +374,43 @@ mod tests {
         assert_eq!(reached_text(&budget, "alice"), None);
         budget.team.limits.max_cost = Some(Money::from_nanos(500));
         assert!(reached_text(&budget, "alice").unwrap().contains("max_cost"));
+    }
+
+    #[test]
+    fn what_was_spent_before_a_run_does_not_count_for_it() {
+        let mut budget = Budget::default();
+        budget.team.limits.max_turns = Some(10);
+        book(&mut budget, &row("bob", 6, 600));
+        let mut run = RunBudget {
+            lead: Incarnation(2),
+            allowance: Allowance::default(),
+            before: Sum::of(&budget, None).to_stored(),
+            extra: Extra::new(),
+        };
+        run.allowance.limits.max_turns = Some(2);
+        run.allowance.limits.max_cost = Some(Money::from_nanos(50));
+        budget.run = Some(run);
+        assert_eq!(reached_text(&budget, "bob"), None);
+        book(&mut budget, &row("bob", 1, 0));
+        reserve(&mut budget, call("alice"));
+        let spent = reached(&budget, &who("lead"), None).unwrap();
+        assert_eq!(
+            spent.to_string(),
+            "the budget of this run is spent: max_turns 2"
+        );
+        assert_eq!(spent.notice_id(), "budget/run 2/0");
+        assert!(
+            spent.remedy().contains("raise --run --max-turns"),
+            "{spent:?}"
+        );
+        book(&mut budget, &row("carol", 0, 50));
+        assert_eq!(
+            all_reached(&budget)[0].limit,
+            Limit::Cost(Money::from_nanos(50))
+        );
+        // The team's budget counts everything, and comes first.
+        book(&mut budget, &row("bob", 3, 0));
+        assert!(reached_text(&budget, "bob").unwrap().contains("team"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Changes of limits.
 
-use crate::account::Limit;
-use protocol::{Allowance, Budget, Caps, EventKind, Recipient};
+use crate::account::{Limit, Sum};
+use protocol::{Allowance, Budget, Caps, EventKind, Extra, Incarnation, Recipient, RunBudget};
 use teamdir::{TeamDir, TeamFileError};
 
 /// Sets the limits in `caps` for the team or a member; the others stay. Returns the new limits.
@@ -11,6 +11,52 @@ pub fn change(
     caps: &Caps,
 ) -> Result<Caps, TeamFileError> {
     update(team, member, |allowance| allowance.limits.take_over(caps))
+}
+
+/// Begins a run of the lead, with limits of its own or without. Those of an earlier run end.
+pub fn begin_run(team: &TeamDir, lead: Incarnation, caps: &Caps) -> Result<(), TeamFileError> {
+    if caps.is_empty() && team.budget()?.run.is_none() {
+        return Ok(());
+    }
+    team.update_budget(|budget| {
+        budget.run = (!caps.is_empty()).then(|| RunBudget {
+            lead,
+            allowance: Allowance {
+                limits: caps.clone(),
+                ..Allowance::default()
+            },
+            before: Sum::of(budget, None).to_stored(),
+            extra: Extra::new(),
+        });
+        Ok(())
+    })
+}
+
+/// Ends the run of this lead together with its limits.
+pub fn end_run(team: &TeamDir, lead: Incarnation) -> Result<(), TeamFileError> {
+    let is_its = |budget: &Budget| budget.run.as_ref().is_some_and(|run| run.lead == lead);
+    if !is_its(&team.budget()?) {
+        return Ok(());
+    }
+    team.update_budget(|budget| {
+        if is_its(budget) {
+            budget.run = None;
+        }
+        Ok(())
+    })
+}
+
+/// Sets the limits in `caps` for the run that is going on; the others stay. Returns the new limits, if
+/// the run has any.
+pub fn change_run(team: &TeamDir, caps: &Caps) -> Result<Option<Caps>, TeamFileError> {
+    team.update_budget(|budget| {
+        let Some(run) = &mut budget.run else {
+            return Ok(None);
+        };
+        run.allowance.limits.take_over(caps);
+        run.allowance.rev = run.allowance.rev.saturating_add(1);
+        Ok(Some(run.allowance.limits.clone()))
+    })
 }
 
 /// Restores the allowance of a member, if the operation that changed it failed.

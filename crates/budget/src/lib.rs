@@ -24,8 +24,8 @@ mod costs;
 mod member_budget;
 mod model;
 
-pub use account::{BudgetSpent, Limit, Sum};
-pub use change::{adopt, change, describe, restore};
+pub use account::{BudgetOf, BudgetSpent, Limit, Sum};
+pub use change::{adopt, begin_run, change, change_run, describe, end_run, restore};
 pub use costs::{By, Costs, Line, costs};
 pub use member_budget::{Admission, MemberBudget, PriceSource, spent};
 pub use model::BudgetedModel;

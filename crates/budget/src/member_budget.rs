@@ -1,10 +1,10 @@
 //! The budget as one agent uses it: reserves slots, books usage, notifies the lead.
 
-use crate::account::{self, BudgetSpent, all_reached, reached, release, reserve};
+use crate::account::{self, BudgetOf, BudgetSpent, all_reached, reached, release, reserve};
 use catalogue::{Catalogue, normal_name};
 use llm::Usage;
 use protocol::{
-    Booking, Budget, EventKind, Extra, Incarnation, NoticeCause, Recipient, Reservation,
+    Allowance, Booking, Budget, EventKind, Extra, Incarnation, NoticeCause, Recipient, Reservation,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -123,11 +123,10 @@ impl MemberBudget {
         if last_notice.as_ref() == Some(&id) {
             return;
         }
-        let whose = spent.member.as_ref();
         let Ok(budget) = self.team.budget() else {
             return;
         };
-        let known = budget.allowance(whose).and_then(|known| known.notified_rev);
+        let known = allowance(&budget, &spent.whose).and_then(|known| known.notified_rev);
         if known != Some(spent.rev) {
             // Several members may send it at once: the same text under the same id is one notice.
             let (to, text) = (Recipient::Lead, spent.notice());
@@ -136,14 +135,17 @@ impl MemberBudget {
                 return;
             }
             let _ = self.team.log_event(EventKind::Budget {
-                member: spent.member.clone(),
+                member: match &spent.whose {
+                    BudgetOf::Team | BudgetOf::Run(_) => None,
+                    BudgetOf::Member(member) => Some(member.clone()),
+                },
                 action: "spent".to_owned(),
                 limits: spent.limit.to_string(),
             });
             let _ = self.change(|budget| {
-                let allowance = budget.allowance_mut(whose);
-                if allowance.rev == spent.rev {
-                    allowance.notified_rev = Some(spent.rev);
+                let known = allowance_mut(budget, &spent.whose);
+                if let Some(known) = known.filter(|known| known.rev == spent.rev) {
+                    known.notified_rev = Some(spent.rev);
                 }
             });
         }
@@ -207,6 +209,28 @@ impl MemberBudget {
             millis: u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX),
             ..Booking::new(self.owner.clone(), normal_name(call.model), task)
         }
+    }
+}
+
+fn allowance<'a>(budget: &'a Budget, whose: &BudgetOf) -> Option<&'a Allowance> {
+    match whose {
+        BudgetOf::Team => Some(&budget.team),
+        BudgetOf::Run(lead) => {
+            let run = budget.run.as_ref().filter(|run| run.lead == *lead);
+            run.map(|run| &run.allowance)
+        }
+        BudgetOf::Member(member) => budget.allowance(Some(member)),
+    }
+}
+
+fn allowance_mut<'a>(budget: &'a mut Budget, whose: &BudgetOf) -> Option<&'a mut Allowance> {
+    match whose {
+        BudgetOf::Team => Some(&mut budget.team),
+        BudgetOf::Run(lead) => {
+            let run = budget.run.as_mut().filter(|run| run.lead == *lead);
+            run.map(|run| &mut run.allowance)
+        }
+        BudgetOf::Member(member) => Some(budget.allowance_mut(Some(member))),
     }
 }
 

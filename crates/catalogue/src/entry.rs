@@ -10,14 +10,14 @@ use std::num::NonZeroU32;
 pub struct ModelEntry {
     /// How many tokens a conversation and the reply to it may have.
     pub window: Option<u64>,
-    /// Whether it takes pictures.
+    /// Whether it accepts images.
     pub images: Option<bool>,
     pub price: Option<Price>,
-    /// How it is asked. In the built-in file `max_output` is the most that the model can say.
+    /// How it is asked. In the built-in file `max_output` is the most that the model can produce.
     pub tuning: Tuning,
 }
 
-/// A table of a model in a file. One struct, because `flatten` loses the lines of errors.
+/// The table of a model in a file. It is one struct because `flatten` loses the line numbers of errors.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table [models.NAME]")]
 struct ModelTable {

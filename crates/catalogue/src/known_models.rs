@@ -7,15 +7,15 @@ use protocol::Tuning;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The window of a model that nobody knows. Most models have at least this, and a server whose model
-/// has less refuses a longer conversation, and says so.
+/// The window that is assumed for an unknown model. Most models have at least this. The server of a model
+/// that has less refuses a longer conversation with an error that says so.
 pub const UNKNOWN_WINDOW: u64 = 128_000;
-/// The most that a model says that nobody knows.
+/// The most tokens of a reply that are assumed for an unknown model.
 pub const UNKNOWN_MAX_OUTPUT: u32 = 8_192;
-/// The most tokens that a reply may have where nobody has set it, also if the model can say more. A
-/// reply that is longer goes on in the next one, while one that never ends costs no more than this.
+/// The most tokens of a reply where nobody has set a limit, even if the model can produce more. A longer
+/// reply continues in the next one, and a reply that never ends costs no more than this.
 pub const LONGEST_USUAL_REPLY: u32 = 32_000;
-/// A reply takes at most this part of the window, where nobody has set it.
+/// Where nobody has set a limit, a reply takes at most the window divided by this.
 const REPLY_SHARE_OF_WINDOW: u64 = 4;
 
 static BUILT_IN: LazyLock<BTreeMap<String, ModelEntry>> = LazyLock::new(|| {
@@ -31,7 +31,7 @@ pub fn built_in() -> &'static BTreeMap<String, ModelEntry> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
     user: BTreeMap<String, ModelEntry>,
-    /// Of somebody who may not be trusted.
+    /// What the workspace's file says, which a stranger may have written.
     workspace: BTreeMap<String, ModelEntry>,
 }
 
@@ -42,14 +42,14 @@ pub struct ModelFacts {
     pub window: u64,
     /// The most tokens that a reply may have where nobody has set it.
     pub max_output: u32,
-    /// Whether it takes pictures, if somebody knows. If not, its server says it.
+    /// Whether it accepts images. `None` if nobody knows; its server then says so.
     pub images: Option<bool>,
-    /// Whether somebody knows the window; if not, the facts are assumed.
+    /// Whether the window is known. Otherwise the facts are assumed.
     pub is_known: bool,
 }
 
 impl ModelFacts {
-    /// The same for a window of this size, of which a reply takes no more than its share.
+    /// These facts for a window of this size, of which a reply takes at most its share.
     #[must_use]
     pub fn within(self, window: u64) -> Self {
         let share = u32::try_from(window / REPLY_SHARE_OF_WINDOW).unwrap_or(u32::MAX);
@@ -93,8 +93,8 @@ impl Catalogue {
         all.fold(Tuning::default(), |tuning, entry| tuning.or(&entry.tuning))
     }
 
-    /// The price of a model, by the name under which it was chosen. The workspace adds and raises
-    /// prices, and lowers none: a stranger's zero must not lift a limit of the user.
+    /// The price of a model, by the name under which it was chosen. The workspace can add and raise prices
+    /// but not lower them: a stranger's price of zero would switch off a limit of the user's.
     pub fn price(&self, model: &str) -> Option<Price> {
         let of_user = find(&self.user, model).and_then(|entry| entry.price);
         let of_workspace = find(&self.workspace, model).and_then(|entry| entry.price);

@@ -1,9 +1,10 @@
-//! What is known about models: how much they hold and say, whether they take pictures, what they cost.
+//! What is known about models: their windows and output limits, whether they accept images, and what they
+//! cost.
 //!
 //! The built-in knowledge is one file of data, `models.toml`, which is part of the program. A person
 //! extends and corrects it in their own file or in `team.toml`, in the same form, see [`ModelEntry`].
-//! [`Catalogue`] has all of it and answers by a model's name. A model that nobody knows has facts that
-//! are safe to assume, and [`ModelFacts::is_known`] tells them from known ones.
+//! [`Catalogue`] combines all of it and looks it up by a model's name. For an unknown model it returns
+//! facts that are safe to assume, and [`ModelFacts::is_known`] tells them from known ones.
 //!
 //! **Invariant:** the files of a workspace, which a stranger may have written, lower no price.
 

@@ -3,8 +3,8 @@
 use llm::Usage;
 use protocol::Money;
 
-/// What a thousand searches of the web cost where nobody says it: what all providers that have such a
-/// search charge, as of November 2026.
+/// What a thousand web searches cost where nobody has set it. All providers with such a search charge this,
+/// as of November 2026.
 const USUAL_SEARCHES: Money = Money::from_nanos(10_000_000_000);
 
 /// The prices of a model, per million tokens.
@@ -37,7 +37,7 @@ struct PriceTable {
 }
 
 impl From<PriceTable> for Price {
-    /// Where the prices of a cache are absent, a cache makes nothing cheaper.
+    /// Without prices for a cache, cached input costs as much as other input.
     fn from(table: PriceTable) -> Self {
         Self {
             input: table.input,

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use test_support::SmallDisk;
 
 const MIB: u64 = 1 << 20;
-/// The smallest size of the disk.
+/// The smallest size of the disk in bytes.
 const LEAST: u64 = 128 * MIB;
 /// More than a team writes in a minute.
 const PER_MINUTE: u64 = 48 * MIB;
@@ -21,12 +21,12 @@ pub(crate) struct Home {
     runtime: TempDir,
     disk: Option<SmallDisk>,
     workspace: PathBuf,
-    /// Why there is no small disk.
+    /// Why the disk cannot be a small one of its own.
     pub(crate) left_out: Option<String>,
 }
 
 impl Home {
-    /// A new folder, on a small disk of its own where that is possible.
+    /// Creates a new folder, on a small disk of its own where that is possible.
     pub(crate) fn new(parent: Option<&Path>, time: Duration) -> anyhow::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("chaos-");
@@ -45,7 +45,7 @@ impl Home {
             None => runtime.path().join("work"),
         };
         std::fs::create_dir_all(&workspace)?;
-        // The path as the kernel shows it.
+        // The path must be the one that the kernel shows.
         let workspace = workspace.canonicalize()?;
         Ok(Self {
             runtime,
@@ -55,7 +55,7 @@ impl Home {
         })
     }
 
-    /// The folder that holds the team's.
+    /// The workspace of the team.
     pub(crate) fn workspace(&self) -> &Path {
         &self.workspace
     }

@@ -13,7 +13,7 @@ const HUGE: usize = (2 << 20) + 4321;
 pub(crate) fn append(inbox: &Path, bytes: &[u8]) -> Outcome {
     match try_append(inbox, bytes) {
         Ok(written) if written == bytes.len() => Outcome::Done,
-        // A part of it may have been written.
+        // The write may have been partial.
         Ok(written) if written > 0 => Outcome::Unknown,
         Ok(_) | Err(_) => Outcome::Failed,
     }

@@ -18,7 +18,7 @@ struct Journal {
     said: BTreeMap<usize, usize>,
     /// How often each message was recorded, by sender and id.
     ids: BTreeMap<(String, String), usize>,
-    /// The tool calls without a result: by their id, the tool, and what it is for.
+    /// The tool calls that have no result yet, by id: the tool and its purposes.
     uses: BTreeMap<String, (String, Vec<(Mark, String)>)>,
     /// The outcome of each tool call: tool, mark, recipient.
     outcomes: Vec<(String, Mark, String, ToolOutcome)>,
@@ -68,7 +68,7 @@ pub(crate) fn gather(world: &World) -> anyhow::Result<Facts> {
 impl Journal {
     fn read(world: &World, owner: &Recipient) -> anyhow::Result<Self> {
         let mut journal = Self::default();
-        world.team.read_journal(owner, |bytes, line| match line {
+        world.team.read_history(owner, |bytes, line| match line {
             JournalLine::Known(JournalRecord::Mail(record)) => {
                 for entry in &record.mail {
                     journal.take(entry.id.as_str(), &serde_json::json!(entry)["line"]);
@@ -144,7 +144,7 @@ impl Journal {
     }
 
     fn add_to(mut self, owner: &str, facts: &mut Facts) {
-        // An incarnation that ended in the middle of a tool call, and was the last.
+        // Tool calls without a result belong to a last incarnation that ended in the middle of them.
         let open: Vec<String> = self.uses.keys().cloned().collect();
         for id in open {
             self.over(&id, ToolOutcome::Unknown);

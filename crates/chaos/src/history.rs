@@ -53,7 +53,7 @@ fn by_files(team: &TeamDir) -> anyhow::Result<Facts> {
 /// How many messages are in a journal.
 fn read(team: &TeamDir, owner: &Recipient) -> anyhow::Result<usize> {
     let mut ids = BTreeSet::new();
-    team.read_journal(owner, |_, line| {
+    team.read_history(owner, |_, line| {
         if let JournalLine::Known(JournalRecord::Mail(record)) = line {
             ids.extend(record.mail.iter().map(|entry| entry.id.to_string()));
         }

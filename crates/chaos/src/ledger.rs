@@ -1,4 +1,4 @@
-//! The balance of a run, as a pure function of the facts.
+//! Balances a run: a pure function of the facts.
 
 mod print;
 #[cfg(test)]
@@ -35,7 +35,7 @@ pub struct Found {
     pub recorded: usize,
     /// How often the journal says that it was shown to the model.
     pub said: usize,
-    /// The most often that it occurred in one request to the model.
+    /// How often it occurred at most in one request to the model.
     pub shown: usize,
     /// How often it is among the dead letters.
     pub dead_lettered: usize,
@@ -91,13 +91,13 @@ pub struct Facts {
     pub dead_letters: usize,
     /// Orders that were recorded by their recipient.
     pub orders: BTreeSet<(String, Mark)>,
-    /// Orders that led to a note sent or a plan submitted.
+    /// Orders that were followed by the note or the plan they asked for.
     pub carried_out: BTreeSet<(String, Mark)>,
     /// The tasks whose creation was reported as done.
     pub tasks: Vec<TaskFact>,
-    /// What was left undone: requests without an answer, members that did not become idle.
+    /// What was not finished, such as unanswered requests and members that did not become idle.
     pub stranded: Vec<String>,
-    /// Processes that were left.
+    /// Processes that still ran at the end.
     pub orphans: Vec<String>,
     /// Differences between the replayed events and the files.
     pub history: Vec<String>,
@@ -122,7 +122,7 @@ pub struct Messages {
     pub lost: usize,
     /// Messages that were recorded or shown more than once.
     pub duplicated: usize,
-    /// Messages that arrived where nobody sent them, or were reported as not sent and arrived.
+    /// Messages that arrived although nobody sent them there, or although their send failed.
     pub astray: usize,
 }
 
@@ -149,7 +149,7 @@ pub struct Ledger {
     pub tasks: Tasks,
     /// Orders, requests, tasks and members that were left undone.
     pub stranded: usize,
-    /// Processes that were left.
+    /// Processes that still ran at the end.
     pub orphans: usize,
     /// Differences between the replayed events and the files.
     pub history: usize,

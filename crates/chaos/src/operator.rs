@@ -30,11 +30,11 @@ pub(crate) struct Operator<'a> {
 enum Way {
     /// By `team-lead send`.
     Command,
-    /// By the same, killed after this long.
+    /// By `team-lead send`, which is killed after this long.
     Killed(Duration),
     /// As a line of plain text, by a program that takes no locks.
     Plain,
-    /// As a JSON object, by the same.
+    /// As a JSON object, by a program that takes no locks.
     Object,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Operator<'a> {
         let way = match self.rng.below(100) {
             0..60 => Way::Command,
             60..68 => {
-                // Right after its start, or at any moment of a slow one.
+                // The kill hits right after the start, or any moment of a slow run.
                 let most = if self.rng.below(2) == 0 { 15 } else { 120 };
                 Way::Killed(Duration::from_millis(self.rng.below(most)))
             }

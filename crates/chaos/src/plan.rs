@@ -19,7 +19,7 @@ pub enum Target {
 pub enum Garbage {
     /// An unfinished JSON object with a newline.
     TornLine,
-    /// The same without a newline.
+    /// An unfinished JSON object without a newline.
     HalfLine,
     NotUtf8,
     /// A line that is longer than any reader accepts.

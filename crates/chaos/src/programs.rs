@@ -160,7 +160,7 @@ impl Runner {
         command.spawn().context("start the lead")
     }
 
-    /// The processes of this run but the harness itself, with their command lines.
+    /// The other processes of this run, with their command lines.
     pub(crate) fn processes(&self) -> Vec<(u32, String)> {
         let own = std::process::id();
         let mark = [

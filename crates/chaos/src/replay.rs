@@ -183,6 +183,7 @@ impl Replay {
             | EventKind::ModelSwitched { .. }
             | EventKind::Compaction { .. }
             | EventKind::Budget { .. }
+            | EventKind::HookFailed { .. }
             | EventKind::Polling { .. } => {}
         }
     }

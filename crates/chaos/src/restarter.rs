@@ -76,14 +76,14 @@ impl<'a> Restarter<'a> {
     /// Ends the lead, which shuts the team down. Returns what went wrong.
     pub(crate) fn end_team(mut self, limit: Duration) -> Option<String> {
         if let Some(mut stdin) = self.lead.stdin.take() {
-            // The exit code tells of a lead that has just died.
+            // If the lead has just died, its exit code says so below.
             let _ = stdin.write_all(b"q\n");
         }
         for (_, mut helper) in self.helpers.drain(..) {
             wait(&mut helper, limit);
         }
         match wait(&mut self.lead, limit) {
-            // Exit code 1: its model could not be reached for a while.
+            // Exit code 1 means that its model could not be reached for a while.
             Some(0 | 1) => None,
             Some(code) => Some(format!("the lead left with exit code {code}")),
             None => Some(format!("the lead had not left after {} s", limit.as_secs())),

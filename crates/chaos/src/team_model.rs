@@ -21,16 +21,17 @@ use view::View;
 pub(crate) const LEAD: &str = "lead";
 /// How many orders are carried out in one reply.
 const AT_ONCE: usize = 3;
-/// How long a model thinks about a failure before it tries again: a full disk may have space by then.
+/// How long the model waits after a failed tool call before it tries again: a full disk may have space by
+/// then.
 const AFTER_FAILURE: Duration = Duration::from_millis(700);
 
 /// The model of the whole team.
 #[derive(Debug)]
 pub(crate) struct TeamModel {
     state: Mutex<State>,
-    /// No request fails any more.
+    /// Whether no request fails any more.
     no_faults: AtomicBool,
-    /// Every request fails.
+    /// Whether every request fails.
     outage: AtomicBool,
     errors: AtomicUsize,
     requests: AtomicUsize,
@@ -45,7 +46,7 @@ struct State {
 /// What was observed of an agent's requests. The answers do not depend on it.
 #[derive(Debug, Clone, Default)]
 struct Observed {
-    /// The most often that each message stood in one request.
+    /// How often each message occurred at most in one request.
     shown: BTreeMap<Mark, usize>,
     /// How many orders were open in its last request.
     open: usize,
@@ -53,7 +54,7 @@ struct Observed {
 
 /// What a model does next.
 #[derive(Debug, Clone, PartialEq)]
-enum Deed {
+enum NextStep {
     /// Uses tools.
     Call(Vec<(&'static str, Value)>),
     /// Ends its turn.
@@ -103,7 +104,7 @@ impl TeamModel {
             .collect()
     }
 
-    /// The most often that each message stood in one request of its reader.
+    /// How often each message occurred at most in one request of its reader.
     pub(crate) fn shown(&self) -> BTreeMap<(String, Mark), usize> {
         let state = self.state();
         let all = state.agents.iter().flat_map(|(name, memory)| {
@@ -113,7 +114,7 @@ impl TeamModel {
         all.collect()
     }
 
-    /// Answers a request. Takes as long as the answer is to take.
+    /// Answers a request. The answer is delayed by sleeping here.
     pub(crate) fn answer(&self, request: &CapturedRequest) -> ServerReply {
         self.requests.fetch_add(1, Ordering::SeqCst);
         let name = request.model().to_owned();
@@ -121,7 +122,7 @@ impl TeamModel {
             return ServerReply::summary("All mail was handled.");
         }
         let view = View::of(request.messages());
-        let deed = if name == LEAD {
+        let next = if name == LEAD {
             lead(&view)
         } else {
             member(&name, &view)
@@ -137,15 +138,15 @@ impl TeamModel {
             Duration::from_millis(think)
         };
         thread::sleep(pause);
-        let reply = match deed {
-            Deed::Call(calls) => ServerReply::calls(calls),
-            Deed::Say(text) => ServerReply::text(&text),
+        let reply = match next {
+            NextStep::Call(calls) => ServerReply::calls(calls),
+            NextStep::Say(text) => ServerReply::text(&text),
         };
         self.perhaps_err(reply, dice)
     }
 
     fn perhaps_err(&self, reply: ServerReply, dice: u64) -> ServerReply {
-        // Only headers that real servers send; without them each failure costs a second.
+        // Real servers send this header too. Without it, each failure would cost a second.
         let soon = |reply: ServerReply| reply.header("retry-after-ms", "80");
         let dice = match (
             self.outage.load(Ordering::SeqCst),
@@ -189,22 +190,22 @@ impl State {
 }
 
 /// The next step of the lead: it decides pending plans.
-fn lead(view: &View) -> Deed {
+fn lead(view: &View) -> NextStep {
     let plans = view.plans_to_decide().into_iter();
     let decide = |id: String| ("plan_approval", json!({"request_id": id, "approve": true}));
     let calls: Vec<_> = plans.map(decide).take(AT_ONCE).collect();
     if calls.is_empty() {
-        Deed::Say("Noted.".to_owned())
+        NextStep::Say("Noted.".to_owned())
     } else {
-        Deed::Call(calls)
+        NextStep::Call(calls)
     }
 }
 
 /// The next step of a member: it answers requests first, then carries out its orders, then its task.
-fn member(name: &str, view: &View) -> Deed {
+fn member(name: &str, view: &View) -> NextStep {
     if let Some(id) = view.shutdown() {
         let answer = json!({"request_id": id, "approve": true});
-        return Deed::Call(vec![("shutdown_response", answer)]);
+        return NextStep::Call(vec![("shutdown_response", answer)]);
     }
     let options = view.open_orders();
     if !options.is_empty() {
@@ -212,17 +213,17 @@ fn member(name: &str, view: &View) -> Deed {
             let content = format!("{note} from {name}");
             ("send_message", json!({"to": to, "content": content}))
         };
-        return Deed::Call(options.into_iter().map(send).take(AT_ONCE).collect());
+        return NextStep::Call(options.into_iter().map(send).take(AT_ONCE).collect());
     }
     if let Some(plan) = view.open_plans().first() {
         let plan = format!("{plan} of {name}: change nothing.");
-        return Deed::Call(vec![("plan_approval", json!({"plan": plan}))]);
+        return NextStep::Call(vec![("plan_approval", json!({"plan": plan}))]);
     }
     match view.task() {
         Some((number, mark)) if !view.waits_for_plan() => {
-            Deed::Call(vec![work(name, view, number, &mark)])
+            NextStep::Call(vec![work(name, view, number, &mark)])
         }
-        Some(_) | None => Deed::Say("Done.".to_owned()),
+        Some(_) | None => NextStep::Say("Done.".to_owned()),
     }
 }
 
@@ -232,7 +233,7 @@ fn work(name: &str, view: &View, number: u64, mark: &Mark) -> (&'static str, Val
         let update = json!({"task_id": number, "status": "completed", "result": format!("{mark} by {name}")});
         ("task_update", update)
     } else {
-        // Long enough to be killed, with a second process that must be ended too.
+        // The command takes long enough to be killed, and starts a second process that must be ended too.
         let command = format!("sleep 3600 & sleep 0.2; echo '{mark} {name}' >> work.log");
         ("bash", json!({"command": command}))
     }
@@ -254,10 +255,10 @@ mod tests {
             .render(MAIL_TAG)
     }
 
-    fn tools(deed: &Deed) -> Vec<&'static str> {
-        match deed {
-            Deed::Call(calls) => calls.iter().map(|(tool, _)| *tool).collect(),
-            Deed::Say(_) => Vec::new(),
+    fn tools(next: &NextStep) -> Vec<&'static str> {
+        match next {
+            NextStep::Call(calls) => calls.iter().map(|(tool, _)| *tool).collect(),
+            NextStep::Say(_) => Vec::new(),
         }
     }
 

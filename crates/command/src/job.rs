@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, Captured};
+use crate::dialogue::Streams;
 use crate::lifecycle::{Action, End, Lifecycle};
 use crate::spec::{ProxySpec, Spec, Surroundings};
 use crate::supervisor::{Prepared, Report, Supervisor};
@@ -88,13 +89,21 @@ pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Finished, Sta
 
 /// Starts a command. `done` is called once, from a thread of its own, when the command has finished.
 pub fn start(spec: &Spec, done: impl FnOnce(Finished) + Send + 'static) -> Result<Job, StartError> {
+    start_with(spec, Streams::default(), done)
+}
+
+pub(crate) fn start_with(
+    spec: &Spec,
+    streams: Streams,
+    done: impl FnOnce(Finished) + Send + 'static,
+) -> Result<Job, StartError> {
     let shell = shell();
     let failed = |source| StartError::Shell {
         shell: shell.to_owned(),
         folder: spec.folder.clone(),
         source,
     };
-    let (prepared, pipes) = prepare(spec, shell).map_err(failed)?;
+    let (prepared, pipes) = prepare(spec, shell, streams).map_err(failed)?;
     let (attendant, job) = spawn(spec, prepared, pipes, failed)?;
     let thread = thread::Builder::new().name("job".to_owned());
     let attend = move || {
@@ -115,7 +124,7 @@ struct Pipes {
 }
 
 /// The shell with its command, which starts below a supervisor.
-fn prepare(spec: &Spec, shell: &Path) -> io::Result<(Command, Pipes)> {
+fn prepare(spec: &Spec, shell: &Path, streams: Streams) -> io::Result<(Command, Pipes)> {
     let (output, to_output) = pipe()?;
     let (stopped, stop) = pipe()?;
     let mut command = Command::new(shell);
@@ -125,8 +134,12 @@ fn prepare(spec: &Spec, shell: &Path) -> io::Result<(Command, Pipes)> {
         OsStr::new(&spec.command),
     ]);
     command.current_dir(&spec.folder);
-    command.stdin(Stdio::null());
-    command.stderr(to_output.try_clone()?).stdout(to_output);
+    command.stdin(streams.input.map_or_else(Stdio::null, Stdio::from));
+    command.stderr(to_output.try_clone()?);
+    command.stdout(match streams.output {
+        Some(output) => Stdio::from(output),
+        None => Stdio::from(to_output),
+    });
     let supervisor = Prepared::new(spec, &mut command)?;
     // The flags of a new pipe are no others than this one.
     fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -200,7 +213,7 @@ fn serve(session: Option<&Session>, spec: Option<&ProxySpec>) -> io::Result<Opti
 }
 
 /// Bash if it is installed, otherwise `sh`.
-fn shell() -> &'static Path {
+pub(crate) fn shell() -> &'static Path {
     let shells = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
     let found = shells.into_iter().map(Path::new).find(|path| path.exists());
     found.unwrap_or(Path::new("/bin/sh"))

@@ -17,7 +17,8 @@
 //! own children, a short grace period, then SIGKILL until no child is left. Only then the command is
 //! finished, so a background child neither blocks a call nor survives it.
 //!
-//! Standard output and standard error are one pipe, which keeps their order. A thread of the owner
+//! Standard output and standard error are one pipe, which keeps their order, unless the owner talks with the
+//! command ([`start_dialogue`]). A thread of the owner
 //! reads it, keeps both ends in memory and writes the whole to a file when it is long ([`Save`]).
 //! The thread and its state need no runtime; [`run`] is a thin asynchronous wrapper.
 //!
@@ -49,6 +50,7 @@
 //! belong to another process; memory does not grow with the output.
 
 mod capture;
+mod dialogue;
 mod environment;
 mod job;
 mod lifecycle;
@@ -61,6 +63,7 @@ mod supervisor;
 mod survivors;
 
 pub use capture::{Captured, Saved};
+pub use dialogue::{Dialogue, start_dialogue};
 pub use job::{Finished, Job, StartError, run, start};
 pub use lifecycle::End;
 pub use pidfd::Pidfd;

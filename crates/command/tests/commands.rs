@@ -288,6 +288,27 @@ fn marked_processes_are_found_and_killed() {
     assert_eq!(kill_survivors(|mark| mark == bench.mark), 0);
 }
 
+#[test]
+fn a_process_that_keeps_executing_programs_is_never_missed() {
+    let bench = Bench::new();
+    let script = bench.path().join("again");
+    fs::write(&script, "exec sh \"$0\"\n").unwrap();
+    for round in 0..100 {
+        let mut child = Command::new("sh")
+            .arg(&script)
+            .env(MARK, &bench.mark)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Much of the time it has no environment, because it is in the middle of exec.
+        let killed = kill_survivors(|mark| mark == bench.mark);
+        let has_ended = child.try_wait().unwrap().is_some();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((killed, has_ended), (1, true), "round {round}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_commands_at_once_do_not_mix() {
     let bench = Bench::new();

@@ -2,6 +2,7 @@
 
 use crate::error::ConfigError;
 use crate::file::{FileConfig, MemberEntry, Role};
+use crate::mcp::McpFile;
 use crate::read::{DOTENV_FILE, read_user_file, read_workspace_file, user_file};
 use crate::rule_tables::ClaudeSettings;
 use catalogue::Catalogue;
@@ -66,6 +67,7 @@ pub struct Config {
     dotenv_path: PathBuf,
     project: Option<FileConfig>,
     claude: Option<ClaudeSettings>,
+    mcp: Option<McpFile>,
 }
 
 /// Reads the configuration of a workspace.
@@ -87,6 +89,7 @@ pub fn load(
         dotenv_path: workspace.join(DOTENV_FILE),
         project,
         claude: ClaudeSettings::read(workspace, owners)?,
+        mcp: McpFile::read(workspace, owners)?,
     })
 }
 
@@ -242,6 +245,14 @@ impl Config {
 
     pub(crate) const fn project(&self) -> Option<&FileConfig> {
         self.project.as_ref()
+    }
+
+    pub(crate) const fn user(&self) -> Option<&FileConfig> {
+        self.user.as_ref()
+    }
+
+    pub(crate) const fn mcp_file(&self) -> Option<&McpFile> {
+        self.mcp.as_ref()
     }
 
     pub(crate) const fn claude(&self) -> Option<&ClaudeSettings> {

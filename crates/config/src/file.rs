@@ -1,15 +1,21 @@
 //! One file of the configuration, as serde reads it.
 
+mod model_list;
+
 use crate::error::ConfigError;
+use crate::hook_tables::HookTables;
+use crate::mcp::{McpServer, McpTable, check_names};
+use crate::retention::RetentionTable;
 use crate::rule_tables::PermissionsTable;
+use acp::EngineChoice;
 use catalogue::ModelEntry;
+use model_list::model_list;
 use protocol::{
     AgentName, Caps, Effort, Extra, MemberSpec, Money, NetworkSetting, RestartPolicy,
     SANDBOX_WORDS, SandboxMode, TREE_WORDS, TeamLimits, Temperature, Thinking, TreeMode, Tuning,
 };
-use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The tools that a role may exclude. All others are how a member takes part in its team.
@@ -61,9 +67,15 @@ pub struct FileConfig {
     pub budget: Caps,
     #[serde(with = "LimitsTable")]
     pub limits: TeamLimits,
+    pub retention: RetentionTable,
     pub context: ContextTable,
     pub permissions: PermissionsTable,
+    /// The commands that are run when something happens to a member, by event.
+    pub hooks: HookTables,
     pub tree: TreeTable,
+    pub mcp: McpTable,
+    /// Programs and addresses with tools for members, by name.
+    pub mcp_servers: BTreeMap<String, McpServer>,
     /// What is known about models, by name.
     pub models: BTreeMap<String, ModelEntry>,
     pub roles: BTreeMap<String, Role>,
@@ -114,6 +126,9 @@ pub struct Role {
     pub tools: Option<Vec<String>>,
     #[serde(deserialize_with = "model_list")]
     pub model: Option<String>,
+    /// The agent of another program that takes the place of a model.
+    #[serde(deserialize_with = "engine")]
+    pub engine: Option<String>,
     #[serde(deserialize_with = "at_least_one_token")]
     pub max_output: Option<u32>,
     #[serde(deserialize_with = "Effort::deserialize_known")]
@@ -162,6 +177,8 @@ struct MemberTable {
     temperature: Option<Temperature>,
     web: Option<bool>,
     exec: Option<String>,
+    #[serde(default, deserialize_with = "engine")]
+    engine: Option<String>,
     require_plan: Option<bool>,
     #[serde(default, deserialize_with = "restart_policy")]
     restart: Option<RestartPolicy>,
@@ -220,6 +237,7 @@ impl FileConfig {
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let parsed = toml::from_str(text);
         let file: Self = parsed.map_err(|error| ConfigError::from_toml(path, text, error))?;
+        check_names(&file.mcp_servers, path)?;
         Ok(Self {
             path: path.to_path_buf(),
             ..file
@@ -241,6 +259,7 @@ impl From<MemberTable> for MemberEntry {
                 temperature: table.temperature,
                 web: table.web,
                 exec: table.exec,
+                engine: table.engine,
                 require_plan: table.require_plan,
                 restart: table.restart,
                 no_claim: table.no_claim,
@@ -282,6 +301,12 @@ fn restart_policy<'de, D: Deserializer<'de>>(
     }))
 }
 
+fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let choice: EngineChoice = text.parse().map_err(D::Error::custom)?;
+    Ok(Some(choice.to_string()))
+}
+
 fn sandbox_mode<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<SandboxMode>, D::Error> {
@@ -305,7 +330,9 @@ fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
     }
 }
 
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn at_least_one<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
     match u64::deserialize(deserializer)? {
         0 => Err(D::Error::custom("at least 1 is needed")),
         number => Ok(Some(number)),
@@ -317,38 +344,6 @@ fn at_least_one_token<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
         0 => Err(D::Error::custom("at least 1 is needed")),
         number => Ok(Some(number)),
     }
-}
-
-/// A model, or an array of models, as one text with commas.
-fn model_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    struct ModelVisitor;
-    impl<'de> Visitor<'de> for ModelVisitor {
-        type Value = Option<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a model or an array of models")
-        }
-
-        fn visit_str<E: serde::de::Error>(self, model: &str) -> Result<Self::Value, E> {
-            Ok(Some(model.to_owned()))
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut models: A) -> Result<Self::Value, A::Error> {
-            let mut names = Vec::new();
-            while let Some(name) = models.next_element::<String>()? {
-                if name.trim().is_empty() || name.contains(',') {
-                    let message = format!("{name:?} is not the name of one model");
-                    return Err(A::Error::custom(message));
-                }
-                names.push(name);
-            }
-            match names.is_empty() {
-                true => Err(A::Error::custom("at least one model is needed")),
-                false => Ok(Some(names.join(","))),
-            }
-        }
-    }
-    deserializer.deserialize_any(ModelVisitor)
 }
 
 fn tool_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {

@@ -47,6 +47,11 @@ impl Config {
         self.of_files(|file| file.context.keep_results)
     }
 
+    /// How many tokens the schemas of MCP servers may have before they are left to `tool_search`.
+    pub fn schema_tokens(&self) -> Setting<u64> {
+        self.of_files(|file| file.mcp.schema_tokens)
+    }
+
     /// The share of the model's window from which on old tool results are cleared, in percent.
     pub fn clear_at(&self) -> Setting<u64> {
         self.of_files(|file| file.context.clear_at)

@@ -22,8 +22,11 @@ mod config;
 mod error;
 mod file;
 mod file_settings;
+mod hook_tables;
+mod mcp;
 mod price_source;
 mod read;
+mod retention;
 mod risky;
 mod rule_tables;
 mod show;
@@ -34,8 +37,13 @@ pub use asking::DEFAULT_ASK_TIMEOUT;
 pub use config::{Config, Origin, PROJECT_FILE, Setting, Source, load};
 pub use error::ConfigError;
 pub use file::{ContextTable, FileConfig, MemberEntry, OPTIONAL_TOOLS, Role};
+pub use hook_tables::{HookEntry, HookTables};
+pub use mcp::{
+    DEFAULT_CALL_SECONDS, DEFAULT_SCHEMA_TOKENS, MCP_FILE, McpServer, McpServerError, McpTransport,
+};
 pub use price_source::price_source;
 pub use read::{DOTENV_FILE, with_dotenv};
+pub use retention::RetentionTable;
 pub use risky::{risky_member_settings, risky_model};
 pub use rule_tables::{CLAUDE_SETTINGS, PermissionsTable};
 pub use show::{ShownSetting, ShownTrust};

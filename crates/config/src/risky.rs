@@ -7,12 +7,15 @@
 
 use crate::config::{Config, EXPLORE_MODEL, MODEL_VARIABLES, NETWORK, PROJECT_FILE, SANDBOX, WEB};
 use crate::file::{FileConfig, MemberEntry, Role};
+use crate::hook_tables::{HookTables, shown_entries};
+use crate::mcp::{MCP_FILE, McpServer};
 use crate::read::DOTENV_FILE;
 use crate::rule_tables::CLAUDE_SETTINGS;
 use llm::choice::ADDRESS_VARIABLES;
 use llm::{Variables, is_script};
 use permissions::Rule;
 use protocol::{MemberSpec, NetworkSetting, SandboxMode};
+use std::collections::BTreeMap;
 use std::path::Path;
 use trust::{Risk, RiskySetting, RiskySettings};
 
@@ -24,8 +27,13 @@ impl Config {
             let rules = claude.rules.allow.iter().map(Rule::text);
             allow_rules("", rules, Path::new(CLAUDE_SETTINGS))
         });
+        let of_mcp = self.mcp_file().into_iter();
+        let of_mcp = of_mcp.flat_map(|file| servers(&file.servers, Path::new(MCP_FILE)));
+        let of_hooks = self.claude().into_iter();
+        let of_hooks = of_hooks.flat_map(|claude| hooks(&claude.hooks, Path::new(CLAUDE_SETTINGS)));
         let settings = of_project.into_iter().chain(of_dotenv(variables));
-        settings.chain(of_claude).collect()
+        let settings = settings.chain(of_claude).chain(of_mcp);
+        settings.chain(of_hooks).collect()
     }
 }
 
@@ -36,6 +44,7 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
     let MemberSpec {
         name,
         exec,
+        engine,
         sandbox,
         network,
         // A tree of one's own allows nothing more, and a shared one nothing that is not the default.
@@ -59,6 +68,7 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
         let key = format!("{prefix}exec");
         setting(Risk::Exec, key, command.clone(), origin)
     });
+    let engine = engine_use(&prefix, engine.as_ref(), origin);
     let confinement = confinement(&prefix, sandbox.as_ref(), network.as_ref(), origin);
     let plan = without_plan(&prefix, *require_plan, origin);
     let web = web_use(&prefix, *web, origin);
@@ -68,8 +78,8 @@ pub fn risky_member_settings(spec: &MemberSpec, origin: &Path) -> Vec<RiskySetti
         let key = format!("{prefix}permissions.yes");
         setting(Risk::Permission, key, "true".to_owned(), origin)
     });
-    let settings = exec.into_iter().chain(confinement).chain(plan);
-    let settings = settings.chain(web).chain(yes);
+    let settings = exec.into_iter().chain(engine).chain(confinement);
+    let settings = settings.chain(plan).chain(web).chain(yes);
     settings.chain(allow.into_iter().flatten()).collect()
 }
 
@@ -95,6 +105,7 @@ fn of_file(file: &FileConfig) -> Vec<RiskySetting> {
     let rules = file.permissions.allow.iter().map(Rule::text);
     settings.extend(allow_rules("", rules, origin));
     settings.extend(asking(file, origin));
+    settings.extend(hooks(&file.hooks, origin));
     let commands = [
         ("tree.setup", &file.tree.setup),
         ("tree.check", &file.tree.check),
@@ -103,6 +114,7 @@ fn of_file(file: &FileConfig) -> Vec<RiskySetting> {
         let command = command.clone()?;
         Some(setting(Risk::Command, key.to_owned(), command, origin))
     }));
+    settings.extend(servers(&file.mcp_servers, origin));
     for (name, role) in &file.roles {
         settings.extend(of_role(name, role, origin));
     }
@@ -112,6 +124,15 @@ fn of_file(file: &FileConfig) -> Vec<RiskySetting> {
         settings.extend(risky_model(&model_key, spec.model.as_deref(), origin));
     }
     settings
+}
+
+/// Programs that run and addresses that get what members say.
+fn servers(servers: &BTreeMap<String, McpServer>, origin: &Path) -> Vec<RiskySetting> {
+    let servers = servers.iter().map(|(name, server)| {
+        let key = format!("mcp_servers.{name}");
+        setting(Risk::McpServer, key, server.text(), origin)
+    });
+    servers.collect()
 }
 
 fn of_role(name: &str, role: &Role, origin: &Path) -> Vec<RiskySetting> {
@@ -127,7 +148,14 @@ fn of_role(name: &str, role: &Role, origin: &Path) -> Vec<RiskySetting> {
     let plan = without_plan(&prefix, role.require_plan, origin);
     let settings = tools.into_iter().chain(model).chain(confinement);
     let web = web_use(&prefix, role.web, origin);
-    settings.chain(plan).chain(web).collect()
+    let engine = engine_use(&prefix, role.engine.as_ref(), origin);
+    settings.chain(plan).chain(web).chain(engine).collect()
+}
+
+/// The program that takes the place of a model.
+fn engine_use(prefix: &str, engine: Option<&String>, origin: &Path) -> Option<RiskySetting> {
+    let key = format!("{prefix}engine");
+    engine.map(|engine| setting(Risk::Exec, key, engine.clone(), origin))
 }
 
 /// The command that runs when something waits for a person, and who may answer in a person's place.
@@ -141,6 +169,15 @@ fn asking(file: &FileConfig, origin: &Path) -> Vec<RiskySetting> {
         setting(Risk::Permission, key, "true".to_owned(), origin)
     });
     notify.into_iter().chain(lead).collect()
+}
+
+/// The commands that run when something happens to a member.
+fn hooks(tables: &HookTables, origin: &Path) -> Vec<RiskySetting> {
+    let settings = tables.iter().map(|(event, entries)| {
+        let key = format!("hooks.{event}");
+        setting(Risk::Exec, key, shown_entries(entries), origin)
+    });
+    settings.collect()
 }
 
 /// That no plan is needed where another file may require one.

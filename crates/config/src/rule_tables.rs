@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Origin};
 use crate::error::ConfigError;
+use crate::hook_tables::{HookTables, of_claude};
 use crate::read::read_workspace_file;
 use permissions::{ListKind, Rule, RuleError, RuleList};
 use protocol::MemberRules;
@@ -42,11 +43,12 @@ pub struct PermissionsTable {
     pub allow: Vec<Rule>,
 }
 
-/// The permissions in the settings of Claude Code.
+/// What counts of the settings of Claude Code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClaudeSettings {
     pub(crate) path: PathBuf,
     pub(crate) rules: PermissionsTable,
+    pub(crate) hooks: HookTables,
 }
 
 /// A rule, or a table with a rule and its examples.
@@ -71,6 +73,8 @@ struct RuleTable {
 struct ClaudeFile {
     #[serde(default, deserialize_with = "only_a_table")]
     permissions: ClaudePermissions,
+    #[serde(default, deserialize_with = "of_claude")]
+    hooks: HookTables,
 }
 
 /// Reads a table. For a structure serde would take a list too.
@@ -202,6 +206,7 @@ impl ClaudeSettings {
                 ask: rules(&permissions.ask)?,
                 allow: rules(&permissions.allow)?,
             },
+            hooks: file.hooks,
             path,
         }))
     }

@@ -1,7 +1,8 @@
 //! The settings with their origins, for display.
 
+mod context;
+mod hooks;
 mod tree;
-use crate::asking::DEFAULT_ASK_TIMEOUT;
 use crate::config::{Config, Origin, Setting};
 use crate::file::Role;
 use crate::rule_tables::CLAUDE_SETTINGS;
@@ -14,7 +15,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use trust::{RiskySetting, RiskySettings};
 
-/// The default of what has no limit.
 const NONE: &str = "no limit";
 
 /// A setting as `config show` displays it.
@@ -53,6 +53,7 @@ impl Config {
         let risky = self.risky_settings(variables);
         let mut all = self.shown_values();
         all.extend(self.shown_permissions());
+        all.extend(self.shown_hooks());
         all.extend(self.shown_tables());
         all.extend(shown_variables(variables));
         for setting in &mut all {
@@ -108,17 +109,8 @@ impl Config {
         all.extend(self.shown_tree());
         all.extend(self.shown_context());
         all.extend(self.shown_limits());
+        all.extend(self.shown_retention());
         all
-    }
-
-    fn shown_asking(&self) -> [ShownSetting; 3] {
-        let decides = self.lead_decides().map(|decides| decides.to_string());
-        let timeout = self.ask_timeout().map(|seconds| seconds.to_string());
-        [
-            shown("notify", self.notify(), "no command"),
-            shown("lead_decides", decides, "false"),
-            shown("ask_timeout", timeout, &DEFAULT_ASK_TIMEOUT.to_string()),
-        ]
     }
 
     fn shown_budget(&self) -> [ShownSetting; 4] {
@@ -160,14 +152,6 @@ impl Config {
             all.push(shown(&key, setting.map(number), &default.to_string()));
         }
         all
-    }
-
-    fn shown_context(&self) -> [ShownSetting; 2] {
-        let number = |n: u64| n.to_string();
-        [
-            shown("context.keep_results", self.keep_results().map(number), "3"),
-            shown("context.clear_at", self.clear_at().map(number), "50"),
-        ]
     }
 
     /// The rules of each file, all of which hold.
@@ -257,7 +241,7 @@ impl Config {
 }
 
 impl<T> Setting<T> {
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
         Setting {
             value: self.value.map(change),
             origin: self.origin,
@@ -394,7 +378,7 @@ fn shown_variables(variables: &Variables) -> Vec<ShownSetting> {
     open.chain(keys).collect()
 }
 
-fn shown(key: &str, setting: Setting<String>, default: &str) -> ShownSetting {
+pub(crate) fn shown(key: &str, setting: Setting<String>, default: &str) -> ShownSetting {
     let value = setting.value.unwrap_or_else(|| default.to_owned());
     ShownSetting::new(key.to_owned(), value, setting.origin)
 }

@@ -1,4 +1,4 @@
-//! All checks.
+//! Runs all checks.
 
 mod environment;
 mod files;
@@ -21,7 +21,7 @@ pub fn examine(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     without_repeats(findings)
 }
 
-/// Several checks meet the same file. Of their findings the one with a fix is kept.
+/// Removes repeated findings. Several checks may report the same file; the finding with a fix is kept.
 fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -36,7 +36,7 @@ fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
     kept
 }
 
-/// Whether one finding is only that another has made a file unreadable.
+/// Whether `finding` says only that `cause` has made a file unreadable.
 fn follows(finding: &Finding, cause: &Finding) -> bool {
     let of_access = |finding: &Finding| {
         let kinds = [Kind::NoAccess, Kind::Misplaced, Kind::SeveralNames];
@@ -45,12 +45,12 @@ fn follows(finding: &Finding, cause: &Finding) -> bool {
     of_access(finding) && of_access(cause) && Path::new(&finding.about).starts_with(&cause.about)
 }
 
-/// A word of a shell command.
+/// Quotes a text as one word of a shell command.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The result of a check, or the finding that it could not read its files.
+/// The findings of a check. If it could not read its files, that is the finding.
 fn or_no_access(result: Result<Vec<Finding>, PathError>) -> Vec<Finding> {
     result.unwrap_or_else(|error| vec![no_access(&error)])
 }

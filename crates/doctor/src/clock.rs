@@ -1,4 +1,5 @@
-//! Finds and corrects times in the future: the clock was set back, or another machine's is ahead.
+//! Finds and corrects times in the future, which appear when the clock was set back or another machine's
+//! clock is ahead.
 
 use crate::finding::{Finding, Fix, Kind};
 use crate::fix_error::FixError;
@@ -54,7 +55,7 @@ fn ahead(team: &TeamDir, now: Timestamp) -> Vec<(Timestamp, Dated)> {
     let mut dates = dates(team);
     dates.retain(|(date, _)| date.since(now) > TOLERANCE);
     dates.sort_by_key(|(date, _)| *date);
-    // Only the latest time of each thing.
+    // Of each thing, only the latest time is kept.
     let mut found: Vec<(Timestamp, Dated)> = Vec::new();
     for (date, about) in dates {
         found.retain(|(_, other)| *other != about);
@@ -69,7 +70,7 @@ fn owners(team: &TeamDir) -> impl Iterator<Item = Recipient> {
     names.map(Recipient::Member).chain([Recipient::Lead])
 }
 
-/// The times in all files.
+/// All times in the files of the team.
 fn dates(team: &TeamDir) -> Vec<(Timestamp, Dated)> {
     let mut dates = Vec::new();
     for owner in owners(team) {
@@ -100,7 +101,7 @@ pub(crate) fn redate(team: &TeamDir) -> Result<String, FixError> {
     let count = found.len();
     let mut problems = Vec::new();
     for (at, (_, about)) in found.into_iter().enumerate() {
-        // Keeps their order.
+        // Microseconds apart, so that their order is kept.
         let behind = Duration::from_micros(u64::try_from(count - at).unwrap_or(0));
         let done = match &about {
             Dated::State(owner) => redate_state(team, owner),

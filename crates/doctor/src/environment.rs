@@ -58,7 +58,7 @@ pub struct Inotify {
 }
 
 impl Environment {
-    /// The environment of this process. The caller determines which models and texts cannot be
+    /// Collects the environment of this process. The caller finds out which models and texts cannot be
     /// used, and opens the trees.
     pub fn gather(model_problems: Vec<Problem>, text_problems: Vec<Problem>, trees: Trees) -> Self {
         let uid = nix::unistd::geteuid().as_raw();
@@ -108,7 +108,8 @@ pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The owner of the folder does not tell: it is root if the process hides its memory, as members do.
+/// Whether a process belongs to a user. The owner of its folder in `/proc` does not say so: it is root if
+/// the process hides its memory, as members do.
 fn belongs_to(process: &Path, uid: u32) -> bool {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let mut lines = status.lines();
@@ -117,8 +118,8 @@ fn belongs_to(process: &Path, uid: u32) -> bool {
     owner.and_then(|owner| owner.parse().ok()) == Some(uid)
 }
 
-/// The inotify instances of a process. Two descriptors of the same instance count twice, which is rare.
-/// A process that hides its descriptors is mostly a member, which has one.
+/// The number of inotify instances of a process. Two descriptors of the same instance count twice, which is
+/// rare. A process that hides its descriptors counts as one, because it is most likely a member.
 fn instances(process: &Path) -> u64 {
     let open = match fs::read_dir(process.join("fd")) {
         Ok(open) => open,

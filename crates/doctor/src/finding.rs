@@ -1,4 +1,4 @@
-//! One problem.
+//! What is wrong with a team, and how to fix it.
 
 use crate::stray_processes::Stray;
 use protocol::{AgentName, Recipient, SubmissionId};
@@ -9,12 +9,12 @@ use teamdir::{StaleFile, UnfinishedLine};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub kind: Kind,
-    /// The member, file or process it is about.
+    /// The member, file or process that has the problem.
     pub about: String,
     pub problem: String,
     /// What the problem means for the team.
     pub meaning: String,
-    /// The command to type.
+    /// The command that a person types to fix it.
     pub command: String,
     /// The automatic fix, if there is one.
     pub fix: Option<Fix>,

@@ -25,14 +25,14 @@ pub struct Fixed {
     pub outcome: Result<String, FixError>,
 }
 
-/// Fixes what needs no decision of a person. Each fix checks again before it changes anything.
+/// Applies the fixes that need no decision of a person. Each fix checks again before it changes anything.
 pub fn fix(team: &TeamDir, environment: &Environment, findings: &[Finding]) -> Vec<Fixed> {
     let mut repaired = None;
     let mut attempts = Vec::new();
     for finding in findings {
         let outcome = match &finding.fix {
             None => continue,
-            // Once for all findings: it repairs everything.
+            // One repair fixes all findings of this kind.
             Some(Fix::Repair) => {
                 let problems = repaired.get_or_insert_with(|| repair(team)).clone();
                 repair_outcome(problems)
@@ -110,12 +110,12 @@ fn unchanged(path: &Path, cause: std::io::Error) -> FixError {
     }
 }
 
-/// The command with which a person becomes the owner of a file.
+/// The command with which a person takes over the ownership of a file.
 pub(crate) fn chown_command(path: &Path) -> String {
     format!("sudo chown \"$(id -u)\" {}", path.display())
 }
 
-/// A sufficient number of inotify instances, if `limit` is too low.
+/// The number of inotify instances to set if `limit` is too low.
 pub(crate) fn sufficient_instances(limit: u64) -> u64 {
     limit.saturating_mul(2).max(1024)
 }
@@ -177,7 +177,7 @@ pub(crate) fn grant_access(path: &Path) -> Result<String, FixError> {
         .map_err(|cause| unchanged(path, cause))
 }
 
-/// Raises the limit of inotify instances. It never lowers it, should it have been raised meanwhile.
+/// Raises the limit of inotify instances. It never lowers a limit that was raised in the meantime.
 fn raise_inotify_limit(setting: &Path) -> Result<String, FixError> {
     let fail = |cause| unchanged(setting, cause);
     let text = fs::read_to_string(setting).map_err(fail)?;

@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::fix::{Fixed, fix};
 use teamdir::TeamDir;
 
-/// One fix may reveal the next problem: a released lock shows that a member is dead.
+/// The most rounds. One fix may reveal the next problem: a released lock shows that a member is dead.
 const ROUNDS: usize = 4;
 
 /// The result of [`fix_all`].

@@ -12,7 +12,7 @@ use teamdir::{
     StaleFileError, TaskError,
 };
 
-/// Why a fix failed. What it was to change is as before.
+/// Why a fix failed. What it should have changed is as before.
 #[derive(Debug, thiserror::Error)]
 pub enum FixError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! A team folder that cannot be opened at all, because its roster cannot be read.
+//! Examines a team folder that cannot be opened, because its roster cannot be read.
 
 use crate::finding::{Finding, Fix, Kind};
 use crate::fix::{Fixed, grant_access};
@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use teamdir::RosterError;
 
-/// Why a team cannot be opened. `None` for temporary causes, such as a held lock.
+/// Explains why a team cannot be opened. `None` for temporary causes, such as a held lock.
 pub fn examine_unreadable_roster(error: &RosterError) -> Option<Finding> {
     match error {
         RosterError::Invalid { path, .. } => Some(not_a_roster(path, error.to_string())),

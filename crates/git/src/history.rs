@@ -1,4 +1,4 @@
-//! Commits: how they are related, what they change, and making them.
+//! Commits: how they are related, what they change, and how they are made.
 
 use crate::error::GitError;
 use crate::process::{shown, split};

@@ -1,4 +1,4 @@
-//! Commands in a tree, whose owner may be hostile: only inside a sandbox.
+//! Runs git in a tree, only inside a sandbox, because the tree's owner may be hostile.
 
 use crate::error::GitError;
 use crate::history::Distance;
@@ -23,7 +23,7 @@ pub struct Inside {
     surroundings: Surroundings,
 }
 
-/// What is in a tree, by its own word.
+/// What git in the tree says is in the tree. A hostile tree may lie.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
     /// The branch that is checked out; `None` if there is none.
@@ -36,7 +36,8 @@ pub struct Status {
 }
 
 impl Inside {
-    /// The surroundings should show the objects that the tree borrows.
+    /// Commands in the tree `folder` run in these surroundings. They should show the objects that the tree
+    /// borrows.
     pub fn new(folder: &Path, surroundings: Surroundings) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -44,12 +45,13 @@ impl Inside {
         }
     }
 
-    /// A process of git in the tree, which the caller spawns and finishes while it keeps the session.
+    /// Prepares a git process in the tree. The caller spawns and finishes it, and keeps the session until
+    /// then.
     pub(crate) fn prepare(&self, git: &Git) -> Result<(Command, Option<Session>), GitError> {
         let mut command = Command::new("git");
         command.args(git.words()).current_dir(&self.folder);
         let mut own = git.environment();
-        // A tree whose own repository is broken must not be taken for a part of one above it.
+        // If the tree's own repository is broken, git must not use a repository in a folder above it.
         own.push(("GIT_DIR".into(), self.folder.join(".git").into()));
         own.push(("GIT_WORK_TREE".into(), self.folder.clone().into()));
         let session = match &self.surroundings {
@@ -117,7 +119,7 @@ impl Inside {
                 status.branch = (name != "(detached)").then(|| shown(name.as_bytes()));
             } else if let Some(name) = changed_name(part) {
                 if part.starts_with(b"2 ") {
-                    // The name before a renaming follows.
+                    // The old name of a renamed file follows.
                     parts.next();
                 }
                 if status.uncommitted.len() < MOST_NAMES {
@@ -138,8 +140,8 @@ impl Inside {
         Ok(found.collect())
     }
 
-    /// Makes a commit of everything that is not committed and not ignored, beside the branch and the
-    /// index of the tree. The sandbox must be writable.
+    /// Makes a commit of everything that is not committed and not ignored, and leaves the branch and the
+    /// index of the tree alone. The sandbox must be writable.
     pub fn snapshot(&self, head: &CommitId, message: &str) -> Result<CommitId, GitError> {
         let index = self.folder.join(".git/snapshot.index");
         let run = |git: Git| self.success(&git.variable("GIT_INDEX_FILE", &index));
@@ -165,7 +167,7 @@ impl Inside {
             return Ok(());
         }
         let error = git.failure(&output);
-        // If nothing was begun there is nothing to abort.
+        // If no rebase was begun, there is nothing to abort.
         let _ = self.output(&Git::new(["rebase", "--abort"]));
         Err(error)
     }

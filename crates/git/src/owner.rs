@@ -1,9 +1,9 @@
-//! Which work tree of a repository has the team whose branches are in it.
+//! Which work tree of a repository has the team that may use the team's branches.
 //!
-//! The work trees of a repository share its branches. Of two teams in two of them each would move the
-//! branch `team/main` of the other. Therefore the repository has a file with the path of the one work tree
-//! whose team may use these branches. The claim ends with that team's folder, or when the work tree is not one
-//! of this repository any more.
+//! The work trees of a repository share its branches, so two teams in two work trees would both move the
+//! branch `team/main`. Therefore a file in the repository names the one work tree whose team may use these
+//! branches. The claim ends with that team's folder, or when the work tree no longer belongs to this
+//! repository.
 
 use crate::error::GitError;
 use crate::repository::Repository;

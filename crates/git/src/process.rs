@@ -1,4 +1,4 @@
-//! Runs git, with nothing of the user's settings in force.
+//! Runs git without the user's settings.
 
 use crate::error::GitError;
 use command::Pidfd;
@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 /// The most bytes of a command's output that are read.
 const MOST_OUTPUT: u64 = 64 << 20;
 
-/// Settings that count whatever the files say: nothing is run, fetched, signed or maintained.
+/// Settings that override the files: nothing is run, fetched, signed or maintained.
 const SETTINGS: [&str; 15] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -34,7 +34,7 @@ const SETTINGS: [&str; 15] = [
     "credential.helper=",
 ];
 
-/// Variables that count whatever the environment says.
+/// Variables that override the environment.
 const VARIABLES: [(&str, &str); 9] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -134,7 +134,7 @@ impl Git {
         settings.chain(self.arguments.iter().cloned()).collect()
     }
 
-    /// The variables that count.
+    /// All variables of the command.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let fixed = VARIABLES.iter();
         let fixed = fixed.map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -178,7 +178,8 @@ impl Git {
     /// Waits for a child with pipes, and kills it when its time is up.
     pub(crate) fn finish(&self, mut child: Child) -> Result<Output, GitError> {
         let (input, stdin) = (self.input.clone(), child.stdin.take());
-        // A child that reads nothing, or ends early, closes the pipe.
+        // A child that does not read its input, or ends early, closes the pipe, and the write fails. Its
+        // exit code tells the rest.
         let writer = thread::spawn(move || stdin.map(|mut pipe| pipe.write_all(&input)));
         let stdout = read_all(child.stdout.take());
         let stderr = read_all(child.stderr.take());
@@ -199,7 +200,7 @@ impl Git {
             command: self.name(),
             message: error.to_string(),
         };
-        // Its exit status is not collected yet, so the number is its own.
+        // The child is not reaped yet, so its process id cannot belong to another process.
         let handle = Pidfd::open(Pid::from_raw(child.id().cast_signed()));
         let handle = handle.map_err(|error| failed(error.into()))?;
         let has_ended = handle.wait(self.limit);
@@ -222,7 +223,7 @@ impl Git {
         self.check(output)
     }
 
-    /// What a command wrote, if it succeeded.
+    /// Returns what a command wrote, if it succeeded.
     pub(crate) fn check(&self, output: Output) -> Result<Vec<u8>, GitError> {
         match output.code {
             Some(0) => Ok(output.stdout),
@@ -257,7 +258,7 @@ fn read_all(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // What cannot be read to its end is used up to there.
+            // After an error, what was read so far is used.
             let _ = pipe.take(MOST_OUTPUT).read_to_end(&mut bytes);
         }
         bytes
@@ -271,7 +272,7 @@ pub(crate) fn split(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == 0).filter(move |_| !is_empty)
 }
 
-/// A name for people, in which nothing is a line break or an action of a terminal.
+/// A name for people, without line breaks or anything that a terminal acts on.
 pub(crate) fn shown(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     match text.chars().any(char::is_control) {

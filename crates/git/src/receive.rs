@@ -26,7 +26,7 @@ impl Repository {
         known: &[CommitId],
     ) -> Result<(), GitError> {
         self.copy_objects(tree, tip, known)?;
-        // That the pack was whole does not say that it was enough.
+        // A pack can be valid and still lack objects that the commit needs.
         let mut walk = self.neutral(["rev-list", "--objects", "--quiet", tip.as_str(), "--not"]);
         walk = walk.args(known.iter().map(CommitId::as_str));
         let output = walk.output()?;
@@ -58,7 +58,7 @@ impl Repository {
             .chain(known.iter().map(|commit| format!("^{commit}\n")))
             .collect();
         let input = packing.stdin.take();
-        // A packer that does not read it ends, and says why.
+        // If the packer does not read its input, it ends and its error says why.
         let writer = thread::spawn(move || input.map(|mut pipe| pipe.write_all(wanted.as_bytes())));
         let index = self.neutral([
             "index-pack",
@@ -80,7 +80,7 @@ impl Repository {
         let packed = pack.finish(packing);
         let _ = writer.join();
         drop(session);
-        // Why the packer failed says more than that the index got half a pack.
+        // The packer's error comes first: it explains why the index got only a part of the pack.
         pack.check(packed?)?;
         match indexed {
             Some(output) => index.check(output?).map(drop),

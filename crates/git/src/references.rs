@@ -61,6 +61,20 @@ impl Repository {
             .collect()
     }
 
+    /// A reference that keeps another one from being made: git cannot have `refs/heads/a` beside
+    /// `refs/heads/a/b`.
+    pub fn in_the_way_of(&self, name: &str) -> Result<Option<String>, GitError> {
+        let mut above = name;
+        while let Some((folder, _)) = above.rsplit_once('/') {
+            above = folder;
+            if above.matches('/').count() >= 2 && self.reference(above)?.is_some() {
+                return Ok(Some(above.to_owned()));
+            }
+        }
+        let below = self.references(&format!("{name}/"))?;
+        Ok(below.into_iter().next().map(|(name, _)| name))
+    }
+
     /// Moves a reference from the value that the caller has seen, or creates it if that is `None`.
     /// If it has another value now, nothing is changed and the error is [`GitError::Moved`].
     pub fn move_reference(
@@ -95,17 +109,18 @@ impl Repository {
         change.success().map(drop)
     }
 
-    /// The work trees that have a branch checked out, such as `refs/heads/main`.
+    /// The work trees that have a branch checked out, such as `refs/heads/main`, or are rebasing it.
     pub fn checked_out(&self, branch: &str) -> Result<Vec<PathBuf>, GitError> {
+        let rebasing = self.rebasing(branch);
         let may_be = |head: String| head.contains(branch) || head.contains(STORED_ELSEWHERE);
         if !self.heads().any(may_be) {
-            return Ok(Vec::new());
+            return Ok(rebasing);
         }
         let list = self
             .own(["worktree", "list", "--porcelain", "-z"])
             .success()?;
         let mut folder = None;
-        let mut found = Vec::new();
+        let mut found = rebasing;
         for line in list.split(|byte| *byte == 0) {
             let line = String::from_utf8_lossy(line);
             if let Some(path) = line.strip_prefix("worktree ") {
@@ -117,13 +132,40 @@ impl Repository {
         Ok(found)
     }
 
-    /// What the heads of all work trees say.
-    fn heads(&self) -> impl Iterator<Item = String> {
+    /// The git folders of all work trees.
+    fn git_folders(&self) -> impl Iterator<Item = PathBuf> {
         let linked = fs::read_dir(self.common().join("worktrees"));
         let linked = linked.into_iter().flatten().flatten();
         let folders = linked.map(|entry| entry.path());
-        let folders = std::iter::once(self.common().to_owned()).chain(folders);
+        std::iter::once(self.common().to_owned()).chain(folders)
+    }
+
+    /// What the heads of all work trees say.
+    fn heads(&self) -> impl Iterator<Item = String> {
+        let folders = self.git_folders();
         folders.filter_map(|folder| fs::read_to_string(folder.join("HEAD")).ok())
+    }
+
+    /// The work trees that are rebasing a branch. No head names it meanwhile, and git gives up at the end if it
+    /// has moved.
+    fn rebasing(&self, branch: &str) -> Vec<PathBuf> {
+        let is_rebasing = |folder: &PathBuf| {
+            let names = ["rebase-merge/head-name", "rebase-apply/head-name"];
+            let mut names = names
+                .iter()
+                .map(|name| fs::read_to_string(folder.join(name)));
+            names.any(|name| name.is_ok_and(|name| name.trim_end() == branch))
+        };
+        let work_tree = |folder: PathBuf| {
+            // A linked work tree is named in its git folder, by the path of its `.git`.
+            let linked = fs::read_to_string(folder.join("gitdir"));
+            let inside = linked.map_or(folder, |path| PathBuf::from(path.trim_end()));
+            inside.parent().map_or(inside.clone(), PathBuf::from)
+        };
+        self.git_folders()
+            .filter(is_rebasing)
+            .map(work_tree)
+            .collect()
     }
 
     /// Removes the lock that a killed git has left of a reference. Returns whether there was one.

@@ -52,7 +52,7 @@ impl Repository {
         .folder(&folder);
         let output = ask.output()?;
         if output.code != Some(0) {
-            // One of another owner is refused by git, with its own words.
+            // Git refuses a repository of another owner, and its own message is shown.
             let is_in_one = folder.ancestors().any(|above| above.join(".git").exists());
             return match is_in_one {
                 false => Err(GitError::NoRepository { folder }),

@@ -78,7 +78,7 @@ impl Repository {
             quoted(address)
         );
         write(path, format!("{config}{own}"))?;
-        // All cores: a checkout is the most of the work.
+        // Uses all cores, because the checkout takes most of the time.
         let reset = Git::new(["-c", "checkout.workers=0", "reset", "--quiet", "--hard"]);
         reset.arg(new.base.as_str()).folder(folder).success()?;
         let upstream = Git::new(["update-ref", new.upstream, new.base.as_str()]);

@@ -1,14 +1,14 @@
-//! Changes of the person's own work tree, which are made only when it is clean.
+//! Changes the person's own work tree, and only when it is clean.
 //!
-//! These commands run with the person's settings, as if the person had typed them, but for hooks and
-//! monitors: what is merged may have changed a file that a hook runs.
+//! These commands run with the person's settings, as if the person had typed them, except for hooks and
+//! monitors: the merged work may have changed a file that a hook runs.
 
 use crate::error::GitError;
 use crate::process::{Git, shown, split};
 use crate::repository::Repository;
 use protocol::CommitId;
 
-/// What the person is in the middle of, by the files that git keeps of it.
+/// The operations that a person may be in the middle of, by the files that git keeps of them.
 const OPERATIONS: [(&str, &str); 6] = [
     ("rebase-merge", "a rebase"),
     ("rebase-apply", "a rebase"),
@@ -18,14 +18,14 @@ const OPERATIONS: [(&str, &str); 6] = [
     ("BISECT_LOG", "a bisection"),
 ];
 
-/// What the work tree of a person is like.
+/// The state of a person's work tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkTree {
     /// The branch that is checked out, such as `refs/heads/main`; `None` if the head is detached.
     pub branch: Option<String>,
     /// What is changed, new or in conflict and not committed.
     pub uncommitted: Vec<String>,
-    /// What the person is in the middle of, such as `a rebase`.
+    /// The operation that the person is in the middle of, such as `a rebase`.
     pub operation: Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ impl Repository {
         }
     }
 
-    /// What the person's work tree is like.
+    /// The state of the person's work tree.
     pub fn work_tree(&self) -> Result<WorkTree, GitError> {
         let branch = self
             .personal(["symbolic-ref", "--quiet", "HEAD"])
@@ -57,7 +57,7 @@ impl Repository {
         })
     }
 
-    /// What the person is in the middle of.
+    /// The operation that the person is in the middle of.
     pub fn operation(&self) -> Option<&'static str> {
         let mut all = OPERATIONS.iter();
         let found = all.find(|(name, _)| self.git_folder().join(name).exists());

@@ -100,7 +100,7 @@ impl Integration {
             output: &output,
         };
         let job = self.start_in(&run, move |ended| {
-            // Nobody waits any more for a check that was dropped.
+            // If the check was dropped, nobody receives this.
             let _ = send.send(ended);
         });
         Ok(match job {
@@ -116,7 +116,7 @@ impl Integration {
         })
     }
 
-    /// Removes the tree of a check. One that stays is removed later.
+    /// Removes the tree of a check. If that fails, the next check or queue run removes it.
     pub(crate) fn remove_check_tree(&self, id: SubmissionId) {
         let _ = std::fs::remove_dir_all(self.team.layout().check_tree(id));
     }

@@ -24,6 +24,11 @@ pub enum IntegrationError {
         "'{0}' cannot have a tree of its own: team/{0} is the team's own branch; choose another name"
     )]
     ReservedName(AgentName),
+    #[error(
+        "the branch {0} is in the way: git cannot have it beside team/main, the team's branch; rename it, \
+         with `git branch -m {0} OTHER`, or work with --tree shared"
+    )]
+    BranchInTheWay(String),
     #[error("the workspace is in the middle of {0}: finish or abort it first")]
     Operation(&'static str),
     #[error("'{0}' has no commit to submit")]

@@ -35,9 +35,11 @@ impl Integration {
         let tip = tip.ok_or(IntegrationError::NoTeamBranch)?;
         self.repository.claim(teamdir::FOLDER)?;
         let here = self.repository.work_tree()?;
-        let branch = match &options.into {
-            Some(name) => format!("refs/heads/{name}"),
-            None => here.branch.clone().ok_or(IntegrationError::Detached)?,
+        let branch = match (&options.into, here.operation) {
+            (Some(name), _) => format!("refs/heads/{name}"),
+            // In the middle of a rebase no branch is checked out.
+            (None, Some(operation)) => return Err(IntegrationError::Operation(operation)),
+            (None, None) => here.branch.clone().ok_or(IntegrationError::Detached)?,
         };
         let short = branch
             .strip_prefix("refs/heads/")

@@ -1,4 +1,4 @@
-//! Works through the queue, in any process of the team, one at a time.
+//! Works through the queue. Any process of the team may do so, one at a time.
 
 use crate::check::{CheckOutcome, Checking};
 use crate::{BRANCH, Integration, IntegrationError, author};
@@ -11,17 +11,18 @@ use std::path::PathBuf;
 use teamdir::{IntegrationGuard, now};
 
 const CHECKED_AT_ONCE: usize = 4;
-/// Who makes the merges.
+/// The committer of merges.
 const COMMITTER: (&str, &str) = ("team-lead", "team-lead@team-lead.invalid");
 
-/// What came of working through the queue.
+/// The result of working through the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ran {
-    /// Nothing is left. The submissions that ended here, in order.
+    /// The queue is empty. These submissions ended, in this order.
     Done(Vec<(SubmissionId, SubmissionStatus)>),
-    /// Another process is at it, and will see everything that is in the queue now.
+    /// Another process works through the queue, and will see everything that is in it now.
     Busy,
-    /// The team's branch is checked out here: moving it would leave the reverse of the work staged.
+    /// The team's branch is checked out in this folder. If it moved, the folder would show the reverse of
+    /// the merged work as staged.
     Blocked(PathBuf),
 }
 
@@ -32,9 +33,9 @@ struct Candidate {
     merge: CommitId,
 }
 
-/// What came of merging a submission.
+/// The result of merging a submission.
 enum Attempt {
-    /// The branch has it, in this commit or before.
+    /// The branch already contains it, in this commit.
     IsThere(CommitId),
     /// It merges, as this commit.
     Merges(CommitId),
@@ -63,7 +64,7 @@ impl Integration {
             if let Some(folder) = blocked {
                 return Ok(Ran::Blocked(folder));
             }
-            // Whoever has submitted meanwhile found the lock taken.
+            // Processes that submitted in the meantime found the lock held, and rely on this one.
             if !self.valid_submissions()?.iter().any(is_due) {
                 return Ok(Ran::Done(ended));
             }
@@ -75,7 +76,7 @@ impl Integration {
         guard: &IntegrationGuard,
         ended: &mut Vec<(SubmissionId, SubmissionStatus)>,
     ) -> Result<Option<PathBuf>, IntegrationError> {
-        // What killed processes have left is in nobody's way for now.
+        // Leftovers of killed processes do no harm if they cannot be removed now.
         let _ = self.team.remove_check_trees(guard);
         loop {
             let all = self.valid_submissions()?;
@@ -127,9 +128,9 @@ impl Integration {
                 Ok(Attempt::Conflicts(conflict)) if candidates.is_empty() => {
                     self.step(&submission, SubmissionStep::Conflicted(stored(conflict)))?;
                 }
-                // Whether it conflicts depends on whether those before it are merged.
+                // Whether it conflicts depends on whether the submissions before it are merged.
                 Ok(Attempt::Conflicts(_)) => break,
-                // One that git cannot read must not stop those behind it.
+                // A submission that git cannot read must not block those after it.
                 Err(IntegrationError::Git(
                     error @ (GitError::Failed { .. } | GitError::Unexpected { .. }),
                 )) => {
@@ -141,14 +142,14 @@ impl Integration {
         self.move_through(candidates)
     }
 
-    /// Merges a submission, unless the branch has it.
+    /// Merges a submission, unless the branch already contains it.
     fn attempt(
         &self,
         submission: &Submission,
         tip: &CommitId,
         onto: &CommitId,
     ) -> Result<Attempt, IntegrationError> {
-        // Also what a killed process has merged and not written down.
+        // This includes what a killed process merged without recording it.
         if self.repository.contains(tip, &submission.commit)? {
             let merge = submission.merge.clone();
             let merge = merge.filter(|merge| self.is_in(tip, merge));
@@ -167,7 +168,7 @@ impl Integration {
             .map(|candidate| self.start_check(candidate.submission.id, &candidate.merge))
             .collect::<Result<_, _>>()?;
         let mut is_overtaken = false;
-        // The checks behind one that fails are dropped, which ends them.
+        // When one fails, the checks after it are dropped, which ends their commands.
         for (candidate, check) in candidates.into_iter().zip(checks) {
             let id = candidate.submission.id;
             if is_overtaken {
@@ -213,7 +214,7 @@ impl Integration {
         self.repository.contains(tip, commit).unwrap_or(false)
     }
 
-    /// Writes down what has happened to a submission.
+    /// Records what has happened to a submission.
     pub(crate) fn step(
         &self,
         submission: &Submission,
@@ -242,7 +243,7 @@ impl Integration {
     }
 }
 
-/// The message of a merge, whose trailers say whose work it is and what for.
+/// The message of a merge commit. Its trailers say whose work it is and which task it belongs to.
 fn message(submission: &Submission, team: &str) -> String {
     let Submission {
         id,

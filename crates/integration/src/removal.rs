@@ -1,4 +1,4 @@
-//! Removes trees, when provably nothing is lost with them.
+//! Removes trees, but only if nothing is lost with them.
 
 use crate::{BRANCH, Integration, IntegrationError, Purpose, UPSTREAM, base_reference};
 use git::{Inside, Status};
@@ -54,7 +54,7 @@ impl Integration {
             true => "removed",
             false => "kept",
         };
-        // The events only tell people.
+        // Events are only for observers.
         let _ = self.team.log_event(EventKind::Tree {
             member: name.clone(),
             action: action.to_owned(),

@@ -95,7 +95,7 @@ impl Integration {
     ) -> Result<Option<Submission>, IntegrationError> {
         let mut known: Option<Submission> = None;
         self.team.read_events(|line| {
-            let EventLine::Known(Event { time, kind }) = EventLine::decode(line) else {
+            let EventLine::Known(Event { time, kind, .. }) = EventLine::decode(line) else {
                 return;
             };
             let EventKind::Submission {

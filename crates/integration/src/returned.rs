@@ -10,21 +10,22 @@ use team::notice;
 use teamdir::SendError;
 
 impl Integration {
-    /// Does what follows from the end of a submission, and writes down that it was done. A process that is
-    /// killed in between leaves it to the next, and nothing happens twice.
+    /// Does what follows from the end of a submission, and records that it was done. If the process is
+    /// killed in between, the next one repeats it, and nothing happens twice.
     pub(crate) fn tell(&self, submission: &Submission) -> Result<(), IntegrationError> {
         match submission.status {
             SubmissionStatus::Submitted | SubmissionStatus::Checking => return Ok(()),
             SubmissionStatus::Merged => self.complete_task(submission),
             SubmissionStatus::Conflict | SubmissionStatus::Failed => {
-                // So that what the mail advises can be done; the mail matters more.
+                // The member's tree is told where the team's branch is, so that the advice in the mail
+                // works. The mail is sent even if this fails.
                 let _ = self.refresh(&submission.member);
                 let to = Recipient::Member(submission.member.clone());
                 let id = format!("submission/{}/{}", submission.id, submission.status);
                 let text = text(submission);
                 match notice(&self.team, to, NoticeCause::Submission, &id, &text) {
                     Ok(_) => {}
-                    // A member that has left is told nothing; its work is kept.
+                    // The member has left the team, so the lead is told instead.
                     Err(SendError::UnknownRecipient { .. }) => {
                         notice(
                             &self.team,
@@ -41,7 +42,7 @@ impl Integration {
         self.step(submission, SubmissionStep::Told).map(drop)
     }
 
-    /// Completes the task whose work was merged, unless somebody else has taken it meanwhile.
+    /// Completes the task whose work was merged, unless somebody else has claimed it in the meantime.
     fn complete_task(&self, submission: &Submission) {
         let (Some(task), Some(result)) = (submission.task, &submission.completes) else {
             return;
@@ -62,7 +63,7 @@ impl Integration {
             incarnation: None,
         };
         let result = Some(result.as_str()).filter(|result| !result.is_empty());
-        // The work is merged whatever becomes of the task.
+        // The work stays merged, even if the task cannot be completed.
         let _ = team::complete(&self.team, &program, task, result);
     }
 }

@@ -51,8 +51,8 @@ impl Integration {
         }
     }
 
-    /// Copies or links a file or folder of the workspace. What is not there is left out; what the tree has
-    /// already stays.
+    /// Copies or links a file or folder of the workspace. One that does not exist is left out, and one that
+    /// the tree already has is kept.
     fn bring(&self, tree: &Path, name: &str, is_link: bool) -> Result<(), IntegrationError> {
         let relative = Path::new(name);
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
@@ -88,7 +88,7 @@ impl Integration {
     fn run_in(&self, run: &Run<'_>) -> Result<Finished, IntegrationError> {
         let (send, receive) = mpsc::channel();
         let job = self.start_in(run, move |finished| {
-            // The receiver is gone only with this function.
+            // The receiver lives as long as this function.
             let _ = send.send(finished);
         })?;
         let finished = receive.recv();
@@ -104,7 +104,7 @@ impl Integration {
     ) -> Result<command::Job, IntegrationError> {
         let _ = fs::remove_file(run.output);
         let workspace = self.team.workspace();
-        // No member's name begins with a dot.
+        // The mark cannot be a member's, because no member's name begins with a dot.
         let mark = format!(
             "{}:.integration.{}.{}",
             workspace.display(),
@@ -131,7 +131,7 @@ fn copy(from: &Path, to: &PathBuf) -> io::Result<()> {
         return std::os::unix::fs::symlink(fs::read_link(from)?, to);
     }
     if !found.is_dir() {
-        // A pipe or a device would be waited for.
+        // Copying a pipe or a device would wait.
         return match found.is_file() {
             true => fs::copy(from, to).map(drop),
             false => Ok(()),

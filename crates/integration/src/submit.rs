@@ -16,18 +16,18 @@ pub struct Work {
     pub completes: Option<String>,
 }
 
-/// What came of submitting.
+/// The result of submitting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Submitted {
     pub submission: Submission,
-    /// Whether the same commit was in the queue before.
+    /// Whether the same commit was already in the queue.
     pub was_there: bool,
     /// What is not committed, and therefore not submitted.
     pub uncommitted: Vec<String>,
 }
 
 impl Integration {
-    /// What is in a member's tree, by its own word. `None` if it has no tree.
+    /// The state of a member's tree, as git in the tree reports it. `None` if the member has no tree.
     pub fn tree_status(&self, name: &AgentName) -> Result<Option<Status>, IntegrationError> {
         let path = self.team.layout().tree(name);
         if !is_tree(&path) {
@@ -51,7 +51,7 @@ impl Integration {
                 uncommitted,
             });
         }
-        // Whether the branch follows the workspace is for the queue to decide.
+        // The queue decides whether the branch follows the workspace.
         let tip = match self.repository.reference(BRANCH)? {
             Some(tip) => tip,
             None => self.team_branch()?,
@@ -85,8 +85,8 @@ impl Integration {
         })
     }
 
-    /// Keeps submitted commits for ever. A reference without a file is left by a process that was killed, or
-    /// by an earlier team, whose commit is kept under another name.
+    /// Keeps a submitted commit for ever, under a reference. If the reference exists without a file, a
+    /// killed process or an earlier team left it, and its commit is kept under another name.
     fn keep_submitted(&self, id: SubmissionId, commit: &CommitId) -> Result<(), IntegrationError> {
         let reference = submission_reference(id);
         let why = "team: submit";
@@ -126,7 +126,8 @@ impl Integration {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// Whether what a member has committed, up to `head`, is neither in the team's branch nor submitted.
+    /// Whether a member has committed work, up to `head`, that is neither in the team's branch nor
+    /// submitted.
     pub fn is_unsubmitted(
         &self,
         name: &AgentName,
@@ -139,7 +140,7 @@ impl Integration {
         let Some(tip) = self.repository.reference(BRANCH)? else {
             return Ok(false);
         };
-        // A commit that the repository does not have is new.
+        // A commit that is not in the repository is new.
         Ok(!self.repository.contains(&tip, head).unwrap_or(false))
     }
 }

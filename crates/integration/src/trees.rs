@@ -73,6 +73,10 @@ impl Integration {
                     if let Some(operation) = self.repository.operation() {
                         return Err(IntegrationError::Operation(operation));
                     }
+                    if let Some(name) = self.repository.in_the_way_of(BRANCH)? {
+                        let name = name.strip_prefix("refs/heads/").unwrap_or(&name);
+                        return Err(IntegrationError::BranchInTheWay(name.to_owned()));
+                    }
                     let head = self.repository.head()?;
                     self.repository
                         .move_reference(BRANCH, &head, None, "team: begin")

@@ -49,7 +49,7 @@ impl Integration {
         Ok(views)
     }
 
-    /// How far a tree is from the team's branch, counted in the tree, which has both sides.
+    /// How far a tree is from the team's branch. It is counted in the tree, which has the commits of both.
     fn tree_distance(&self, path: &Path, status: &Status) -> Option<Distance> {
         let head = status.head.as_ref()?;
         let tip = self.repository.reference(BRANCH).ok()??;
@@ -73,7 +73,7 @@ impl Integration {
     }
 }
 
-/// The bytes that a folder takes on the disk. What cannot be read is not counted.
+/// The bytes that a folder takes on the disk. Files that cannot be read are not counted.
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -34,7 +34,7 @@ impl Integration {
             };
             let files: Vec<String> = conflict.files.into_iter().map(|file| file.path).collect();
             let files = files.join(", ");
-            // Both sides in one order, so that the pair has one id.
+            // The pair is sorted, so that it has one id whoever is compared first.
             let mut pair = [(name, &own), (&other, &theirs)];
             pair.sort_by_key(|(name, _)| name.as_str());
             let [(first, one), (second, two)] = pair;
@@ -52,8 +52,8 @@ impl Integration {
         Ok(warned)
     }
 
-    /// Brings what a member has committed and not merged under a reference, so that others can be compared
-    /// with it. `None` if there is nothing.
+    /// Puts a member's committed and unmerged work under a reference, so that others can be compared with
+    /// it. `None` if there is no such work.
     fn publish_work(&self, name: &AgentName) -> Result<Option<CommitId>, IntegrationError> {
         let path = self.team.layout().tree(name);
         let (true, Some(tip)) = (is_tree(&path), self.repository.reference(BRANCH)?) else {

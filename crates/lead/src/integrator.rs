@@ -1,11 +1,10 @@
 //! Integrates submissions that nobody else integrates.
 
 use config::Config;
-use integration::{Integration, Ran};
-use member::{SandboxSettings, open_trees};
+use integration::Integration;
+use member::{SandboxSettings, log_queue, open_trees};
 use std::sync::atomic::{AtomicBool, Ordering};
 use teamdir::TeamDir;
-use tracing::{info, warn};
 
 /// What is needed to integrate submissions.
 pub(crate) struct Integrator {
@@ -30,18 +29,6 @@ impl Integrator {
         }
         let ran = open_trees(team, &self.config, &self.sandbox).and_then(|trees| trees.run_queue());
         self.is_busy.store(false, Ordering::Release);
-        match ran {
-            Ok(Ran::Done(ended)) => {
-                for (id, status) in ended {
-                    info!("submission {id} is {status}");
-                }
-            }
-            Ok(Ran::Busy) => {}
-            Ok(Ran::Blocked(folder)) => warn!(
-                "submissions wait: team/main is checked out in {}; `git switch` to another branch there",
-                folder.display()
-            ),
-            Err(error) => warn!("submissions were not integrated: {error}"),
-        }
+        log_queue(&ran);
     }
 }

@@ -34,6 +34,8 @@ mod place;
 mod prompt;
 mod restart_queue;
 mod run;
+mod run_error;
+mod session;
 mod show;
 mod shown;
 mod shut_down;
@@ -44,5 +46,8 @@ mod typed;
 mod waiting;
 
 pub use console::{ConsoleOptions, Verbosity};
-pub use run::{Ended, RunError, RunOptions, run};
+pub use run::{Ended, RunOptions, run, sandbox_settings};
+pub use run_error::RunError;
+pub use session::Resume;
 pub use shown::{ShowError, lead_prompt, lead_tool_definitions};
+pub use starter::TrustedStarter;

@@ -115,6 +115,16 @@ impl LeadMachine {
         self.leaving.is_some()
     }
 
+    /// Whether the team goes on when the lead leaves.
+    pub(crate) const fn keeps_team(&self) -> bool {
+        self.options.keep
+    }
+
+    /// Whether nothing that is typed is done any more, but for Ctrl-C.
+    pub(crate) const fn takes_no_lines(&self) -> bool {
+        self.input_ended || self.leaving.is_some()
+    }
+
     /// When [`Event::Tick`] is wanted.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         let waits = !self.is_busy && self.leaving.is_none();
@@ -188,6 +198,13 @@ impl LeadMachine {
         match command {
             Command::Compact => self.queue.push_back(Queued::Compact),
             Command::Clear => self.queue.push_back(Queued::Clear),
+            Command::UseModel(name) => {
+                if is_now && self.is_busy {
+                    let text = format!("The model becomes {name} when this turn has ended.");
+                    actions.push(Action::Print(text));
+                }
+                self.queue.push_back(Queued::UseModel(name));
+            }
             Command::Show(shown) if is_now => actions.push(Action::Show(shown)),
             Command::Show(shown) => self.queue.push_back(Queued::Show(shown)),
             Command::Verb(words) if is_now => actions.push(Action::RunVerb(words)),
@@ -344,8 +361,8 @@ impl LeadMachine {
     /// A person at the terminal can raise the budget. Without one the run ends.
     fn budget_spent(&mut self, actions: &mut Vec<Action>) {
         if self.options.mode != Mode::Terminal && self.leaving.is_none() {
-            let text = "The budget is reached; raise it with `team-lead budget raise`, then go on \
-                         with `team-lead run --resume`.";
+            let text = "The budget is reached; raise it with `team-lead budget raise`, or give the next \
+                         run more, and go on with `team-lead run --resume`.";
             actions.push(Action::PrintError(text.to_owned()));
             self.leave(LeaveReason::Budget, actions);
         }
@@ -407,6 +424,10 @@ impl LeadMachine {
             }
             Some(Queued::Clear) => {
                 actions.push(Action::Clear);
+                self.next_work(now, actions);
+            }
+            Some(Queued::UseModel(name)) => {
+                actions.push(Action::UseModel(name));
                 self.next_work(now, actions);
             }
             Some(Queued::Show(shown)) => {

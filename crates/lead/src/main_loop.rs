@@ -8,6 +8,8 @@ use crate::inspect::{count_tasks, old_failures};
 use crate::jobs::{JobResult, Jobs};
 use crate::machine::{Action, Event, LeadMachine, ShutdownMode};
 use crate::mail_handler::wakes;
+use crate::model::ModelSwitch;
+use crate::place::show_place;
 use crate::restart_queue::RestartQueue;
 use crate::show::show;
 use crate::signals::{Request, Signals};
@@ -44,6 +46,7 @@ pub(crate) struct Lead {
     pub(crate) steering: Steering,
     /// The name of the lead's model.
     pub(crate) model: String,
+    pub(crate) model_switch: ModelSwitch,
     /// The name of that person, where it is known.
     pub(crate) person: Option<String>,
     pub(crate) jobs: Jobs,
@@ -83,6 +86,8 @@ pub(crate) struct State {
     /// The machine knows that a background command has ended.
     is_background_handled: bool,
     is_folder_removed: bool,
+    /// The screen knows that nothing is read any more.
+    takes_no_lines: bool,
     hurried: bool,
     answer: Option<String>,
     code: Option<u8>,
@@ -101,6 +106,8 @@ enum Inspecting {
 pub(crate) struct Finish {
     pub(crate) code: u8,
     pub(crate) answer: Option<String>,
+    /// Whether the team was shut down with it.
+    pub(crate) has_ended_team: bool,
 }
 
 impl Lead {
@@ -117,7 +124,12 @@ impl Lead {
             if let Some(code) = self.state.code {
                 self.jobs.stop();
                 let answer = self.state.answer.take();
-                return Finish { code, answer };
+                let has_ended_team = !self.machine.keeps_team();
+                return Finish {
+                    code,
+                    answer,
+                    has_ended_team,
+                };
             }
             let wake_at = self.wake_at();
             let free = self.agent.is_free() && !self.state.is_background_handled;
@@ -153,6 +165,10 @@ impl Lead {
         for action in self.machine.handle(event, Instant::now()) {
             self.perform(action);
         }
+        if self.machine.takes_no_lines() && !std::mem::replace(&mut self.state.takes_no_lines, true)
+        {
+            self.writer.write(&Output::Leaving);
+        }
     }
 
     fn perform(&mut self, action: Action) {
@@ -173,11 +189,12 @@ impl Lead {
                 self.check_written(recorded);
             }
             Action::Clear => {
-                let begun = self.agent.start_over();
+                let begun = self.agent.start_over(&self.model);
                 if self.check_written(begun) {
                     self.writer.notice("A new conversation begins.");
                 }
             }
+            Action::UseModel(name) => self.use_model(&name),
             Action::Steer(line) => self.steering.add(line),
             Action::CancelTurn => {
                 self.agent.cancel();
@@ -198,6 +215,31 @@ impl Lead {
             Action::Answer(text) => self.state.answer = Some(text),
             Action::Exit(code) => self.state.code = Some(code),
         }
+    }
+
+    /// Asks another model from the next request on.
+    fn use_model(&mut self, name: &str) {
+        let built = match self.model_switch.choose(name, &self.runtime) {
+            Ok(built) => built,
+            Err(error) => {
+                let model = &self.model;
+                let text = format!("{error}. The lead's model is still {model}.");
+                return self.writer.write(&Output::Problem(&text));
+            }
+        };
+        let window = built.models.settings.limits.window;
+        let used = self.agent.use_models(&built.names, built.models);
+        if !self.check_written(used) {
+            return;
+        }
+        self.model = built.names;
+        let workspace = self.runtime.team().workspace().to_path_buf();
+        show_place(&workspace, &self.model, window, &self.writer);
+        for remark in &built.remarks {
+            self.writer.notice(remark);
+        }
+        let text = format!("The lead's model is {} from now on.", self.model);
+        self.writer.notice(&text);
     }
 
     fn start_turn(&mut self, input: Vec<String>) {

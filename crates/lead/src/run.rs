@@ -7,28 +7,28 @@ use crate::jobs::{JobResult, Jobs};
 use crate::machine::{self, LeadMachine};
 use crate::mail_handler::LeadMailHandler;
 use crate::main_loop::{Finish, Lead, State};
-use crate::model::{self, BuiltModel};
+use crate::model::{self, BuiltModel, ModelSwitch};
 use crate::place::{show_end, show_place};
+use crate::run_error::RunError;
+use crate::session::{Resume, begin_session, choose_session};
 use crate::signals::Signals;
 use crate::starter::TrustedStarter;
 use crate::steering::Steering;
 use agent::Agent;
 use config::Config;
 use member::{
-    AgentRunner, AgentTools, AskSettings, Clearance, ConfineError, LogOptions, MemberRuntime,
-    ModelError, Recovered, RuleError, RuntimeError, RuntimeHost, SandboxSettings, TrustError,
-    WorkspaceSettings, prompt_spec,
+    AgentRunner, AgentTools, AskSettings, Clearance, LogOptions, MemberRuntime, Recovered,
+    RuntimeError, RuntimeHost, SandboxSettings, WorkspaceSettings, prompt_spec,
 };
-use processes::{NoTeammate, Programs};
+use processes::Programs;
 use prompts::{CurrentPrompt, PromptSpec, Reader};
-use protocol::{MemberRules, NetworkSetting, Recipient, SandboxMode, Tuning};
-use std::io;
+use protocol::{Caps, MemberRules, NetworkSetting, Recipient, SandboxMode, Tuning};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use team_tools::{AgentHandle, AnswerRequest, Starter, TeamContext, TeammateDefaults, lead_tools};
-use teamdir::{JoinError, PathError, SessionError, TeamDir};
+use teamdir::{JoinError, SessionError, TeamDir};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
-use tools::{Background, Confinement, DuplicateTool, OpenWorkspaceError, Registry};
+use tools::{Background, Confinement, DuplicateTool, Registry};
 use tracing::{Instrument, info_span};
 
 /// How long jobs may take to end with the process. All of them may be killed at any time.
@@ -39,8 +39,8 @@ const LAST_JOBS: Duration = Duration::from_millis(200);
 pub struct RunOptions {
     /// The only prompt; without one they are typed.
     pub prompt: Option<String>,
-    /// Whether the conversation of the last run is continued.
-    pub resume: bool,
+    /// Which conversation is continued.
+    pub resume: Resume,
     /// Whether the team goes on when the lead leaves.
     pub keep: bool,
     /// The models of the lead and of the teammates it starts, between commas.
@@ -60,6 +60,8 @@ pub struct RunOptions {
     pub permissions: Option<MemberRules>,
     /// The name of the person who runs it, where it is known.
     pub person: Option<String>,
+    /// What the team may spend in this run, besides its budget.
+    pub budget: Caps,
     /// How long the whole run may take.
     pub timeout: Option<Duration>,
     /// Whether what only a person could answer is ended at once, because there is none.
@@ -82,44 +84,6 @@ pub struct Ended {
     pub answer: Option<String>,
 }
 
-/// Why a lead did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Another lead runs in this folder.
-    #[error("another lead works in {folder}: {holder}")]
-    Held { folder: String, holder: JoinError },
-    /// The lead's place cannot be taken.
-    #[error(transparent)]
-    MemberRuntime(RuntimeError),
-    /// There is no model.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// It cannot be said whether the workspace is trusted.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// A rule of the command line can match nothing.
-    #[error(transparent)]
-    Rule(#[from] RuleError),
-    /// Commands cannot be confined as chosen.
-    #[error("the lead does not start: {0}")]
-    Confine(#[from] ConfineError),
-    /// There is no program for teammates.
-    #[error(transparent)]
-    NoTeammate(#[from] NoTeammate),
-    /// The folder to work in cannot be used.
-    #[error(transparent)]
-    Workspace(#[from] OpenWorkspaceError),
-    /// Two tools bear the same name.
-    #[error(transparent)]
-    Tools(#[from] DuplicateTool),
-    /// A new conversation could not be begun.
-    #[error(transparent)]
-    Journal(#[from] PathError),
-    /// The system refuses what the lead needs.
-    #[error("cannot wait for signals and files: {0}")]
-    System(#[from] io::Error),
-}
-
 /// What a person types to allow the commands of the lead more.
 const SANDBOX_REMEDY: &str =
     "team-lead run --network on (or --sandbox off), after this run has ended";
@@ -133,7 +97,12 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
         clearance.allow_model(team, model)?;
     }
     let starter = Arc::new(TrustedStarter::new(Programs::find()?, clearance));
-    let (runtime, recovered) = open(team, &options.log)?;
+    // When the last conversation ended, if the lead was killed.
+    let written = team.journal_written(&Recipient::Lead).unwrap_or_default();
+    let (runtime, mut recovered) = open(team, &options.log)?;
+    choose_session(&runtime, &mut recovered, written, &options.resume)?;
+    let model = model.or_that_of(&recovered.conversation, options);
+    budget::begin_run(team, runtime.incarnation(), &options.budget)?;
     let chosen = (options.sandbox.clone(), options.network.clone());
     let sandbox = sandbox_settings(chosen, &settings.config);
     let confinement = runtime.confine(&sandbox, SANDBOX_REMEDY.to_owned())?;
@@ -158,6 +127,10 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
             .instrument(span),
     );
     executor.shutdown_timeout(LAST_JOBS);
+    // The limits hold for members that go on without their lead.
+    if finish.as_ref().is_ok_and(|finish| finish.has_ended_team) && !runtime.is_team_gone() {
+        let _ = budget::end_run(team, runtime.incarnation());
+    }
     let ended =
         finish.map(|finish| close(&console, finish, options.console_options.returns_answer));
     console.close();
@@ -168,7 +141,7 @@ pub fn run(team: &TeamDir, options: &RunOptions) -> Result<Ended, RunError> {
 }
 
 /// How the lead's commands are confined: as its options say, else the configuration.
-pub(crate) fn sandbox_settings(
+pub fn sandbox_settings(
     chosen: (Option<SandboxMode>, Option<NetworkSetting>),
     config: &Config,
 ) -> SandboxSettings {
@@ -200,7 +173,9 @@ fn open(team: &TeamDir, log: &LogOptions) -> Result<(MemberRuntime, Recovered), 
 }
 
 fn close(console: &Console, finish: Finish, return_answer: bool) -> Ended {
-    let Finish { code, mut answer } = finish;
+    let Finish {
+        code, mut answer, ..
+    } = finish;
     if let Some(text) = answer.take_if(|_| !return_answer) {
         console.writer().write(&Output::Answer(&text));
     }
@@ -226,16 +201,15 @@ impl LeadBuilder<'_> {
     ) -> Result<Finish, RunError> {
         let signals = Signals::listen()?;
         let writer = self.console.writer();
-        let model_name = model.models.model.name().to_owned();
+        let model_name = model.names.clone();
         let window = model.models.settings.limits.window;
         show_place(self.team.workspace(), &model_name, window, &writer);
         self.say_remarks(&model, &writer);
-        if !self.options.resume {
-            self.runtime
-                .start_new_conversation(&mut recovered.conversation)?;
-        }
-        if self.options.resume && self.mode == Mode::Terminal {
-            show_end(&recovered.conversation, &writer);
+        let resume = &self.options.resume;
+        let conversation = &mut recovered.conversation;
+        begin_session(self.runtime, conversation, resume, &model.names)?;
+        if *resume != Resume::No && self.mode == Mode::Terminal {
+            show_end(conversation, &writer);
         }
         self.prepare_runtime(&recovered, &writer)?;
         let machine = self.machine(&recovered);
@@ -262,6 +236,7 @@ impl LeadBuilder<'_> {
             has_person: self.mode == Mode::Terminal,
             steering,
             model: model_name,
+            model_switch: ModelSwitch::new(self.options),
             person: self.options.person.clone(),
             jobs,
             job_results,
@@ -274,7 +249,7 @@ impl LeadBuilder<'_> {
 
     /// Prints notes about the model and the sandbox.
     fn say_remarks(&self, model: &BuiltModel, writer: &ConsoleWriter) {
-        if let Some(remark) = &model.remark {
+        for remark in &model.remarks {
             writer.notice(remark);
         }
         if self.confinement.has_sandbox
@@ -337,6 +312,8 @@ impl LeadBuilder<'_> {
     ) -> Result<Agent, RunError> {
         let models = model.models;
         self.runtime.add_explore(&mut registry, &models)?;
+        let settings = &self.options.settings;
+        self.runtime.add_mcp_tools(&mut registry, settings, None)?;
         let tools = AgentTools {
             registry,
             background: background.clone(),
@@ -345,10 +322,7 @@ impl LeadBuilder<'_> {
         let agent = self
             .runtime
             .build_agent(models.model, tools, models.settings, conversation)?;
-        Ok(match self.options.resume {
-            true => agent.with_lost_commands(&recovered.lost_commands),
-            false => agent,
-        })
+        Ok(agent.with_lost_commands(&recovered.lost_commands))
     }
 
     fn registry(

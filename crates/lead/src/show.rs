@@ -24,7 +24,7 @@ pub(crate) fn show(shown: Shown, runtime: &MemberRuntime, model: &str) -> String
         Shown::Requests => requests(team),
         Shown::Costs => costs(team),
         Shown::Model => {
-            format!("{model}\nAnother one can take over: team-lead run --resume --model NAME")
+            format!("{model}\nAnother one can take over: /model NAME")
         }
         Shown::Help => typed::help(),
     }

@@ -64,7 +64,7 @@ impl AgentHandle for NoProcess {
 struct NoStarter(Programs);
 
 impl Starter for NoStarter {
-    fn programs_for(&self, _: &TeamDir, _: &MemberSpec) -> Programs {
-        self.0.clone()
+    fn programs_for(&self, _: &TeamDir, _: &MemberSpec) -> Result<Programs, ToolError> {
+        Ok(self.0.clone())
     }
 }

@@ -6,16 +6,18 @@ use protocol::MemberSpec;
 use std::sync::{Mutex, PoisonError};
 use team_tools::Starter;
 use teamdir::TeamDir;
+use tools::ToolError;
 
 /// The program for teammates, and what they are told of the user's trust.
 #[derive(Debug)]
-pub(crate) struct TrustedStarter {
+pub struct TrustedStarter {
     programs: Programs,
     clearance: Mutex<Clearance>,
 }
 
 impl TrustedStarter {
-    pub(crate) fn new(programs: Programs, clearance: Clearance) -> Self {
+    #[must_use]
+    pub fn new(programs: Programs, clearance: Clearance) -> Self {
         let clearance = Mutex::new(clearance);
         Self {
             programs,
@@ -35,7 +37,7 @@ impl TrustedStarter {
 }
 
 impl Starter for TrustedStarter {
-    fn programs_for(&self, team: &TeamDir, spec: &MemberSpec) -> Programs {
+    fn programs_for(&self, team: &TeamDir, spec: &MemberSpec) -> Result<Programs, ToolError> {
         let clearance = self.clearance.lock();
         let mut clearance = clearance.unwrap_or_else(PoisonError::into_inner);
         // Sandbox and network are what the person has typed for this run; the rest a model may choose.
@@ -47,6 +49,6 @@ impl Starter for TrustedStarter {
         let _ = clearance.allow(team, &typed);
         let _ = clearance.allow_for_this_run(team, spec);
         drop(clearance);
-        self.programs()
+        Ok(self.programs())
     }
 }

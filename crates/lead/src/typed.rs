@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Compact,
     /// Begins a new conversation.
     Clear,
+    /// Asks another model from now on.
+    UseModel(String),
     /// A verb of the program, with its arguments.
     Verb(Vec<String>),
 }
@@ -146,9 +148,12 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     },
     Slash {
         word: "/model",
-        arguments: "",
-        meaning: "the lead's model",
-        parse: |rest| alone(rest, Shown::Model),
+        arguments: "[MODEL]",
+        meaning: "the lead's model, or another one from now on",
+        parse: |rest| match rest {
+            "" => alone(rest, Shown::Model),
+            rest => Some(Command::UseModel(only(rest)?.to_owned())),
+        },
     },
     Slash {
         word: "/compact",
@@ -159,7 +164,7 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     Slash {
         word: "/clear",
         arguments: "",
-        meaning: "begin a new conversation; the journal keeps the old one",
+        meaning: "begin a new conversation; `team-lead sessions` has the old one",
         parse: |rest| rest.is_empty().then_some(Command::Clear),
     },
     Slash {
@@ -292,6 +297,8 @@ mod tests {
             ("/TASKS", Command::Show(Shown::Tasks)),
             ("/compact", Command::Compact),
             ("/clear", Command::Clear),
+            ("/model", Command::Show(Shown::Model)),
+            ("/model offline", Command::UseModel("offline".to_owned())),
         ] {
             assert_eq!(Typed::parse(line), Typed::Command(command));
         }
@@ -336,6 +343,7 @@ mod tests {
             "/logs alice bob",
             "/logs --follow",
             "/diff a b",
+            "/model a b",
         ] {
             let typed = Typed::parse(line);
             assert!(matches!(typed, Typed::Wrong(_)), "{line}: {typed:?}");

@@ -30,14 +30,14 @@ pub const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 const ADDRESS_VARIABLE: &str = "ANTHROPIC_BASE_URL";
 
-/// How a key is shown to the server.
+/// How a request is authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnthropicAuth {
-    /// Not at all, for a server of one's own.
+    /// Without a key, for a server of the user's own.
     None,
-    /// As `x-api-key`, the key of `ANTHROPIC_API_KEY`.
+    /// With the key of `ANTHROPIC_API_KEY`, as `x-api-key`.
     ApiKey(Secret),
-    /// As `authorization: Bearer`, the token of `ANTHROPIC_AUTH_TOKEN`.
+    /// With the token of `ANTHROPIC_AUTH_TOKEN`, as `authorization: Bearer`.
     Bearer(Secret),
 }
 
@@ -84,7 +84,7 @@ pub struct AnthropicConfig {
 }
 
 impl AnthropicConfig {
-    /// A client of the provider itself.
+    /// The configuration for Anthropic's own server.
     pub fn new(model: impl Into<String>, auth: AnthropicAuth) -> Self {
         Self {
             model: model.into(),
@@ -107,10 +107,10 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// A client. Nothing is sent yet.
+    /// Creates a client. Nothing is sent yet.
     pub fn new(config: AnthropicConfig) -> Result<Self, ClientError> {
         let base = http::parse_address(&config.base_url, ADDRESS_VARIABLE)?;
-        // Users of other wire formats are used to write the version there.
+        // Users of other APIs are used to addresses that end in the version.
         let path = if base.path().ends_with("/v1") {
             "/messages"
         } else {
@@ -170,7 +170,7 @@ impl Model for Anthropic {
                     }
                     Err(refusal) => refusal,
                 };
-                // Each refusal hides images, so that the loop ends.
+                // Each such refusal hides more images, so the loop ends.
                 let answer = refusal.answer.as_ref();
                 if !answer.is_some_and(|answer| self.images().refuse(answer, &shown)) {
                     return Err(refusal.error);

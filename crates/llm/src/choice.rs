@@ -38,14 +38,14 @@ const ANTHROPIC_ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
 const OPENAI_ADDRESS: &str = "OPENAI_BASE_URL";
 
-/// A model that was chosen. It prints in the form in which it is chosen.
+/// A chosen model. It is displayed as the text that chooses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelChoice {
     /// A model of this name behind the Messages API.
     Anthropic(String),
     /// A model of this name of OpenAI or of a server that follows it.
     OpenAi(String),
-    /// The same, always asked by one wire format.
+    /// The same, always asked in one wire format.
     OpenAiBy(OpenAiWire, String),
     /// The built-in model that needs no server.
     Offline,
@@ -151,7 +151,7 @@ const fn prefix(wire: OpenAiWire) -> &'static str {
 }
 
 impl ModelChoice {
-    /// Reads a value. The variables decide whose model a bare name is.
+    /// Parses a value. The variables decide to which provider a bare name belongs.
     pub fn parse(value: &str, variables: &Variables) -> Result<Self, ChoiceError> {
         let value = value.trim();
         let wrong = |reason| ChoiceError {
@@ -191,8 +191,8 @@ impl ModelChoice {
         Some(variables.get(variable).unwrap_or(usual))
     }
 
-    /// The model, ready to be asked by an agent of this name, with what is known of its server.
-    /// [`Self::Offline`] is `None`: the caller supplies that model.
+    /// Builds the model for an agent of this name, with what is known about its server. `None` for
+    /// [`Self::Offline`]: the caller supplies that model.
     pub fn build(
         &self,
         variables: &Variables,
@@ -242,7 +242,7 @@ impl ModelChoice {
         let auth = match (key, token) {
             (Some(key), _) => AnthropicAuth::ApiKey(key),
             (None, Some(token)) => AnthropicAuth::Bearer(token),
-            // A server of one's own may need no key.
+            // A server of the user's own may need no key.
             (None, None) if address.is_some() => AnthropicAuth::None,
             (None, None) => {
                 return Err(BuildError::NoKey {
@@ -312,8 +312,7 @@ fn key_for(
     }
 }
 
-/// Whose model a bare name is: of the provider whose key is set, or, without any
-/// key, of the one whose address is.
+/// The provider of a bare name: the one whose key is set or, without any key, the one whose address is set.
 fn of_bare_name(name: &str, variables: &Variables) -> Result<ModelChoice, NoModel> {
     let is_set = |name: &str| variables.get(name).is_some();
     let keys = (

@@ -25,8 +25,7 @@ pub enum Role {
     Assistant,
 }
 
-/// A wire format, and so the family of providers that understands a block which
-/// is kept in the form it came in.
+/// A wire format. A block that is kept as it came can go back only to providers of its wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
@@ -99,8 +98,8 @@ pub enum Block {
     Thinking {
         /// The thought; a provider may hide it and send only the signature.
         text: String,
-        /// The provider's seal, kept as it came. Wire formats without seals
-        /// have none, which is not the same as an empty one.
+        /// The provider's signature, kept as it came. `None` for wire formats without signatures, which is
+        /// not the same as an empty one.
         #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
@@ -115,8 +114,7 @@ pub enum Block {
     ToolResult(ToolResult),
     /// An image that the user shows.
     Image(Image),
-    /// A block of a kind unknown here. It goes back to the provider that sent
-    /// it, and to no other.
+    /// A block of an unknown kind. It goes back only to the provider that sent it.
     Opaque {
         provider: Provider,
         /// The block, unchanged.
@@ -144,8 +142,7 @@ impl Block {
         }
     }
 
-    /// Whether the block is a thought, or only carries one that is sealed. It says nothing to a
-    /// reader.
+    /// Whether the block is a thought, or only carries an encrypted one. It has nothing for a reader.
     pub(crate) fn is_thought(&self) -> bool {
         match self {
             Self::Thinking { .. } | Self::RedactedThinking { .. } => true,
@@ -169,8 +166,8 @@ pub struct ToolUse {
     input: RawJson,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flaw: Option<InputFlaw>,
-    /// What the server attached to the call and wants back with it, such as the sealed thoughts of
-    /// Gemini. Only the wire format that it came by understands it.
+    /// What the server attached to the call and wants back with it, such as Gemini's encrypted reasoning.
+    /// Only the wire format that it came by understands it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     extra_content: Option<RawJson>,
     /// The other fields of the item of the Responses API that this use came as, an object. They go
@@ -249,7 +246,7 @@ impl ToolUse {
     }
 }
 
-/// Wire formats insist on an object, so that a text which is none is wrapped.
+/// Wire formats insist on an object, so a text that is none is wrapped in one.
 fn keep_flawed(text: &str) -> RawJson {
     RawJson::from(json!({ "INVALID_JSON": text }))
 }

@@ -19,16 +19,16 @@ pub enum DecodeError {
     /// A payload is not the JSON that it should be.
     #[error("a piece of the reply cannot be read: {reason}")]
     Malformed { reason: String },
-    /// The reply is a page for people.
+    /// The reply is an HTML page.
     #[error("the reply is an HTML page, not a model's answer; the address may be wrong")]
     NotAStream,
-    /// It is larger than any sensible one.
+    /// The reply exceeds a limit.
     #[error("the reply is too large: {0}")]
     TooLarge(ReplyLimit),
     /// The reply ended before its end marker.
     #[error("the reply ended before its end marker")]
     Cut,
-    /// The reply is complete, but says nothing and uses no tool.
+    /// The reply is complete, but has neither text nor a tool use.
     #[error("the reply says nothing and uses no tool")]
     Empty,
     /// The server reported an error inside the reply.
@@ -150,7 +150,7 @@ impl Decoder {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        // Observers already have the events; the reply holds everything.
+        // The events were sent before; here only the reply counts.
         let mut nobody = |_: Event| {};
         match self.body {
             Body::Start(_) => return Err(DecodeError::Cut),
@@ -159,8 +159,8 @@ impl Decoder {
                 let last = parser
                     .finish(&mut |frame| assembler.frame(frame.event, frame.data, &mut nobody));
                 match last {
-                    // A torn last event is the mark of a cut, which the
-                    // assembler tells by the lack of an end marker.
+                    // A malformed last event means that the reply was cut off. The assembler reports that,
+                    // because the end marker is missing.
                     Ok(()) | Err(SseError::Receiver(DecodeError::Malformed { .. })) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -232,16 +232,15 @@ pub(crate) fn trim_body(body: &[u8]) -> &[u8] {
     body.strip_prefix(BOM).unwrap_or(body).trim_ascii()
 }
 
-/// Completes a reply: sets the stop reason if tool uses await their results, marks a tool use at a
-/// cut end, and refuses a reply of nothing, unless the model has ended its turn with it.
+/// Completes a reply: sets the stop reason if tool uses await their results, marks a last tool use that was
+/// cut off, and refuses an empty reply, unless the model has ended its turn with it.
 pub(crate) fn complete_reply(
     mut blocks: Vec<Block>,
     stop: StopReason,
     usage: Option<Usage>,
     model: String,
 ) -> Result<Reply, DecodeError> {
-    // Gateways put empty texts before tool uses, and refuse them when they come
-    // back.
+    // Gateways put empty texts before tool uses, but refuse such texts when they come back.
     blocks.retain(|block| !matches!(block, Block::Text { text } if text.is_empty()));
     let uses_tools = blocks
         .iter()

@@ -98,6 +98,12 @@ pub enum ModelError {
     Script(ScriptError),
     /// It cannot be determined whether the call is allowed. The text says why, and what to do.
     Withheld(String),
+    /// The agent of another program, which takes the place of a model, cannot go on.
+    Engine {
+        reason: String,
+        /// Whether trying again later may help.
+        is_temporary: bool,
+    },
 }
 
 impl ModelError {
@@ -117,6 +123,7 @@ impl ModelError {
             Self::GaveUp { .. } => "gave_up",
             Self::Script(_) => "script",
             Self::Withheld(_) => "withheld",
+            Self::Engine { .. } => "engine",
         }
     }
 
@@ -144,6 +151,7 @@ impl ModelError {
             Self::GaveUp { reason, .. } => give_up_hint(*reason).into(),
             Self::Script(_) => "add the missing turns to the script".into(),
             Self::Withheld(_) => "correct what the message names".into(),
+            Self::Engine { .. } => "see the log of the member".into(),
         }
     }
 }
@@ -171,6 +179,7 @@ impl fmt::Display for ModelError {
             Self::Cancelled => return f.write_str("the model call was cancelled"),
             // The error of a script names its own remedy.
             Self::Script(error) => return error.fmt(f),
+            Self::Engine { reason, .. } => return f.write_str(reason),
             Self::Withheld(reason) => return write!(f, "the model was not called: {reason}"),
             Self::KeyRefused {
                 variable,

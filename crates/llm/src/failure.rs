@@ -1,4 +1,4 @@
-//! What a failed try means: whether it may pass, and what to tell if not.
+//! Classifies a failed try: whether another try may succeed, and which error to report if not.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     /// Another try would fail in the same way.
     Final(Box<Refusal>),
     /// Another try may succeed.
-    Passing(Passing),
+    Transient(Transient),
 }
 
 /// A final failure.
@@ -45,9 +45,9 @@ impl From<ModelError> for Box<Refusal> {
     }
 }
 
-/// A temporary failure.
+/// A failure after which another try may succeed.
 #[derive(Debug)]
-pub(crate) struct Passing {
+pub(crate) struct Transient {
     pub(crate) reason: WaitReason,
     pub(crate) detail: Detail,
     /// How long the server asks to wait.
@@ -58,7 +58,7 @@ pub(crate) struct Passing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RetryHints {
     pub(crate) retry_after: Option<Duration>,
-    /// The server's own verdict, which wins over the status.
+    /// The server's own verdict, which takes precedence over the status.
     pub(crate) should_retry: Option<bool>,
     pub(crate) request_id: Option<String>,
 }
@@ -90,8 +90,8 @@ impl Site {
     }
 
     /// A failure of the connection or of the reading.
-    pub(crate) fn passing(&self, reason: WaitReason, message: &str) -> Failure {
-        Failure::Passing(Passing {
+    pub(crate) fn transient(&self, reason: WaitReason, message: &str) -> Failure {
+        Failure::Transient(Transient {
             reason,
             detail: self.detail(message, None),
             retry_after: None,
@@ -128,7 +128,7 @@ impl Site {
             None => reason,
         };
         match reason {
-            Some(reason) => Failure::Passing(Passing {
+            Some(reason) => Failure::Transient(Transient {
                 reason,
                 detail,
                 retry_after: hints.retry_after,
@@ -148,13 +148,13 @@ impl Site {
             }
             DecodeError::Malformed { .. } | DecodeError::NotAStream => WaitReason::Unreadable,
         };
-        self.passing(reason, &error.to_string())
+        self.transient(reason, &error.to_string())
     }
 
     fn error_in_reply(&self, info: &ErrorInfo, bytes: usize) -> Failure {
         match info.implied_status() {
             Some(status) => self.refused(status, info, RetryHints::default(), bytes),
-            None => Failure::Passing(Passing {
+            None => Failure::Transient(Transient {
                 reason: WaitReason::ErrorInReply,
                 detail: self.detail(&info.message, info.request_id.clone()),
                 retry_after: None,

@@ -11,13 +11,13 @@ use crate::request::Request;
 
 /// How long a model that could not be reached is passed over, unless its server names a time.
 const USUAL_PAUSE: Duration = Duration::from_secs(5 * 60);
-/// The limits of a time that a server names.
+/// The bounds of a time that a server names.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30 * 60);
 
-/// Asks the first of several models, and the next one if that is overloaded or cannot be reached. Only
-/// failures of which [`ModelError::GaveUp`] tells count: a wrong key or an unknown model is a mistake
-/// that somebody has to correct.
+/// Asks the first of several models, and the next one if the first is overloaded or cannot be reached. Only
+/// [`ModelError::GaveUp`] leads to the next model: a wrong key or an unknown model is a mistake that
+/// somebody has to correct.
 ///
 /// A model that failed is passed over for a while and then tried again, so that the first one answers
 /// whenever it can.
@@ -76,7 +76,7 @@ impl FallbackModel {
                 outcome => return outcome,
             }
         }
-        // There is always one model, and it was asked.
+        // There is at least one model, so an error was recorded.
         Err(failed.unwrap_or(ModelError::Cancelled))
     }
 }
@@ -103,7 +103,7 @@ const fn reason(error: &ModelError) -> Option<WaitReason> {
     }
 }
 
-/// Which model is asked next. It is pure: the time comes in as an argument.
+/// Decides which model is asked next. It is pure: the time is an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Preference {
     /// Until when each model is passed over.

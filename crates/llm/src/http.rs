@@ -14,7 +14,7 @@ use tracing::{debug, trace};
 use crate::conversation::scrub_reply;
 use crate::decode::{DecodeError, Decoder};
 use crate::error::ModelError;
-use crate::failure::{ErrorInfo, Failure, Passing, Refusal, RetryHints, Site};
+use crate::failure::{ErrorInfo, Failure, Refusal, RetryHints, Site, Transient};
 use crate::model::{Event, EventSink, Reply, WaitReason, Waiting};
 use crate::retry::{FailedTry, RetryPolicy, retry_after};
 
@@ -26,21 +26,19 @@ pub(crate) use address::{bearer, join, parse_address, secret_header};
 
 /// The most bytes that are read of the body of an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// How long the rest of a complete reply is waited for. When it has come the
-/// connection serves the next request.
+/// How long to wait for the end of a complete reply, after which its connection can serve the next request.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
-/// Times of the connection and of the retries.
+/// The timeouts and the retry policy of a client.
 ///
-/// There is no limit for a whole reply: models think, and busy servers pause,
-/// for minutes.
+/// There is no limit on the time of a whole reply: models think, and busy servers pause, for minutes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     /// How often and how long a call is tried.
     pub retry: RetryPolicy,
     /// The longest time to make a connection.
     pub connect_timeout: Duration,
-    /// The longest time in which nothing of a reply arrives. Keep-alive lines are nothing of it.
+    /// The longest time without new content of a reply. Keep-alive lines are not content.
     pub idle_timeout: Duration,
 }
 
@@ -114,15 +112,15 @@ impl Endpoint {
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<Reply, Box<Refusal>> {
-        // Dropping the other branch ends it wherever it waits.
+        // Dropping the other future cancels the call, wherever it waits.
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ModelError::Cancelled.into()),
-            reply = self.persist(&body, new_decoder, events) => reply,
+            reply = self.ask_with_retries(&body, new_decoder, events) => reply,
         }
     }
 
-    async fn persist(
+    async fn ask_with_retries(
         &self,
         body: &[u8],
         new_decoder: impl Fn() -> Decoder,
@@ -131,24 +129,24 @@ impl Endpoint {
         let mut failed_tries = 0;
         let mut first_failure = None;
         loop {
-            let passing = match self.try_once(body, new_decoder(), events).await {
+            let transient = match self.try_once(body, new_decoder(), events).await {
                 Ok(reply) => return Ok(reply),
                 Err(Failure::Final(refusal)) => return Err(refusal),
-                Err(Failure::Passing(passing)) => passing,
+                Err(Failure::Transient(transient)) => transient,
             };
             failed_tries += 1;
             let failed = FailedTry {
                 failed_tries,
                 since_first: first_failure.get_or_insert_with(Instant::now).elapsed(),
-                reason: passing.reason,
-                retry_after: passing.retry_after,
+                reason: transient.reason,
+                retry_after: transient.retry_after,
             };
             let delay = self.options.retry.delay(failed, fastrand::f64());
-            let Some(delay) = delay.filter(|_| !self.is_not_running(passing.reason)) else {
-                return Err(self.give_up(failed_tries, passing).into());
+            let Some(delay) = delay.filter(|_| !self.is_not_running(transient.reason)) else {
+                return Err(self.give_up(failed_tries, transient).into());
             };
             events(Event::Waiting(Waiting {
-                reason: passing.reason,
+                reason: transient.reason,
                 delay,
                 failed_tries,
             }));
@@ -167,7 +165,7 @@ impl Endpoint {
             .post(self.url.clone())
             .headers(self.headers.clone())
             .body(body.to_vec());
-        // Never the headers, which hold the key, nor the whole address.
+        // The headers hold the key, and the address may hold a password: neither is logged.
         debug!(
             host = self.url.host_str(),
             bytes = body.len(),
@@ -209,7 +207,8 @@ impl Endpoint {
                         received = decoder.content_bytes();
                         deadline = Instant::now() + idle;
                     } else if Instant::now() >= deadline {
-                        // A server that never pauses lets no timer run out.
+                        // A server that sends keep-alive lines without a pause never lets the timer above
+                        // expire.
                         cut = Some(self.silence());
                         break;
                     }
@@ -217,7 +216,7 @@ impl Endpoint {
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => {
                     let message = chain(&error.without_url());
-                    cut = Some(self.site.passing(WaitReason::StreamCut, &message));
+                    cut = Some(self.site.transient(WaitReason::StreamCut, &message));
                     break;
                 }
                 Err(_) => {
@@ -227,8 +226,8 @@ impl Endpoint {
             }
         }
         let complete = decoder.is_complete();
-        // A reply may be whole although its connection broke, since one wire
-        // format has its end marker before the end of the stream.
+        // A reply can be complete although its connection broke: one wire format has its end marker before
+        // the end of the stream.
         let mut reply = decoder.finish().map_err(|error| match (error, cut) {
             (DecodeError::Cut, Some(cut)) => cut,
             (error, _) => self.site.undecoded(&error, sent),
@@ -255,7 +254,7 @@ impl Endpoint {
                 }
             }
         };
-        // What has come until then says enough.
+        // If the time is up, the part of the body that arrived is used.
         let _ = timeout(
             self.options.idle_timeout.min(Duration::from_secs(10)),
             reading,
@@ -274,11 +273,11 @@ impl Endpoint {
         } else {
             WaitReason::StreamCut
         };
-        self.site.passing(reason, &chain(&error.without_url()))
+        self.site.transient(reason, &chain(&error.without_url()))
     }
 
-    /// Whether this is a server on this machine that was never started. Its user is told at once; one
-    /// that has answered before is being restarted.
+    /// Whether the server is on this machine and was never started. Then the user is told at once. A server
+    /// that has answered before may be restarting, and is tried again.
     fn is_not_running(&self, reason: WaitReason) -> bool {
         reason == WaitReason::CannotConnect
             && is_loopback(&self.url)
@@ -288,23 +287,23 @@ impl Endpoint {
     fn silence(&self) -> Failure {
         let seconds = self.options.idle_timeout.as_secs_f64();
         let message = format!("nothing of a reply came for {seconds} s");
-        self.site.passing(WaitReason::Silence, &message)
+        self.site.transient(WaitReason::Silence, &message)
     }
 
-    fn give_up(&self, tries: u32, passing: Passing) -> ModelError {
+    fn give_up(&self, tries: u32, transient: Transient) -> ModelError {
         ModelError::GaveUp {
             provider: self.site.provider,
             address: self.site.address.clone(),
             tries,
-            reason: passing.reason,
-            asked_to_wait: passing.retry_after,
-            detail: passing.detail,
+            reason: transient.reason,
+            asked_to_wait: transient.retry_after,
+            detail: transient.detail,
         }
     }
 }
 
 fn client(url: &Url, options: &ClientOptions) -> Result<Client, ClientError> {
-    // Another client of this process may have installed one; any will do.
+    // Another client of this process may have installed a provider; any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .user_agent(concat!(
@@ -341,7 +340,7 @@ fn hints(headers: &HeaderMap) -> RetryHints {
 /// Reads what is left of a complete reply.
 async fn drain(mut response: Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-    // A server that does not end its reply costs a connection, nothing else.
+    // If the server does not end its reply, only the connection is lost.
     let _ = timeout(DRAIN_TIME, rest).await;
 }
 

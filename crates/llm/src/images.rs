@@ -1,8 +1,8 @@
 //! Images in conversations, and which of them a server is shown.
 //!
-//! Not every model sees, and a server may refuse one image for its size or its content. A conversation
-//! keeps its images, so that it would fail for ever. Therefore the images of a refused request are
-//! remembered, and a text stands in the place of each from then on.
+//! Not every model accepts images, and a server may refuse one for its size or its content. A conversation
+//! keeps its images, so every later request would be refused too. Therefore the images of a refused request
+//! are remembered, and from then on a text replaces each of them.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ impl Image {
         format!("data:{};base64,{}", self.media_type, self.data)
     }
 
-    /// What a model that does not see the image is told.
+    /// The text that replaces the image in requests that do not show it.
     pub(crate) fn placeholder(&self) -> String {
         let padding = self
             .data
@@ -100,13 +100,13 @@ impl ImageMemory {
         ShownImages(shown)
     }
 
-    /// The server took a request with these images.
+    /// Records that the server accepted a request with these images.
     pub(crate) fn accept(&mut self, shown: ShownImages) {
         self.accepted.extend(shown.0);
     }
 
-    /// Whether the server refused a request for its images. Those that it never took before are not shown
-    /// again; if it took all of them before, none is.
+    /// Returns whether the server refused a request because of its images, and if so hides images from now
+    /// on: those that the server never accepted before or, if it accepted all of them before, all.
     pub(crate) fn refuse(&mut self, answer: &Answer, shown: &ShownImages) -> bool {
         if shown.0.is_empty() || !answer.info.is_about_images(answer.status) {
             return false;

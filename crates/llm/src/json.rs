@@ -133,10 +133,9 @@ pub(crate) fn mend_whole(text: String) -> String {
     }
 }
 
-/// Replaces escapes of lone surrogates, which are no characters. A first half at
-/// the very end of a string is put into `half`, if there is such a place, and a
-/// second half at the very start of one is joined to what was there before;
-/// every other lone half becomes U+FFFD.
+/// Repairs escapes of lone surrogates, each of which is only half of a character. A first half at the end
+/// of a string is put into `half`, if `half` is given, and a second half at the start of a string is joined
+/// with it. Every other lone half becomes U+FFFD.
 fn mend_surrogates(text: &str, mut half: Option<&mut Option<u16>>) -> String {
     let bytes = text.as_bytes();
     let mut first = half.as_mut().and_then(|half| half.take());

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::openai::{Dialect, OpenAiWire};
 use crate::output_limit::LEAST_LIMIT;
 
-/// What was learned of one model of one server. It changes the form of requests, and neither where they
-/// go nor what they say.
+/// What was learned about one model of one server. It changes only the form of requests: not where they go,
+/// and not what they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LearnedSettings {
@@ -15,17 +15,17 @@ pub struct LearnedSettings {
     pub wire: Option<OpenAiWire>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
-    /// Whether the model has no sealed thoughts.
+    /// Whether the model has no encrypted reasoning to send back.
     pub has_no_seals: bool,
-    /// Whether the model has no tools of its provider for the web.
+    /// Whether the model has no web tools of its provider.
     pub has_no_web: bool,
-    /// The most tokens that the server lets its model say.
+    /// The most output tokens that the server allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u32>,
 }
 
 impl LearnedSettings {
-    /// These and newer ones, which count where both say something.
+    /// Combines these settings with newer ones, which count where both have a value.
     #[must_use]
     pub fn and(self, newer: &Self) -> Self {
         Self {
@@ -37,7 +37,8 @@ impl LearnedSettings {
         }
     }
 
-    /// The same without what no refusal can lead to. What was kept in a file may have been changed there.
+    /// Drops the values that no refusal can lead to. The file in which they were stored may have been
+    /// edited.
     #[must_use]
     pub fn plausible(self) -> Self {
         Self {

@@ -57,6 +57,7 @@ pub mod script;
 mod secret;
 pub mod sse;
 mod tuned;
+mod web;
 
 pub use anthropic::{
     ANTHROPIC_ADDRESS, ANTHROPIC_VERSION, Anthropic, AnthropicAuth, AnthropicConfig,
@@ -83,3 +84,4 @@ pub use script::{ScriptError, ScriptModel};
 pub use secret::Secret;
 pub use tokio_util::sync::CancellationToken;
 pub use tuned::{ModelSettings, TunedModel};
+pub use web::{WebHosts, WebTools};

@@ -49,8 +49,9 @@ impl ReplySize {
     }
 }
 
-/// The name of a tool as providers accept it. Models sometimes invent others, and a server may send anything;
-/// a name that is no tool's is answered with an error, and has to go back in the conversation.
+/// Bounds the name of a tool use in a reply: models invent names, and a server may send anything. The name
+/// is stored in the conversation. When it is sent back, `plain_name` makes it one that every provider
+/// accepts.
 pub(crate) fn tool_name(name: &str) -> String {
     let is_plain = |char: &char| char.is_ascii_alphanumeric() || "_-.:/".contains(*char);
     let chars = name.chars().take(MAX_TOOL_NAME);
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_without_an_end_is_left() {
+    fn a_reply_without_an_end_is_abandoned() {
         let piece = 1 << 18;
         for (kind, field) in [("text_delta", "text"), ("thinking_delta", "thinking")] {
             let event = |_| delta(kind, field, piece);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_beyond_belief_are_cut() {
+    fn implausible_counts_are_clamped() {
         let mut decoder = Decoder::anthropic();
         let body = r#"{"type":"message","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn",
             "usage":{"input_tokens":1000000000000000,"output_tokens":7}}"#;

@@ -50,13 +50,11 @@ pub enum Event {
         id: String,
         name: String,
     },
-    /// The try failed, and another follows after a wait. All events of the
-    /// call so far are void.
+    /// The try failed, and another follows after a wait. All earlier events of the call are void.
     Waiting(Waiting),
-    /// Another model is asked from now on. All events of the call so far are void.
+    /// Another model is asked from now on. All earlier events of the call are void.
     Switched(Switch),
-    /// This model takes no images, or not those of the conversation. A text stands in the place of
-    /// each.
+    /// The model does not accept images, or not those of the conversation. A text replaces each of them.
     ImagesHidden {
         model: String,
     },
@@ -111,7 +109,7 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Why a try failed for now.
+/// Why a try failed that may succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitReason {
     /// Too many requests or tokens in a span of time.
@@ -130,7 +128,7 @@ pub enum WaitReason {
     /// The reply ended before its end marker.
     #[error("stream cut")]
     StreamCut,
-    /// Nothing came for a long time.
+    /// No content came for [`ClientOptions::idle_timeout`](crate::ClientOptions::idle_timeout).
     #[error("no answer")]
     Silence,
     #[error("unreadable answer")]
@@ -141,7 +139,7 @@ pub enum WaitReason {
     /// Nothing was sent, because the budget is spent. The call goes on when the budget is raised.
     #[error("budget")]
     Budget,
-    /// Nothing was sent yet, because as many calls as allowed are under way.
+    /// Nothing was sent yet: as many calls are under way as the team's limit allows.
     #[error("its turn to ask")]
     Turn,
 }

@@ -47,7 +47,7 @@ const MAX_REFUSALS: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenAiConfig {
     pub model: String,
-    /// The key; a server of one's own may need none.
+    /// The key. A server of the user's own may need none.
     pub key: Option<Secret>,
     /// The address, without `/chat/completions`.
     pub base_url: String,

@@ -5,21 +5,21 @@
 
 use crate::error::ModelError;
 
-/// What a server says that does not know the name of the field. That is no limit.
+/// Part of the error of a server that does not know the field's name. Such an error names no limit.
 const UNKNOWN_FIELD: &str = "not supported";
-/// What stands before the size of the window.
+/// The text before the size of the window.
 const BEFORE_WINDOW: &str = "context length is";
-/// What every sentence about the window has.
+/// A word of every sentence about the window.
 const WINDOW: &str = "context";
-/// The least that a server is taken to mean by a limit.
+/// Smaller numbers in an error are not taken for a limit.
 pub(crate) const LEAST_LIMIT: u32 = 256;
 
 /// How many tokens of output to ask for instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputLimit {
-    /// The most that the model can say.
+    /// The most that the model can produce.
     OfModel(u32),
-    /// What is left in the window beside this conversation; another one may leave more.
+    /// What the window has left beside this conversation. A shorter conversation leaves more.
     BesideConversation(u32),
 }
 
@@ -30,8 +30,8 @@ impl OutputLimit {
         }
     }
 
-    /// What an error says about a request for `asked` tokens, if that is why it was refused. It is
-    /// always less than was asked for.
+    /// The limit that an error names for a request of `asked` tokens, if the request was refused because of
+    /// that number. It is always less than `asked`.
     pub(crate) fn in_error(error: &ModelError, asked: u32) -> Option<Self> {
         let message = match error {
             ModelError::BadRequest {
@@ -114,8 +114,8 @@ fn left_in_window(message: &str) -> Option<u64> {
     window.checked_sub(input?.1)
 }
 
-/// The whole numbers of a text, each with what follows it. Digits inside of a word or a name, as in
-/// `claude-opus-4-20250514`, are none.
+/// The whole numbers of a text, each with the text after it. Digits inside of a word or a name, as in
+/// `claude-opus-4-20250514`, are skipped.
 fn numbers(text: &str) -> impl Iterator<Item = (&str, u64)> {
     let mut rest = text;
     let mut before = ' ';

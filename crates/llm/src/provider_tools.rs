@@ -1,7 +1,7 @@
-//! The tools that a provider runs by itself while its model replies, such as its search of the web.
+//! The tools that a provider runs by itself while its model replies, such as its web search.
 //!
-//! Their uses and results are blocks that are kept and sent back as they came. This only reads them, so
-//! that people can see what was done.
+//! Their uses and results are blocks that are kept and sent back as they came. This module only reads them,
+//! to show people what was done.
 
 use std::collections::BTreeSet;
 

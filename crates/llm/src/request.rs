@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conversation::{Block, Role, Turn};
 use crate::json::RawJson;
+use crate::web::WebTools;
 
 /// A request for the next turn of a conversation.
 ///
@@ -69,9 +70,8 @@ pub struct Tuning {
     pub effort: Option<Effort>,
     /// Whether and how it thinks; understood by the Messages API only.
     pub thinking: Option<Thinking>,
-    /// Whether the model may search and read the web with the tools of its provider, where that has
-    /// them.
-    pub web: bool,
+    /// The tools of its provider with which the model may search and read the web.
+    pub web: WebTools,
 }
 
 /// How much work a model puts in.

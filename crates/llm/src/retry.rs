@@ -1,21 +1,20 @@
-//! How long to wait before another try, and when to give up. All of it is pure:
-//! time and chance come in as arguments.
+//! Decides how long to wait before another try, and when to give up. It is pure: the time and the random
+//! number are arguments.
 
 use std::time::{Duration, SystemTime};
 
 use crate::model::WaitReason;
 
-/// How many tries there are for a reply that is complete but empty. The same
-/// request often gets an empty reply again.
+/// The most tries for a reply that is complete but empty. The same request often gets an empty reply again.
 const MAX_TRIES_FOR_EMPTY: u32 = 3;
 
-/// How often and how long a call is tried.
+/// How often and for how long a model call is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The most tries, the first included. A server that only has too much to do at the moment is
-    /// tried for the whole of `total` instead: it may ask for any number of short waits.
+    /// The most tries, the first one included. It does not limit the tries at a busy server (rate limit,
+    /// overload), which may ask for any number of short waits: `total` does.
     pub max_tries: u32,
-    /// The wait after the first failure; it doubles with every further one.
+    /// The wait after the first failure; each further failure doubles it.
     pub first_delay: Duration,
     /// The longest wait, unless the server asks for a longer one.
     pub longest_delay: Duration,
@@ -48,7 +47,7 @@ pub struct FailedTry {
 }
 
 impl RetryPolicy {
-    /// The policy where another model can be asked instead.
+    /// The policy for a model that another one of its list can replace: fewer tries within less time.
     pub fn with_alternative() -> Self {
         Self {
             max_tries: 3,
@@ -57,12 +56,11 @@ impl RetryPolicy {
         }
     }
 
-    /// The wait before the next try, or `None` to give up. `random` is a number
-    /// from 0 to 1.
+    /// The wait before the next try, or `None` to give up. `random` is a number from 0 to 1.
     ///
-    /// If the server names no delay, the wait is between a half and the whole of
-    /// the doubled delay. A delay named by the server is kept in full, plus up to a quarter,
-    /// so that callers who were refused together do not come back together.
+    /// If the server names no delay, the wait is between half of the doubled delay and all of it. If it
+    /// names one, the wait is that delay plus up to a quarter, so that clients which were refused together
+    /// do not come back together.
     pub fn delay(&self, failed: FailedTry, random: f64) -> Option<Duration> {
         let random = random.clamp(0.0, 1.0);
         let max_tries = match failed.reason {
@@ -89,8 +87,8 @@ impl RetryPolicy {
     }
 }
 
-/// How long a server asks to wait, by the headers of its answer: milliseconds,
-/// seconds, or a date. A gateway may have put its own prefix before the name.
+/// How long a server asks to wait, from the headers of its answer: in milliseconds, in seconds, or until a
+/// date. A gateway may have put a prefix before the header's name.
 pub fn retry_after(headers: &[(&str, &str)], now: SystemTime) -> Option<Duration> {
     let named = |name: &str| {
         let exact = headers
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_of_the_server_is_granted_in_full() {
+    fn a_delay_named_by_the_server_is_kept_in_full() {
         let policy = RetryPolicy::default();
         let with = |seconds, random| {
             let failed = FailedTry {
@@ -165,7 +163,7 @@ mod tests {
         assert_eq!(with(120, 0.0), Some(SECOND * 120), "beyond the longest");
         assert_eq!(with(120, 1.0), Some(SECOND * 150));
         assert_eq!(with(0, 1.0), Some(SECOND / 4));
-        assert_eq!(with(3600, 0.0), None, "longer than any wait");
+        assert_eq!(with(3600, 0.0), None, "longer than the total");
     }
 
     #[test]

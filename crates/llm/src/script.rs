@@ -130,7 +130,7 @@ struct ScriptTurn {
 /// The largest script.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// One text or several. There is no raw JSON in here that the choice could lose.
+/// One text or several. An untagged type loses the text of raw JSON, but has none here.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Expect {
@@ -186,7 +186,7 @@ impl ScriptModel {
         })
     }
 
-    /// The next turn as a reply, and the step to it.
+    /// Returns the next turn as a reply, and moves on to the turn after it.
     fn play(&self, request: &Request) -> Result<Reply, ModelError> {
         request.validate()?;
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -298,7 +298,7 @@ fn tell(block: &Block, events: &mut EventSink<'_>) {
     }
 }
 
-/// All that the user's last turn says, tool results included.
+/// All text of the user's last turn, tool results included.
 fn last_user_text(request: &Request) -> String {
     let last = request
         .turns

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// What stands in the place of a key that was taken out of a text.
+/// The text that replaces a key.
 const PLACEHOLDER: &str = "[secret]";
-/// A shorter key is no secret: servers of one's own take any word, such as `x` or `test`, and taking
-/// that out would only make texts unreadable.
+/// A shorter key is not a secret: a server of the user's own accepts any word, such as `x` or `test`, and
+/// removing that word would only make texts unreadable.
 const SHORTEST_SECRET: usize = 8;
-/// A shorter key may be part of a longer word by chance, a longer one never is.
+/// A shorter key may be part of a longer word by chance, so it is removed only where it stands alone.
 const SHORTEST_UNIQUE: usize = 16;
 
 /// A key. It is printed nowhere: [`Debug`](fmt::Debug) shows a placeholder, and
@@ -27,8 +27,8 @@ impl Secret {
         &self.0
     }
 
-    /// The text with every occurrence of the key taken out. Servers and
-    /// gateways like to repeat the key that they refuse.
+    /// The text with every occurrence of the key replaced. Servers and gateways often repeat a key that
+    /// they refuse.
     pub fn scrub(&self, text: &str) -> String {
         let key = self.0.as_str();
         if key.len() < SHORTEST_SECRET {

@@ -14,9 +14,9 @@ use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::output_limit::OutputLimit;
 use crate::request::{Request, Thinking, Tuning};
 
-/// The least budget of thoughts that servers accept, and with it the least that is worth sending.
+/// The smallest thinking budget that servers accept. A smaller one is not sent.
 const LEAST_THINKING: u32 = 1_024;
-/// How often one call is sent with a lower limit of output before its error counts.
+/// How often one call is sent again with a lower output limit before its error is returned.
 const MAX_REFUSALS: u32 = 8;
 
 /// What is set for one model, however it is asked.
@@ -27,18 +27,18 @@ pub struct ModelSettings {
     pub tuning: Tuning,
     /// The most tokens of output that the server named earlier when it refused more.
     pub known_limit: Option<u32>,
-    /// Whether the model is known to take no images. A text stands in the place of each then.
+    /// Whether the model is known to accept no images. Each image is then replaced by a text.
     pub hides_images: bool,
 }
 
-/// Sends every request with the settings of one model. A server that refuses the number of output
-/// tokens names how many its model has, and the call goes on with that.
+/// Sends every request with the settings of one model. If a server refuses the number of output tokens and
+/// names its limit, the call is repeated with that limit.
 pub struct TunedModel {
     inner: Arc<dyn Model>,
     settings: ModelSettings,
-    /// The most that the server lets its model say; `u32::MAX` until it says so.
+    /// The output limit that the server named; `u32::MAX` until it does.
     learned: AtomicU32,
-    /// Whether it was said that images are hidden.
+    /// Whether [`Event::ImagesHidden`] was sent.
     has_hidden: AtomicBool,
 }
 
@@ -127,7 +127,7 @@ impl TunedModel {
     }
 }
 
-/// A budget of thoughts that leaves room for words: the thoughts count as output.
+/// A thinking budget that leaves room for the reply, because thinking counts as output.
 fn fitting(mode: Thinking, max_tokens: u32) -> Option<Thinking> {
     match mode {
         Thinking::Budget(tokens) => {

@@ -5,21 +5,24 @@
 //! finds the id, takes the request over with its answer, or makes it, and goes on. What was answered stands in
 //! the request's file alone, and so does what a rule granted meanwhile in its own.
 
+mod by_hooks;
 mod notify;
 mod results;
+mod settings;
 mod watch;
 
-use crate::call_rules::{CallDecision, CallRules, CallSettings, CallVerdict, Extent};
+pub use settings::AskSettings;
+pub(crate) use watch::AnswerWatch;
+
+use crate::call_rules::{CallDecision, CallRules, CallVerdict, Extent};
 use crate::gate::plan_access;
-use crate::host::{Hooks, RuntimeHost};
 use crate::runtime::MemberRuntime;
+use crate::user_hooks::HooksSay;
 use agent::{Answered, AskedCall, MayRun, NOT_STARTED};
-use config::{Config, DEFAULT_ASK_TIMEOUT};
 use llm::{CancellationToken, ToolUse};
-use permissions::RuleError;
 use protocol::{
-    Answer, MemberRules, Party, PermissionAsk, Phase, QuestionAsk, Recipient, Request, RequestId,
-    RequestKind, RequestState, WaitingFor,
+    Answer, Party, PermissionAsk, Phase, QuestionAsk, Recipient, Request, RequestId, RequestKind,
+    RequestState, WaitingFor,
 };
 use results::{access, act_on, allowed_by_rule, not_allowed};
 use rules::{AskState, ask_state, asked_hash, request_line};
@@ -34,45 +37,10 @@ use tracing::{info, warn};
 /// How long to wait after the request could not be read: the disk may be in trouble for a while.
 const READ_RETRY: Duration = Duration::from_secs(1);
 
-/// What people chose about questions to them.
-#[derive(Debug, Clone, Default)]
-pub struct AskSettings {
-    pub calls: CallSettings,
-    /// Whether the lead's model may answer what its teammates ask.
-    pub lead_decides: bool,
-    /// How long a question waits; for ever if absent.
-    pub timeout: Option<Duration>,
-    /// The command that tells the user that something waits.
-    pub notify: Option<String>,
-}
-
-impl AskSettings {
-    /// What the configuration says for a member of a role, or for the lead, which has none. `flags` are the
-    /// rules of the command line.
-    pub fn of(
-        config: &Config,
-        role: Option<&str>,
-        flags: Option<&MemberRules>,
-    ) -> Result<Self, RuleError> {
-        let seconds = config.ask_timeout().value;
-        let seconds = seconds.unwrap_or(DEFAULT_ASK_TIMEOUT);
-        let calls = CallSettings {
-            lists: config.rule_lists(role, flags)?,
-            yes: flags.is_some_and(|flags| flags.yes),
-        };
-        Ok(Self {
-            calls,
-            lead_decides: config.lead_decides().value.unwrap_or(false),
-            timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
-            notify: config.notify().value,
-        })
-    }
-}
-
 /// Decides which calls of a member wait for a person.
 #[derive(Debug)]
 pub(crate) struct Asking {
-    settings: AskSettings,
+    pub(crate) settings: AskSettings,
     rules: CallRules,
 }
 
@@ -99,7 +67,7 @@ impl MemberRuntime {
         *self.asking() = Some(Asking { settings, rules });
     }
 
-    fn asking(&self) -> MutexGuard<'_, Option<Asking>> {
+    pub(crate) fn asking(&self) -> MutexGuard<'_, Option<Asking>> {
         // Rules that are half made are made again.
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,9 +104,20 @@ impl MemberRuntime {
     }
 }
 
-impl<H: Hooks> RuntimeHost<H> {
+/// Decides about one call, and asks a person about it if need be.
+pub(crate) struct Asker<'a> {
+    pub(crate) runtime: &'a MemberRuntime,
+    /// What hooks have said about the call.
+    pub(crate) said: &'a HooksSay,
+    /// Is called when the waiting for a person begins.
+    pub(crate) begins: &'a mut (dyn FnMut(&Request) + Send),
+    /// The watch for the answer, which outlasts the waiting: to end it takes longer than to start the tool.
+    pub(crate) answer_watch: &'a mut Option<AnswerWatch>,
+}
+
+impl Asker<'_> {
     /// Whether a call may run, before anybody was asked about it.
-    pub(crate) fn first_decision(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
+    pub(crate) fn first_decision(&self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
         match self.next(tool_use, effect) {
             Ok(Next::Run(access)) => MayRun::Yes(access),
             Ok(Next::Ask(..)) => MayRun::Ask(new_request_id()),
@@ -147,8 +126,14 @@ impl<H: Hooks> RuntimeHost<H> {
     }
 
     /// What the plan gate and the rules say about a call now.
-    fn next(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Next, ToolError> {
-        let commands = plan_access(&self.runtime, tool_use, effect)?;
+    fn next(&self, tool_use: &ToolUse, effect: Option<Effect>) -> Result<Next, ToolError> {
+        if let Some(reason) = &self.said.block {
+            let name = &tool_use.name;
+            return Err(ToolError::new(format!(
+                "{name} was not run: a hook blocks it: {reason}"
+            )));
+        }
+        let commands = plan_access(self.runtime, tool_use, effect)?;
         let Some(effect) = effect else {
             return Ok(Next::Run(commands.into()));
         };
@@ -158,24 +143,25 @@ impl<H: Hooks> RuntimeHost<H> {
             return Ok(Next::Ask(question, commands.into()));
         }
         let arguments: Value = serde_json::from_str(text).unwrap_or(Value::Null);
-        let name = &tool_use.name;
+        let (name, arguments) = mcp::judged_call(&tool_use.name, arguments);
+        let name = &name;
         let decision = self.runtime.decide(name, &arguments, effect);
-        Ok(match decision.verdict {
+        let (verdict, why) = self.with_hooks(decision.verdict, decision.why);
+        Ok(match verdict {
             CallVerdict::Allow => Next::Run(access(name, commands, decision.extent)?),
             CallVerdict::Deny => {
-                let why = decision.why;
                 return Err(ToolError::new(format!(
                     "{name} was not run: {why} does not allow it, and nobody is asked"
                 )));
             }
-            CallVerdict::Ask { grants } => {
+            CallVerdict::Ask { grants, .. } => {
                 let access = access(name, commands, decision.extent)?;
                 let ask = PermissionAsk {
-                    tool: tool_use.name.clone(),
+                    tool: name.clone(),
                     arguments,
                     call_hash: String::new(),
                     cwd: self.runtime.folder().display().to_string(),
-                    why: decision.why,
+                    why,
                     grants,
                     lead_decides: self.runtime.lead_decides(),
                 };
@@ -209,6 +195,13 @@ impl<H: Hooks> RuntimeHost<H> {
             },
             Err(error) => return self.given_up(&call, ToolOutput::error(error.to_string())),
         };
+        if let Ask::Permission(permission) = &ask
+            && let Some(answered) = self
+                .asked_hooks(&call, permission, access.clone(), cancel)
+                .await
+        {
+            return answered;
+        }
         let team = self.runtime.team().clone();
         let timeout = self.runtime.ask_timeout();
         let prepared = team::prepare_ask(&self.runtime.me(), call.request_id, ask, timeout);
@@ -229,21 +222,28 @@ impl<H: Hooks> RuntimeHost<H> {
         let waited = self.wait(&request, &call, cancel).await;
         match waited {
             Waited::Decided(state, decided) => {
-                self.runtime.set_phase(Phase::Working, None, None);
                 // Whoever answered may have been killed before this.
                 if let Some(decided) = decided
                     && let Err(error) = team::follow_up(&team, &decided)
                 {
                     warn!("{error}");
                 }
-                act_on(&request, state, access)
+                self.end_waiting(act_on(&request, state, access))
             }
-            Waited::Allowed => {
-                self.runtime.set_phase(Phase::Working, None, None);
-                allowed_by_rule(access)
-            }
+            Waited::Allowed => self.end_waiting(allowed_by_rule(access)),
             Waited::Cancelled => self.cancelled(&call),
         }
+    }
+
+    /// Shows that the turn goes on. A tool that is run shows it itself.
+    fn end_waiting(&mut self, answered: Answered) -> Answered {
+        match &answered {
+            Answered::Run { .. } => self.runtime.lock().resume(),
+            Answered::NotRun(_) | Answered::StillWaiting => {
+                self.runtime.set_phase(Phase::Working, None, None);
+            }
+        }
+        answered
     }
 
     /// Shows that the turn waits, and runs the user's `notify` command.
@@ -260,7 +260,7 @@ impl<H: Hooks> RuntimeHost<H> {
         self.runtime
             .set_phase(Phase::Waiting, Some(waiting_for), reason);
         self.runtime.notify_user(request);
-        self.hooks.asks(request);
+        (self.begins)(request);
     }
 
     /// Waits until the request is decided, a granted rule allows the call, or the turn is cancelled.
@@ -273,12 +273,16 @@ impl<H: Hooks> RuntimeHost<H> {
         let hash = asked_hash(&request.subject).cloned().unwrap_or_default();
         let me = self.runtime.me();
         // Watched before it is read, so that no answer is missed in between.
-        let watch = self.runtime.watch_answers();
+        let watch = self.answer_watch.take();
+        let watch = watch.unwrap_or_else(|| self.runtime.watch_answers());
         loop {
             let pause = match self.read(request) {
                 Ok(found) => match ask_state(&found, &me, &hash) {
                     AskState::Pending => MAX_SLEEP,
-                    state => return Waited::Decided(state, Some(Box::new(found))),
+                    state => {
+                        *self.answer_watch = Some(watch);
+                        return Waited::Decided(state, Some(Box::new(found)));
+                    }
                 },
                 Err(RequestError::Unknown(_) | RequestError::Invalid { .. }) => {
                     return Waited::Decided(AskState::Void, None);

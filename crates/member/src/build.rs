@@ -3,8 +3,10 @@
 use crate::changes::TeamChanges;
 use crate::explore::Explore;
 use crate::inner::AskedModels;
+use crate::model_settings::settings_of;
 use crate::runtime::MemberRuntime;
 use crate::server_memory::{RememberedModel, ServerMemory};
+use crate::web_choice::WebChoice;
 use crate::workspace::{WorkspaceSettings, owners, state_folder};
 use agent::{Agent, Conversation, Limits, Settings};
 use budget::{BudgetedModel, MemberBudget, PriceSource};
@@ -15,7 +17,8 @@ use llm::{
     ClientOptions, FallbackModel, Model, ModelChoice, ModelSettings, RetryPolicy, TunedModel,
     Variables, parse_models,
 };
-use protocol::{Effort, Thinking, Tuning};
+use permissions::RuleError;
+use protocol::{MemberRules, Tuning};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tools::{
@@ -32,6 +35,9 @@ pub enum ModelError {
     /// The chosen model cannot be used.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// A rule of the command line is none.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
 }
 
 /// What is chosen about a member's models besides what the configuration says of all of them.
@@ -43,6 +49,10 @@ pub struct ModelOptions {
     pub tuning: Tuning,
     /// Whether they use the web with the tools of their providers, by the member's entry and its role.
     pub web: Option<bool>,
+    /// The member's role, whose rules hold for the tools of the provider too; the lead has none.
+    pub role: Option<String>,
+    /// The rules of the command line.
+    pub permissions: Option<MemberRules>,
     /// The size of the window, whatever is known about the models.
     pub window: Option<u64>,
 }
@@ -58,8 +68,9 @@ pub struct ChosenModels {
     limits: Limits,
     /// The most tokens of a reply of the first one.
     pub max_output: u32,
-    /// What had to be assumed about models that nobody knows, for people.
-    pub remark: Option<String>,
+    /// What people should know: what had to be assumed about models that nobody knows, and which tools for
+    /// the web are left out.
+    pub remarks: Vec<String>,
     /// Those of the member's helpers, if they are others.
     explore: Option<Box<Self>>,
 }
@@ -69,7 +80,7 @@ pub struct BudgetedModels {
     pub model: Arc<dyn Model>,
     pub settings: Settings,
     /// The same for the member's helpers.
-    explore: (Arc<dyn Model>, Settings),
+    pub(crate) explore: (Arc<dyn Model>, Settings),
 }
 
 /// The notice when nobody chose a model.
@@ -88,11 +99,16 @@ pub fn choose_models(
     if let Some(models) = settings.config.explore_model().value {
         let options = ModelOptions {
             models: Some(models),
-            web: options.web,
-            ..ModelOptions::default()
+            tuning: Tuning::default(),
+            window: None,
+            ..options.clone()
         };
         let explore = choose_list(&options, owner, settings)?;
-        chosen.remark = chosen.remark.or_else(|| explore.remark.clone());
+        for remark in &explore.remarks {
+            if !chosen.remarks.contains(remark) {
+                chosen.remarks.push(remark.clone());
+            }
+        }
         chosen.explore = Some(Box::new(explore));
     }
     Ok(chosen)
@@ -116,8 +132,8 @@ fn choose_list(
     let catalogue = config.catalogue();
     let windows = names.iter().map(|name| catalogue.facts(name).window);
     let window = options.window.or_else(|| windows.min());
-    let web = options.web.or(config.web().value).unwrap_or(false);
-    let of_all = (config.tuning(), web);
+    let web = WebChoice::of(options, config)?;
+    let of_all = (config.tuning(), web.tools());
     let tuned = |name: &str| settings_of(name, options, &catalogue, &of_all);
     let mut models = Vec::new();
     for (at, choice) in choices.iter().enumerate() {
@@ -138,7 +154,10 @@ fn choose_list(
         is_default: value.is_none(),
         limits: limits(config, window.unwrap_or(catalogue::UNKNOWN_WINDOW)),
         max_output: first.and_then(|first| first.max_output).unwrap_or(1),
-        remark: assumptions(&names, options, &catalogue),
+        remarks: assumptions(&names, options, &catalogue)
+            .into_iter()
+            .chain(web.remarks(&choices))
+            .collect(),
         names: names.join(","),
         explore: None,
     })
@@ -196,58 +215,6 @@ fn in_any_folder(choice: ModelChoice) -> ModelChoice {
             ModelChoice::Script(std::path::absolute(&path).unwrap_or(path))
         }
         choice => choice,
-    }
-}
-
-/// How a model is asked: as the member's entry or its role says, else as the files say of this model, else
-/// as the configuration says of all.
-fn settings_of(
-    name: &str,
-    options: &ModelOptions,
-    catalogue: &Catalogue,
-    (of_all, web): &(Tuning, bool),
-) -> ModelSettings {
-    let facts = catalogue.facts(name);
-    let own = options.tuning.clone();
-    let tuning = own.or(&catalogue.tuning(name)).or(of_all);
-    let usual = match options.window {
-        // A window that somebody chose may be smaller than the known one.
-        Some(window) => facts.within(window).max_output,
-        None => facts.max_output,
-    };
-    ModelSettings {
-        max_output: Some(tuning.max_output.unwrap_or(usual)),
-        tuning: llm::Tuning {
-            temperature: tuning.temperature.map(|temperature| temperature.value()),
-            top_p: None,
-            effort: tuning.effort.and_then(known_effort),
-            thinking: tuning.thinking.and_then(known_thinking),
-            web: *web,
-        },
-        known_limit: None,
-        hides_images: facts.images == Some(false),
-    }
-}
-
-fn known_effort(effort: Effort) -> Option<llm::Effort> {
-    Some(match effort {
-        Effort::None => llm::Effort::None,
-        Effort::Minimal => llm::Effort::Minimal,
-        Effort::Low => llm::Effort::Low,
-        Effort::Medium => llm::Effort::Medium,
-        Effort::High => llm::Effort::High,
-        Effort::XHigh => llm::Effort::XHigh,
-        Effort::Max => llm::Effort::Max,
-        Effort::Other(_) => return None,
-    })
-}
-
-fn known_thinking(thinking: Thinking) -> Option<llm::Thinking> {
-    match thinking {
-        Thinking::Adaptive => Some(llm::Thinking::Adaptive),
-        Thinking::Off => Some(llm::Thinking::Disabled),
-        Thinking::Budget(tokens) => Some(llm::Thinking::Budget(tokens)),
-        Thinking::Other(_) => None,
     }
 }
 
@@ -319,7 +286,11 @@ impl MemberRuntime {
     }
 
     /// One model of a list, of which each has its own price.
-    fn budgeted(&self, models: Vec<Arc<dyn Model>>, prices: &PriceSource) -> Arc<dyn Model> {
+    pub(crate) fn budgeted(
+        &self,
+        models: Vec<Arc<dyn Model>>,
+        prices: &PriceSource,
+    ) -> Arc<dyn Model> {
         let mut models = models.into_iter().map(|model| {
             let (owner, prices) = (self.owner(), Arc::clone(prices));
             let budget = MemberBudget::new(self.team(), owner, self.incarnation(), prices);
@@ -344,12 +315,9 @@ impl MemberRuntime {
         if tools.is_empty() {
             return Ok(());
         }
-        let (model, settings) = models.explore.clone();
+        self.set_helper(models);
         registry.add(Explore {
             runtime: self.clone(),
-            has_own_model: !Arc::ptr_eq(&model, &models.model),
-            model,
-            settings,
             tools,
         })
     }

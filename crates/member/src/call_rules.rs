@@ -1,7 +1,7 @@
 //! The rules that decide about a member's tool calls, with those that people grant while it runs.
 
 use crate::runtime::MemberRuntime;
-use permissions::{Call, Origin, Permissions, Rule, RuleList, Surroundings, Verdict};
+use permissions::{Call, Origin, Permissions, Reason, Rule, RuleList, Surroundings, Verdict};
 use protocol::{Grant, NetworkSetting, Party};
 use sandbox::Level;
 use serde_json::Value;
@@ -79,6 +79,8 @@ pub(crate) enum CallVerdict {
     Ask {
         /// The rule that would allow such calls for good.
         grants: Option<String>,
+        /// Whether a rule wants a person to be asked, and not just what the call needs.
+        by_rule: bool,
     },
     Deny,
 }
@@ -175,6 +177,7 @@ impl CallRules {
                 Verdict::Allow => CallVerdict::Allow,
                 Verdict::Ask => CallVerdict::Ask {
                     grants: grantable(&rules.rule_for(&call)),
+                    by_rule: is_rule(&decision.reason),
                 },
                 Verdict::Deny => CallVerdict::Deny,
             },
@@ -222,6 +225,14 @@ impl CallRules {
             }
         }))
     }
+}
+
+/// Whether somebody wrote down what decides.
+const fn is_rule(reason: &Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Rule { .. } | Reason::CouldMatch { .. } | Reason::NotInRole { .. }
+    )
 }
 
 /// The rule, if it is one: an odd call may have none that allows it alone.

@@ -62,7 +62,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn visit(&mut self, line: &[u8]) {
-        let EventLine::Known(Event { time, kind }) = EventLine::decode(line) else {
+        let EventLine::Known(Event { time, kind, .. }) = EventLine::decode(line) else {
             return;
         };
         if time < self.modified {

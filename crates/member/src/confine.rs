@@ -45,6 +45,29 @@ pub enum ConfineError {
     Records(#[from] PathError),
 }
 
+impl SandboxSettings {
+    /// Whether this machine can confine commands like this. What the settings leave open is not tried.
+    pub fn check_machine(&self) -> Result<(), ConfineError> {
+        match &self.mode {
+            SandboxMode::Auto | SandboxMode::Off => {}
+            SandboxMode::Required | SandboxMode::Other(_) => require_full()?,
+        }
+        let NetworkSetting::Hosts(_) = self.network else {
+            return Ok(());
+        };
+        let level = match self.mode {
+            SandboxMode::Off => Level::None,
+            SandboxMode::Auto | SandboxMode::Required | SandboxMode::Other(_) => {
+                Layers::probe().level()
+            }
+        };
+        match level {
+            Level::Full => Ok(()),
+            Level::Landlock | Level::None => Err(ConfineError::HostsNeedFull { level }),
+        }
+    }
+}
+
 impl MemberRuntime {
     /// Confines the commands of this member. `remedy` is what a person types to allow them more. The
     /// machine is tried out by another thread meanwhile, unless the result decides whether the member
@@ -55,21 +78,12 @@ impl MemberRuntime {
         remedy: String,
     ) -> Result<Arc<Confinement>, ConfineError> {
         hide_own_memory();
-        match &settings.mode {
-            SandboxMode::Auto | SandboxMode::Off => {}
-            SandboxMode::Required | SandboxMode::Other(_) => require_full()?,
-        }
+        settings.check_machine()?;
         let confinement = Confinement {
             records: Some(self.records()?),
             readable: self.readable(),
             ..confinement(&self.folder(), settings, remedy)
         };
-        if let NetworkSetting::Hosts(_) = settings.network {
-            let level = confinement.level();
-            if level != Level::Full {
-                return Err(ConfineError::HostsNeedFull { level });
-            }
-        }
         let confinement = Arc::new(confinement);
         self.lock().confinement = Some(Arc::clone(&confinement));
         let (runtime, tried) = (self.clone(), Arc::clone(&confinement));

@@ -8,6 +8,7 @@
 //! What its model costs is the member's: the calls go through the member's budget, and the live state
 //! and the event log count them.
 
+use crate::build::BudgetedModels;
 use crate::call_rules::{CallDecision, CallVerdict};
 use crate::host::images_hidden;
 use crate::logging::excerpt;
@@ -16,7 +17,7 @@ use agent::{
     Agent, Conversation, Event, Host, Log, LogError, MayRun, Outcome, Prompt, Record, Settings,
     Sources,
 };
-use llm::{CancellationToken, Model, ToolUse, Turn};
+use llm::{CancellationToken, Model, ToolUse};
 use protocol::UserMessage;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,14 +41,31 @@ const SYSTEM: &str = "You are a short-lived helper of a coding agent. Find out w
 const LAST_ROUND: &str =
     "This is your last round. Answer now with what you know; no more tools are run.";
 
+/// The model of helpers.
+#[derive(Clone)]
+pub(crate) struct HelperModel {
+    pub(crate) model: Arc<dyn Model>,
+    /// Whether it is another model than the member's.
+    pub(crate) is_own: bool,
+    pub(crate) settings: Settings,
+}
+
+impl MemberRuntime {
+    /// Sets the model of the member's helpers.
+    pub(crate) fn set_helper(&self, models: &BudgetedModels) {
+        let (model, settings) = models.explore.clone();
+        self.lock().helper = Some(HelperModel {
+            is_own: !Arc::ptr_eq(&model, &models.model),
+            model,
+            settings,
+        });
+    }
+}
+
 /// What a helper works with.
 #[derive(Clone)]
 pub(crate) struct Explore {
     pub(crate) runtime: MemberRuntime,
-    pub(crate) model: Arc<dyn Model>,
-    /// Whether it is another model than the member's.
-    pub(crate) has_own_model: bool,
-    pub(crate) settings: Settings,
     /// The tools of the member that only read.
     pub(crate) tools: Vec<&'static str>,
 }
@@ -64,7 +82,7 @@ impl Explore {
     /// The tools that a helper may have, of those that the member has.
     pub(crate) fn tools_of(registry: &Registry) -> Vec<&'static str> {
         let names = ["read_file", "grep", "glob", "list_dir", "bash"];
-        let has = |name: &&str| registry.effect(name).is_some();
+        let has = |name: &&str| registry.effect(name, "").is_some();
         names.into_iter().filter(has).collect()
     }
 
@@ -89,21 +107,23 @@ impl Explore {
     ) -> Result<ToolOutput, ToolError> {
         let registry = self.registry();
         let registry = registry.map_err(|error| ToolError::from_error(&error))?;
+        let chosen = self.runtime.lock().helper.clone();
+        let chosen = chosen.ok_or_else(|| ToolError::new("no model was chosen for helpers"))?;
         let settings = Settings {
             max_rounds: MAX_ROUNDS,
-            ..self.settings.clone()
+            ..chosen.settings
         };
         let cancel = context.cancel.child_token();
         let mut host = HelperHost {
             runtime: self.runtime.clone(),
             limit: cancel.clone(),
-            own_model: self.has_own_model.then(|| self.model.name().to_owned()),
+            own_model: chosen.is_own.then(|| chosen.model.name().to_owned()),
             asked_at: Instant::now(),
             rounds: 0,
             tokens: 0,
         };
         let mut helper = Agent::new(
-            Arc::clone(&self.model),
+            chosen.model,
             Arc::new(registry),
             ToolContext {
                 // What only the helper has read, the member has not seen.
@@ -173,7 +193,7 @@ impl Log for HelperHost {
         Ok(())
     }
 
-    fn archive(&mut self, _: &[Turn]) -> Result<String, LogError> {
+    fn next_archive(&self) -> Result<String, LogError> {
         Ok(self.records_path())
     }
 

@@ -1,15 +1,20 @@
 //! The runtime as the host of an agent.
 
-use crate::inner::Inner;
+mod counting;
+
+use crate::asking::AnswerWatch;
 use crate::logging::excerpt;
 use crate::mail::given_by;
 use crate::open_work::open_work;
-use crate::recovered::add;
 use crate::runtime::MemberRuntime;
-use agent::{Answered, AskedCall, Event, Host, Log, LogError, MayRun, Prompt, Record, Sources};
-use llm::{BoxFuture, CancellationToken, Switch, ToolUse, Turn, Usage, WaitReason};
+use crate::user_hooks::HooksSay;
+use agent::{
+    Answered, AskedCall, EndedCall, Event, Host, Log, LogError, MayRun, Prompt, Record, Sources,
+};
+use llm::{BoxFuture, CancellationToken, ToolUse, WaitReason};
 use prompts::CurrentPrompt;
-use protocol::{EventKind, JsonLine, Money, Phase, Request, UserMessage, WaitingFor};
+use protocol::{Phase, Request, UserMessage, WaitingFor};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use teamdir::now;
 use tools::Effect;
@@ -61,6 +66,14 @@ pub struct RuntimeHost<H> {
     retries: u32,
     /// The text of this call, for the log.
     text: String,
+    /// Kept from the answer until the tool has run: to end the watch takes longer than to start the tool.
+    pub(crate) answer_watch: Option<AnswerWatch>,
+    /// What hooks have said about the calls of this turn, by the ids of their uses.
+    pub(crate) said: HashMap<String, HooksSay>,
+    /// What hooks have for the model.
+    pub(crate) hook_messages: Vec<UserMessage>,
+    /// Whether the first turn of the process has begun.
+    pub(crate) has_begun: bool,
 }
 
 impl<H: Hooks> RuntimeHost<H> {
@@ -72,6 +85,10 @@ impl<H: Hooks> RuntimeHost<H> {
             asked_at: Instant::now(),
             retries: 0,
             text: String::new(),
+            answer_watch: None,
+            said: HashMap::new(),
+            hook_messages: Vec::new(),
+            has_begun: false,
         }
     }
 
@@ -89,16 +106,18 @@ impl<H: Hooks> RuntimeHost<H> {
 impl<H: Hooks> Log for RuntimeHost<H> {
     fn append(&mut self, record: &Record) -> Result<(), LogError> {
         let mut inner = self.runtime.lock();
-        let journal = inner.session.journal();
         let appended = match record {
-            // Money was spent on these, and what came before is synced along with them.
-            Record::Assistant(_) | Record::Compaction(_) => journal.append(record),
+            Record::Compaction(_) => inner.append_compaction(record),
+            // Money was spent on it, and what came before is synced along with it.
+            Record::Assistant(_) => inner.session.journal().append(record),
             // A power cut must neither ask again nor run again.
-            Record::Asked(_) | Record::Started(_) => journal.append(record),
+            Record::Asked(_) | Record::Started(_) => inner.session.journal().append(record),
             // After a power cut the mail counts as undelivered and the tool as interrupted.
-            Record::User(_) | Record::Result(_) | Record::Cleared(_) | Record::Ended(_) => {
-                journal.append_unsynced(record)
-            }
+            Record::User(_)
+            | Record::Result(_)
+            | Record::Cleared(_)
+            | Record::Ended(_)
+            | Record::Session(_) => inner.session.journal().append_unsynced(record),
         };
         appended.map_err(LogError::new)?;
         inner.mark_delivered(&given_by(record));
@@ -110,14 +129,10 @@ impl<H: Hooks> Log for RuntimeHost<H> {
         Ok(())
     }
 
-    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError> {
-        let lines = turns.iter().map(JsonLine::encode);
-        let lines = lines
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(LogError::new)?;
+    fn next_archive(&self) -> Result<String, LogError> {
         let inner = self.runtime.lock();
-        let kept = inner.team.archive(inner.session.guard(), &lines);
-        let path = kept.map_err(LogError::new)?;
+        let name = inner.team.next_archive(inner.session.guard());
+        let path = inner.team.layout().archive(self.runtime.owner(), name);
         drop(inner);
         Ok(self.runtime.shown(&path))
     }
@@ -133,6 +148,7 @@ impl<H: Hooks> Log for RuntimeHost<H> {
 impl<H: Hooks> Sources for RuntimeHost<H> {
     fn after_tools(&mut self) -> Vec<UserMessage> {
         let mut messages: Vec<UserMessage> = self.news().into_iter().collect();
+        messages.append(&mut self.hook_messages);
         messages.extend(self.runtime.mail_for_model());
         messages.extend(self.hooks.after_tools());
         messages
@@ -171,7 +187,7 @@ impl<H: Hooks> Host for RuntimeHost<H> {
     }
 
     fn may_run(&mut self, tool_use: &ToolUse, effect: Option<Effect>) -> MayRun {
-        self.first_decision(tool_use, effect)
+        self.decide_first(tool_use, effect)
     }
 
     fn ask<'a>(
@@ -179,13 +195,41 @@ impl<H: Hooks> Host for RuntimeHost<H> {
         call: AskedCall<'a>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Answered> {
-        Box::pin(self.ask_person(call, cancel))
+        Box::pin(self.ask_about(call, cancel))
+    }
+
+    fn before_call<'a>(
+        &'a mut self,
+        tool_use: &'a ToolUse,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Option<String>> {
+        Box::pin(self.hooks_before_call(tool_use, cancel))
+    }
+
+    fn after_call<'a>(
+        &'a mut self,
+        call: EndedCall<'a>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(self.hooks_after_call(call, cancel))
+    }
+
+    fn before_stop<'a>(
+        &'a mut self,
+        text: &'a str,
+        times: u32,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Option<UserMessage>> {
+        Box::pin(self.hooks_before_stop(text, times, cancel))
     }
 
     fn event(&mut self, event: Event) {
         self.hooks.event(&event);
         if let Event::Compacted { .. } = &event {
             self.system.compacted();
+        }
+        if let Event::ToolFinished { .. } = &event {
+            self.answer_watch = None;
         }
         let mut inner = self
             .runtime
@@ -245,135 +289,6 @@ impl<H: Hooks> Host for RuntimeHost<H> {
 /// What people are told when a model does not see an image.
 pub fn images_hidden(model: &str) -> String {
     format!("{model} takes no images: it reads their type and size instead")
-}
-
-impl MemberRuntime {
-    /// Counts a reply to a helper of this member. `asked` is its model, if that is not the member's.
-    pub(crate) fn helper_replied(
-        &self,
-        asked: Option<&str>,
-        model: String,
-        usage: Option<Usage>,
-        took: Duration,
-    ) {
-        let mut inner = self.lock();
-        let cost = inner.cost_of(asked, usage);
-        inner.count_reply(model, usage, took, (0, cost));
-    }
-
-    /// Shows which tool a helper of this member runs.
-    pub(crate) fn helper_runs(&self, tool: &str) {
-        let mut inner = self.lock();
-        inner.live.set_activity(Some(&format!("explore: {tool}")));
-        inner.write_state();
-    }
-}
-
-impl Inner {
-    /// Shows from time to time that a reply goes on.
-    fn show_progress(&mut self) {
-        if self.live.state().phase == Phase::Waiting {
-            self.set_phase(Phase::Working, None, None);
-            self.live.set_activity(Some("model"));
-            self.write_state();
-        } else if self.live.progress(PROGRESS_EVERY) {
-            self.write_state();
-        }
-    }
-
-    fn end_activity(&mut self) {
-        if self.live.state().phase == Phase::Waiting {
-            self.set_phase(Phase::Working, None, None);
-        }
-        self.live.set_activity(None);
-        self.write_state();
-    }
-
-    fn replied(&mut self, model: String, usage: Option<Usage>, took: Duration, retries: u32) {
-        let cost = self.cost_of(None, usage);
-        self.count_reply(model, usage, took, (retries, cost));
-        self.end_activity();
-    }
-
-    /// What a call costs of the model that was asked, or of the member's.
-    fn cost_of(&self, asked: Option<&str>, usage: Option<Usage>) -> Option<Money> {
-        let models = self.models.as_ref()?;
-        let asked = asked.unwrap_or(&models.current);
-        (models.price)(asked, &usage.unwrap_or_default())
-    }
-
-    fn count_reply(
-        &mut self,
-        model: String,
-        usage: Option<Usage>,
-        took: Duration,
-        (retries, cost): (u32, Option<Money>),
-    ) {
-        add(self.live.tally(), usage);
-        let usage = usage.unwrap_or_default();
-        let (member, incarnation) = self.who();
-        self.event(EventKind::Model {
-            member,
-            incarnation,
-            model,
-            input: usage.input,
-            output: usage.output,
-            cache_read: usage.cache_read,
-            cache_write: usage.cache_write,
-            millis: millis(took),
-            retries,
-            cost,
-        });
-    }
-
-    /// Another model is asked: its calls have its own price, and people can see which one it is.
-    pub(crate) fn switched(&mut self, switch: Switch) {
-        warn!("{switch}");
-        let Switch { from, to, reason } = switch;
-        if let Some(models) = &mut self.models {
-            models.current.clone_from(&to);
-            let is_first = models.first == to;
-            self.live.set_model((!is_first).then(|| to.clone()));
-        }
-        let (member, incarnation) = self.who();
-        self.event(EventKind::ModelSwitched {
-            member,
-            incarnation,
-            from,
-            to,
-            reason: reason.map(|reason| reason.to_string()),
-        });
-        self.set_phase_with(Phase::Working, None, None, Some("model"));
-    }
-
-    fn compacted(&mut self, archive: String, summarised: bool) {
-        info!("the whole conversation is in {archive}");
-        let (member, incarnation) = self.who();
-        self.event(EventKind::Compaction {
-            member,
-            incarnation,
-            archive,
-            summarised,
-        });
-    }
-
-    fn tool_finished(&mut self, name: String, text: &str, is_error: bool, took: Duration) {
-        let head = if is_error { "  failed: " } else { "  " };
-        info!("{head}{}", excerpt(text));
-        let (member, incarnation) = self.who();
-        self.event(EventKind::Tool {
-            member,
-            incarnation,
-            name,
-            millis: millis(took),
-            ok: !is_error,
-        });
-        self.end_activity();
-    }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn waiting_for(reason: &WaitReason) -> WaitingFor {

@@ -1,5 +1,6 @@
 //! The state of a runtime, under its lock: pending mail, live state and events.
 
+use crate::explore::HelperModel;
 use crate::live::Live;
 use crate::logging::excerpt;
 use crate::mail::MailItem;
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) is_state_unwritten: bool,
     /// Absent until they are chosen.
     pub(crate) models: Option<AskedModels>,
+    /// The model of the member's helpers, once it was chosen.
+    pub(crate) helper: Option<HelperModel>,
     /// When mail that could not be read is tried again.
     pub(crate) mail_retry_at: Option<Instant>,
     /// The tree that the member works in, if not in the workspace, and what it borrows from.
@@ -114,12 +117,20 @@ impl Inner {
         }
     }
 
+    /// Enters the phase `working` for a tool that is about to be started, which writes the live state.
+    pub(crate) fn resume(&mut self) {
+        if self.live.enter(Phase::Working, None, None) {
+            let event = self.phase_entered(Phase::Working, None);
+            self.event(event);
+        }
+    }
+
     /// Enters the phase of a turn. Its event is written with those of the mail, which come next.
     pub(crate) fn begin_turn(&mut self) {
         let event = self.enter_phase(Phase::Working, None, None, Some("model"));
         let time = now();
         self.pending_events
-            .extend(event.map(|kind| Event { time, kind }));
+            .extend(event.map(|kind| Event::new(time, kind)));
     }
 
     /// Writes a phase to the live state, and returns its event if the phase has changed.
@@ -139,9 +150,11 @@ impl Inner {
         if phase != Phase::Shutdown {
             self.write_state();
         }
-        if !changed {
-            return None;
-        }
+        changed.then(|| self.phase_entered(phase, reason))
+    }
+
+    /// Shows a phase that was just entered in the roster, and returns its event.
+    fn phase_entered(&mut self, phase: Phase, reason: Option<String>) -> EventKind {
         let status = match phase {
             Phase::Starting | Phase::Working | Phase::Waiting => MemberStatus::Working,
             Phase::Idle | Phase::Failed => MemberStatus::Idle,
@@ -151,12 +164,12 @@ impl Inner {
             self.status.set(status);
         }
         let (member, incarnation) = self.who();
-        Some(EventKind::State {
+        EventKind::State {
             member,
             incarnation,
             phase,
             reason,
-        })
+        }
     }
 
     /// Writes the live state again if the clock was set back since, or if the file says something
@@ -209,7 +222,7 @@ impl Inner {
     /// Writes events in one go, behind those that are pending.
     pub(crate) fn events(&mut self, kinds: impl IntoIterator<Item = EventKind>) {
         let time = now();
-        let events = kinds.into_iter().map(|kind| Event { time, kind });
+        let events = kinds.into_iter().map(|kind| Event::new(time, kind));
         self.pending_events.extend(events);
         if self.team.log_events(&self.pending_events).is_ok() {
             self.pending_events.clear();

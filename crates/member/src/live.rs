@@ -12,6 +12,9 @@ use teamdir::now;
 /// How far a date may lie ahead of the clock before it counts as wrong.
 const AHEAD: Duration = Duration::from_secs(60);
 
+/// How often the progress of a call is written.
+const CALL_PROGRESS_EVERY: Duration = Duration::from_millis(500);
+
 /// The live state as it was written last, and what changes it.
 #[derive(Debug)]
 pub(crate) struct Live {
@@ -69,6 +72,16 @@ impl Live {
         if let Some(activity) = &mut self.state.activity {
             activity.argument = argument;
         }
+    }
+
+    /// Shows how far the running call is. Returns whether the last time is long enough ago to be worth a
+    /// write: a server may report progress as often as it likes.
+    pub(crate) fn show_call_progress(&mut self, text: &str) -> bool {
+        let Some(activity) = &mut self.state.activity else {
+            return false;
+        };
+        activity.argument = Some(excerpt(text).into());
+        self.progress(CALL_PROGRESS_EVERY)
     }
 
     /// Whether the live state says that the model is being asked.

@@ -101,7 +101,8 @@ pub(crate) fn given_by(record: &Record) -> Vec<u64> {
         | Record::Started(_)
         | Record::Cleared(_)
         | Record::Compaction(_)
-        | Record::Ended(_) => Vec::new(),
+        | Record::Ended(_)
+        | Record::Session(_) => Vec::new(),
     }
 }
 

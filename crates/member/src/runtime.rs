@@ -10,7 +10,7 @@ use crate::status::RosterStatus;
 use agent::Conversation;
 use protocol::{
     AgentName, EventKind, Incarnation, JournalRecord, MemberStatus, Party, Phase, PlanRecord,
-    Recipient, ReportRecord, TaskId, UserMessage, WaitingFor,
+    Recipient, ReportRecord, SessionMark, TaskId, UserMessage, WaitingFor,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ impl MemberRuntime {
             live: Live::new(incarnation, recovered.tally.clone()),
             status: RosterStatus::new(team, &owner),
             mail_handler: None,
-            pending_mail: std::mem::take(&mut recovered.pending_mail).into(),
+            pending_mail: recovered.take_pending_mail(),
             mail: recovered.mail,
             plan: recovered.plan.clone(),
             reports: recovered.reports,
@@ -94,6 +94,7 @@ impl MemberRuntime {
             pending_events: Vec::new(),
             is_state_unwritten: false,
             models: None,
+            helper: None,
             mail_retry_at: None,
             tree: None,
             confinement: None,
@@ -252,7 +253,7 @@ impl MemberRuntime {
         }
     }
 
-    fn role_of(&self, name: &AgentName) -> Option<String> {
+    pub(crate) fn role_of(&self, name: &AgentName) -> Option<String> {
         let roster = self.team.roster().ok()?;
         Some(roster.member(name)?.spec.role.clone())
     }
@@ -311,11 +312,15 @@ impl MemberRuntime {
         Ok(())
     }
 
-    /// Starts a new conversation in the same journal. The old one stays there, and mail that the
-    /// model was given is not given again.
-    pub fn start_new_conversation(&self, conversation: &mut Conversation) -> Result<(), PathError> {
+    /// Starts a new conversation in the same journal, as this session if the member has sessions. Mail that
+    /// the model was given is not given again.
+    pub fn start_new_conversation(
+        &self,
+        conversation: &mut Conversation,
+        session: Option<SessionMark>,
+    ) -> Result<(), PathError> {
         let mut inner = self.lock();
-        for record in agent::new_conversation() {
+        for record in agent::new_conversation(session) {
             inner.session.journal().append_unsynced(&record)?;
             conversation.apply(record);
         }

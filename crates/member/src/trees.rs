@@ -4,13 +4,14 @@ use crate::confine::{SandboxSettings, workspace_confinement};
 use crate::inner::OwnTree;
 use crate::runtime::MemberRuntime;
 use config::Config;
-use integration::{Confine, Integration, IntegrationError, Place, Purpose, TreeSettings};
+use integration::{Confine, Integration, IntegrationError, Place, Purpose, Ran, TreeSettings};
 use protocol::{NetworkSetting, SandboxMode};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use teamdir::TeamDir;
 use tools::{CommandAccess, Confinement};
+use tracing::{info, warn};
 
 /// What people set about trees.
 #[must_use]
@@ -53,6 +54,23 @@ pub fn open_trees(
         confinement.surroundings(access)
     });
     Integration::open(team, settings, confine)
+}
+
+/// Logs how the work on the queue ended.
+pub fn log_queue(ran: &Result<Ran, IntegrationError>) {
+    match ran {
+        Ok(Ran::Done(ended)) => {
+            for (id, status) in ended {
+                info!("submission {id} is {status}");
+            }
+        }
+        Ok(Ran::Busy) => {}
+        Ok(Ran::Blocked(folder)) => warn!(
+            "submissions wait: team/main is checked out in {}; `git switch` to another branch there",
+            folder.display()
+        ),
+        Err(error) => warn!("submissions were not integrated: {error}"),
+    }
 }
 
 impl MemberRuntime {

@@ -1,12 +1,15 @@
 //! One agent and its turns, as the main loops of lead and teammate see them.
 
+use crate::build::BudgetedModels;
 use crate::host::{Hooks, RuntimeHost};
+use crate::sessions::new_session;
 use agent::{Agent, LogError, Outcome, TurnError};
 use llm::{CancellationToken, ModelError};
 use protocol::UserMessage;
 use std::error::Error;
 use std::future::{Future, pending};
 use std::pin::Pin;
+use teamdir::now;
 use tracing::{Instrument, info_span};
 
 /// How a turn or a compaction ended.
@@ -55,7 +58,12 @@ impl From<Outcome> for TurnOutcome {
             Outcome::Interrupted => Self::Interrupted,
             Outcome::Failed { error } => Self::Failed(TurnFailure {
                 cause: match &error {
-                    TurnError::Model(ModelError::GaveUp { .. }) => FailureCause::ModelUnavailable,
+                    TurnError::Model(
+                        ModelError::GaveUp { .. }
+                        | ModelError::Engine {
+                            is_temporary: true, ..
+                        },
+                    ) => FailureCause::ModelUnavailable,
                     TurnError::Log(_) => FailureCause::JournalUnwritable,
                     TurnError::Model(_) | TurnError::WindowFull => FailureCause::Permanent,
                 },
@@ -127,6 +135,7 @@ impl<H: Hooks + 'static> AgentRunner<H> {
                 if !input.is_empty() {
                     input.splice(0..0, worker.host.news());
                 }
+                let input = worker.host.hooks_before_turn(input, &cancel).await;
                 let turn = worker.agent.run_turn(input, &mut worker.host, &cancel);
                 let outcome = TurnOutcome::from(turn.await);
                 if let TurnOutcome::Finished { text } = &outcome {
@@ -166,13 +175,30 @@ impl<H: Hooks + 'static> AgentRunner<H> {
         Ok(())
     }
 
-    /// Begins a new conversation. Does nothing while a turn runs.
-    pub fn start_over(&mut self) -> Result<(), LogError> {
+    /// Begins a new session, in which this model is asked, and keeps the one so far. Does nothing while a
+    /// turn runs.
+    pub fn start_over(&mut self, model: &str) -> Result<(), LogError> {
         let State::Free(worker) = &mut self.state else {
             return Ok(());
         };
         let Worker { agent, host } = worker.as_mut();
-        agent.start_over(host)
+        let kept = host.runtime.keep_session(agent.conversation(), now());
+        kept.map_err(LogError::new)?;
+        agent.start_over(Some(new_session(model)), host)
+    }
+
+    /// Asks other models from now on, which were chosen by this name. Does nothing while a turn runs.
+    pub fn use_models(&mut self, name: &str, models: BudgetedModels) -> Result<(), LogError> {
+        let State::Free(worker) = &mut self.state else {
+            return Ok(());
+        };
+        let Worker { agent, host } = worker.as_mut();
+        host.runtime.set_helper(&models);
+        let mut session = agent.conversation().session().cloned();
+        if let Some(session) = &mut session {
+            session.use_model(name);
+        }
+        agent.use_model(models.model, models.settings, session, host)
     }
 
     fn start(&mut self, work: impl FnOnce(Worker<H>, CancellationToken) -> Work<H>) {

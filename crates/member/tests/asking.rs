@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use agent::{Agent, Outcome, Settings};
+use hooks::{Hook, HookEvent, HookOrigin, Matcher};
 use llm::{CancellationToken, ScriptModel};
 use member::{AskSettings, Hooks, MemberRuntime, RuntimeHost, workspace_confinement};
 use prompts::{CurrentPrompt, PromptSpec, Reader, UserFolders};
@@ -53,7 +54,8 @@ fn alice() -> Recipient {
     "alice".parse().unwrap()
 }
 
-/// Adds a line to a file that everybody can count. Without a sandbox it needs a person's answer.
+/// Adds a line to a file that everybody can count, and says what the live state shows meanwhile. Without a
+/// sandbox it needs a person's answer.
 struct Paint;
 
 impl Tool for Paint {
@@ -73,7 +75,13 @@ impl Tool for Paint {
             .create(true)
             .open(path);
         file.unwrap().write_all(b"blue\n").unwrap();
-        Ok(ToolOutput::ok("painted"))
+        let team = TeamDir::open(context.workspace.root(), options()).unwrap();
+        let live = team.live_state(&alice()).unwrap().unwrap();
+        let does = live.activity.unwrap().name;
+        Ok(ToolOutput::ok(format!(
+            "painted while {:?} in {does}",
+            live.phase
+        )))
     }
 }
 
@@ -333,7 +341,13 @@ fn the_member_may_be_killed_at_any_step() {
 /// Tells the user by a line in a file.
 fn notifying() -> AskSettings {
     AskSettings {
-        notify: Some("cat >> told".to_owned()),
+        hooks: vec![Hook {
+            event: HookEvent::Notification,
+            matcher: Matcher::default(),
+            command: "cat >> told".to_owned(),
+            timeout: LIMIT,
+            origin: HookOrigin::User,
+        }],
         // Nobody answers before the user was told, and then the test is to fail and not to hang.
         timeout: Some(LIMIT / 3),
         ..AskSettings::default()
@@ -435,7 +449,7 @@ fn a_refusal_a_deadline_and_an_approval_are_different_results() {
     };
     assert_eq!(
         result(true),
-        "[allowed by anna (user): use two coats]\npainted"
+        "[allowed by anna (user): use two coats]\npainted while Working in bash"
     );
     assert_eq!(
         result(false),

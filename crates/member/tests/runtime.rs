@@ -338,7 +338,9 @@ fn a_new_conversation_starts_in_the_same_journal_and_forgets_no_mail() {
     let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();
     runtime.receive_mail().unwrap();
     let mut conversation: Conversation = recovered.conversation;
-    runtime.start_new_conversation(&mut conversation).unwrap();
+    runtime
+        .start_new_conversation(&mut conversation, None)
+        .unwrap();
     assert!(conversation.turns().is_empty() && !conversation.is_waiting());
     drop(runtime);
     let (runtime, recovered) = MemberRuntime::open(temp.team(), &alice()).unwrap();

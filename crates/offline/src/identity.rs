@@ -3,10 +3,10 @@
 use llm::{Request, ToolSpec};
 
 /// The agent that a request speaks for.
-#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Identity<'a> {
-    name: &'a str,
-    role: &'a str,
+    pub(crate) is_lead: bool,
+    /// The name, with the role if there is one.
+    pub(crate) introduction: String,
     tools: &'a [ToolSpec],
 }
 
@@ -18,19 +18,13 @@ impl<'a> Identity<'a> {
         let (name, rest) = words.unwrap_or(("the agent", ""));
         let role = rest.strip_prefix(", role: ").unwrap_or_default();
         let role = role.split(['\n', '.', ',', ';']).next().unwrap_or_default();
-        let tools = &request.tools;
-        Self { name, role, tools }
-    }
-
-    pub(crate) fn is_lead(&self) -> bool {
-        self.name == "lead"
-    }
-
-    /// The name, with the role if there is one.
-    pub(crate) fn introduction(&self) -> String {
-        match self.role.trim() {
-            "" => self.name.to_owned(),
-            role => format!("{} ({role})", self.name),
+        Self {
+            is_lead: name == "lead",
+            introduction: match role.trim() {
+                "" => name.to_owned(),
+                role => format!("{name} ({role})"),
+            },
+            tools: &request.tools,
         }
     }
 

@@ -5,14 +5,19 @@
 //!
 //! # Theory of operation
 //!
-//! An instruction is cut into clauses at `.`, `;`, `then`, and at `and` or a comma before a verb
-//! (`parse`). `table` has the patterns of clauses, `pattern` their notation, `plan` what each verb does.
+//! The model keeps nothing between requests. It reads each one in four steps:
 //!
-//! The model keeps nothing between requests. Each time it replays the events (`event`) of the
-//! conversation (`follower`): an instruction starts a job, a tool result answers the call of one,
-//! mail ends a wait. The call that is then next is the reply, one a turn; if all jobs wait or are
-//! finished, the report is. When the conversation is compacted, the summary is the list of the
-//! events that are not finished, and the next request replays those.
+//! 1. `conversation`: the turns become a list of events, such as mail or the result of a call.
+//! 2. `instruction`: an event may be an instruction. `parse` cuts it into clauses at `.`, `;`, `then`,
+//!    and at `and` or a comma before a verb, and finds each clause in the `table` of verbs.
+//! 3. `run`: each instruction is carried out from its start. The code of a verb (`verbs`) makes calls
+//!    and waits for mail (`awaited`). What the events hold is used at once; the first call without a
+//!    result, or wait without mail, pauses the instruction there.
+//! 4. `progress`: the call that an instruction paused at is the reply, one a turn. If all instructions
+//!    wait for mail or are finished, the `report` is.
+//!
+//! When the conversation is compacted, the summary is the list of the events since the last work was
+//! finished, and the next request reads those.
 //!
 //! A teammate reports to the sender of each message it follows, once. Such an answer begins with
 //! `Re:` and is never answered itself; broadcasts and notices are not answered either.
@@ -22,27 +27,26 @@
 //! **Invariant:** a call that failed is reported and not made again, except once after an
 //! interruption and after a plan that a refusal asked for.
 
-mod event;
-mod follower;
+mod awaited;
+mod conversation;
 mod identity;
-mod job;
-mod mail;
-mod names;
+mod instruction;
 mod parse;
-mod pattern;
-mod plan;
-mod quotes;
+mod progress;
 mod report;
+mod run;
 mod table;
+mod verbs;
 
 use llm::{
     Block, BoxFuture, CancellationToken, Event, EventSink, Model, ModelError, Reply, Request,
     StopReason, ToolChoice, ToolUse, Turn, Usage,
 };
 
-use follower::Follower;
+use conversation::Event as Happened;
 use identity::Identity;
-use job::Call;
+use progress::Progress;
+use run::Call;
 
 const NAME: &str = "offline";
 const CALL_ID: &str = "offline_";
@@ -95,36 +99,19 @@ impl Model for OfflineModel {
 
 /// The call that comes next, or the text that ends the turn.
 fn next(request: &Request) -> (Block, StopReason) {
-    if let Some(events) = events_to_summarise(request) {
-        return (Block::text(event::summary(events)), StopReason::EndTurn);
+    let mut events = conversation::events(&request.turns);
+    if let Some((Happened::SummaryRequest, before)) = events.split_last_mut() {
+        let summary = conversation::summary(before);
+        return (Block::text(summary), StopReason::EndTurn);
     }
-    let mut follower = Follower::default();
-    follower.me = Identity::of(request);
-    for event in event::of_turns(&request.turns) {
-        follower.replay(event);
+    let me = Identity::of(request);
+    let progress = Progress::new(&events, &me);
+    let may_call = request.tool_choice != ToolChoice::None;
+    if let Some(Call(tool, input)) = progress.call().filter(|_| may_call) {
+        let tool_use = ToolUse::new(free_id(request), *tool, &input.to_string());
+        return (Block::ToolUse(tool_use), StopReason::ToolUse);
     }
-    match follower.next_call() {
-        Some((_, Call(tool, input))) if request.tool_choice != ToolChoice::None => {
-            let tool_use = ToolUse::new(free_id(request), tool, &input.to_string());
-            (Block::ToolUse(tool_use), StopReason::ToolUse)
-        }
-        _ => (Block::text(follower.report()), StopReason::EndTurn),
-    }
-}
-
-/// The events of the conversation, if its last block asks for a summary of it.
-fn events_to_summarise(request: &Request) -> Option<Vec<event::Event>> {
-    let (last, before) = request.turns.split_last()?;
-    let (question, rest) = last.blocks.split_last()?;
-    let Block::Text { text } = question else {
-        return None;
-    };
-    text.starts_with("<summary-request>").then_some(())?;
-    let last = Turn {
-        role: last.role,
-        blocks: rest.to_vec(),
-    };
-    Some(event::of_turns(&[before, &[last]].concat()))
+    (Block::text(progress.report()), StopReason::EndTurn)
 }
 
 /// An id that no tool use of the conversation has.

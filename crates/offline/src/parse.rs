@@ -1,20 +1,25 @@
 //! Reads an instruction: cuts it into clauses with one verb each, and finds their rows in the table.
 
+mod names;
+mod pattern;
+mod quotes;
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
+use std::iter::once;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::names::{Known, is_name};
-use crate::pattern::{NUMBERS, Pattern, TABLE, VERBS, regex};
-use crate::quotes::{HIDDEN, Hidden, is_hidden};
 use crate::table::Verb;
-
-/// An instruction of more bytes is not read. A quoted text counts as three.
-const LONGEST: usize = 3_000;
+pub(crate) use names::Known;
+use names::is_name;
+use pattern::{Pattern, TABLE, VERBS, regex};
+use quotes::{HIDDEN, Hidden, is_hidden};
 
 /// A verb with what the clause says about it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Clause {
     pub(crate) verb: Verb,
     pub(crate) names: Vec<String>,
@@ -35,21 +40,17 @@ pub(crate) struct Parsed {
 /// Reads an instruction. `known` has who was named before, and learns who is named now.
 pub(crate) fn parse(text: &str, known: &mut Known) -> Parsed {
     let mut parsed = Parsed::default();
-    let hidden = Hidden::new(text).filter(|hidden| hidden.text.len() <= LONGEST);
-    let Some(hidden) = hidden else {
+    let Some(hidden) = Hidden::new(text) else {
         parsed.unclear.push(text.to_owned());
         return parsed;
     };
-    let sentences = SENTENCE_END.split(&hidden.text);
-    for clause in sentences.flat_map(clauses) {
+    for clause in SENTENCE_END.split(&hidden.text).flat_map(clauses) {
         let clause = without_courtesy(&clause);
         if clause.is_empty() || SMALL_TALK.is_match(clause) {
             continue;
         }
-        let read = |(verb, pattern): &(Verb, Pattern)| {
-            Clause::read(*verb, pattern, clause, &hidden, known)
-        };
-        match TABLE.iter().find_map(read) {
+        let mut rows = TABLE.iter();
+        match rows.find_map(|row| Clause::read(row, clause, &hidden, known)) {
             Some(read) => {
                 known.mention(&read.names);
                 parsed.clauses.push(read);
@@ -61,16 +62,12 @@ pub(crate) fn parse(text: &str, known: &mut Known) -> Parsed {
 }
 
 impl Clause {
-    fn read(
-        verb: Verb,
-        pattern: &Pattern,
-        clause: &str,
-        hidden: &Hidden,
-        known: &Known,
-    ) -> Option<Self> {
+    /// Reads a clause by a row of the table, if the row fits.
+    fn read(row: &(Verb, Pattern), clause: &str, hidden: &Hidden, known: &Known) -> Option<Self> {
+        let (verb, pattern) = row;
         let taken = pattern.captures(clause)?;
         let mut clause = Self {
-            verb,
+            verb: *verb,
             names: Vec::new(),
             roles: Vec::new(),
             subjects: Vec::new(),
@@ -82,12 +79,11 @@ impl Clause {
             };
             match slot {
                 "NAMES" | "WHOSE" => clause.names = known.list(&hidden.show(part))?,
-                "LIST" if verb == Verb::Spawn => clause.members(part, hidden)?,
+                "LIST" if *verb == Verb::Spawn => clause.members(part, hidden)?,
                 "LIST" => clause.subjects = items(part).map(|item| hidden.show(item)).collect(),
                 _ => {
-                    let text = hidden.show(part);
-                    (!text.trim().is_empty()).then_some(())?;
-                    clause.slots.insert(slot, text);
+                    let text = Some(hidden.show(part)).filter(|text| !text.trim().is_empty());
+                    clause.slots.insert(slot, text?);
                 }
             }
         }
@@ -111,15 +107,6 @@ impl Clause {
         self.get("FILE").or(self.get("DIR")).unwrap_or(".")
     }
 
-    pub(crate) fn number(&self) -> Option<i64> {
-        let text = self.get("NUM")?;
-        let word = (1..)
-            .zip(NUMBERS)
-            .find(|(_, word)| word.eq_ignore_ascii_case(text));
-        let digits = || text.trim_start_matches('#').parse().ok();
-        word.map(|(number, _)| number).or_else(digits)
-    }
-
     /// Reads a list of new teammates: `alice (coder)`, `bob as a tester`, `a writer named eve`, `a
     /// backend teammate`.
     fn members(&mut self, list: &str, hidden: &Hidden) -> Option<()> {
@@ -136,9 +123,8 @@ impl Clause {
             let shown = |slot: &str| taken.name(slot).map(|part| hidden.show(part.as_str()));
             let role = shown("QUOTED").or_else(|| shown("TEXT"));
             let role = role.unwrap_or_else(|| "generalist".to_owned());
-            let role = role
-                .trim_start_matches("role:")
-                .trim_matches([' ', '"', '\'']);
+            let role = role.trim_start_matches("role:");
+            let role = role.trim_matches([' ', '"', '\'']);
             let name = shown("NAME").unwrap_or_else(|| role.to_lowercase().replace(' ', "-"));
             self.names.push(is_name(&name).then_some(name)?);
             self.roles.push(role.to_owned());
@@ -164,11 +150,9 @@ static COURTESY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The items of a list.
-pub(crate) fn items(list: &str) -> impl Iterator<Item = &str> {
-    SEPARATOR
-        .split(list)
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
+fn items(list: &str) -> impl Iterator<Item = &str> {
+    let items = SEPARATOR.split(list).map(str::trim);
+    items.filter(|item| !item.is_empty())
 }
 
 fn without_courtesy(clause: &str) -> &str {
@@ -181,20 +165,13 @@ fn without_courtesy(clause: &str) -> &str {
 /// Cuts a sentence into clauses, each with one verb.
 fn clauses(sentence: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let mut start = 0;
-    let ends = SEPARATOR
-        .find_iter(sentence)
-        .map(|found| (found.start(), found.end()));
-    let mut joint = "";
-    for (end, next) in ends.chain([(sentence.len(), sentence.len())]) {
-        let part = sentence.get(start..end).unwrap_or_default();
+    let joints = SEPARATOR.find_iter(sentence).map(|found| found.as_str());
+    for (joint, part) in once("").chain(joints).zip(SEPARATOR.split(sentence)) {
         let verb = all.last().map_or(Some(""), |open| verb_of_next(open, part));
         match (verb, all.last_mut()) {
             (None, Some(open)) => *open += &format!("{joint}{part}"),
             (verb, _) => all.push(format!("{}{part}", verb.unwrap_or_default())),
         }
-        joint = sentence.get(end..next).unwrap_or_default();
-        start = next;
     }
     all
 }
@@ -210,15 +187,12 @@ fn verb_of_next(open: &str, next: &str) -> Option<&'static str> {
     let open = without_courtesy(open);
     let (verb, said) = open.split_once(' ')?;
     let has = |words: &[&str]| said.split(' ').any(|word| words.contains(&word));
-    if TEAM_VERB.is_match(next) {
-        return Some("");
-    }
     let (name, work) = next.split_once(' ').unwrap_or((next, ""));
     match verb.to_lowercase().as_str() {
+        _ if TEAM_VERB.is_match(next) => Some(""),
         "ask" | "tell" if is_name(name) => {
-            let work = work.strip_prefix("to ").filter(|_| has(&["to"]));
-            work.is_some_and(|work| VERB.is_match(work))
-                .then_some("ask ")
+            let work = work.strip_prefix("to ").filter(|_| has(&["to"]))?;
+            VERB.is_match(work).then_some("ask ")
         }
         "have" | "let" if is_name(name) => VERB.is_match(work).then_some("have "),
         "ask" | "tell" | "have" | "let" => None,
@@ -229,6 +203,3 @@ fn verb_of_next(open: &str, next: &str) -> Option<&'static str> {
         _ => VERB.is_match(next).then_some(""),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::event::Outcome;
+use crate::conversation::{Mail, Outcome};
 use crate::identity::Identity;
-use crate::mail::Mail;
 
 /// For a user who was not understood.
 pub(crate) const EXAMPLES: &str = "I understand, for example: \
@@ -12,6 +11,9 @@ pub(crate) const EXAMPLES: &str = "I understand, for example: \
     Broadcast \"phase 1 complete\" to all teammates. | Request her shutdown. | Approve bob's plan. | \
     Create 2 tasks: \"Build\", \"Test\". | Run \"ls -la\". | Read README.md. | List the teammates. \
     For everything else choose a real model, as with --model anthropic:NAME.";
+
+/// How the report of a teammate begins that has nothing to do yet.
+pub(crate) const READY: &str = "Ready.";
 
 const LONGEST: usize = 1500;
 
@@ -46,18 +48,34 @@ pub(crate) fn open_answer(text: &str, asked: &[String], me: &Identity<'_>) -> St
         _ if !text.to_lowercase().contains("remember") => format!(
             "I am {}, speaking through the offline model: I follow plain instructions and cannot \
              answer open questions.",
-            me.introduction()
+            me.introduction
         ),
         [] => "Nobody has asked me to do anything yet.".to_owned(),
         asked => format!("I was asked, in this order:\n- {}", asked.join("\n- ")),
     }
 }
 
-/// Whether the first word of the text is one of these, which are separated by spaces.
-pub(crate) fn opens_with(text: &str, words: &str) -> bool {
-    let first = text.split(|char: char| !char.is_alphanumeric()).next();
-    let first = first.unwrap_or_default().to_lowercase();
-    words.split(' ').any(|word| word == first)
+/// A plan for the lead to decide about.
+pub(crate) fn plan(me: &Identity<'_>, about: Option<&str>, step: &str) -> String {
+    let about = about.map_or_else(String::new, |about| format!(" for: {about}"));
+    format!("Plan of {}{about}\n1. {step}", me.introduction)
+}
+
+/// One message, with what the user may say about it.
+pub(crate) fn mail(mail: &Mail) -> String {
+    let from = Some(mail.from.as_str()).filter(|from| !from.is_empty());
+    let mut line = format!("From {}", from.unwrap_or("the program"));
+    if mail.kind != "message" {
+        line += &format!(" ({})", mail.kind);
+    }
+    line += &format!(": {}", short(&mail.text));
+    let id = &mail.request_id;
+    if mail.is_plan() && !id.is_empty() {
+        line += &format!(
+            "\nTo decide about it say: Approve plan {id}. Or: Reject plan {id} because ..."
+        );
+    }
+    line
 }
 
 /// The report about the result of a tool call.
@@ -67,14 +85,12 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         "read_file" => short(&without_line_numbers(&outcome.content)),
         _ => short(&outcome.content),
     };
-    let content = match content {
-        empty if empty.is_empty() => format!("{tool}: (no output)"),
-        content => content,
+    let content = match content.as_str() {
+        "" => format!("{tool}: (no output)"),
+        _ => content,
     };
     match tool {
-        _ if outcome.failed => {
-            format!("{} did not work: {content}", describe(tool, &outcome.input))
-        }
+        _ if outcome.failed => format!("{} did not work: {content}", describe(outcome)),
         "send_message" => format!("{content}: \"{}\"", text("content")),
         "bash" => format!("$ {}\n{content}", text("command")),
         "read_file" => format!("{}:\n{content}", text("path")),
@@ -84,12 +100,18 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
             format!("Created task{id}: {}", text("subject"))
         }
         "task_update" => {
-            let status = [text("status"), "updated"];
-            let status = status.into_iter().find(|status| !status.is_empty());
-            let status = status.unwrap_or_default();
+            let status = outcome.input["status"].as_str().unwrap_or("updated");
             format!("Task #{} is {status}.", outcome.input["task_id"])
         }
         _ => content,
+    }
+}
+
+fn inbox(content: &str) -> String {
+    let lines: Vec<String> = Mail::read_all(content).map(|found| mail(&found)).collect();
+    match lines.as_slice() {
+        [] => "Inbox: no messages.".to_owned(),
+        lines => format!("Inbox:\n{}", lines.join("\n")),
     }
 }
 
@@ -103,42 +125,17 @@ fn without_line_numbers(shown: &str) -> String {
 }
 
 /// A call in short: the tool, and the argument that matters most.
-pub(crate) fn describe(tool: &str, input: &Value) -> String {
+pub(crate) fn describe(call: &Outcome) -> String {
     let keys = "path command to name teammate subject request_id";
-    let mut texts = keys.split(' ').filter_map(|key| input[key].as_str());
-    format!("{tool} {}", texts.next().unwrap_or_default())
+    let mut texts = keys.split(' ').filter_map(|key| call.input[key].as_str());
+    format!("{} {}", call.tool, texts.next().unwrap_or_default())
 }
 
-fn inbox(content: &str) -> String {
-    let mails = Mail::read_all(content);
-    match mails.iter().map(mail).collect::<Vec<_>>().as_slice() {
-        [] => "Inbox: no messages.".to_owned(),
-        lines => format!("Inbox:\n{}", lines.join("\n")),
-    }
-}
-
-/// One message, with what the user may say about it.
-pub(crate) fn mail(mail: &Mail) -> String {
-    let mut line = match mail.from.as_str() {
-        "" => "From the program".to_owned(),
-        from => format!("From {from}"),
-    };
-    if mail.kind != "message" {
-        line += &format!(" ({})", mail.kind);
-    }
-    line += &format!(": {}", mail.text());
-    if let Some(id) = mail.request_id.as_ref().filter(|_| mail.submits_plan()) {
-        line += &format!(
-            "\nTo decide about it say: Approve plan {id}. Or: Reject plan {id} because ..."
-        );
-    }
-    line
-}
-
-/// A plan for the lead to decide about.
-pub(crate) fn plan(me: &Identity<'_>, about: Option<&str>, step: &str) -> String {
-    let about = about.map_or_else(String::new, |about| format!(" for: {about}"));
-    format!("Plan of {}{about}\n1. {step}", me.introduction())
+/// Whether the first word of the text is one of these, which are separated by spaces.
+pub(crate) fn opens_with(text: &str, words: &str) -> bool {
+    let first = text.split(|char: char| !char.is_alphanumeric()).next();
+    let first = first.unwrap_or_default().to_lowercase();
+    words.split(' ').any(|word| word == first)
 }
 
 /// The id under which the agent's own plan was submitted, or nothing.
@@ -160,15 +157,10 @@ pub(crate) fn listed(content: &str) -> Vec<String> {
     let running = lines.filter_map(|line| {
         let (name, rest) = line.trim().split_once(" (")?;
         let (_, state) = rest.rsplit_once("): ")?;
-        let ended = state.starts_with("shutdown") || state.starts_with("dead");
-        (!ended).then(|| name.to_owned())
+        let has_ended = state.starts_with("shutdown") || state.starts_with("dead");
+        (!has_ended).then(|| name.to_owned())
     });
     running.collect()
-}
-
-/// Whether a command lists files to read.
-pub(crate) fn is_list(command: &str) -> bool {
-    command.starts_with("find ")
 }
 
 /// Whether a result was cleared or clipped.
@@ -177,11 +169,6 @@ pub(crate) fn is_incomplete(content: &str) -> bool {
     content.starts_with('[') && content.ends_with(']')
         || content.starts_with("<persisted-output")
         || content.contains(" bytes left out ...]")
-}
-
-/// The text as one word of a shell.
-pub(crate) fn shell_word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A first content for a file that is asked for without any, by its name.

@@ -25,7 +25,7 @@ pub(crate) enum Verb {
     WaitFor,
 }
 
-/// The patterns of clauses, see [`pattern`](crate::pattern). The first that fits decides.
+/// The patterns of clauses, see `parse::pattern`. The first that fits decides.
 #[rustfmt::skip]
 pub(crate) const ROWS: &[(Verb, &str)] = &[
     (Verb::ChainTasks, "make|let|have them|these|tasks [tasks] depend on each other [in|that|order]"),
@@ -76,13 +76,10 @@ pub(crate) const ROWS: &[(Verb, &str)] = &[
     (Verb::Call("write_file", "path=FILE content=FIRST"), "create|write|make|build [file|called|named] FILE [file|page]"),
     (Verb::Call("write_file", "path=server_config.json content=FIRST"), "create|write|make|build server config"),
     (Verb::ReadEvery, "read every|all|each [of|the] [TEXT] file|files in|under [the|folder] DIR [one|by]"),
-    (Verb::ReadEvery, "read every|all|each [of|the] [TEXT] file|files [here|one|by]"),
     (Verb::Call("bash", "command=LS"), "list|show files in|under [folder] DIR"),
-    (Verb::Call("bash", "command=LS"), "list|show files [here]"),
     (Verb::Call("read_file", "path=FILE"), "read|show|cat|open|print [file|contents] FILE"),
     (Verb::StandBy, "wait for [further|more] instructions|work|mail|messages"),
     (Verb::WaitFor, "wait for|until NAMES [to|finish|finishes|answer|is|be|are|done|idle]"),
     (Verb::Call("compact", ""), "compact|compress conversation|context"),
     (Verb::Topic, "your task|job [is] REST"),
-    (Verb::Topic, "work on REST"),
 ];

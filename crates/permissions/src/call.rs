@@ -1,4 +1,4 @@
-//! A call of a tool, as far as permissions are concerned.
+//! What permissions need to know about a tool call.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub struct Call<'a> {
     pub tool: &'a str,
     pub arguments: &'a Value,
     pub effect: Effect,
-    /// The folder in which commands start and to which relative paths belong.
+    /// The folder in which commands start and relative paths begin.
     pub workspace: &'a Path,
 }
 

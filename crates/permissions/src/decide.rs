@@ -7,7 +7,7 @@ use crate::decision::{Decision, Reason, RuleList, Surroundings, Verdict};
 use crate::defaults::only_reads;
 use crate::needs::{Access, FilePart, Needs, Part};
 use crate::path_pattern::{Folders, absolute, exact};
-use crate::rule::{ListKind, Rule, Touch, host, is_wrapper};
+use crate::rule::{ListKind, Rule, Touch, is_wrapper};
 use crate::shell::SimpleCommand;
 
 /// The rules that hold for one member.
@@ -39,7 +39,8 @@ impl Permissions {
 
     /// Decides about a call: the strictest verdict about any of its parts.
     pub fn decide(&self, call: &Call<'_>) -> Decision {
-        self.decide_needs(&Needs::of(call, self.folders(call)))
+        let of_web = self.decide_web(call);
+        of_web.unwrap_or_else(|| self.decide_needs(&Needs::of(call, self.folders(call))))
     }
 
     pub(crate) fn decide_needs(&self, needs: &Needs<'_>) -> Decision {
@@ -85,10 +86,6 @@ impl Permissions {
             "read_file" | "grep" | "glob" | "list_dir" | "edit_file" | "write_file" => {
                 format!("{}({})", call.tool, path())
             }
-            "web_fetch" => match call.text("url").and_then(host) {
-                Some(host) => format!("WebFetch(domain:{host})"),
-                None => "WebFetch".to_owned(),
-            },
             "spawn_teammate" => match call.text("role").map(str::trim) {
                 Some(role) if !role.is_empty() => format!("Spawn({})", escaped(role)),
                 Some(_) | None => "Spawn".to_owned(),

@@ -70,6 +70,17 @@ pub enum Reason {
         role: String,
         part: Option<String>,
     },
+    /// A rule asks about what the provider of the model runs by itself.
+    NobodyToAsk {
+        rule: String,
+        origin: Origin,
+    },
+    /// Rules allow other hosts.
+    OtherHosts,
+    /// Every host that rules allow is refused by others.
+    NoHostLeft,
+    /// No rule concerns a tool of the provider, which a setting turns on.
+    WebSetting,
     NeedsNetwork,
     OutsideWorkspace(PathBuf),
     /// There is no sandbox around this change.
@@ -183,6 +194,16 @@ impl fmt::Display for Reason {
                     of_part(part)
                 )
             }
+            Self::NobodyToAsk { rule, origin } => write!(
+                f,
+                "the rule {rule} of {origin} asks, and nobody can be asked while the provider of the model runs it; \
+                 write a deny rule, or take it out"
+            ),
+            Self::OtherHosts => f.write_str("rules allow other hosts and not this one"),
+            Self::NoHostLeft => f.write_str(
+                "no host is left: each that rules allow is refused by others, or has a refused host below it",
+            ),
+            Self::WebSetting => f.write_str("no rule concerns it, and the setting `web` turns it on"),
             Self::NeedsNetwork => f.write_str("it needs the network"),
             Self::OutsideWorkspace(path) => {
                 write!(f, "{} is outside the workspace", path.display())

@@ -1,4 +1,4 @@
-//! Commands that only read, so that they need no rule even without a sandbox.
+//! Commands that only read. They need no rule, even without a sandbox.
 
 use crate::path_pattern::{Folders, absolute};
 use crate::shell::{SimpleCommand, Word};
@@ -6,7 +6,7 @@ use crate::shell::{SimpleCommand, Word};
 /// A program that only reads, unless it has one of these options.
 struct Reader {
     name: &'static str,
-    /// Options, by their start, with which it does more.
+    /// The beginnings of options with which it does more than read.
     except: &'static [&'static str],
 }
 

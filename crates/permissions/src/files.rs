@@ -1,4 +1,4 @@
-//! What the file tools need to know besides the verdict about a call.
+//! What the file tools ask the rules besides the verdict about a call.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::needs::{FilePart, Needs, Part};
 use crate::rule::{ListKind, Touch};
 
 impl Permissions {
-    /// The path of a file tool's call, if it is outside of the workspace: absolute, and without `.` and `..`.
+    /// The absolute path of a file tool's call, without `.` and `..`, if it is outside of the workspace.
     pub fn outside(&self, call: &Call<'_>) -> Option<PathBuf> {
         let path = file_of(&Needs::of(call, self.folders(call)))?
             .path
@@ -24,8 +24,8 @@ impl Permissions {
         is_search && rules.any(|(_, rule)| rule.is_about_files())
     }
 
-    /// Whether a file, by its absolute path, must stay hidden from a call that may run: rules deny it to the
-    /// tool, or somebody would have to be asked about it and the path of the call did not say so.
+    /// Whether a file must stay hidden from a call that may run: the rules deny it to the tool, or they
+    /// would ask about it and the question about the call itself did not cover it. `path` is absolute.
     pub fn hides(&self, call: &Call<'_>, path: &Path) -> bool {
         let folders = self.folders(call);
         let asked = Needs::of(call, folders);

@@ -12,6 +12,8 @@
 //! editors can take a byte for something else than bash does, the module `shell` checks every piece of the
 //! tree against the source, and what does not fit cannot be parsed.
 //!
+//! [`Permissions::web`] says which tools of a model's provider for the web are offered to it.
+//!
 //! A value that is known only when the command runs, such as `$x`, may be anything: an allow rule must
 //! match whatever it is, and a deny rule that could match asks.
 
@@ -26,8 +28,10 @@ mod pattern;
 mod rule;
 mod shell;
 mod tool_names;
+mod web;
 
 pub use call::{Call, Effect};
 pub use decide::Permissions;
 pub use decision::{Decision, Origin, Reason, RuleList, Surroundings, Verdict};
 pub use rule::{ListKind, Rule, RuleError};
+pub use web::{WebAccess, WebHosts, WebTool};

@@ -1,4 +1,4 @@
-//! What a call needs: the parts that must all pass.
+//! Splits a call into its parts, each of which must pass.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::path_pattern::{Folders, absolute};
 use crate::shell::{self, Script, SimpleCommand, Word};
 
-/// A call, taken apart.
+/// A call, split into its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Needs<'a> {
     pub(crate) call: Call<'a>,
@@ -25,7 +25,7 @@ pub(crate) enum Part {
     Network(SimpleCommand),
     /// Reads or writes a file.
     File(FilePart),
-    /// Calls a tool of which no more is known.
+    /// Calls a tool about which nothing more is known.
     Tool,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Needs<'a> {
     }
 }
 
-/// Files that are not data of anybody.
+/// Whether a path is a device, which holds nobody's data.
 fn is_device(path: &std::path::Path) -> bool {
     let names = [
         "/dev/null",
@@ -129,13 +129,14 @@ impl Part {
 }
 
 impl SimpleCommand {
-    /// The words that an allow rule must match: with the variables that can change what the command does.
+    /// The words that an allow rule must match. Assignments that can change what the command does are among
+    /// them.
     pub(crate) fn words_to_cover(&self) -> Vec<Word> {
         let assignments = self.assignments.iter().filter(|word| !is_harmless(word));
         assignments.chain(&self.words).cloned().collect()
     }
 
-    /// The arguments that name paths, as far as they are known.
+    /// The known arguments that may name paths.
     pub(crate) fn argument_paths(&self, folders: Folders<'_>) -> Vec<PathBuf> {
         let words = self.words.iter().skip(1).filter_map(Word::text);
         let values = words.filter_map(|word| match word.split_once('=') {
@@ -148,7 +149,7 @@ impl SimpleCommand {
     }
 }
 
-/// Whether a variable changes nothing but what a program prints.
+/// Whether an assignment only changes what a program prints.
 fn is_harmless(assignment: &Word) -> bool {
     let start = assignment.known_start();
     let name = start.split('=').next().unwrap_or_default();

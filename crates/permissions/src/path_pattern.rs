@@ -1,4 +1,4 @@
-//! Patterns of paths, as `.gitignore` has them.
+//! Patterns of paths in the style of `.gitignore`.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +11,7 @@ pub(crate) struct PathPattern {
     glob: GlobMatcher,
 }
 
-/// The folder to which a pattern belongs.
+/// The folder that a pattern starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     Workspace,
@@ -59,7 +59,7 @@ impl PathPattern {
         if inner.is_empty() {
             return Err(PathPatternError::Empty);
         }
-        // A lone name is meant wherever it is, as in .gitignore.
+        // A single name matches in every folder, as in `.gitignore`.
         let is_anchored =
             base != Base::Workspace || text.starts_with(['/', '.']) || inner.contains('/');
         let is_hidden_name =
@@ -99,8 +99,8 @@ impl PathPattern {
     }
 }
 
-/// A path as an absolute one, without `.` and `..`. Links are not looked up: what they lead to is the
-/// business of the sandbox.
+/// Makes a path absolute and removes `.` and `..`. Links are not resolved: what they lead to is the
+/// sandbox's concern.
 pub(crate) fn absolute(path: &str, folders: Folders<'_>) -> PathBuf {
     let joined = match (path.strip_prefix("~/"), folders.home) {
         (Some(rest), Some(home)) => home.join(rest),

@@ -2,12 +2,12 @@
 
 use crate::shell::{Symbol, Word};
 
-/// A pattern such as `npm run *`. A `*` stands for any text, over the borders of words too. At the end,
-/// after a space, it may also stand for no word at all.
+/// A pattern such as `npm run *`. A `*` matches any text, also across several words. At the end, after a
+/// space, it may also match nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pattern {
     pieces: Vec<Piece>,
-    /// Whether the last two pieces, a border and a star, may be absent.
+    /// Whether the last two pieces, a separator and a star, may match nothing.
     has_optional_end: bool,
     names_a_path: bool,
 }
@@ -65,20 +65,21 @@ impl Pattern {
         })
     }
 
-    /// Whether every command that the words can become matches.
+    /// Whether the pattern matches every command that the words can become.
     pub(crate) fn covers(&self, words: &[Word]) -> bool {
         let subject = join(words);
         self.variants()
             .any(|pieces| matches(pieces, &subject, false))
     }
 
-    /// Whether a command that the words can become matches. A program is compared without its folder too,
-    /// unless the pattern names one.
+    /// Whether the pattern matches some command that the words can become. If the pattern names no folder,
+    /// the folder of the program is ignored.
     pub(crate) fn may_match(&self, words: &[Word]) -> bool {
         self.any_name(words, |pieces, subject| matches(pieces, subject, true))
     }
 
-    /// Whether every command that the words can become matches, with the same freedom about folders.
+    /// Whether the pattern matches every command that the words can become. If the pattern names no folder,
+    /// the folder of the program is ignored.
     pub(crate) fn surely_matches(&self, words: &[Word]) -> bool {
         self.any_name(words, |pieces, subject| matches(pieces, subject, false))
     }
@@ -100,7 +101,7 @@ impl Pattern {
     }
 }
 
-/// The number of symbols of the first word up to its last slash.
+/// The number of symbols before the file name of the program.
 fn folder_length(subject: &[Symbol]) -> usize {
     let first = subject
         .iter()
@@ -157,8 +158,8 @@ fn pieces(text: &str) -> Result<Vec<Piece>, PatternError> {
     Ok(pieces)
 }
 
-/// Whether a pattern matches a subject in which some parts are unknown: with `any`, for one choice of the
-/// unknown parts, otherwise for every choice. Row by row over the subject, so that no input is slow.
+/// Whether a pattern matches a subject with unknown parts: with `any`, for some value of them; otherwise
+/// for every value. Each symbol is compared once with each piece, so no input is slow.
 fn matches(pattern: &[Piece], subject: &[Symbol], any: bool) -> bool {
     // reached[i]: the first i pieces can match what was read of the subject.
     let mut reached = vec![false; pattern.len() + 1];
@@ -186,7 +187,7 @@ fn matches(pattern: &[Piece], subject: &[Symbol], any: bool) -> bool {
             }
         }
         if any && *symbol == Symbol::Unknown {
-            // The unknown part may be anything, so every later place of the pattern can be reached.
+            // The unknown part may be any text, so every later place of the pattern can be reached.
             let first = reached.iter().position(|reached| *reached);
             for at in first.unwrap_or(next.len())..next.len() {
                 set(&mut next, at);
@@ -203,7 +204,7 @@ fn matches(pattern: &[Piece], subject: &[Symbol], any: bool) -> bool {
     reached.last().copied().unwrap_or_default()
 }
 
-/// Marks a place, and those behind it that are reached because a star may stand for nothing.
+/// Marks a place as reached, and with it the places after it that need only stars which match nothing.
 fn close(reached: &mut [bool], pattern: &[Piece], from: usize) {
     set(reached, from);
     let stars = pattern.iter().skip(from);

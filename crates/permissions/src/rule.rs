@@ -1,6 +1,7 @@
 //! Rules, such as `Bash(npm run *)`.
 
 mod parse;
+mod web_scope;
 
 use std::path::Path;
 
@@ -13,6 +14,9 @@ use crate::needs::{Access, FilePart, Needs, Part};
 use crate::path_pattern::{Folders, PathPattern, PathPatternError};
 use crate::pattern::{Pattern, PatternError};
 use crate::shell::SimpleCommand;
+use crate::web::{FETCH, is_within};
+
+pub(crate) use web_scope::WebScope;
 
 /// A rule of one of the three lists.
 #[derive(Clone, Debug)]
@@ -59,8 +63,15 @@ pub enum RuleError {
         rule: String,
         source: PathPatternError,
     },
-    #[error("`{rule}` can match no host: write WebFetch(domain:HOST)")]
+    #[error(
+        "`{rule}` can match no host: write WebFetch(domain:HOST), with HOST in ASCII and without a scheme or a path"
+    )]
     Domain { rule: String },
+    #[error(
+        "`{rule}` cannot be kept: providers know no patterns of hosts; write WebFetch(domain:example.org), \
+         which stands for the hosts below it too"
+    )]
+    HostPattern { rule: String },
     #[error("`{rule}` can match no role: {source}")]
     Role {
         rule: String,
@@ -99,7 +110,8 @@ enum Matcher {
         redirected: Option<Access>,
         pattern: PathPattern,
     },
-    Domain(GlobMatcher),
+    /// A host and all below it.
+    Domain(String),
     Role(GlobMatcher),
     /// The tools of an MCP server whose names start so, or have this name.
     Server {
@@ -186,7 +198,7 @@ impl Rule {
             ),
             Matcher::Path { tools, .. } => (first(tools), json!({"path": example})),
             Matcher::Domain(_) => (
-                "web_fetch".to_owned(),
+                FETCH.to_owned(),
                 json!({"url": format!("https://{example}/")}),
             ),
             Matcher::Role(_) => ("spawn_teammate".to_owned(), json!({"role": example})),
@@ -308,9 +320,9 @@ impl Rule {
                 let mut paths = command.argument_paths(needs.folders).into_iter();
                 surely(concerns && paths.any(|path| pattern.matches(&path, needs.folders)))
             }
-            (Matcher::Domain(hosts), Part::Tool) if tool == "web_fetch" => {
+            (Matcher::Domain(domain), Part::Tool) if tool == FETCH => {
                 let host = needs.call.text("url").and_then(host);
-                surely(host.is_some_and(|host| hosts.is_match(host)))
+                surely(host.is_some_and(|host| is_within(&host, domain)))
             }
             (Matcher::Role(roles), Part::Tool) if tool == "spawn_teammate" => {
                 let role = needs.call.text("role").unwrap_or_default();
@@ -372,6 +384,6 @@ pub(crate) fn host(url: &str) -> Option<String> {
     let rest = url.split_once("://").map(|(_, rest)| rest)?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
     let host = authority.rsplit('@').next()?;
-    let host = host.split(':').next()?;
+    let host = host.split(':').next()?.trim_end_matches('.');
     (!host.is_empty()).then(|| host.to_lowercase())
 }

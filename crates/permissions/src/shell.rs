@@ -16,7 +16,7 @@ use collect::Collector;
 
 /// The longest script that is read.
 const LONGEST: usize = 256 * 1024;
-/// How deep scripts may stand in scripts, as in `sh -c 'sh -c ls'`.
+/// How deep scripts may be nested, as in `sh -c 'sh -c ls'`.
 const DEEPEST: usize = 8;
 
 /// What a script does, as far as its text tells.
@@ -48,7 +48,7 @@ pub(crate) struct FileUse {
     pub(crate) path: Option<String>,
 }
 
-/// The script has something that cannot be understood for sure.
+/// The script has something whose meaning is not certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
@@ -112,7 +112,8 @@ fn read_into(source: &str, depth: usize, script: &mut Script) -> Result<(), Unre
     Ok(())
 }
 
-/// Shells treat other control characters than tab and newline as parts of words, and a reader sees none.
+/// Shells treat control characters other than tab and newline as parts of words, and a person does not see
+/// them.
 fn has_control_characters(source: &str) -> bool {
     let mut characters = source.chars();
     characters.any(|character| character.is_control() && !matches!(character, '\t' | '\n'))

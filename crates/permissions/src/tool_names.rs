@@ -95,7 +95,7 @@ pub(crate) fn find(name: &str) -> Option<&'static ToolName> {
     NAMES.iter().find(|known| known.name == name)
 }
 
-/// The known name that is most like a wrong one.
+/// The known name that is most similar to a wrong one.
 pub(crate) fn nearest(wrong: &str) -> Option<&'static str> {
     let wrong = wrong.to_lowercase();
     // Of two that are equally like it, the first counts, and `max_by` takes the last.

@@ -52,23 +52,25 @@ pub(crate) fn record_exit(
 }
 
 /// Records how the process ended that was this incarnation. Nothing happens if the process was a wrapper,
-/// whose status says nothing about the member, or if the member or the team is gone by now.
+/// whose status says nothing about the member, or if the member or the team is gone by now. The lock may be
+/// held for a moment longer: a process that was just forked has a copy of it until it executes its program.
 fn record(
     team: &TeamDir,
     owner: &Recipient,
     (incarnation, pid): (Incarnation, u32),
     cause: DeathCause,
 ) {
-    if let Ok(Liveness::Gone(Some(holder))) = team.liveness(owner)
-        && (holder.incarnation, holder.pid) == (incarnation, pid)
-    {
+    let holder = match team.liveness(owner) {
+        Ok(Liveness::Gone(holder) | Liveness::Alive(holder)) => holder,
+        Err(_) => None,
+    };
+    if holder.is_some_and(|holder| (holder.incarnation, holder.pid) == (incarnation, pid)) {
         // Without the file the cause of the death stays unknown.
         let _ = team.write_exit(owner, &ExitRecord { incarnation, cause });
     }
 }
 
-/// Records how a process that was watched through a handle ended, if the system tells. Its lock must be
-/// free.
+/// Records how a process that was watched through a handle ended, if the system tells. It must have ended.
 pub(crate) fn record_watched_exit(
     team: &TeamDir,
     owner: &Recipient,

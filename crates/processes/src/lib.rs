@@ -21,7 +21,6 @@
 
 mod exit_status;
 mod mark;
-mod notify;
 mod process_handle;
 mod reap;
 mod remove;
@@ -33,7 +32,6 @@ mod status;
 mod unfinished_commands;
 
 pub use mark::mark_of;
-pub use notify::notify;
 pub use process_handle::{ProcessHandle, ProcessHandleError};
 pub use reap::recover_events::recover_events;
 pub use reap::{ReapError, Reaped, reap};
@@ -51,5 +49,8 @@ pub use start::spawn::{SpawnError, Spawned, spawn};
 pub use start::start_lock::StartGuardError;
 pub use status::idle_check::{IdleCheck, check_idle};
 pub use status::member_view::{MemberView, ViewError, member_view, member_views};
+pub use status::progress::{
+    BrokenMember, Progress, Quiet, TaskCount, all_tasks_completed, quiet, stuck_text,
+};
 pub use status::unread::unread;
 pub use unfinished_commands::unfinished_commands;

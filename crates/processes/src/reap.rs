@@ -109,26 +109,43 @@ pub(crate) fn is_unreaped(member: &Member, state: &MemberState) -> bool {
 
 /// Reaps a member whose start lock the caller holds.
 pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, ReapError> {
+    let reaped = settle_end(team, guard)?;
+    if let Reaped::Done {
+        name, incarnation, ..
+    } = &reaped
+    {
+        record_reaped(team, name, *incarnation)?;
+    }
+    Ok(reaped)
+}
+
+/// Does everything that [`reap_held`] does, but leaves it to the caller to record in the roster that the
+/// incarnation was reaped: the start of the next one changes the roster anyway. Of a member that ended cleanly
+/// only the leftover commands are killed.
+pub(crate) fn settle_end(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, ReapError> {
     let roster = team.roster()?;
     let Some(member) = roster.member(&guard.name) else {
         return Ok(Reaped::Nothing);
     };
     let (state, _, live) = state_of(team, member)?;
+    let (name, incarnation) = (&member.spec.name, member.incarnation);
+    if member.reaped < Some(incarnation) {
+        // Before others can claim its tasks: its leftover commands could interfere.
+        sweep(team, guard);
+    }
     if !is_unreaped(member, &state) {
         return Ok(Reaped::Nothing);
     }
-    let (name, incarnation) = (&member.spec.name, member.incarnation);
-    // Before others can claim its tasks: its leftover commands could interfere.
-    sweep(team, guard);
     finish_commands_of(team, &Recipient::Member(name.clone()));
     let why = format!("'{name}' died in incarnation {incarnation}");
     let tasks = claims::left_by(team, name, incarnation)?;
     claims::release(team, name, incarnation, &why)?;
     let dead = Recipient::Member(name.clone());
     let cause = exit_cause(team, &dead, incarnation);
-    if !cause.is_unknown() {
+    let exit = ExitRecord { incarnation, cause };
+    if !cause.is_unknown() && team.exit_record(&dead).as_ref() != Some(&exit) {
         // The notice names the cause, and its text must be the same if another process repeats this.
-        team.write_exit(&dead, &ExitRecord { incarnation, cause })?;
+        team.write_exit(&dead, &exit)?;
     }
     let text = death_notice(member, live.as_ref(), cause, &tasks);
     notice(
@@ -146,7 +163,6 @@ pub(crate) fn reap_held(team: &TeamDir, guard: &StartGuard) -> Result<Reaped, Re
         incarnation,
         cause,
     })?;
-    record_reaped(team, name, incarnation)?;
     Ok(Reaped::Done {
         name: name.clone(),
         incarnation,

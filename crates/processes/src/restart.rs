@@ -4,7 +4,7 @@ pub(crate) mod policy;
 
 use crate::process_handle::{ProcessHandle, ProcessHandleError};
 use crate::reap::claims;
-use crate::reap::{ReapError, reap_held, record_reaped};
+use crate::reap::{ReapError, record_reaped, settle_end};
 use crate::shutdown::kill::end;
 use crate::start::programs::Programs;
 use crate::start::roster_entry::{PreviousEntry, begin_incarnation};
@@ -83,7 +83,8 @@ pub fn restart(
             }
         }
     }
-    reap_held(team, &guard)?;
+    // The next change of the roster records that it was reaped.
+    settle_end(team, &guard)?;
     let before = prepare(team, &guard.name, cause)?;
     let reason = match cause {
         RestartCause::Requested => RestartReason::Requested,

@@ -20,7 +20,7 @@ use rules::{
 };
 use std::collections::VecDeque;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use team::BoardError;
 use teamdir::{Liveness, PathError, RequestError, RosterError, TeamDir, now};
 
@@ -30,6 +30,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(40);
 const SENT_WITHIN: Duration = Duration::from_secs(2);
 /// How long to wait for another process that starts, ends or reaps the member.
 const START_LOCK_WAIT: Duration = Duration::from_secs(2);
+/// How long a copy of the lock in a child of the ended process is waited for, and how often it is looked at.
+const LAST_COPY: Duration = Duration::from_secs(5);
+const LOCK_POLL: Duration = Duration::from_millis(2);
 
 /// Why a shutdown was not followed until it was over.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +149,7 @@ impl<'a> Followed<'a> {
                     // A new request was sent by its author. The author of an older one may have been killed
                     // between writing the file and the mail.
                     if now().since(request.created_at) > SENT_WITHIN {
-                        let _ = team::deliver_shutdown(self.team, &request);
+                        let _ = team::deliver_unsent_shutdown(self.team, &request);
                     }
                 }
                 // The loop checks the time and the outcome.
@@ -203,7 +206,10 @@ impl<'a> Followed<'a> {
         let pause = due.min(POLL_INTERVAL);
         match &self.process {
             Ok(Some(process)) => Ok(match process.wait(pause) {
-                true => TargetState::Gone,
+                true => {
+                    self.wait_for_lock()?;
+                    TargetState::Gone
+                }
                 false => TargetState::Runs,
             }),
             Ok(None) | Err(_) => {
@@ -211,6 +217,15 @@ impl<'a> Followed<'a> {
                 self.state_by_lock()
             }
         }
+    }
+
+    /// Waits until the lock of the ended process is free: a child that it was just starting may have a copy.
+    fn wait_for_lock(&self) -> Result<(), PathError> {
+        let started = Instant::now();
+        while self.state_by_lock()? == TargetState::Runs && started.elapsed() < LAST_COPY {
+            thread::sleep(LOCK_POLL);
+        }
+        Ok(())
     }
 
     fn state_by_lock(&self) -> Result<TargetState, PathError> {

@@ -2,4 +2,5 @@
 
 pub(crate) mod idle_check;
 pub(crate) mod member_view;
+pub(crate) mod progress;
 pub(crate) mod unread;

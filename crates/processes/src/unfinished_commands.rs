@@ -15,7 +15,9 @@ use teamdir::TeamDir;
 
 /// How long the last processes of a killed member's command may take to end.
 const END_LIMIT: Duration = Duration::from_millis(1000);
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How often they are looked at: often at first, because most end at once, then less often.
+const FIRST_POLL: Duration = Duration::from_micros(200);
+const LONGEST_POLL: Duration = Duration::from_millis(5);
 /// The most files that a notice names. A command can create any number.
 const MOST_NAMES: usize = 20;
 
@@ -43,6 +45,7 @@ pub(crate) fn finish_commands(team: &TeamDir) -> Vec<String> {
 pub(crate) fn finish_commands_of(team: &TeamDir, owner: &Recipient) {
     let began = Instant::now();
     let folder = team.layout().commands_dir();
+    let mut pause = FIRST_POLL;
     loop {
         let mut is_one_ending = false;
         let all = records(&folder).unwrap_or_default();
@@ -57,7 +60,8 @@ pub(crate) fn finish_commands_of(team: &TeamDir, owner: &Recipient) {
         if !is_one_ending || began.elapsed() > END_LIMIT {
             return;
         }
-        std::thread::sleep(POLL_INTERVAL);
+        std::thread::sleep(pause);
+        pause = LONGEST_POLL.min(2 * pause);
     }
 }
 

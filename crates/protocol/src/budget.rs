@@ -10,6 +10,8 @@ record! {
         def version: FormatVersion => "version",
         /// What everybody together may spend.
         def team: Allowance => "team",
+        /// What everybody together may spend in the run of the lead that began last, if that is limited.
+        opt run: RunBudget => "run",
         /// What single members may spend, the lead among them.
         def members: BTreeMap<Recipient, Allowance> => "members",
         /// What was spent, one row for each member, model and task.
@@ -32,6 +34,32 @@ record! {
         opt configured: Caps => "configured",
         /// The last `rev` of which the lead was notified that it is spent.
         opt notified_rev: u64 => "notified_rev",
+    }
+}
+
+record! {
+    /// What everybody together may spend in one run of the lead.
+    pub struct RunBudget {
+        /// The lead whose run it is.
+        req lead: Incarnation => "lead",
+        /// The limits of the run.
+        def allowance: Allowance => "allowance",
+        /// What was spent when the run began.
+        def before: SpentBefore => "before",
+    }
+}
+
+record! {
+    /// A sum of what was booked at some time.
+    pub struct SpentBefore {
+        /// Tokens of all kinds.
+        def tokens: u64 => "tokens",
+        /// What they cost, as far as prices were known.
+        def cost: Money => "cost",
+        /// Calls of models.
+        def turns: u64 => "turns",
+        /// The time at work in milliseconds.
+        def millis: u64 => "millis",
     }
 }
 
@@ -98,6 +126,7 @@ impl Default for Budget {
         Self {
             version: FormatVersion::CURRENT,
             team: Allowance::default(),
+            run: None,
             members: BTreeMap::new(),
             booked: Vec::new(),
             reserved: Vec::new(),
@@ -110,8 +139,17 @@ impl Default for Budget {
 impl Budget {
     /// Whether there is any limit.
     pub fn is_limited(&self) -> bool {
-        let mut all = self.members.values().chain([&self.team]);
-        all.any(|allowance| !allowance.limits.is_empty())
+        self.allowances()
+            .any(|allowance| !allowance.limits.is_empty())
+    }
+
+    /// All limits: those of the team, of the run and of members.
+    pub fn allowances(&self) -> impl Iterator<Item = &Allowance> {
+        let run = self.run.iter().map(|run| &run.allowance);
+        [&self.team]
+            .into_iter()
+            .chain(run)
+            .chain(self.members.values())
     }
 
     /// What the team, or a member, may spend.
@@ -127,6 +165,18 @@ impl Budget {
         match member {
             None => &mut self.team,
             Some(member) => self.members.entry(member.clone()).or_default(),
+        }
+    }
+}
+
+impl Default for SpentBefore {
+    fn default() -> Self {
+        Self {
+            tokens: 0,
+            cost: Money::default(),
+            turns: 0,
+            millis: 0,
+            extra: Extra::new(),
         }
     }
 }

@@ -15,6 +15,9 @@ pub struct Event {
     pub time: Timestamp,
     #[serde(flatten)]
     pub kind: EventKind,
+    /// The person who caused it, where a program knows who that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<String>,
 }
 
 /// What happened, by its `event`.
@@ -239,6 +242,17 @@ pub enum EventKind {
         /// The limits that are meant, in words.
         limits: String,
     },
+    /// A hook has failed. What it was run for went on.
+    HookFailed {
+        /// For whom it was run.
+        member: Recipient,
+        incarnation: Incarnation,
+        /// What it was run for, as in `PreToolUse`.
+        hook: String,
+        /// How its command begins.
+        command: String,
+        reason: String,
+    },
     /// Somebody watches by polling, because notifications do not work here.
     Polling { member: Recipient, reason: String },
 }
@@ -258,6 +272,15 @@ pub enum EventLine {
 }
 
 impl Event {
+    /// An event that no person is known to have caused.
+    pub const fn new(time: Timestamp, kind: EventKind) -> Self {
+        Self {
+            time,
+            kind,
+            person: None,
+        }
+    }
+
     /// The line that goes into the log.
     pub fn to_line(&self) -> crate::JsonLine {
         crate::JsonLine::encode(self).expect("an event is an object of text and finite numbers")

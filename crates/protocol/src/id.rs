@@ -86,6 +86,13 @@ id_type! {
 }
 
 id_type! {
+    /// The identifier of a session, and the stem of its file's name. Our own are 8 hex digits.
+    SessionId, "session id", "1 to 64 letters, digits, _ or - (ours are 8 hex digits)",
+    |text| (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+id_type! {
     /// The name of an object of git, of a commit unless it is said otherwise.
     CommitId, "commit", "40 or 64 hexadecimal digits",
     |text| matches!(text.len(), 40 | 64)

@@ -5,8 +5,10 @@
 //! *and* how far the inbox has been read, so that the two can never disagree.
 
 mod conversation;
+mod cut;
 mod kept;
 mod mail;
+mod session;
 
 pub use conversation::{
     AskedRecord, AssistantRecord, Block, ClearedRecord, ClearedResult, CompactionRecord,
@@ -14,11 +16,14 @@ pub use conversation::{
     ReportRecord, ResultRecord, Role, StartedRecord, Stored, ToolResult, Turn, Usage, UserMessage,
     UserRecord,
 };
+pub use cut::{ArchiveName, CutRecord, GivenMessages, NotAnArchive, PartialReply, PendingMail};
 pub use kept::{KeptMessage, KeptMessages, MessageCut};
 pub use mail::{
     Checkpoint, MailEntry, MailRecord, OpenRecord, Quarantined, SealRecord, SegmentPosition,
     SenderWindow,
 };
+
+pub use session::{SessionHeader, SessionMark, SessionModel};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +46,8 @@ pub enum JournalLine<M: ModelTypes = Plain> {
 #[serde(tag = "kind", rename_all = "snake_case", bound = "")]
 pub enum JournalRecord<M: ModelTypes = Plain> {
     Open(OpenRecord),
+    /// The first record of a journal that was cut.
+    Cut(Box<CutRecord>),
     /// The commit point of delivery.
     Mail(MailRecord),
     Seal(SealRecord),
@@ -89,6 +96,7 @@ impl<M: ModelTypes> JournalLine<M> {
 fn read<M: ModelTypes>(kind: &str, bytes: &[u8]) -> Option<serde_json::Result<JournalRecord<M>>> {
     Some(match kind {
         "open" => serde_json::from_slice(bytes).map(JournalRecord::Open),
+        "cut" => serde_json::from_slice(bytes).map(JournalRecord::Cut),
         "mail" => serde_json::from_slice(bytes).map(JournalRecord::Mail),
         "seal" => serde_json::from_slice(bytes).map(JournalRecord::Seal),
         "checkpoint" => serde_json::from_slice(bytes).map(JournalRecord::Checkpoint),

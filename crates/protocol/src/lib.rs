@@ -51,20 +51,23 @@ mod tuning;
 mod version;
 
 pub use actor::Actor;
-pub use budget::{Allowance, Booking, Budget, Caps, Reservation};
+pub use budget::{Allowance, Booking, Budget, Caps, Reservation, RunBudget, SpentBefore};
 pub use confinement::{SANDBOX_WORDS, SandboxLevel, SandboxMode, UnknownSandboxMode};
 pub use dead_letter::DeadLetter;
 pub use death::{DeathCause, ExitRecord, RestartReason};
 pub use event::{Event, EventKind, EventLine};
 pub use grant::{Grant, GrantScope, Grants};
-pub use id::{CommitId, IdError, Incarnation, MessageId, RequestId, SubmissionId, TaskId};
+pub use id::{
+    CommitId, IdError, Incarnation, MessageId, RequestId, SessionId, SubmissionId, TaskId,
+};
 pub use journal::{
-    AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,
-    CompactionRecord, ConversationRecord, EndedRecord, Image, JournalLine, JournalRecord,
-    KeptMessage, KeptMessages, MailEntry, MailRecord, MessageCut, MessageSource, ModelTypes,
-    OpenRecord, Plain, PlanRecord, Quarantined, ReportRecord, ResultRecord, Role, SealRecord,
-    SegmentPosition, SenderWindow, StartedRecord, Stored, ToolResult, Turn, Usage, UserMessage,
-    UserRecord,
+    ArchiveName, AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,
+    CompactionRecord, ConversationRecord, CutRecord, EndedRecord, GivenMessages, Image,
+    JournalLine, JournalRecord, KeptMessage, KeptMessages, MailEntry, MailRecord, MessageCut,
+    MessageSource, ModelTypes, NotAnArchive, OpenRecord, PartialReply, PendingMail, Plain,
+    PlanRecord, Quarantined, ReportRecord, ResultRecord, Role, SealRecord, SegmentPosition,
+    SenderWindow, SessionHeader, SessionMark, SessionModel, StartedRecord, Stored, ToolResult,
+    Turn, Usage, UserMessage, UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};

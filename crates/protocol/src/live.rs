@@ -157,6 +157,8 @@ impl Default for Tally {
     }
 }
 
+impl Eq for Tally {}
+
 impl Tally {
     /// All tokens together.
     pub const fn tokens(&self) -> u64 {

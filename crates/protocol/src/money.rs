@@ -50,6 +50,14 @@ impl Money {
         self.nanos as f64 / NANOS as f64
     }
 
+    /// What is left of an amount without another one.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_sub(other.nanos),
+        }
+    }
+
     /// The sum of two amounts, a million dollars at most.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

@@ -47,6 +47,8 @@ record! {
             opt prompt: String => "prompt",
             /// The program to run for it instead of `teammate`.
             opt exec: String => "exec",
+            /// The agent of another program that takes the place of its model, such as `acp:claude`.
+            opt engine: String => "engine",
             /// Whether it claims no task from the board by itself.
             opt no_claim: bool => "no_claim",
             /// After how many seconds of idleness it ends by itself.

@@ -6,8 +6,8 @@
 use protocol::{
     Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord, Grants, Holder,
     JournalLine, JournalRecord, Line, LiveState, MemberStatus, Note, Request, RequestFile,
-    RequestKind, RequestStatus, Roster, Submission, Task, TaskStatus, TeamLimits, TodoList,
-    Traffic, decode_line, exit,
+    RequestKind, RequestStatus, Roster, SessionHeader, Submission, Task, TaskStatus, TeamLimits,
+    TodoList, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -134,11 +134,13 @@ words!(EVENTS, event_word, EventKind {
     EventKind::ModelSwitched { .. } => "model_switched",
     EventKind::Compaction { .. } => "compaction",
     EventKind::Budget { .. } => "budget",
+    EventKind::HookFailed { .. } => "hook_failed",
     EventKind::Polling { .. } => "polling",
 });
 
 words!(JOURNAL_KINDS, journal_kind, JournalRecord {
     JournalRecord::Open(_) => "open",
+    JournalRecord::Cut(_) => "cut",
     JournalRecord::Mail(_) => "mail",
     JournalRecord::Seal(_) => "seal",
     JournalRecord::Checkpoint(_) => "checkpoint",
@@ -152,6 +154,7 @@ words!(JOURNAL_KINDS, journal_kind, JournalRecord {
     JournalRecord::Conversation(ConversationRecord::Cleared(_)) => "cleared",
     JournalRecord::Conversation(ConversationRecord::Compaction(_)) => "compaction",
     JournalRecord::Conversation(ConversationRecord::Ended(_)) => "ended",
+    JournalRecord::Conversation(ConversationRecord::Session(_)) => "session",
 });
 
 words!(REQUEST_KINDS, request_kind, RequestKind {
@@ -194,6 +197,7 @@ fn every_fence_says_what_it_holds() {
         "json task",
         "json submission",
         "json journal",
+        "json session_header",
         "json live_state",
         "json budget",
         "json limits",
@@ -381,6 +385,10 @@ fn holder_live_state_and_dead_letters_read_as_written() {
     documents::<Holder>("json holder");
     documents::<ExitRecord>("json exit");
     documents::<LiveState>("json live_state");
+    for text in lines_of("json session_header") {
+        let header: SessionHeader = serde_json::from_str(&text).unwrap();
+        assert_eq!(encoded(&header), json(&text));
+    }
     for text in lines_of("json dead_letter") {
         let dead: DeadLetter = serde_json::from_str(&text).unwrap();
         assert_eq!(encoded(&dead), json(&text));

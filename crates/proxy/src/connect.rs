@@ -1,4 +1,4 @@
-//! Deciding about a connection, and making it.
+//! Decides whether a connection is allowed, and makes it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Refusal;
 
-/// Each address of a name may take 1/SHARE of the whole limit.
+/// One address of a name may take the whole limit divided by this.
 const SHARE: u32 = 4;
 
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub(crate) async fn connect(
     }
     let attempt = async {
         let addresses = match &wanted.host {
-            // Whoever listed an address means it, whatever kind it is of.
+            // An address that is listed itself is used, whatever kind it is.
             Host::Address(address) => vec![SocketAddr::new(*address, wanted.port)],
             Host::Name(name) => {
                 let found = lookup_host((name.as_str(), wanted.port)).await;
@@ -51,8 +51,8 @@ pub(crate) async fn connect(
     timeout(limit, attempt).await.map_err(timed_out)?
 }
 
-/// The addresses among those of a name that may be connected to: public ones, and those that are
-/// listed themselves, which the client could ask for without the name.
+/// The addresses of a name that may be connected to: public ones, and those that are listed themselves,
+/// which the client may reach without the name anyway.
 fn usable(
     wanted: &Endpoint,
     found: &[SocketAddr],
@@ -89,8 +89,8 @@ fn usable(
     }
 }
 
-/// Whether an address belongs to this machine: only then is it also the source of what goes there.
-/// Connecting a datagram socket sends nothing.
+/// Whether an address belongs to this machine. Only then does the system choose it as the source of a
+/// connection to itself. Connecting a datagram socket sends nothing.
 fn is_own(address: SocketAddr) -> bool {
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),

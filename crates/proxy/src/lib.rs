@@ -44,7 +44,7 @@ use tokio::sync::oneshot;
 
 /// How many refusals are kept for the caller.
 const MAX_REFUSALS: usize = 32;
-/// Resolving a name blocks a thread.
+/// The most threads that resolve names, because resolving blocks its thread.
 const RESOLVERS: usize = 8;
 
 /// What the proxy does for its clients.
@@ -56,7 +56,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The usual limits.
+    /// A policy with the default limits.
     pub fn new(
         hosts: HostList,
         advice: impl Fn(&Refusal) -> String + Send + Sync + 'static,
@@ -175,7 +175,7 @@ impl Refusals {
 #[derive(Debug)]
 pub struct Proxy {
     refused: Refusals,
-    /// Its end stops the thread.
+    /// Dropping it stops the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -201,7 +201,7 @@ pub fn start(listener: std::net::TcpListener, policy: Policy) -> io::Result<Prox
     let thread = std::thread::Builder::new().name("proxy".to_owned());
     let thread = thread.spawn(move || {
         runtime.block_on(serve::serve(listener, shared, stopped));
-        // A look-up that hangs must not keep the caller.
+        // A look-up that hangs must not delay the caller.
         runtime.shutdown_background();
     })?;
     Ok(Proxy {
@@ -212,7 +212,7 @@ pub fn start(listener: std::net::TcpListener, policy: Policy) -> io::Result<Prox
 }
 
 impl Proxy {
-    /// What was refused so far, in order and without repetitions: the first of it, if it was much.
+    /// The refusals so far, at most `MAX_REFUSALS`, in order and without repetitions.
     #[must_use]
     pub fn refused(&self) -> Vec<Refusal> {
         let list = self.refused.0.lock();
@@ -224,7 +224,7 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there is not this thread's.
+            // A panic of that thread is not passed on.
             let _ = thread.join();
         }
     }
@@ -249,12 +249,12 @@ pub fn variables(proxy: SocketAddr, hosts: &HostList) -> Vec<(OsString, OsString
     let direct: Vec<&str> = ["localhost"].into_iter().chain(own).collect();
     let direct = direct.join(",");
     variables.extend(both_spellings("no_proxy").map(|name| (name.into(), direct.clone().into())));
-    // Without it Node.js ignores the others.
+    // Node.js ignores the other variables without this one.
     variables.push(("NODE_USE_ENV_PROXY".into(), "1".into()));
     variables
 }
 
-/// Programs differ in which one they read.
+/// A variable's name in lower and upper case: programs differ in which one they read.
 fn both_spellings(name: &str) -> [String; 2] {
     [name.to_owned(), name.to_ascii_uppercase()]
 }

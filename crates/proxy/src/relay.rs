@@ -1,4 +1,4 @@
-//! Copying bytes between a client and a server.
+//! Copies bytes between a client and a server.
 
 use std::io;
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ impl Activity {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Returns when nothing has moved for so long.
+    /// Returns when no byte has moved for this long.
     async fn idle(&self, limit: Duration) {
         loop {
             let end = *self.lock() + limit;

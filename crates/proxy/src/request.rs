@@ -1,4 +1,4 @@
-//! Reading the head of a request, and writing the head that goes on. Pure.
+//! Parses the head of a request, and writes the head that goes to the server. Pure.
 
 use std::fmt::Write;
 
@@ -26,9 +26,9 @@ const DROPPED: [&str; 9] = [
 /// What a client wants.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Bytes both ways.
+    /// Bytes are copied both ways.
     Tunnel { to: Endpoint },
-    /// One request.
+    /// One request is passed on.
     Forward {
         to: Endpoint,
         /// The head for the server.
@@ -70,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, BadRequest
     };
     let method = parsed.method.unwrap_or_default();
     let address = parsed.path.unwrap_or_default();
-    // The parser is generous here; servers differ in what they make of such bytes.
+    // The parser accepts more bytes than this, and servers differ in how they read them.
     if !address.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(BadRequest::Characters);
     }
@@ -103,8 +103,8 @@ fn split(address: &str) -> Result<(Endpoint, String), BadRequest> {
     Ok((to, format!("{slash}{path}")))
 }
 
-/// The length of the body. Two lengths are an error, because proxy and server could each believe another
-/// one.
+/// The length of the body. Two lengths are an error, because the proxy and the server could each use
+/// another one.
 fn body(headers: &[Header<'_>]) -> Result<u64, BadRequest> {
     let named = |name: &'static str| {
         let is_named = move |header: &&Header<'_>| header.name.eq_ignore_ascii_case(name);
@@ -150,7 +150,8 @@ fn head(method: &str, to: &Endpoint, path: &str, version: u8, headers: &[Header<
     head
 }
 
-/// Headers that the client says are for this connection alone. The length of the body is for all.
+/// The headers that the client names as meant for this connection only. The length of the body is always
+/// passed on.
 fn named_by_connection(headers: &[Header<'_>]) -> Vec<String> {
     let is_connection = |header: &&Header<'_>| header.name.eq_ignore_ascii_case("connection");
     let values = headers.iter().filter(is_connection);

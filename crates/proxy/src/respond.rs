@@ -7,7 +7,7 @@ use crate::request::BadRequest;
 /// What a tunnel's client gets before the bytes of the server.
 pub(crate) const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// The status line's end. Some programs show nothing else of a response to `CONNECT`.
+/// The text of the status line. Some programs show nothing else of a response to `CONNECT`.
 const fn refused(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NotListed(_) => "403 Refused, the host is not in the list of allowed hosts",

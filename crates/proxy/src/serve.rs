@@ -1,4 +1,4 @@
-//! Accepting clients, and handling one.
+//! Accepts clients, and handles each of them.
 
 use std::io;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::request::{BadRequest, Request, parse};
 use crate::respond::{ESTABLISHED, bad_request, no_connection, response};
 use crate::{Policy, Refusals, relay};
 
-/// How long to wait after an accept that failed for want of descriptors or memory.
+/// How long to wait after an accept that failed because descriptors or memory ran out.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long a client that was refused may go on sending.
 const LINGER: Duration = Duration::from_secs(1);
-/// How much of it is read.
+/// The most bytes that are read of what it sends.
 const LINGER_BYTES: u64 = 1 << 20;
 
 /// What all connections share.
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) refused: Refusals,
 }
 
-/// Serves until `stopped`. The connections end with it.
+/// Serves until `stopped`, and then ends all connections.
 pub(crate) async fn serve(
     listener: TcpListener,
     shared: Arc<Shared>,
@@ -37,7 +37,7 @@ pub(crate) async fn serve(
     let free = Arc::new(Semaphore::new(shared.policy.limits.connections));
     let mut connections = JoinSet::new();
     let accept = async {
-        // It is never closed.
+        // The semaphore is never closed.
         while let Ok(permit) = Arc::clone(&free).acquire_owned().await {
             let Ok((client, _)) = listener.accept().await else {
                 sleep(PAUSE).await;
@@ -45,7 +45,7 @@ pub(crate) async fn serve(
             };
             let shared = Arc::clone(&shared);
             connections.spawn(async move {
-                // An error is one of this connection, which ends here.
+                // An error concerns only this connection, which ends here.
                 let _ = handle(client, &shared).await;
                 drop(permit);
             });
@@ -61,7 +61,7 @@ pub(crate) async fn serve(
 async fn handle(mut client: TcpStream, shared: &Shared) -> io::Result<()> {
     let policy = &shared.policy;
     let limits = policy.limits;
-    // Small pieces are not held back.
+    // Small packets are sent at once.
     client.set_nodelay(true)?;
     let read = timeout(limits.head, read_request(&mut client, limits.head_bytes)).await;
     let Ok(read) = read else {

@@ -115,7 +115,7 @@ impl Board {
         })
     }
 
-    /// The tasks that are not completed and are for a role that is none of these.
+    /// The pending tasks without an owner that need a role which is not one of `roles`.
     pub fn for_other_roles(&self, roles: &[&str]) -> impl Iterator<Item = &Task> {
         let waits = |task: &&Task| task.status == TaskStatus::Pending && task.owner.0.is_none();
         self.tasks().filter(waits).filter(|task| {

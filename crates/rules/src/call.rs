@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The arguments that say by themselves what a call does, in order of preference.
-const TELLING: [&str; 14] = [
+/// The names of the arguments that tell best what a call does, the best one first.
+const MAIN_ARGUMENTS: [&str; 14] = [
     "command",
     "path",
     "file_path",
@@ -22,11 +22,13 @@ const TELLING: [&str; 14] = [
 
 /// The argument of a call that says what it does, with its name.
 pub fn main_argument(arguments: &Value) -> Option<(&'static str, String)> {
-    TELLING.iter().find_map(|name| match arguments.get(*name)? {
-        Value::String(text) => Some((*name, text.clone())),
-        Value::Number(number) => Some((*name, number.to_string())),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    })
+    MAIN_ARGUMENTS
+        .iter()
+        .find_map(|name| match arguments.get(*name)? {
+            Value::String(text) => Some((*name, text.clone())),
+            Value::Number(number) => Some((*name, number.to_string())),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        })
 }
 
 /// A call as people read it: `$ cargo test`, `read src/main.rs`, `task_get 3`.

@@ -20,8 +20,8 @@ pub enum Delivery {
     DeliverMarked(String),
     /// Make it a dead letter and notify the sender; never act on it.
     DeadLetter { reason: String },
-    /// A later incarnation than the reader's is addressed, so the reader has been replaced: it must stop at
-    /// once and leave the message unread.
+    /// The message is for a later incarnation than the reader's, so another process has replaced the
+    /// reader. The reader must stop at once and leave the message unread.
     Zombie,
 }
 

@@ -51,9 +51,10 @@ pub use plan::{
 pub use request::{
     Addressee, AdoptRefusal, AnswerSource, AskState, Author, ExpireReason, ExpireRefusal,
     MAX_CHOICES, MAX_IGNORED, OpenAskRefusal, OpenPlanRefusal, OpenShutdownRefusal, Opening,
-    Response, Verdict, WhyIgnored, abandoned, adopt, answer, ask_state, asked_hash, call_hash,
-    call_text, decider, due, expire, granted, lead_may_answer, notified, open_permission,
-    open_plan, open_question, open_shutdown, question_hash, request_line, subject_text,
+    Response, Verdict, WhyIgnored, abandoned, adopt, answer, answer_text, ask_state, asked_hash,
+    call_hash, call_text, decider, due, expire, granted, lead_may_answer, not_run_text, notified,
+    open_permission, open_plan, open_question, open_shutdown, question_hash, request_line,
+    subject_text,
 };
 pub use restart::{RestartDecision, RestartHistory, RestartLimits};
 pub use shutdown::{

@@ -1,9 +1,9 @@
-//! Names that people cannot tell apart.
+//! Refuses names that people cannot tell apart.
 //!
-//! A name may be of any script. It may not look like that of another member, or like a word with a meaning
-//! of its own, and it may not mix scripts as no language does: in the message of a second `alice`, whose
-//! first letter is Cyrillic, a person and a model read the first. Unicode's tables of what looks alike
-//! (UTS 39) decide.
+//! A name may be of any script. It may not look like the name of another member, or like a word that the
+//! program uses for somebody, such as `lead`, and it may not mix scripts as no language does. Otherwise a
+//! person or a model would take a message from an `alice` whose first letter is Cyrillic for one from the
+//! real `alice`. Unicode's tables of characters that look alike (UTS 39) decide.
 
 use protocol::AgentName;
 use unicode_security::{
@@ -13,13 +13,13 @@ use unicode_security::{
 /// Words that a name must not look like.
 const RESERVED: [&str; 4] = ["lead", "user", "system", "all"];
 
-/// Why a name is not taken.
+/// Why a name is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameRefusal {
-    /// It looks like the name of a member.
+    /// It looks like the name of another member.
     #[error("the name '{name}' looks like '{other}', who is in the team; choose another name")]
     LooksLikeMember { name: AgentName, other: AgentName },
-    /// It looks like a word that has a meaning.
+    /// It looks like one of the reserved words.
     #[error(
         "the name '{name}' looks like '{word}', which has a meaning of its own; choose another name"
     )]
@@ -31,7 +31,7 @@ pub enum NameRefusal {
     MixesScripts { name: AgentName },
 }
 
-/// Whether a new member may have this name, beside members with the `known` ones.
+/// Checks whether a new member may have this name in a team with the `known` names.
 pub fn check_new_name<'a>(
     name: &AgentName,
     known: impl IntoIterator<Item = &'a AgentName>,
@@ -42,14 +42,14 @@ pub fn check_new_name<'a>(
         let name = name.clone();
         return Err(NameRefusal::LooksLikeWord { name, word });
     }
-    // The combinations that languages use, such as Japanese with Latin, are allowed.
+    // Combinations that languages use, such as Japanese with Latin letters, are allowed.
     if !text.is_single_script()
         && !text.check_restriction_level(RestrictionLevel::HighlyRestrictive)
     {
         return Err(NameRefusal::MixesScripts { name: name.clone() });
     }
     let looks_alike = |other: &&AgentName| {
-        // In ASCII people tell `l` from `1`, or chose the names themselves.
+        // Two ASCII names never look alike: people can tell `l` from `1`.
         let both_ascii = text.is_ascii() && other.as_str().is_ascii();
         !both_ascii && !other.same_as(name) && self::shape(other.as_str()) == shape
     };
@@ -62,7 +62,7 @@ pub fn check_new_name<'a>(
     }
 }
 
-/// What a text looks like, whatever its case.
+/// The form that a text shares with all texts that look like it, in any case.
 fn shape(text: &str) -> String {
     let shape: String = skeleton(&text.to_lowercase()).collect();
     shape.to_lowercase()
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_any_script_are_taken() {
+    fn names_of_any_script_are_accepted() {
         let known = ["alice", "bob", "worker1", "Оля"];
         for text in [
             "carol",

@@ -50,7 +50,8 @@ enum Stage {
 }
 
 impl Shutdown {
-    /// Starts with a new request, or continues with one from disk where its state says.
+    /// Starts a shutdown with a new request, or continues one whose request is on disk, in the stage that
+    /// the request's state implies.
     ///
     /// A pending request is stored and delivered, perhaps for the second time, so the id of its message
     /// must be derived from the request's. Continue with a request from disk only while the addressed

@@ -1,8 +1,8 @@
-//! Submissions: `submitted -> checking -> merged | conflict | failed`.
+//! The states of a submission: `submitted -> checking -> merged | conflict | failed`.
 //!
-//! What happens to a submission is an [`SubmissionStep`]. A step that does not fit the status is refused
-//! and changes nothing, so that two processes that work on the same queue cannot end a submission twice.
-//! Every status from which nobody moves on is an end that the author sees: [`Ledger`] counts them.
+//! Every change is a [`SubmissionStep`]. A step that does not fit the state is refused and changes nothing,
+//! so two processes that work on the same queue cannot end a submission twice. The author is told of every
+//! final state, and [`Ledger`] counts the submissions by state.
 
 use protocol::{CheckReport, CommitId, MergeConflict, Submission, SubmissionStatus, Timestamp};
 
@@ -19,7 +19,7 @@ pub enum SubmissionStep {
     Conflicted(MergeConflict),
     /// The check has failed.
     CheckFailed(CheckReport),
-    /// It cannot be used at all.
+    /// Git cannot use the commit at all; the text says why.
     Unusable(String),
     /// The check has passed; the branch is to be moved.
     CheckPassed(CheckReport),
@@ -27,7 +27,7 @@ pub enum SubmissionStep {
     Told,
 }
 
-/// A step that does not fit what a submission is.
+/// A step that does not fit the state of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("submission {id} is {status}, and this step does not lead on from there")]
 pub struct StepRefusal {
@@ -35,7 +35,7 @@ pub struct StepRefusal {
     pub status: SubmissionStatus,
 }
 
-/// The submission after a step.
+/// Applies a step and returns the changed submission.
 pub fn advance(
     submission: &Submission,
     step: SubmissionStep,
@@ -97,19 +97,19 @@ pub fn advance(
     Ok(next)
 }
 
-/// Whether somebody has to do something about a submission: integrate it, or tell its author.
+/// Whether work on a submission is left: it must be integrated, or its author must be told.
 pub fn is_due(submission: &Submission) -> bool {
     submission.status.is_open() || submission.told != Some(true)
 }
 
-/// What has become of all submissions.
+/// How many submissions are in which state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ledger {
     pub submitted: u64,
-    /// In the queue.
+    /// Those still in the queue.
     pub open: u64,
     pub merged: u64,
-    /// Given back to their authors.
+    /// Those that went back to their authors.
     pub returned: u64,
 }
 

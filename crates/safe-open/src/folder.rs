@@ -1,5 +1,5 @@
-//! A folder held open, in which names are changed: whoever puts a link in its place does not redirect
-//! a rename or a removal.
+//! A folder that is held open while names in it are changed, so that a link put in its place cannot
+//! redirect a rename or a removal.
 
 use crate::error::{Kind, OpenError, Refusal};
 use crate::resolve;

@@ -42,7 +42,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Opened {
     pub file: File,
-    /// Of the opened descriptor.
+    /// The metadata of the opened descriptor.
     pub metadata: Metadata,
 }
 
@@ -65,7 +65,7 @@ impl Opened {
 #[derive(Debug)]
 pub struct Contents {
     pub bytes: Vec<u8>,
-    /// Of the descriptor that was read.
+    /// The metadata of the descriptor that was read.
     pub metadata: Metadata,
 }
 
@@ -77,17 +77,17 @@ impl Contents {
 }
 
 impl Options {
-    /// For reading.
+    /// Options for reading.
     pub fn read(links: Links) -> Self {
         Self::with(links, OFlag::O_RDONLY)
     }
 
-    /// For reading and for writing at any position.
+    /// Options for reading, and for writing at any position.
     pub fn write(links: Links) -> Self {
         Self::with(links, OFlag::O_RDWR)
     }
 
-    /// For reading, and for writing at the end only.
+    /// Options for reading, and for writing at the end only.
     pub fn append(links: Links) -> Self {
         Self::with(links, OFlag::O_RDWR | OFlag::O_APPEND)
     }
@@ -138,7 +138,7 @@ impl Opened {
     /// somebody else, and what is written here appears there.
     pub fn with_one_name(self) -> Result<Self, Refusal> {
         match self.metadata.nlink() {
-            // None: it was deleted since.
+            // A file that was deleted after it was opened has no name left.
             0 | 1 => Ok(self),
             names => Err(Refusal::SeveralNames(names)),
         }
@@ -162,7 +162,7 @@ pub fn read_to_string(path: &Path, links: Links, limit: u64) -> Result<String, O
     })
 }
 
-/// Reads all of an opened file, from where it stands.
+/// Reads an opened file from its current position to its end.
 pub fn read_opened(opened: &Opened, limit: u64) -> Result<Vec<u8>, Cause> {
     let size = opened.metadata.len();
     if size > limit {
@@ -180,14 +180,15 @@ pub fn read_opened(opened: &Opened, limit: u64) -> Result<Vec<u8>, Cause> {
     Ok(bytes)
 }
 
-/// The cause in the words of this crate, where the bare error of the system does not say it.
+/// Turns an error of the system into a [`Cause`] that says what was found in the place of the file.
 fn explain(path: &Path, error: Errno, links: Links) -> Cause {
     match error {
         Errno::ELOOP if links == Links::Refuse => match resolve::first_link(path) {
             Some(at) => Refusal::Link(at).into(),
             None => error.into(),
         },
-        // Opening for writing, or a socket: these have no descriptor to look at.
+        // The system says so when a file is opened for writing, or is a socket. There is no descriptor to
+        // inspect then.
         Errno::ENXIO | Errno::EISDIR | Errno::ENODEV | Errno::EOPNOTSUPP => {
             let found = match links {
                 Links::Refuse => path.symlink_metadata(),

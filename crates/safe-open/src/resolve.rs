@@ -56,7 +56,7 @@ fn open_without_links(
     }
 }
 
-/// The same, one component after the other.
+/// Opens a path without `openat2`, one component after the other.
 pub(crate) fn walk(
     base: BorrowedFd<'_>,
     path: &Path,

@@ -130,7 +130,7 @@ fn a_link_at_the_end_or_in_the_middle_is_named() {
     assert_eq!(followed.unwrap(), "text");
 }
 
-/// Where the kernel has no `openat2` the walk must decide the same.
+/// Where the kernel has no `openat2`, the walk must come to the same result.
 #[test]
 fn the_walk_decides_as_the_kernel_does() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Other paths of the same files, by mounts of the same folder elsewhere.
+//! Finds the other paths of a file: the same folder may be mounted in several places.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Longer than the list of most machines.
+/// Enough for the mount list of most machines.
 const USUAL_LENGTH: usize = 32 << 10;
 
 /// The mounts of this process.
@@ -23,10 +23,10 @@ struct MountPoint {
 
 impl Mounts {
     pub(crate) fn read() -> Self {
-        // The kernel makes the text anew for each piece that is read, so that there should be one.
+        // The kernel generates the text anew for each read, so one read should get all of it.
         let mut text = Vec::with_capacity(USUAL_LENGTH);
         if let Ok(mut file) = File::open("/proc/self/mountinfo") {
-            // What cannot be read to its end is used up to there.
+            // After an error, what was read so far is used.
             let _ = file.read_to_end(&mut text);
         }
         Self::parse(&String::from_utf8_lossy(&text))
@@ -38,7 +38,7 @@ impl Mounts {
 
     /// Where else the file or folder of a path is visible.
     pub(crate) fn aliases(&self, path: &Path) -> Vec<PathBuf> {
-        // A later mount at the same place is the one that is seen.
+        // Of several mounts at the same place, the last one is visible.
         let containing = self.0.iter().filter(|mount| path.starts_with(&mount.at));
         let Some(own) = containing.max_by_key(|mount| mount.at.components().count()) else {
             return Vec::new();
@@ -67,7 +67,7 @@ impl MountPoint {
     }
 }
 
-/// A path without the slash that joining nothing leaves at its end.
+/// Joins two paths, without the slash that joining an empty path leaves at the end.
 fn joined(folder: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() {
         return folder.to_owned();
@@ -75,7 +75,7 @@ fn joined(folder: &Path, below: &Path) -> PathBuf {
     folder.join(below)
 }
 
-/// A path in which the kernel wrote blanks and backslashes as octal numbers.
+/// Decodes a path in which the kernel wrote spaces and backslashes as octal numbers.
 fn unescaped(text: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

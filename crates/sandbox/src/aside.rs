@@ -1,5 +1,5 @@
-//! Creating and moving files in folders that a command may be changing at the same time. The folder
-//! is opened without following any link, and what happens, happens in that folder.
+//! Creates and renames files in folders that a command may be changing at the same time. The folder is
+//! opened without following links, and every operation happens in that open folder.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -20,12 +20,13 @@ use crate::error::PrepareError;
 use crate::layout::text;
 use crate::syscalls::reference;
 
-/// How many numbers are tried in order, and how many at random: a command can take the first ones.
+/// How many numbers are tried in order, and then how many at random, because a command can use up the first
+/// ones.
 const IN_ORDER: u64 = 100;
 const AT_RANDOM: u64 = 16;
-/// All rights of the owner.
+/// All permissions of the owner.
 const OWNER: u32 = 0o700;
-/// Stands between the old name and a number.
+/// The text between the old name and the number.
 const MARK: &str = ".from-sandbox.";
 
 /// A file that a command created under a name that other programs trust.
@@ -48,7 +49,7 @@ impl fmt::Display for Moved {
     }
 }
 
-/// Gives a file or folder another name, beside the old one.
+/// Renames a file or folder within its folder.
 pub(crate) fn move_aside(from: PathBuf) -> Moved {
     let mut to = from.clone();
     let moved = folder_of(&from).and_then(|(folder, name)| {
@@ -73,12 +74,13 @@ pub(crate) fn move_aside(from: PathBuf) -> Moved {
 }
 
 fn random() -> u64 {
-    // A hasher of the standard library has keys that nobody can foresee.
+    // The standard library's hasher has random keys, so the number cannot be predicted.
     RandomState::new().build_hasher().finish()
 }
 
-/// Gives the user back the access to a folder of the user's own that a command has taken: otherwise nothing
-/// in it could be found or renamed, and all of it would be there when a person gives it back.
+/// Restores the user's access to a folder of their own from which a command has removed it. Otherwise new
+/// names in it could be neither found nor renamed, and would take effect when a person opens the folder
+/// again.
 pub(crate) fn allow_access(folder: &Path) {
     let all = AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK;
     if access(folder, all).is_ok() {
@@ -87,7 +89,7 @@ pub(crate) fn allow_access(folder: &Path) {
     let mut above: Vec<&Path> = folder.ancestors().collect();
     above.reverse();
     for folder in above {
-        // One that is no folder, or behind a link, is none of ours.
+        // A path that is not a folder, or leads through a link, is left alone.
         let _ = allow_access_to_one(folder);
     }
 }
@@ -95,7 +97,7 @@ pub(crate) fn allow_access(folder: &Path) {
 fn allow_access_to_one(folder: &Path) -> io::Result<()> {
     let path = text(folder).map_err(|_| Errno::EINVAL)?;
     let found = reference(None, &path)?;
-    // Through the descriptor, so that no link can take its place meanwhile.
+    // The descriptor is used, so that a link cannot take the folder's place in the meantime.
     let same = format!("/proc/self/fd/{}", found.as_raw_fd());
     let metadata = fs::metadata(&same)?;
     let mode = metadata.permissions().mode();
@@ -105,7 +107,7 @@ fn allow_access_to_one(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this is a name that [`move_aside`] gives.
+/// Whether [`move_aside`] gives such names.
 pub(crate) fn is_aside(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let number = name.rsplit_once(MARK).map(|(_, number)| number);

@@ -1,5 +1,5 @@
-//! What existed before a command ran, and which names that other programs trust are new when it has
-//! ended.
+//! Records what exists before a command runs, and finds the names that are new when it has ended and that
+//! other programs trust.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -31,7 +31,7 @@ const FOLDER: &[u8] = b"folder";
 const VARIABLES: &[u8] = b"variables";
 const REPOSITORY: &[u8] = b"repository";
 const SUBMODULE: &[u8] = b"submodule";
-/// The first and the last line.
+/// The first and the last line of the encoded form.
 const START: &[u8] = b"before 1";
 const END: &[u8] = b"end";
 
@@ -49,7 +49,7 @@ impl Before {
         }
     }
 
-    /// Whether nothing has to be looked for.
+    /// Whether there is nothing to look for.
     pub(crate) fn is_empty(&self) -> bool {
         self.unwanted.is_empty() && self.variables.is_none() && self.repositories.is_empty()
     }
@@ -66,17 +66,17 @@ impl Before {
         let mut created: Vec<PathBuf> = created.collect();
         created.sort();
         created.dedup();
-        // Whoever moves one must not be led elsewhere by a link that the command made.
+        // A link that the command made must not redirect whoever renames these.
         created.retain(|path| path.parent().is_some_and(has_no_link));
         created
     }
 
-    /// Gives all that was created other names, beside the old ones.
+    /// Renames everything that was created, each within its folder.
     pub(crate) fn move_aside(&self) -> Vec<Moved> {
         self.created().into_iter().map(move_aside).collect()
     }
 
-    /// A command may have closed a folder with something new in it.
+    /// Restores access to the folders that are examined, in case the command has removed it.
     fn allow_access(&self) {
         let parents = self.unwanted.iter().filter_map(|path| path.parent());
         let folders = self.variables.iter().map(|(folder, _)| folder.as_path());
@@ -85,7 +85,7 @@ impl Before {
         all.into_iter().for_each(allow_access);
     }
 
-    /// The `.git` of submodules that were none before.
+    /// The `.git` of submodules that did not exist before.
     fn new_submodules(&self) -> Vec<PathBuf> {
         let now = self
             .repositories
@@ -97,7 +97,8 @@ impl Before {
             .collect()
     }
 
-    /// The new files with variables. Those that have been moved aside are read by no program.
+    /// The new files with variables. Those that were moved aside are not counted, because no program reads
+    /// them.
     fn new_variables(&self) -> Vec<PathBuf> {
         let Some((folder, before)) = &self.variables else {
             return Vec::new();
@@ -107,7 +108,7 @@ impl Before {
         new.map(|name| folder.join(name)).collect()
     }
 
-    /// One line for each path, relative to `root`. Paths elsewhere are left out.
+    /// Encodes the record, one line for each path relative to `root`. Paths outside of `root` are left out.
     pub(crate) fn encode(&self, root: &Path) -> Vec<u8> {
         let mut lines = Lines {
             root,
@@ -123,8 +124,8 @@ impl Before {
         [&lines.bytes, END, b"\n"].concat()
     }
 
-    /// The opposite of [`Before::encode`]. Whatever the bytes say, no path leads out of `root`. `None` if they
-    /// are not complete.
+    /// Decodes what [`Before::encode`] wrote. Whatever the bytes say, no path leads out of `root`. `None`
+    /// if they are not complete.
     pub(crate) fn decode(bytes: &[u8], root: &Path) -> Option<Self> {
         let lines = bytes.strip_prefix(START)?.strip_prefix(b"\n")?;
         let lines = lines.strip_suffix(b"\n")?.strip_suffix(END)?;
@@ -152,7 +153,8 @@ impl Before {
     }
 }
 
-/// A survey that no closed folder keeps anything from.
+/// Surveys a repository, restores the access to folders that it finds closed, and repeats this until no new
+/// ones are found.
 fn survey_all(repository: &Path) -> Survey {
     let mut found = survey(repository);
     let mut known = BTreeSet::new();

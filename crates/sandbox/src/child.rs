@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ use crate::landlock_rules::Rules;
 use crate::mounts::{Mount, build};
 use crate::network::{self, Taker};
 use crate::syscalls::{
-    close_from, drop_capabilities, landlock_allow, landlock_restrict, loopback_up, reference,
+    close_files, close_from, drop_capabilities, landlock_allow, landlock_restrict, loopback_up,
+    reference,
 };
 use crate::watch;
 
@@ -36,13 +37,13 @@ pub(crate) struct Plan {
     pub(crate) limits: Vec<(Resource, u64)>,
     pub(crate) rules: Option<Rules>,
     pub(crate) filter: Option<Arc<BpfProgram>>,
-    /// Its end means that the caller is gone.
+    /// Its other end is closed when the caller is gone.
     pub(crate) lifeline: OwnedFd,
-    /// Takes the step that failed.
+    /// Receives the number of the step that failed.
     pub(crate) report: OwnedFd,
-    /// Takes the listening socket of the proxy, if there is one.
+    /// Receives the listening socket of the proxy, if there is one.
     pub(crate) listener: Option<UnixDatagram>,
-    /// The lock of the record of the command, which ends with its last process.
+    /// The lock of the command's record, held until the last process of the command has ended.
     pub(crate) record: Option<OwnedFd>,
 }
 
@@ -53,12 +54,13 @@ pub(crate) struct Namespaces {
     pub(crate) group_map: Vec<u8>,
     pub(crate) mounts: Vec<Mount>,
     pub(crate) folder: CString,
-    /// Takes the wait status of the command when no process of it is left.
+    /// Receives the wait status of the command when none of its processes is left.
     pub(crate) ended: OwnedFd,
 }
 
 /// Enters the sandbox. Returns only in the process that goes on to execute the command.
 pub(crate) fn enter(plan: &Plan) -> io::Result<()> {
+    close_files(plan.record.as_ref().map(AsRawFd::as_raw_fd));
     match &plan.namespaces {
         Some(namespaces) => create_namespaces(plan, namespaces),
         None => {
@@ -74,13 +76,13 @@ impl Plan {
     }
 
     fn failed(&self, step: Step, mount: u16, errno: Errno) -> io::Error {
-        // If nobody reads it, the number of the error is still passed on.
+        // If the report cannot be written, the error number is still returned.
         let _ = nix::unistd::write(&self.report, &encode(step, mount));
         errno.into()
     }
 }
 
-/// Creates the namespaces. This process stays outside as the one that the caller knows.
+/// Creates the namespaces. This process stays outside of them: it is the child that the caller knows.
 fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
     let own_network = namespaces.flags & CloneFlags::CLONE_NEWNET;
     plan.check(
@@ -97,7 +99,8 @@ fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
         ForkResult::Parent { child } => {
             drop((to_status, taker));
             if let Some(giver) = giver {
-                // Without a network the first process inside fails, which is how this one learns of it.
+                // If this fails, the first process inside gets no network and fails in turn, which is
+                // reported.
                 let _ = plan.check(Step::Namespaces, giver.give());
             }
             let kept = watch::Kept {
@@ -115,10 +118,10 @@ fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
     }
 }
 
-/// The user keeps its own number. Nobody else exists inside.
+/// Maps the user to the same number inside, and nobody else.
 ///
-/// The files belong to root while a process cannot be traced, as the caller may have chosen for
-/// itself. From here on this process cannot be traced either way: it has the caller's memory.
+/// These files belong to root as long as the process is not dumpable, as the caller may have chosen.
+/// Afterwards the process must not be dumpable in any case, because it has a copy of the caller's memory.
 fn map_user(namespaces: &Namespaces) -> nix::Result<()> {
     prctl::set_dumpable(true)?;
     write_file(c"/proc/self/setgroups", b"deny")?;
@@ -149,7 +152,8 @@ fn become_init(
     if watch::is_abandoned(status.as_fd()) {
         return Err(io::ErrorKind::Interrupted.into());
     }
-    // Signals for the caller's group go to the outer process alone, which passes them on once.
+    // In a session of its own, signals for the caller's group reach only the outer process, which passes
+    // them on once.
     plan.check(Step::Processes, setsid())?;
     build(&namespaces.mounts, &namespaces.folder)
         .map_err(|(step, mount, errno)| plan.failed(step, mount, errno))?;
@@ -158,7 +162,7 @@ fn become_init(
         plan.check(Step::Loopback, loopback_up())?;
     }
     if let Some(to) = &plan.listener {
-        // The socket belongs to this network wherever its descriptor is, and this process keeps none.
+        // The socket stays in this network wherever its descriptor is, and this process keeps no copy.
         let passed = listen(PROXY).and_then(|socket| send_descriptor(to.as_fd(), socket.as_fd()));
         plan.check(Step::Listener, passed)?;
     }
@@ -201,7 +205,7 @@ fn limit_command(plan: &Plan) -> io::Result<()> {
     plan.check(Step::Processes, close_from(libc::STDERR_FILENO + 1, true))
 }
 
-/// Rules for what did not exist before this process made it.
+/// Adds rules for the places that this process has just created.
 fn allow_own_places(rules: &Rules) -> nix::Result<()> {
     let places = [
         (c"/", rules.reading),

@@ -1,5 +1,5 @@
-//! Passing descriptors between processes, such as the listening socket of a proxy from the network of a
-//! command to the caller.
+//! Passes descriptors between processes, such as the listening socket of a proxy from a command's network
+//! to the caller.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -10,7 +10,7 @@ use nix::errno::Errno;
 /// Where a command with [`Network::Proxy`](crate::Network::Proxy) finds its proxy.
 pub const PROXY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128);
 
-/// How many connections wait while nobody accepts them.
+/// How many connections may wait to be accepted.
 const WAITING: libc::c_int = 128;
 /// The room for one descriptor with its header.
 const CONTROL: usize = 24;

@@ -51,7 +51,7 @@ pub(crate) fn extend(wanted: &Description, own_tree: bool) -> Extended {
     }
 }
 
-/// A link is protected with all that it leads to: no mount can be made behind it.
+/// Protects a link together with everything that it leads to, because no mount can be made on a link.
 fn protect_link(description: &mut Description, link: &Path) {
     let is_behind = |path: &Path| path != link && path.starts_with(link);
     description.read_only.retain(|path| !is_behind(path));

@@ -10,8 +10,8 @@ use seccompiler::{
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Calls that no ordinary work needs, and that reach around the other layers or into parts of the
-/// kernel where most holes were found.
+/// Calls that no ordinary work needs, and that bypass the other layers or reach parts of the kernel in
+/// which most vulnerabilities were found.
 const REFUSED: &[i64] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -59,21 +59,22 @@ const REFUSED: &[i64] = &[
     libc::SYS_vhangup,
 ];
 
-/// Numbers that are the same on every architecture, of calls that are newer than the declarations.
+/// The numbers of calls that are newer than the declarations in `libc`. They are the same on every
+/// architecture.
 const QUOTACTL_FD: i64 = 443;
 const OPEN_TREE_ATTR: i64 = 467;
 
-/// Commands of `fcntl` for whoever may read a file of the user's: while one is in force nobody else can open the
-/// file for writing, be it the journal of a program outside or its lock.
+/// Commands of `fcntl` that anybody who may read a file of the user's can use to keep others from opening
+/// it for writing, such as a program's journal or lock outside.
 const F_SETLEASE: u64 = 1024;
 const F_SETDELEG: u64 = 1040;
 
-/// Calls whose arguments lie in memory, where a filter cannot see them. Programs fall back to older
-/// calls when these do not exist.
+/// Calls whose arguments are in memory, where a filter cannot see them. Programs fall back to older calls
+/// if these do not exist.
 const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_openat2];
 
-/// Calls that reach queues, semaphores and memory of the user's other programs by their numbers and
-/// names. With namespaces a command has its own.
+/// Calls that reach queues, semaphores and shared memory of the user's other programs. With namespaces a
+/// command has its own.
 const SHARED: &[i64] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
@@ -114,12 +115,12 @@ pub(crate) struct Allowed {
     pub(crate) internet: bool,
     /// Local sockets that have a name. Pairs without a name are always allowed.
     pub(crate) local: bool,
-    /// Other processes by their numbers, and what programs share. It is harmless where the command
-    /// sees only its own.
+    /// Other processes by their numbers, and shared memory and queues. With namespaces this is harmless,
+    /// because the command sees only its own.
     pub(crate) others: bool,
 }
 
-/// The program to install. Nothing changes it while this process runs, so that each is compiled once.
+/// The filter program to install. It depends on `allowed` alone, so each variant is compiled once.
 pub(crate) fn program(allowed: Allowed) -> Result<Arc<BpfProgram>, BackendError> {
     static COMPILED: Mutex<Vec<(Allowed, Arc<BpfProgram>)>> = Mutex::new(Vec::new());
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +132,7 @@ pub(crate) fn program(allowed: Allowed) -> Result<Arc<BpfProgram>, BackendError>
     Ok(new)
 }
 
-/// Kills programs of other architectures.
+/// Compiles a filter that also kills programs of other architectures.
 fn compile(rules: Rules) -> Result<BpfProgram, BackendError> {
     let errno = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
@@ -153,7 +154,7 @@ fn refused(allowed: Allowed) -> Result<Rules, BackendError> {
         any_flag(0, NAMESPACES.into_iter().filter(|flag| *flag != NEWTIME))?,
     );
     rules.insert(libc::SYS_unshare, any_flag(0, NAMESPACES)?);
-    // Both put characters into the input of a terminal.
+    // Both calls type characters into a terminal.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX];
     let typing = typing.map(|request| SeccompRule::new(vec![equal(1, request)?]));
     rules.insert(
@@ -193,8 +194,9 @@ fn refused_sockets(sockets: Allowed) -> Result<Vec<SeccompRule>, BackendError> {
     Ok(vec![others, other_netlink])
 }
 
-/// A limit of processor time ends a process, and one of file sizes keeps it from writing. Zero is the
-/// process itself, except that a priority can be set for all processes of the user.
+/// Limits may not be set for other processes: a limit on processor time ends a process, and one on file
+/// sizes keeps it from writing. Zero means the process itself, except for priorities, where it may mean all
+/// processes of the user.
 fn limits_of_others(rules: &mut Rules) -> Result<(), BackendError> {
     let other = |argument| {
         let other = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
@@ -206,7 +208,8 @@ fn limits_of_others(rules: &mut Rules) -> Result<(), BackendError> {
     Ok(())
 }
 
-/// No call may leave a set-id file behind: outside of the sandbox it would be the user's.
+/// Refuses the calls that would create a set-id file, which would belong to the user outside of the
+/// sandbox.
 fn modes(rules: &mut Rules) -> Result<(), BackendError> {
     let create = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
     #[cfg(target_arch = "x86_64")]
@@ -277,10 +280,11 @@ fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }
 
-/// The beginning of the program: answers calls as if they did not exist, and lets others go on to what
-/// follows. A filter of its own for them would cost each command the time to install it.
+/// The start of the program: it answers some calls as if they did not exist, and passes the others on to
+/// what follows. A separate filter for this would cost every command the time to install it.
 ///
-/// Among them is the second set of call numbers of x86-64, which the rest does not see.
+/// The second set of call numbers of x86-64, which the rest does not check, is among the calls that do not
+/// exist.
 fn unknown() -> BpfProgram {
     const FIRST_OF_X32: u32 = 0x4000_0000;
     const LOAD: u16 = 0x20;
@@ -319,7 +323,7 @@ mod tests {
                 others,
             };
             let program = program(allowed).unwrap();
-            // The kernel takes no longer ones.
+            // The kernel accepts at most 4096 instructions.
             assert!(program.len() > unknown().len() && program.len() < 4096);
         }
     }

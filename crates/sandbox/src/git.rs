@@ -1,5 +1,5 @@
-//! What in a repository makes git outside run code: not only its own settings and hooks, but those
-//! of submodules, of linked work trees, and in files that the settings name.
+//! Finds what in a repository makes git outside run code: its own settings and hooks, those of submodules
+//! and linked work trees, and files that the settings name.
 
 mod index;
 mod settings;
@@ -28,7 +28,7 @@ pub(crate) const PLACEHOLDERS: [(&str, Content); 3] = [
     ("hooks", Content::Folder),
 ];
 
-/// Files of a linked work tree that lead git to its settings.
+/// Files of a linked work tree that point git to its settings.
 const LINKED_CONTROL: [&str; 3] = ["commondir", TREE_SETTINGS, "gitdir"];
 
 /// How deep repositories may lie in each other.
@@ -39,7 +39,7 @@ const LONGEST_SETTINGS: u64 = 1 << 20;
 /// How many repositories of submodules and linked work trees are protected one by one. Each takes some
 /// mounts for every command.
 const MOST_REPOSITORIES: usize = 512;
-/// Longer than any index of the largest repositories.
+/// Larger than the index of any repository.
 const LONGEST_INDEX: u64 = 1 << 30;
 
 /// What was found in a repository.
@@ -67,7 +67,7 @@ pub(crate) fn survey(git: &Path) -> Survey {
             survey.protect_all(&["modules", "worktrees"].map(|name| git.join(name)));
         }
         survey.placeholders.extend(own);
-        // The settings may name files anywhere, which are not a command's to create.
+        // The settings may name files anywhere. A command can only create those in the work tree.
         survey.unwanted.retain(|path| path.starts_with(tree));
         survey.forget_what_is_behind_links();
     }
@@ -82,7 +82,7 @@ impl Survey {
             return;
         }
         let Some(paths) = submodules(git, settings.has_long_hashes) else {
-            // Nobody can say what git would visit.
+            // The index cannot be read, so it is unknown what git would visit.
             self.submodules.insert(git.join("index"));
             return;
         };
@@ -116,7 +116,7 @@ impl Survey {
         }
     }
 
-    /// The repositories of submodules, which are named after them: `a`, or `a/b`.
+    /// Protects the repositories of submodules, which are named after the submodules, such as `a` or `a/b`.
     fn modules(&mut self, folder: &Path, depth: usize) {
         if depth >= DEEPEST {
             return;
@@ -143,17 +143,17 @@ impl Survey {
         }
     }
 
-    /// A mount follows no link, so that a command could keep all later ones from starting by putting
-    /// one in the way. What lies behind it is protected under its own path or is no part of the
-    /// repository.
+    /// Drops the paths behind links. A mount follows no link, so a command could put one in the way and
+    /// keep all later commands from starting. What is behind a link is protected under its own path, or
+    /// does not belong to the repository.
     fn forget_what_is_behind_links(&mut self) {
         let is_here = |path: &Path| path.parent().is_some_and(has_no_link);
         self.read_only.retain(|path| is_here(path));
         self.placeholders.retain(|wanted| is_here(&wanted.path));
     }
 
-    /// Protects whole folders instead of what was found in them, which a command may have multiplied so
-    /// that none starts any more.
+    /// Protects whole folders instead of what was found in them. A command may have created so many files
+    /// there that no later command could start.
     fn protect_all(&mut self, folders: &[PathBuf]) {
         let is_inside = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
         self.read_only.retain(|path| !is_inside(path));
@@ -202,8 +202,7 @@ pub(crate) fn placeholders(git: &Path) -> [Placeholder; 3] {
     })
 }
 
-/// Where a repository's index has submodules, or `None` if it is too long to be read or is not
-/// well formed.
+/// The paths of submodules in a repository's index, or `None` if the index is too long or malformed.
 fn submodules(git: &Path, has_long_hashes: bool) -> Option<BTreeSet<PathBuf>> {
     let hash = if has_long_hashes { 32 } else { 20 };
     let parsed = |path: &Path| index::parse(&read(path, LONGEST_INDEX)?, hash);
@@ -246,7 +245,8 @@ fn resolve(folder: &Path, path: &Path) -> PathBuf {
     resolved
 }
 
-/// The folder of hooks that the settings name. In a folder `_` are only callers of what lies above.
+/// The folder of hooks that the settings name. If its name is `_`, the folder above it: the scripts in `_`
+/// only call those above.
 fn hooks_folder(tree: &Path, path: &Path) -> PathBuf {
     let folder = resolve(tree, path);
     match (folder.file_name(), folder.parent()) {
@@ -255,14 +255,14 @@ fn hooks_folder(tree: &Path, path: &Path) -> PathBuf {
     }
 }
 
-/// The content of a file, which a command may have replaced by anything: nothing is waited for, and
-/// what is no plain file is empty, as it is for git. `None` if it is too long or closed.
+/// The content of a file that a command may have replaced by anything. Reading never waits. What is not a
+/// regular file is empty, as it is for git. `None` if it is too long or closed.
 fn read(path: &Path, longest: u64) -> Option<Vec<u8>> {
     let mut options = fs::File::options();
     options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = match options.open(path) {
         Ok(file) => file,
-        // Whoever closed it can open it again.
+        // A command that removed the access can also restore it.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
         Err(_) => return Some(Vec::new()),
     };
@@ -274,7 +274,7 @@ fn read(path: &Path, longest: u64) -> Option<Vec<u8>> {
         return None;
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
-    // What cannot be read to its end is used up to there.
+    // After an error, what was read so far is used.
     let _ = file.take(longest).read_to_end(&mut bytes);
     Some(bytes)
 }

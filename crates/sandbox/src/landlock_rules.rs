@@ -1,7 +1,8 @@
 //! The Landlock rules.
 //!
-//! With a tree of its own a command needs few: everything in it may be read, and what is writable
-//! may be written. Without one the rules are all there is, so that they list what may be read.
+//! If a command has a tree of its own, few rules are needed: everything in it may be read, and the writable
+//! parts may be written. Without such a tree the rules are the only protection, so they also list what may
+//! be read.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -30,7 +31,7 @@ pub(crate) const FIRST_USEFUL: u32 = 3;
 /// The first version that confines signals and abstract sockets.
 pub(crate) const FIRST_SCOPED: u32 = 6;
 
-/// Rules that are complete but for the places that only exist inside.
+/// Rules that lack only the places which exist only inside the sandbox.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) rules: OwnedFd,
@@ -130,8 +131,8 @@ fn allow(
     Ok(added?)
 }
 
-/// Allows reading at and below a path, except in what is hidden. A rule holds for everything below,
-/// so that a folder with something hidden in it is replaced by its other entries.
+/// Allows reading at and below a path, except in what is hidden. A rule applies to everything below, so a
+/// folder with something hidden in it is replaced by its other entries.
 fn allow_except(
     mut rules: RulesetCreated,
     path: &Path,
@@ -149,7 +150,7 @@ fn allow_except(
     if !hidden.iter().any(has_hidden) {
         return allow(rules, &real, access);
     }
-    // The names may be listed; the content may not be read by this rule.
+    // This rule allows listing the names, but not reading the content.
     rules = allow(rules, &real, AccessFs::ReadDir.into())?;
     let Ok(entries) = fs::read_dir(&real) else {
         return Ok(rules);

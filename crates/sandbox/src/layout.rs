@@ -1,4 +1,4 @@
-//! From a description to the list of mounts.
+//! Turns a description into a list of mounts.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -12,7 +12,7 @@ use crate::description::Description;
 use crate::error::PrepareError;
 use crate::mounts::{DEVICE, FROZEN, Mount, VISIBLE};
 
-/// Device nodes that are visible. Everything else in `/dev` is made anew or missing.
+/// The device nodes that are visible. Everything else in `/dev` is created anew or missing.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Names in `/dev` that are links everywhere.
 const DEVICE_LINKS: [(&str, &str); 5] = [
@@ -65,7 +65,7 @@ impl Entry {
     }
 }
 
-/// The tree as it is planned.
+/// The planned tree.
 #[derive(Debug, Default)]
 struct Tree {
     entries: BTreeMap<PathBuf, Entry>,
@@ -85,8 +85,8 @@ pub(crate) fn mounts(wanted: &Description) -> Result<Vec<Mount>, PrepareError> {
     for path in &wanted.writable {
         tree.add_writable(path)?;
     }
-    // What is hidden in a protected folder comes after it, or it would count as a reason to show that
-    // folder writable.
+    // What is hidden in a protected folder is added after the folder. Otherwise the folder would be mounted
+    // writable for its sake.
     let protected = with_targets(&wanted.read_only);
     let is_inside = |path: &PathBuf| {
         let mut above = path.ancestors().skip(1);
@@ -105,7 +105,7 @@ pub(crate) fn mounts(wanted: &Description) -> Result<Vec<Mount>, PrepareError> {
     }
     tree.remove_needless();
     let mounts = tree.emit()?;
-    // The number of one that fails has to fit into its report.
+    // The number of a mount must fit into the report of its failure.
     if mounts.len() > usize::from(u16::MAX) {
         return Err(io::Error::from_raw_os_error(libc::E2BIG).into());
     }
@@ -157,8 +157,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The path without links. A link on the way is made in the new tree as well, so that the path
-    /// works there too.
+    /// Resolves the links of a path. They are recreated in the new tree, so that the path works there too.
     fn resolve(&mut self, path: &Path) -> Result<Option<PathBuf>, PrepareError> {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
@@ -204,7 +203,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Keeps the folders between a writable path and something in it from being renamed.
+    /// Keeps the folders between a writable path and something protected in it from being renamed.
     fn pin_above(&mut self, path: &Path) {
         let Some((top, Entry::Writable { .. } | Entry::Pinned)) = self.ground(path) else {
             return;
@@ -216,7 +215,7 @@ impl Tree {
         }
     }
 
-    /// Removes what is shown by a readable folder above it already.
+    /// Removes entries that a readable folder above them already shows.
     fn remove_needless(&mut self) {
         let is_needless = |(path, entry): &(&PathBuf, &Entry)| {
             let above = self.ground(path);
@@ -287,7 +286,7 @@ impl Tree {
             Entry::Memory { bytes } => mounts.push(memory(target, SHARED_MODE, *bytes)?),
             Entry::Devices => devices(mounts)?,
             Entry::Processes => mounts.push(Mount::Processes(target)),
-            // Where the machine's own tree is shown, so is its link.
+            // Where the machine's own tree is mounted, its link is visible already.
             Entry::Link(to) if in_memory => mounts.push(Mount::Link {
                 target,
                 to: text(to)?,
@@ -298,7 +297,7 @@ impl Tree {
     }
 }
 
-/// The paths, and what those among them lead to that are links: a link is no better protected than
+/// The paths and, for links among them, also what they lead to: protecting a link alone would not protect
 /// its target.
 fn with_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     let is_link =
@@ -310,7 +309,7 @@ fn with_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
 
 fn devices(mounts: &mut Vec<Mount>) -> Result<(), PrepareError> {
     let dev = Path::new("/dev");
-    // Not writable for others, or the kernel refuses to open its devices with O_CREAT.
+    // It must not be writable for others, or the kernel refuses to open its devices with `O_CREAT`.
     mounts.push(memory(relative(dev)?, "0755", 1 << 16)?);
     for name in DEVICES {
         let path = dev.join(name);
@@ -349,7 +348,7 @@ fn memory(target: CString, mode: &str, bytes: u64) -> Result<Mount, PrepareError
     })
 }
 
-/// Whether there is anything at a path. A link exists, whatever it leads to.
+/// Whether anything is at a path. A dangling link counts as well.
 fn exists(path: &Path) -> Result<bool, PrepareError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
@@ -376,7 +375,7 @@ pub(crate) fn text(path: &Path) -> Result<CString, PrepareError> {
     text.map_err(|error| PrepareError::path(path, error.into()))
 }
 
-/// The same below the new root.
+/// The path relative to the new root, as the kernel takes it.
 fn relative(path: &Path) -> Result<CString, PrepareError> {
     text(path.strip_prefix("/").unwrap_or(path))
 }

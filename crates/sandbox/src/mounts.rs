@@ -1,8 +1,8 @@
-//! The file tree of a sandbox as a list of operations, and carrying them out between fork and exec.
+//! The file tree of a sandbox as a list of operations, which are carried out between fork and exec.
 //!
-//! The root is an empty file system in memory. Only what is listed is mounted into it; then it
-//! becomes the root and the machine's own tree is detached. A second mount of the same folder, a
-//! working folder or a descriptor from before thus leads nowhere.
+//! The root is an empty file system in memory. Only what is listed is mounted into it; then it becomes the
+//! root and the machine's own tree is detached. A second mount of the same folder, a working folder or a
+//! descriptor from before therefore gives no access.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,11 +16,11 @@ use nix::unistd::{UnlinkatFlags, chdir, fchdir, pivot_root, symlinkat, unlinkat}
 use crate::error::Step;
 use crate::syscalls::{attach, clone_tree, identity, reference, set_attributes};
 
-/// What everything visible gets: no set-id programs and no device nodes.
+/// The attributes of everything visible: no set-id programs and no device nodes.
 pub(crate) const VISIBLE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
-/// What everything gets that must not be changed.
+/// The attributes of everything that must not be changed.
 pub(crate) const FROZEN: u64 = VISIBLE | libc::MOUNT_ATTR_RDONLY;
-/// What device nodes get, which have to work as such.
+/// The attributes of device nodes, which have to work as such.
 pub(crate) const DEVICE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
 
 /// The place where the new root is put together. Nothing is taken from the machine's `/proc`.
@@ -189,8 +189,8 @@ fn place(root: BorrowedFd<'_>, tree: &OwnedFd, target: &CStr, attributes: u64) -
     attach(copy.as_fd(), reference(Some(root), target)?.as_fd())
 }
 
-/// A mount by path would follow a link that another process puts there at this moment, so that empty things
-/// are mounted by descriptor.
+/// Covers a path with an empty file or folder. It is mounted by descriptor, because a mount by path would
+/// follow a link that another process puts there at this moment.
 fn cover(root: BorrowedFd<'_>, target: &CStr) -> nix::Result<()> {
     let found = fstat(reference(Some(root), target)?)?;
     let empty = match found.st_mode & libc::S_IFMT {

@@ -14,17 +14,18 @@ use nix::sys::stat::Mode;
 
 use crate::descriptors::{receive_descriptor, send_descriptor};
 
-/// The end of the outer process.
+/// The outer process's end of the connection.
 pub(crate) struct Giver {
     to: UnixStream,
-    /// The namespaces of the outer process. The first process inside covers `/proc` while this one works.
+    /// The namespaces of the outer process, opened early because the first process inside covers `/proc` in
+    /// the meantime.
     own: OwnedFd,
 }
 
-/// The end of the first process inside.
+/// The connection's end in the first process inside.
 pub(crate) struct Taker(UnixStream);
 
-/// Both ends, to be called in the outer process before it forks.
+/// Creates both ends. Call it in the outer process before it forks.
 pub(crate) fn connect() -> nix::Result<(Giver, Taker)> {
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let own = open(c"/proc/self/ns", flags, Mode::empty())?;
@@ -35,7 +36,7 @@ pub(crate) fn connect() -> nix::Result<(Giver, Taker)> {
 }
 
 impl Giver {
-    /// Moves this process to a new network, and passes it on.
+    /// Moves this process to a new network namespace, and passes that on.
     pub(crate) fn give(self) -> nix::Result<()> {
         unshare(CloneFlags::CLONE_NEWNET)?;
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
@@ -45,7 +46,8 @@ impl Giver {
 }
 
 impl Taker {
-    /// Moves this process to the network, when it is there. Fails if the outer process has failed or died.
+    /// Waits for the network namespace and moves this process to it. Fails if the outer process has failed
+    /// or died.
     pub(crate) fn take(self) -> nix::Result<()> {
         let network = receive_descriptor(self.0.as_fd(), true)?;
         setns(network, CloneFlags::CLONE_NEWNET)

@@ -19,8 +19,8 @@ use crate::syscalls::landlock_version;
 pub enum Level {
     /// Nothing beyond a clean environment and resource limits.
     None,
-    /// Files outside are protected. Not protected are files inside a writable folder; processes
-    /// are seen, and may survive the command.
+    /// Files outside are protected. Files inside a writable folder are not; other processes are visible,
+    /// and processes of the command may survive it.
     Landlock,
     /// Everything that a description says holds.
     Full,
@@ -76,7 +76,7 @@ impl Layers {
             landlock: landlock.and_then(useful),
             seccomp: Ok(()),
         };
-        // Each failure takes away one layer, so that the rest is tried without it.
+        // Each failure takes one layer away, and the others are tried without it.
         for _ in 0..3 {
             let Err(error) = layers.attempt() else {
                 break;

@@ -1,11 +1,10 @@
-//! The record of a command that runs: what existed before it, on the disk, for whoever comes after a
-//! caller that was killed.
+//! The record of a running command: what existed before it, on disk, for the process that cleans up if the
+//! caller is killed.
 //!
-//! A record is complete and locked before it has its name, and the command starts after that. The
-//! lock is held by the caller and by the process that ends after all others of the command. A record
-//! that nobody holds therefore belongs to a command that has ended and whose new names nobody has looked
-//! for. Whoever does so holds the lock meanwhile, renames the files, and removes the record last: if it
-//! is killed, the next one goes on.
+//! A record is complete and locked before it gets its name, and the command starts after that. The lock is
+//! held by the caller and by the last process of the command. A record that nobody holds therefore belongs
+//! to a command that has ended and whose new names nobody has looked for. Whoever does so holds the lock,
+//! renames the files, and removes the record last: if it is killed, the next process continues.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -74,18 +73,18 @@ impl AsFd for Record {
     }
 }
 
-/// What a record says of its command.
+/// What a record says about its command.
 #[derive(Debug)]
 pub enum RecordState {
-    /// It runs, or its caller looks for its new names.
+    /// It runs, or its caller is looking for new names.
     Held,
-    /// Somebody has finished it.
+    /// Another process has cleaned up after it.
     Gone,
     Left(Unfinished),
 }
 
-/// A command that has ended, and whose caller was killed before it had looked for new names. Dropping it
-/// leaves it to the next one.
+/// A command that has ended, and whose caller was killed before it looked for new names. If this value is
+/// dropped, the next process takes care of it.
 #[derive(Debug)]
 pub struct Unfinished {
     record: Record,
@@ -93,7 +92,7 @@ pub struct Unfinished {
 }
 
 impl RecordState {
-    /// Looks at a record of a command that worked in `folder`, which has no links in its path.
+    /// Reads the record of a command that worked in `folder`, whose path must have no links.
     pub fn of(record: &Path, folder: &Path) -> io::Result<Self> {
         let opened = match Options::write(Links::Refuse).open(record) {
             Err(error) if error.is_not_found() => return Ok(Self::Gone),
@@ -104,11 +103,11 @@ impl RecordState {
             Err(TryLockError::WouldBlock) => return Ok(Self::Held),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Whoever had the lock before may have finished the command.
+        // The previous holder of the lock may have removed the record.
         if opened.file.metadata()?.nlink() == 0 {
             return Ok(Self::Gone);
         }
-        // One that cannot be read, or is too long to be ours, is as good as a damaged one.
+        // A record that cannot be read, or is too long, counts as damaged.
         let bytes = read_opened(&opened, LONGEST).unwrap_or_default();
         let Opened { file, .. } = opened;
         let path = record.to_owned();
@@ -120,14 +119,14 @@ impl RecordState {
 }
 
 impl Unfinished {
-    /// The names that other programs trust and that are new, or `None` if the record is damaged, as after
-    /// a power cut: then nobody knows.
+    /// The new names that other programs trust, or `None` if the record is damaged, as after a power cut,
+    /// so that they are unknown.
     #[must_use]
     pub fn created(&self) -> Option<Vec<PathBuf>> {
         self.before.as_ref().map(Before::created)
     }
 
-    /// Gives all that was created other names, and removes the record unless one could not be given.
+    /// Renames everything that was created, and removes the record unless a rename failed.
     pub fn finish(self) -> io::Result<Vec<Moved>> {
         let moved = self.before.map(|before| before.move_aside());
         let moved = moved.unwrap_or_default();
@@ -147,7 +146,7 @@ pub fn records(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in opened.list()?.take(MOST) {
         let name = entry?.file_name();
-        // Others are not complete, and their commands have not started.
+        // Names that begin with a dot are incomplete records, whose commands have not started.
         if !name.as_encoded_bytes().starts_with(b".") {
             found.push(folder.join(name));
         }

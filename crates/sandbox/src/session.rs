@@ -1,4 +1,4 @@
-//! Preparing a command, and the caller's side of one that runs.
+//! Prepares a command, and is the caller's side while it runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -35,7 +35,7 @@ const TMPDIR: &str = "TMPDIR";
 /// command that has namespaces of its own, so keep it until the command has ended.
 #[derive(Debug)]
 pub struct Session {
-    /// Nothing is written to it. Its end tells the sandbox that the caller is gone.
+    /// Nothing is written to it. When it is closed, the sandbox knows that the caller is gone.
     lifeline: Option<OwnedFd>,
     report: OwnedFd,
     /// Where a command with namespaces of its own reports its end.
@@ -45,20 +45,20 @@ pub struct Session {
     /// The paths of the mounts, to name the one that failed.
     paths: Vec<PathBuf>,
     before: Before,
-    /// The same on the disk, for the case that the caller is killed.
+    /// `before` on disk, in case the caller is killed.
     record: Option<Record>,
     /// The private folder for temporary files where there is no private `/tmp`.
     tmp: Option<PathBuf>,
 }
 
-/// Tells how a command ended, as soon as no process of it is left. The child that `spawn` returned ends a
-/// little later, when its namespaces are gone.
+/// Reports how a command ended, as soon as none of its processes is left. The child that `spawn` returned
+/// ends a little later, when its namespaces are gone.
 #[derive(Debug)]
 pub struct EndPipe(PipeReader);
 
 impl EndPipe {
-    /// Waits for the end: the wait status of the command, or nothing if the child was killed before it
-    /// could tell.
+    /// Waits for the end, and returns the wait status of the command, or `None` if the child was killed
+    /// before it could report.
     pub fn read(&mut self) -> Option<i32> {
         let mut bytes = [0; size_of::<i32>()];
         let read = self.0.read_exact(&mut bytes);
@@ -171,7 +171,7 @@ impl Session {
         self.lifeline = None;
     }
 
-    /// Where a command that has namespaces of its own reports its end. Ask once.
+    /// Where a command that has namespaces of its own reports its end. It can be taken once.
     pub fn take_end(&mut self) -> Option<EndPipe> {
         self.end.take()
     }
@@ -193,8 +193,8 @@ impl Session {
         self.before.created()
     }
 
-    /// Gives all that was [created](Self::created) other names, beside the old ones. Call it when the
-    /// command has ended. The record stays if something could not get another name.
+    /// Renames everything that was [created](Self::created), each within its folder. Call it when the
+    /// command has ended. If a rename fails, the record stays.
     #[must_use]
     pub fn move_aside(&self) -> Vec<Moved> {
         let moved = self.before.move_aside();
@@ -212,7 +212,7 @@ impl Session {
 
     fn forget_record(&self) {
         if let Some(record) = &self.record {
-            // One that stays is finished by somebody else later, who finds nothing to do.
+            // If it cannot be removed, another process finishes it later and finds nothing to do.
             let _ = record.remove();
         }
     }
@@ -228,7 +228,7 @@ impl Drop for Session {
     }
 }
 
-/// Records what exists before the command, if anybody asked for it and anything has to be looked for.
+/// Writes the record, if the caller asked for one and there is something to look for.
 fn record(wanted: &Description, before: &Before) -> Result<Option<Record>, PrepareError> {
     let Some(path) = wanted.record.as_ref().filter(|_| !before.is_empty()) else {
         return Ok(None);

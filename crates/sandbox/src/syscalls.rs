@@ -98,6 +98,76 @@ pub(crate) fn close_from(first: RawFd, on_exec: bool) -> Result<()> {
     Ok(())
 }
 
+/// Closes every ordinary file that the caller had open but for `kept` and the standard descriptors: a lock
+/// of the caller would be held here for as long as the sandbox is being built, whoever has killed the
+/// caller. What stays is closed by exec at the latest.
+pub(crate) fn close_files(kept: Option<RawFd>) {
+    // SAFETY: plain system calls that write to values on the stack. The descriptors that are closed belong
+    // to values which this process never touches again: it either executes a program or never returns to
+    // their owners. References to files, such as those of mounts, and pipes stay.
+    unsafe {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let folder = libc::open(c"/proc/self/fd".as_ptr(), flags);
+        if folder < 0 {
+            return;
+        }
+        let mut entries = [0u8; 1024];
+        loop {
+            let read = libc::syscall(
+                libc::SYS_getdents64,
+                folder,
+                entries.as_mut_ptr(),
+                entries.len(),
+            );
+            let Some(read) = usize::try_from(read).ok().filter(|read| *read > 0) else {
+                break;
+            };
+            let mut at = 0;
+            while let Some(entry) = entries.get(at..read).filter(|rest| rest.len() > ENTRY_NAME) {
+                let length = u16::from_ne_bytes([entry[ENTRY_LENGTH], entry[ENTRY_LENGTH + 1]]);
+                let number = number(&entry[ENTRY_NAME..]);
+                if let Some(fd) = number.filter(|fd| *fd > libc::STDERR_FILENO && Some(*fd) != kept)
+                    && is_open_file(fd)
+                {
+                    libc::close(fd);
+                }
+                at += usize::from(length.max(1));
+            }
+        }
+        libc::close(folder);
+    }
+}
+
+/// Where the length and the name of an entry stand in what the kernel tells of a folder.
+const ENTRY_LENGTH: usize = 16;
+const ENTRY_NAME: usize = 19;
+
+/// The number that a text starts with, up to its zero byte.
+fn number(text: &[u8]) -> Option<RawFd> {
+    let digits = text.iter().take_while(|byte| **byte != 0);
+    let mut number: RawFd = 0;
+    let mut is_empty = true;
+    for digit in digits {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number = number.checked_mul(10)?.checked_add(RawFd::from(digit))?;
+        is_empty = false;
+    }
+    (!is_empty).then_some(number)
+}
+
+/// Whether a descriptor is an ordinary file that can be read or written, not a mere reference to one.
+fn is_open_file(fd: RawFd) -> bool {
+    // SAFETY: plain system calls; the structure is plain data for which zeros are valid.
+    unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        let mut stat: libc::stat = std::mem::zeroed();
+        flags >= 0
+            && flags & libc::O_PATH == 0
+            && libc::fstat(fd, &raw mut stat) == 0
+            && stat.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
 /// The version of Landlock that the kernel has, or why it has none.
 pub(crate) fn landlock_version() -> Result<u32> {
     const VERSION: c_uint = 1;

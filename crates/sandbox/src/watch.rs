@@ -11,17 +11,17 @@ const FIRST: RawFd = 0;
 const LIFELINE: RawFd = FIRST;
 const STATUS: RawFd = 1;
 const ENDED: RawFd = 2;
-/// Init keeps one.
+/// The descriptor that init keeps.
 const TO_STATUS: RawFd = FIRST;
 
 /// What the outer process keeps open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'a> {
-    /// Its end means that the caller is gone.
+    /// Its other end is closed when the caller is gone.
     pub(crate) lifeline: BorrowedFd<'a>,
     /// Where init reports how the command ended.
     pub(crate) status: BorrowedFd<'a>,
-    /// Takes the same when no process of the command is left.
+    /// Receives the same status when no process of the command is left.
     pub(crate) ended: BorrowedFd<'a>,
     /// The lock of the record, which lasts as long as any process of the command.
     pub(crate) record: Option<BorrowedFd<'a>>,
@@ -125,11 +125,12 @@ pub(crate) fn init(command: pid_t, status: BorrowedFd<'_>) -> ! {
             continue;
         }
         if signals.is_none() {
-            // Out of descriptors: the command's end is still seen, signals are not.
+            // Without a free descriptor, the end of the command is still noticed, but signals are not.
             wait_for(&mut [], 20);
             continue;
         }
-        // A process inside cannot make us signal the command: only outsiders have no number here.
+        // Only senders outside of the namespace have the number 0 here, so a process inside cannot make
+        // init signal the command.
         if let Some((number, 0)) = next_signal(signals.as_ref())
             && number != libc::SIGCHLD
         {
@@ -144,7 +145,7 @@ pub(crate) fn init(command: pid_t, status: BorrowedFd<'_>) -> ! {
     }
 }
 
-/// Gives the descriptors the first numbers and closes all others. One below zero is left out.
+/// Gives these descriptors the first numbers, and closes all others. A negative one is skipped.
 fn keep<const N: usize>(descriptors: [RawFd; N]) {
     // SAFETY: plain system calls. Neither process returns to the owners of what is closed. The
     // copies are made above the numbers in question, so that none overwrites the other.
@@ -162,7 +163,7 @@ fn keep<const N: usize>(descriptors: [RawFd; N]) {
     let _ = crate::syscalls::close_from(rest, false);
 }
 
-/// Writes a wait status to a pipe that has room for it. Nobody need read it.
+/// Writes a wait status to a pipe that has room for it. It does not matter whether it is read.
 fn report(to: RawFd, status: c_int) {
     let bytes = status.to_ne_bytes();
     // SAFETY: writes from the stack.
@@ -181,7 +182,7 @@ fn signals() -> Option<OwnedFd> {
     }
 }
 
-/// Waits for the next signal: its number, and who sent it as far as this namespace knows.
+/// Waits for the next signal, and returns its number and its sender as known in this namespace.
 fn next_signal(signals: Option<&OwnedFd>) -> Option<(c_int, u32)> {
     const LENGTH: usize = size_of::<libc::signalfd_siginfo>();
     let fd = signals?.as_raw_fd();

@@ -45,7 +45,7 @@ pub fn describe(needs: &WorkspaceNeeds<'_>) -> Description {
     };
     let names = workspace.names.iter().flatten().cloned();
     let names: Vec<OsString> = names.collect();
-    // Naming a secret, or a link to one, does not make it a program.
+    // A secret, or a link to one, is never visible as a program, even if it is listed as one.
     let secrets = secrets(needs);
     let is_secret = |path: &Path| secrets.iter().any(|secret| path.starts_with(secret));
     let programs = needs.programs.iter().filter(|path| {
@@ -60,8 +60,8 @@ pub fn describe(needs: &WorkspaceNeeds<'_>) -> Description {
     description(&needs, &names, exists, std::env::vars_os())
 }
 
-/// The names in a folder. Most of the names that are asked for do not exist, and one listing costs less
-/// than asking the kernel for each.
+/// The names in a folder. Most names that are looked up do not exist, and one listing costs less than a
+/// system call for each.
 struct Listing<'a> {
     folder: &'a Path,
     /// `None` if it cannot be read to its end.
@@ -189,7 +189,7 @@ fn readable(needs: &WorkspaceNeeds<'_>, exists: &impl Fn(&Path) -> bool) -> Vec<
         .home
         .iter()
         .flat_map(|home| HOME_TOOLS.iter().map(|name| home.join(name)));
-    // Often a link to a file that is not part of the system otherwise.
+    // It is often a link to a file outside of the listed system folders.
     let resolver = (needs.network == Network::On).then(|| "/etc/resolv.conf".into());
     let programs = needs.programs.iter().cloned();
     let all = system.chain(tools).chain(resolver).chain(programs);
@@ -209,7 +209,7 @@ fn secrets(needs: &WorkspaceNeeds<'_>) -> Vec<PathBuf> {
     usual.chain(needs.secrets.iter().cloned()).collect()
 }
 
-/// What is special in a writable workspace.
+/// What a writable workspace protects.
 #[derive(Default)]
 struct Inside {
     read_only: Vec<PathBuf>,
@@ -241,13 +241,13 @@ fn inside(
         placeholders.extend(git::placeholders(&git));
         repositories.push(git);
     } else if exists(&git) {
-        // The link of a repository that lies elsewhere.
+        // A file `.git`, which links to a repository elsewhere.
         read_only.push(git);
     } else {
         unwanted.push(git);
     }
-    // A folder with this file and two folders is a repository itself, as soon as `.git` in it is not
-    // one any more. A file of the user's stays as it is, and so do the settings that would count.
+    // A folder with a file `HEAD` and two certain folders is a repository itself if its `.git` is not a
+    // valid one. An existing `HEAD`, and the settings that would then apply, are read-only.
     let head = at(OsStr::new("HEAD"));
     if exists(&head) {
         let settings = git::CONTROL.map(|name| at(OsStr::new(name)));

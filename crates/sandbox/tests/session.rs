@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -378,6 +379,40 @@ fn a_caller_may_fork_before_the_sandbox_is_entered() {
     }
     let mut running = start_command(command);
     assert_eq!(running.child.wait().unwrap().code(), Some(10));
+}
+
+/// A lock of the caller is free as soon as the caller is gone, though a sandbox is being built meanwhile.
+#[test]
+fn files_of_the_caller_are_closed_before_the_sandbox_is_built() {
+    if !can_run() {
+        return;
+    }
+    let lock = tempfile::tempfile().unwrap();
+    lock.lock().unwrap();
+    let number = lock.as_raw_fd();
+    let mut command = shell("exit 4");
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = description(&folder.path().canonicalize().unwrap());
+    let session = sandbox::prepare(&mut command, &wanted, Layers::probe()).unwrap();
+    let is_closed = move || {
+        // SAFETY: a plain system call between fork and exec. Exec, which closes the rest, comes later.
+        let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+        match flags < 0 {
+            true => Ok(()),
+            false => Err(std::io::ErrorKind::AlreadyExists.into()),
+        }
+    };
+    // SAFETY: as the closure says.
+    unsafe {
+        command.pre_exec(is_closed);
+    }
+    let mut child = command.spawn().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+    drop(session);
+    assert!(
+        !lock.metadata().unwrap().is_dir(),
+        "it is open here until now"
+    );
 }
 
 /// The socket is the caller's; the command finds it and has no descriptor of it.

@@ -118,7 +118,7 @@ impl Tool for SpawnTeammate {
                     spec.permissions = defaults.permissions;
                     spec = spec.with_tuning(defaults.tuning);
                 }
-                let programs = starter.programs_for(&context.team, &spec);
+                let programs = starter.programs_for(&context.team, &spec)?;
                 let spawned = processes::spawn(&context.team, &context.me, &spec, &programs);
                 let spawned = spawned.map_err(|error| ToolError::from_error(&error))?;
                 let (name, role) = (&spec.name, &spec.role);

@@ -13,12 +13,15 @@ mod agent_handle;
 mod answer;
 mod context;
 mod lead;
+mod leading;
 mod mail;
 mod notes;
+mod outside;
 mod submit;
 mod tasks;
 mod teammate;
 mod todo;
+mod wait;
 
 pub use agent_handle::{AgentHandle, TeammateHandle};
 pub use answer::AnswerRequest;
@@ -27,8 +30,10 @@ pub use lead::{
     ListTeammates, PlanDecision, ShutdownLookup, ShutdownRequest, SpawnTeammate, TeammateDefaults,
     member_line,
 };
+pub use leading::leading_tools;
 pub use mail::{Broadcast, ReadInbox, SendMessage};
 pub use notes::{ReadNotes, WriteNote};
+pub use outside::{QuestionSettings, outside_member_tools};
 pub use submit::{Submit, SubmittedWork, Submitter};
 pub use tasks::{ClaimTask, TaskCreate, TaskGet, TaskList, TaskUpdate, add_task_tools};
 pub use teammate::{Idle, PlanSubmission, ShutdownAnswer};
@@ -40,7 +45,7 @@ use std::sync::Arc;
 use teamdir::TeamDir;
 use tools::{
     AskUser, Background, BackgroundRun, Bash, CheckBackground, Compact, DuplicateTool, EditFile,
-    Glob, Grep, ListDir, ReadFile, Registry, WriteFile,
+    Glob, Grep, ListDir, ReadFile, Registry, ToolError, WriteFile,
 };
 
 /// Adds the tools that do not involve the team.
@@ -89,8 +94,8 @@ pub fn teammate_tools(
 
 /// How a lead starts teammates.
 pub trait Starter: std::fmt::Debug + Send + Sync {
-    /// The program for a member that the lead's model wants to be like this.
-    fn programs_for(&self, team: &TeamDir, spec: &MemberSpec) -> Programs;
+    /// The program for a member that the lead's model wants to be like this, if one may be started.
+    fn programs_for(&self, team: &TeamDir, spec: &MemberSpec) -> Result<Programs, ToolError>;
 }
 
 /// All tools of the lead.

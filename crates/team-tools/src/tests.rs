@@ -10,8 +10,8 @@ use tools::{Effect, ToolError, ToolOutput};
 struct NoProcess;
 
 impl Starter for NoProcess {
-    fn programs_for(&self, _: &TeamDir, _: &MemberSpec) -> Programs {
-        Programs::new("teammate".into())
+    fn programs_for(&self, _: &TeamDir, _: &MemberSpec) -> Result<Programs, ToolError> {
+        Ok(Programs::new("teammate".into()))
     }
 }
 
@@ -40,10 +40,10 @@ fn alice(temp: &TempTeam) -> TeamContext {
     }
 }
 
-fn effects(registry: &Registry) -> Vec<(&'static str, Effect)> {
+fn effects(registry: &Registry) -> Vec<(&str, Effect)> {
     registry
         .definitions()
-        .map(|tool| (tool.name, tool.effect))
+        .map(|tool| (&*tool.name, tool.effect))
         .collect()
 }
 

@@ -12,6 +12,7 @@
 //! **Invariant:** this crate knows nothing of processes except whether a member is alive.
 
 pub mod board;
+mod drain;
 mod event_recovery;
 mod limits;
 mod mail;
@@ -23,6 +24,7 @@ pub use board::{
     complete, create, delete, edit, get, list, missing_roles, release, release_all, release_all_of,
     remove_blocked_by, resume_claim, set_status, unfinished, update,
 };
+pub use drain::{DrainError, DrainedMail};
 pub use event_recovery::{LoggedMail, pending_events, recently_logged};
 pub use limits::{LimitedSendError, reset_traffic};
 pub use mail::{broadcast, notice, send, send_event, send_message};
@@ -33,7 +35,7 @@ pub use protocol::Actor;
 pub use requests::{
     AnswerError, Ask, AskError, AskPersonError, FollowUpError, MailedAnswer, Overdue, PersonAnswer,
     ShutdownOptions, SubmitError, addressee, answer_person, answer_shutdown, ask_person,
-    ask_shutdown, decide_plan, deliver_shutdown, deny_unattended, expire_at_deadline,
+    ask_shutdown, decide_plan, deliver_unsent_shutdown, deny_unattended, expire_at_deadline,
     expire_overdue, follow_up, mail_unrecorded_answer, notify_once, overdue, pending, prepare_ask,
     record_before_commit, record_mailed_answer, record_plan, submit_plan, unanswerable, waiting,
     withdraw_ask, withdraw_asks,

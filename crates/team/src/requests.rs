@@ -14,7 +14,7 @@ pub use ask::{
     notify_once, prepare_ask, waiting, withdraw_ask, withdraw_asks,
 };
 pub use plan::{SubmitError, record_plan, submit_plan};
-pub use shutdown::{AskError, ShutdownOptions, ask_shutdown, deliver_shutdown};
+pub use shutdown::{AskError, ShutdownOptions, ask_shutdown, deliver_unsent_shutdown};
 
 use protocol::{
     AgentName, Incarnation, Party, Recipient, Request, RequestId, RequestState, RequestStatus,

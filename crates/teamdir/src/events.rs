@@ -5,7 +5,10 @@
 //! last file open, so that it loses nothing by a rename: it reads the open file to
 //! its end, finds out by what number the file goes now, and goes on with the next.
 
+mod backwards;
 pub(crate) mod pending;
+
+pub use backwards::EventPosition;
 
 use crate::Durability;
 use crate::clock::now;
@@ -30,7 +33,7 @@ const CHUNK: usize = 64 << 10;
 impl TeamDir {
     /// Appends an event. Not synced: nothing depends on events.
     pub fn log_event(&self, kind: EventKind) -> Result<(), AppendError> {
-        self.log_events(&[Event { time: now(), kind }])
+        self.log_events(&[Event::new(now(), kind)])
     }
 
     /// Appends several events in one go, with the times they have.
@@ -38,7 +41,7 @@ impl TeamDir {
         if events.is_empty() {
             return Ok(());
         }
-        let lines: Vec<JsonLine> = events.iter().map(Event::to_line).collect();
+        let lines: Vec<JsonLine> = events.iter().map(|event| self.line_of(event)).collect();
         let target = |limit| Target {
             path: self.layout.events(),
             lock: self.layout.events_lock(),
@@ -54,6 +57,18 @@ impl TeamDir {
                 append_lines(&target(None))
             }
             result => result,
+        }
+    }
+
+    /// The line of an event, with the person whom this process acts for.
+    fn line_of(&self, event: &Event) -> JsonLine {
+        match &self.person {
+            Some(person) if event.person.is_none() => Event {
+                person: Some(person.to_string()),
+                ..event.clone()
+            }
+            .to_line(),
+            Some(_) | None => event.to_line(),
         }
     }
 
@@ -276,7 +291,7 @@ impl Part {
 }
 
 /// The numbers of the parts that were set aside, in order.
-fn parts(layout: &Layout) -> Result<Vec<u64>, PathError> {
+pub(crate) fn parts(layout: &Layout) -> Result<Vec<u64>, PathError> {
     let folder = layout.root();
     let mut numbers = Vec::new();
     for entry in files::list(folder).context("list", folder)? {

@@ -2,7 +2,9 @@
 
 pub(crate) mod append;
 pub(crate) mod atomic;
+pub(crate) mod shared_sync;
 pub(crate) mod version;
+mod wait_word;
 
 use crate::error::{Context, PathError};
 use nix::errno::Errno;

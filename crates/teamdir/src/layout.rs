@@ -1,7 +1,7 @@
 //! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
 use crate::files::list;
-use protocol::{AgentName, Recipient, RequestId, SubmissionId, TaskId};
+use protocol::{AgentName, ArchiveName, Recipient, RequestId, SessionId, SubmissionId, TaskId};
 use std::path::{Path, PathBuf};
 
 /// The name of a team folder.
@@ -61,6 +61,11 @@ impl Layout {
     /// The lock of `owner`'s inbox. It is never deleted, renamed or replaced.
     pub fn inbox_lock(&self, owner: &Recipient) -> PathBuf {
         self.inbox_dir().join(format!(".{owner}.lock"))
+    }
+
+    /// How much of `owner`'s inbox is known to be synced, for senders that share a sync.
+    pub fn inbox_synced(&self, owner: &Recipient) -> PathBuf {
+        self.inbox_dir().join(format!(".{owner}.synced"))
     }
 
     /// A file that was `owner`'s inbox, set aside under `number`.
@@ -203,9 +208,24 @@ impl Layout {
         self.member_dir(owner).join("log")
     }
 
-    /// The full conversations of `owner` from before each compaction.
+    /// The parts of the journal of `owner` from before each compaction.
     pub fn member_archives(&self, owner: &Recipient) -> PathBuf {
         self.member_dir(owner).join("archives")
+    }
+
+    /// A part of a member's journal that was cut off.
+    pub fn archive(&self, owner: &Recipient, name: ArchiveName) -> PathBuf {
+        self.member_archives(owner).join(format!("{name}.jsonl"))
+    }
+
+    /// The sessions that `owner` has left.
+    pub fn member_sessions(&self, owner: &Recipient) -> PathBuf {
+        self.member_dir(owner).join("sessions")
+    }
+
+    /// One of them.
+    pub fn member_session(&self, owner: &Recipient, id: &SessionId) -> PathBuf {
+        self.member_sessions(owner).join(format!("{id}.jsonl"))
     }
 
     /// The long outputs of `owner`'s tools.

@@ -5,7 +5,8 @@
 //! Every file belongs to one of four families, and each family has one way to be written:
 //!
 //! * **Logs many processes append to** (inboxes, events, notes, dead letters): a lock file, one `write`
-//!   of a whole line (`append.rs`). Nothing ever shortens them.
+//!   of a whole line (`append.rs`). Nothing ever shortens them. Senders to an inbox hold its lock together
+//!   (`inbox_writer.rs`) and share syncs (`shared_sync.rs`).
 //! * **Files that are replaced whole** (roster, requests, tasks, live state): temporary file,
 //!   sync, rename, sync of the folder, under a lock where the new text depends on the old.
 //! * **The journal of a member**: appended by the one process that holds the member's lock; a
@@ -16,7 +17,8 @@
 //! [`Mailbox`] explains how mail gets from an inbox into a journal exactly once.
 //!
 //! **Invariants:** no other crate joins a path under `.team/`; no inbox is ever shortened; no
-//! lock is held while anything slow happens; all waiting is bounded.
+//! lock is held while anything slow happens, but that of a shared sync, which nobody waits for; all
+//! waiting is bounded.
 
 mod board;
 mod clock;
@@ -43,8 +45,8 @@ pub use team_dir::{Durability, OpenError, Options, TeamDir, locate};
 
 // Its parts, as a process meets them.
 pub use members::{
-    InboxLock, JoinError, Journal, Liveness, MemberGuard, MemberSession, SessionError, StartLock,
-    TrashError,
+    CutError, InboxLock, JoinError, Journal, Liveness, MemberGuard, MemberSession, SessionError,
+    StartLock, TrashError, new_session_id,
 };
 pub use roster::RosterError;
 
@@ -57,7 +59,7 @@ pub use watch::{
 };
 
 pub use board::{LockedBoard, TaskError};
-pub use events::EventReader;
+pub use events::{EventPosition, EventReader};
 pub use grants::GrantsReader;
 pub use notes::{NOTES_LIMIT, NotesRead, new_note_id};
 pub use requests::{RequestError, new_request_id};
@@ -71,6 +73,7 @@ pub use files::append::AppendError;
 pub use locks::{LockError, is_running};
 
 // Finding and repairing damage.
+pub use repair::old_files::Retention;
 pub use repair::ownership::OwnershipError;
 pub use repair::stale_files::{StaleFile, StaleFileError, StaleFileKind};
 pub use repair::unfinished_lines::{LogFile, UnfinishedLine};

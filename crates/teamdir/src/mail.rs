@@ -2,7 +2,8 @@
 //!
 //! In the order in which a message passes through them:
 //!
-//! * `send`: appends one message to one inbox.
+//! * `send`: sends one message to one inbox.
+//! * `inbox_writer`: appends a line to an inbox, beside others who do.
 //! * `segment`: an inbox file open for reading, live or set aside.
 //! * `intake`: decides what each line of an inbox is.
 //! * `seen`: recognises a message that was sent twice.
@@ -12,6 +13,7 @@
 //! * `dead_letters`: mail that could not be delivered.
 
 mod dead_letters;
+pub(crate) mod inbox_writer;
 pub(crate) mod intake;
 pub(crate) mod mailbox;
 pub(crate) mod seen;

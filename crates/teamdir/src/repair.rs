@@ -3,6 +3,7 @@
 //! **Invariant:** nothing is destroyed, and each file is checked again and changed under the lock
 //! that protects it.
 
+pub(crate) mod old_files;
 pub(crate) mod ownership;
 pub(crate) mod stale_files;
 mod trash;

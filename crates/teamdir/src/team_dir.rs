@@ -5,6 +5,7 @@ use crate::error::{Context, PathError};
 use crate::files::atomic;
 use crate::files::{self, FileId, create_dir};
 use crate::layout::{FOLDER, Layout};
+use crate::mail::inbox_writer::InboxWriters;
 use crate::roster::{RosterCache, RosterError};
 use protocol::{AgentName, Roster, TeamName};
 use std::io;
@@ -67,6 +68,9 @@ pub struct TeamDir {
     pub(crate) options: Options,
     pub(crate) cache: Arc<RosterCache>,
     pub(crate) tasks: Arc<TaskCache>,
+    pub(crate) writers: Arc<InboxWriters>,
+    /// The person whom this process acts for, which its events say.
+    pub(crate) person: Option<Arc<str>>,
     /// The identity of the opened folder, to notice one that has its name later.
     identity: Option<FolderId>,
 }
@@ -139,6 +143,15 @@ impl TeamDir {
         Self::open(workspace, options)
     }
 
+    /// The same folder, for what a person does: the events say who it was.
+    #[must_use]
+    pub fn acting_for(&self, person: &str) -> Self {
+        Self {
+            person: Some(person.into()),
+            ..self.clone()
+        }
+    }
+
     /// Opens the team folder of a workspace.
     pub fn open(workspace: &Path, options: Options) -> Result<Self, OpenError> {
         let layout = layout_of(workspace)?;
@@ -154,6 +167,8 @@ impl TeamDir {
             options,
             cache: Arc::default(),
             tasks: Arc::default(),
+            writers: Arc::default(),
+            person: None,
         };
         team.await_roster()?;
         Ok(team)

@@ -118,7 +118,7 @@ impl TeamDir {
 
 /// All limits of a budget.
 fn caps(budget: &Budget) -> Vec<&Caps> {
-    let all = budget.members.values().chain([&budget.team]);
+    let all = budget.allowances();
     all.map(|allowance| &allowance.limits).collect()
 }
 

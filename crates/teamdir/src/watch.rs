@@ -18,8 +18,9 @@ mod remote;
 pub use changes::Changes;
 pub use folder::FolderWatch;
 pub use mode::{PollReason, WatchChoice, WatchMode};
+pub(crate) use remote::is_on_network;
 
-use crate::files::FileId;
+use crate::files::{FileId, atomic};
 use crate::team_dir::TeamDir;
 use folder::FolderNames;
 use mode::{poll_reason, refusal};
@@ -281,7 +282,9 @@ impl Watched {
     }
 
     /// Whether an event means a change of something that is watched. A watch on a folder reports
-    /// writes to all files in it, too, and the folder above the team's is watched for one name only.
+    /// writes to all files in it, too, and the folder above the team's is watched for one name only. A file
+    /// that is being written under another name is none yet: whoever looked at it then would see the old
+    /// one, and would be busy with that when the new one comes.
     fn is_concerned(&self, event: &notify::Event) -> bool {
         let mut names = lock(&self.0);
         if let Some(folder) = &names.folder {
@@ -289,7 +292,10 @@ impl Watched {
         }
         let files = &mut names.files;
         let is_watched = |path: &PathBuf| files.contains_key(path);
-        let is_inside = |path: &PathBuf| path.parent().is_some_and(|f| files.contains_key(f));
+        let is_inside = |path: &PathBuf| {
+            let is_ready = !atomic::is_temporary(path);
+            is_ready && path.parent().is_some_and(|f| files.contains_key(f))
+        };
         let is_about_us = event.paths.is_empty()
             || event
                 .paths

@@ -1,7 +1,8 @@
 //! No writer of a `.jsonl` file splits a record over lines, whatever it is given.
 
 use protocol::{
-    Body, DeadLetter, EventKind, JsonLine, Message, Party, Recipient, Task, TaskHistory,
+    Body, CutRecord, DeadLetter, EventKind, GivenMessages, Message, MessageId, PartialReply, Party,
+    PendingMail, Recipient, Tally, Task, TaskHistory,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -126,10 +127,30 @@ fn the_journal() {
 }
 
 #[test]
-fn an_archive() {
+fn a_journal_that_was_cut() {
     let (_dir, team) = team();
-    let guard = team.join(&Recipient::Lead).unwrap();
-    let turn = JsonLine::encode(&pretty()).unwrap();
-    let path = team.archive(&guard, &[turn.clone(), turn]).unwrap();
-    assert_eq!(objects(&path).len(), 2);
+    let mut session = MemberSession::open(&team, &Recipient::Lead, WatchChoice::Poll).unwrap();
+    let archive = team.next_archive(session.guard());
+    let cut = CutRecord {
+        archive,
+        mail: 1,
+        pending: vec![PendingMail {
+            number: 1,
+            id: MessageId::new("a").unwrap(),
+            line: pretty(),
+        }],
+        given: GivenMessages::default(),
+        reports: 0,
+        unreported: None,
+        plan: None,
+        tally: Tally::default(),
+        commands: Vec::new(),
+        waiting: false,
+        partial: PartialReply::default(),
+        session: None,
+    };
+    session.cut_journal(&team, cut, &pretty()).unwrap();
+    let objects = |path: std::path::PathBuf| objects(&path).len();
+    assert_eq!(objects(team.layout().transcript(&Recipient::Lead)), 3);
+    assert_eq!(objects(team.layout().archive(&Recipient::Lead, archive)), 1);
 }

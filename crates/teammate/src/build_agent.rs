@@ -1,6 +1,7 @@
 //! Builds the teammate's agent.
 
 use crate::agent_handle::ToolHandle;
+use crate::engine::engine;
 use crate::settings;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{StartOptions, TeammateError};
@@ -12,6 +13,7 @@ use prompts::PromptSpec;
 use protocol::{Member, MessageSource, UserMessage};
 use std::sync::Arc;
 use team_tools::{Submitter, TeamContext, TeammateHandle, teammate_tools};
+use tokio::sync::Notify;
 use tools::{Background, DuplicateTool, FinishedTask, Registry, render_finished};
 use tracing::{info, warn};
 
@@ -21,10 +23,27 @@ pub(crate) fn build_agent(
     member: &Member,
     place: (&MemberRuntime, &PromptSpec),
     recovered: Recovered,
-    shared: (&Arc<ShutdownRequests>, &Background, Option<&OwnWork>),
+    shared: (
+        &Arc<ShutdownRequests>,
+        &Background,
+        Option<&OwnWork>,
+        &Arc<Notify>,
+    ),
 ) -> Result<(Agent, Vec<UserMessage>), TeammateError> {
     let (runtime, spec) = place;
-    let (shutdown_requests, background, own_work) = shared;
+    let (shutdown_requests, background, own_work, turn_waits) = shared;
+    let conversation = &recovered.conversation;
+    if let Some(models) = engine(options, member, runtime, conversation, turn_waits)? {
+        let input = first_input(member, &recovered);
+        // The agent has tools of its own, and the team's through a server beside it.
+        let tools = AgentTools {
+            registry: Registry::default(),
+            background: background.clone(),
+        };
+        let (model, settings) = (models.model, models.settings);
+        let agent = runtime.build_agent(model, tools, settings, recovered.conversation)?;
+        return Ok((agent, input));
+    }
     let handle: Arc<dyn TeammateHandle> = Arc::new(ToolHandle {
         runtime: runtime.clone(),
         shutdown_requests: Arc::clone(shutdown_requests),
@@ -39,13 +58,15 @@ pub(crate) fn build_agent(
     let mut registry = registry((&team, &handle, background), spec, config, member)?;
     let wanted = settings::model_options(&options.workspace.config, member, options.window);
     let models = choose_models(&wanted, member.spec.name.as_str(), &options.workspace)?;
-    if let Some(remark) = &models.remark {
+    for remark in &models.remarks {
         warn!("{remark}");
     }
     let variables = options.workspace.variables.clone();
     let models = runtime.within_budget(models, variables, options.max_rounds);
     let input = first_input(member, &recovered);
     runtime.add_explore(&mut registry, &models)?;
+    let role = Some(member.spec.role.as_str());
+    runtime.add_mcp_tools(&mut registry, &options.workspace, role)?;
     let tools = AgentTools {
         registry,
         background: background.clone(),

@@ -8,6 +8,7 @@ use agent::Event;
 use member::{Hooks, MemberRuntime};
 use protocol::{AgentName, Request, UserMessage};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 
 pub(crate) struct TeammateHooks {
@@ -21,6 +22,8 @@ pub(crate) struct TeammateHooks {
     pub(crate) turn_waits: Arc<Notify>,
     /// Whether the model was asked in this turn.
     pub(crate) was_model_asked: bool,
+    /// Its model is the agent of another program, which has no tool to answer a shutdown request.
+    pub(crate) is_engine: bool,
 }
 
 impl Hooks for TeammateHooks {
@@ -35,6 +38,13 @@ impl Hooks for TeammateHooks {
 
     fn when_stopping(&mut self) -> Vec<UserMessage> {
         if self.shutdown_requests.approved().is_some() {
+            return Vec::new();
+        }
+        if self.is_engine
+            && self
+                .shutdown_requests
+                .answer_for_model("its engine has ended its turn", Duration::ZERO)
+        {
             return Vec::new();
         }
         let reminders = self.shutdown_requests.remind();

@@ -24,10 +24,12 @@
 mod agent_handle;
 mod build_agent;
 mod claims;
+mod engine;
 mod foreign;
 mod hooks;
 mod machine;
 mod mail_handler;
+mod outside;
 mod prompt;
 mod report;
 mod run;
@@ -39,7 +41,8 @@ mod start_options;
 mod trees;
 mod wait;
 
+pub use outside::{OutsideToolsError, outside_tools};
 pub use run::run;
-pub use settings::{has_model, sandbox as sandbox_settings};
+pub use settings::{has_model, sandbox as sandbox_settings, uses_web};
 pub use shown::{Told, told};
 pub use start_options::{Ended, StartOptions, TeammateError};

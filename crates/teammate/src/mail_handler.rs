@@ -14,6 +14,8 @@ pub(crate) struct TeammateMailHandler {
     pub(crate) name: AgentName,
     pub(crate) incarnation: Incarnation,
     pub(crate) shutdown_requests: Arc<ShutdownRequests>,
+    /// Its model is the agent of another program. Its process answers shutdown requests.
+    pub(crate) is_engine: bool,
 }
 
 impl MailHandler for TeammateMailHandler {
@@ -58,6 +60,9 @@ impl TeammateMailHandler {
             Some(why) => Treatment::ShowWith(format!("this has no effect: {why}")),
             None => {
                 self.shutdown_requests.add(id);
+                if self.is_engine {
+                    return Treatment::Hide;
+                }
                 Treatment::ShowWith("answer with shutdown_response".to_owned())
             }
         }

@@ -10,14 +10,16 @@ use crate::mail_handler::TeammateMailHandler;
 use crate::shutdown::ShutdownRequests;
 use crate::start_options::{Ended, StartOptions, TeammateError};
 use crate::trees::{self, OwnWork};
-use crate::wait::{owners, wait};
+use crate::wait::{Owners, owners, wait};
 use crate::{foreign, settings, signals};
 use integration::Integration;
-use member::{AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate, prompt_spec};
-use processes::{ProcessHandle, mark_of};
+use member::{
+    AgentRunner, MemberRuntime, Recovered, RuntimeHost, TurnOutcome, gate, prompt_spec, trim_heap,
+};
+use processes::mark_of;
 use prompts::{CurrentPrompt, PromptSpec};
 use protocol::UserMessage;
-use protocol::{AgentName, Member, Phase, Recipient, RequestId};
+use protocol::{AgentName, Incarnation, Member, Phase, Recipient, RequestId};
 use rules::PlanGate;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,7 +42,7 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     let owner = Recipient::Member(options.name.clone());
     let (runtime, mut recovered) = MemberRuntime::start(&options.team, &owner, &options.log)?;
     if options.fresh {
-        runtime.start_new_conversation(&mut recovered.conversation)?;
+        runtime.start_new_conversation(&mut recovered.conversation, None)?;
     }
     let member = entry(&runtime, &options.name)?;
     let config = &options.workspace.config;
@@ -48,9 +50,10 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     let own_work = trees::enter(&runtime, &member, config)?;
     let sandbox = settings::sandbox(config, &member);
     let confinement = runtime.confine(&sandbox, sandbox_remedy(&options.name))?;
-    // Commands that a killed incarnation left running would go on unseen.
-    let mark = mark_of(&options.team, runtime.owner());
-    if runtime.incarnation().0 > 1 {
+    // Commands that a killed incarnation left running would go on unseen. Whoever starts the process of a
+    // member sees to that, but it may have been started by hand.
+    if !is_previous_reaped(&member) {
+        let mark = mark_of(&options.team, runtime.owner());
         command::kill_survivors(|found| found.starts_with(&format!("{mark}.")));
     }
     if let Some(program) = member.spec.exec.clone() {
@@ -63,6 +66,12 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     let start = (runtime, recovered, confinement, own_work);
     let mut teammate = Teammate::new(options, &member, start, termination)?;
     teammate.run().instrument(span).await
+}
+
+/// Whether the incarnation before this one was reaped, or there was none.
+fn is_previous_reaped(member: &Member) -> bool {
+    let previous = member.incarnation.0.saturating_sub(1);
+    previous == 0 || member.reaped >= Some(Incarnation(previous))
 }
 
 /// The error of a process whose folder is gone, after a last line in its log.
@@ -95,13 +104,34 @@ struct Teammate {
     background: Background,
     termination: CancellationToken,
     is_terminating: bool,
+    /// Its model is the agent of another program.
+    is_engine: bool,
     /// Notified when a turn has to wait for its model or for a person.
     turn_waits: Arc<Notify>,
-    /// Processes whose end would free a task.
-    owners: Vec<ProcessHandle>,
+    /// Whose end would free a task.
+    owners: Owners,
+    /// Whether what the start needed was given back to the system.
+    is_heap_trimmed: bool,
     /// Events that answer actions, to be handled before anything is waited for.
     events: VecDeque<Event>,
     exit: Option<Exit>,
+}
+
+/// Lets the program see each message before the model does. Returns the shutdown requests among them.
+fn handle_mail(
+    runtime: &MemberRuntime,
+    name: &AgentName,
+    is_engine: bool,
+) -> Arc<ShutdownRequests> {
+    let requests = Arc::new(ShutdownRequests::new(runtime.team(), runtime.me()));
+    runtime.set_mail_handler(Box::new(TeammateMailHandler {
+        team: runtime.team().clone(),
+        name: name.clone(),
+        incarnation: runtime.incarnation(),
+        shutdown_requests: Arc::clone(&requests),
+        is_engine,
+    }));
+    requests
 }
 
 impl Teammate {
@@ -115,13 +145,8 @@ impl Teammate {
         runtime.withdraw_old_asks(&recovered.conversation);
         runtime.set_asking(settings::asking(&options.workspace.config, member)?);
         let name = member.spec.name.clone();
-        let shutdown_requests = Arc::new(ShutdownRequests::new(runtime.team(), runtime.me()));
-        runtime.set_mail_handler(Box::new(TeammateMailHandler {
-            team: runtime.team().clone(),
-            name: name.clone(),
-            incarnation: runtime.incarnation(),
-            shutdown_requests: Arc::clone(&shutdown_requests),
-        }));
+        let is_engine = settings::engine(&options.workspace.config, member).is_some();
+        let shutdown_requests = handle_mail(&runtime, &name, is_engine);
         let background = Background::new();
         let unreported = recovered.unreported.clone();
         let unreported = unreported.filter(|_| !recovered.conversation.is_waiting());
@@ -130,14 +155,19 @@ impl Teammate {
             is_own_tree: own_work.is_some(),
             ..prompt_spec(&runtime.folder(), reader, &confinement)
         };
+        let turn_waits = Arc::new(Notify::new());
         let (agent, input) = build_agent(
             &options,
             member,
             (&runtime, &spec),
             recovered,
-            (&shutdown_requests, &background, own_work.as_ref()),
+            (
+                &shutdown_requests,
+                &background,
+                own_work.as_ref(),
+                &turn_waits,
+            ),
         )?;
-        let turn_waits = Arc::new(Notify::new());
         let claims = Claims::new(&runtime, &member.spec.role, &background);
         let hooks = TeammateHooks {
             runtime: runtime.clone(),
@@ -147,6 +177,7 @@ impl Teammate {
             own_work: own_work.clone(),
             turn_waits: Arc::clone(&turn_waits),
             was_model_asked: false,
+            is_engine,
         };
         let host = RuntimeHost::new(runtime.clone(), CurrentPrompt::new(spec), hooks);
         let mut teammate = Self {
@@ -160,8 +191,10 @@ impl Teammate {
             background,
             termination,
             is_terminating: false,
+            is_engine,
             turn_waits,
-            owners: Vec::new(),
+            owners: Owners::default(),
+            is_heap_trimmed: false,
             events: VecDeque::new(),
             exit: None,
         };
@@ -205,6 +238,10 @@ impl Teammate {
         let until = self.machine.wake_at();
         let watches_files = self.machine.watches_files();
         let is_busy = !self.agent.is_free();
+        if !is_busy && !self.is_heap_trimmed {
+            self.is_heap_trimmed = true;
+            trim_heap();
+        }
         let timer = async {
             match until {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -244,7 +281,8 @@ impl Teammate {
             undelivered: !self.runtime.pending_mail().is_empty(),
             mail_retry_at: self.runtime.mail_retry_at(),
             is_unanswered: self.agent.is_unanswered(),
-            is_turn_waiting: self.runtime.phase() == Phase::Waiting,
+            // An engine reads no mail during a prompt, so that its process looks for shutdown requests.
+            is_turn_waiting: self.is_engine || self.runtime.phase() == Phase::Waiting,
             approved_shutdown: self.shutdown_requests.approved(),
         }
     }
@@ -265,13 +303,11 @@ impl Teammate {
 
     /// The same, after the claims of members whose processes are gone were returned to the board.
     fn check_team(&mut self) -> TeamState {
-        self.owners.clear();
-        let mut has_dead_owner = false;
-        if self.claims.is_enabled() {
-            let found = owners(&self.runtime);
-            has_dead_owner = found.has_dead;
-            self.owners = found.alive;
-        }
+        self.owners = match self.claims.is_enabled() {
+            true => owners(&self.runtime),
+            false => Owners::default(),
+        };
+        let has_dead_owner = self.owners.has_dead;
         if has_dead_owner {
             processes::repair(self.runtime.team());
         }

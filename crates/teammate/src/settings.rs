@@ -45,14 +45,31 @@ pub(crate) fn model_options(config: &Config, member: &Member, window: Option<u64
         models: models.or_else(|| role?.model.clone()),
         tuning: spec.tuning().or(&of_role),
         web: spec.web.or_else(|| role?.web),
+        role: Some(spec.role.clone()),
+        permissions: spec.permissions.clone(),
         window,
     }
+}
+
+/// The agent of another program that takes the place of the member's model.
+pub(crate) fn engine(config: &Config, member: &Member) -> Option<String> {
+    let engine = member.spec.engine.clone();
+    engine.or_else(|| role(config, member)?.engine.clone())
 }
 
 /// Whether anybody chose a model for the member, which is not needed for another program.
 pub fn has_model(config: &Config, member: &Member) -> bool {
     let chosen = model_options(config, member, None).models;
-    member.spec.exec.is_some() || chosen.is_some() || config.model().value.is_some()
+    member.spec.exec.is_some()
+        || engine(config, member).is_some()
+        || chosen.is_some()
+        || config.model().value.is_some()
+}
+
+/// Whether the tools of its provider for the web are turned on for the member, if rules leave any.
+pub fn uses_web(config: &Config, member: &Member) -> bool {
+    let chosen = model_options(config, member, None).web;
+    chosen.or(config.web().value).unwrap_or(false)
 }
 
 /// How the member's commands are confined: as its entry says, else its role, else the configuration.

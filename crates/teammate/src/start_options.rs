@@ -1,7 +1,9 @@
 //! What a teammate process is started with, and how it ends.
 
 use integration::IntegrationError;
-use member::{ConfineError, LogOptions, ModelError, RuleError, RuntimeError, WorkspaceSettings};
+use member::{
+    ConfineError, EngineError, LogOptions, ModelError, RuleError, RuntimeError, WorkspaceSettings,
+};
 use protocol::{AgentName, RequestId};
 use std::io;
 use std::path::PathBuf;
@@ -56,6 +58,8 @@ pub enum TeammateError {
     Tools(#[from] DuplicateTool),
     #[error(transparent)]
     Confine(#[from] ConfineError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// A rule of the roster can match nothing.
     #[error(transparent)]
     Rule(#[from] RuleError),

@@ -4,7 +4,7 @@ use crate::settings;
 use crate::start_options::TeammateError;
 use config::Config;
 use integration::{Integration, IntegrationError, Ran, Submitted, Work};
-use member::{MemberRuntime, OwnTree, open_trees};
+use member::{MemberRuntime, OwnTree, log_queue, open_trees};
 use protocol::{
     AgentName, CommitId, Incarnation, Member, Phase, TaskId, TreeMode, UserMessage, WaitingFor,
 };
@@ -85,6 +85,26 @@ pub(crate) fn enter(
     }))
 }
 
+/// How a member submits its work from another process than its own, if it has a tree of its own.
+pub(crate) fn outside_submitter(
+    team: &TeamDir,
+    config: &Config,
+    member: &Member,
+) -> Result<Option<Arc<dyn Submitter>>, IntegrationError> {
+    if settings::tree(config, member) != TreeMode::Own {
+        return Ok(None);
+    }
+    let sandbox = settings::sandbox(config, member);
+    Ok(Some(Arc::new(OwnWork {
+        integration: open_trees(team, config, &sandbox)?,
+        team: team.clone(),
+        incarnation: member.incarnation,
+        name: member.spec.name.clone(),
+        is_busy: Arc::new(AtomicBool::new(false)),
+        reminded: Arc::new(Mutex::new(None)),
+    })))
+}
+
 impl OwnWork {
     /// Works through the queue, compares the member's work with that of others, and tells its tree where the
     /// team's branch is; in a thread of its own, one at a time.
@@ -114,19 +134,7 @@ impl OwnWork {
     fn integrate_now(&self) -> bool {
         let ran = self.integration.run_queue();
         let is_done = matches!(ran, Ok(Ran::Done(_)));
-        match ran {
-            Ok(Ran::Done(ended)) => {
-                for (id, status) in ended {
-                    info!("submission {id} is {status}");
-                }
-            }
-            Ok(Ran::Busy) => {}
-            Ok(Ran::Blocked(folder)) => warn!(
-                "submissions wait: team/main is checked out in {}; `git switch` to another branch there",
-                folder.display()
-            ),
-            Err(error) => warn!("submissions were not integrated: {error}"),
-        }
+        log_queue(&ran);
         if let Err(error) = self.integration.warn_of_conflicts(&self.name) {
             warn!("the work was not compared with that of others: {error}");
         }

@@ -9,16 +9,13 @@ use std::time::{Duration, Instant};
 use teamdir::MAX_SLEEP;
 use tracing::warn;
 
-/// How long an idle teammate sleeps at most, in case a notification was lost. The executor's timer wakes the
-/// process up to three times for one long sleep.
-const LONGEST: Duration = Duration::from_secs(3 * MAX_SLEEP.as_secs());
+/// How long an idle teammate sleeps at most. Where notifications can be had at all, the system says when it
+/// drops some, so this is for what nobody knows of. The executor's timer wakes the process a few times for one
+/// long sleep.
+const LONGEST: Duration = Duration::from_secs(60 * MAX_SLEEP.as_secs());
 
-/// Waits until a file of this member changes, one of the processes in `others` ends, or `until`.
-pub(crate) async fn wait(
-    runtime: &MemberRuntime,
-    others: &[ProcessHandle],
-    until: Option<Instant>,
-) {
+/// Waits until a file of this member changes, one of the other owners ends, or `until`.
+pub(crate) async fn wait(runtime: &MemberRuntime, owners: &Owners, until: Option<Instant>) {
     let plan = match runtime.prepare_to_wait() {
         Ok(plan) if plan.check_again => return,
         Ok(plan) => plan.wake_at,
@@ -27,14 +24,18 @@ pub(crate) async fn wait(
             Some(Instant::now() + Duration::from_secs(1))
         }
     };
-    let limit = Instant::now() + LONGEST;
+    let longest = match owners.has_unwatched {
+        true => MAX_SLEEP,
+        false => LONGEST,
+    };
+    let limit = Instant::now() + longest;
     let until = [plan, until]
         .into_iter()
         .flatten()
         .fold(limit, Instant::min);
     tokio::select! {
         () = runtime.changed() => {}
-        () = one_ended(others) => {}
+        () = one_ended(&owners.alive) => {}
         () = tokio::time::sleep_until(until.into()) => {}
     }
 }
@@ -58,18 +59,18 @@ async fn one_ended(processes: &[ProcessHandle]) {
 }
 
 /// The owners of tasks in progress, other than this member.
+#[derive(Default)]
 pub(crate) struct Owners {
     /// Their end would free a task that this member could claim.
     pub(crate) alive: Vec<ProcessHandle>,
     /// One of them is gone and still has its task.
     pub(crate) has_dead: bool,
+    /// One of them runs and cannot be watched, so that its end is found by looking again.
+    has_unwatched: bool,
 }
 
 pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
-    let mut owners = Owners {
-        alive: Vec::new(),
-        has_dead: false,
-    };
+    let mut owners = Owners::default();
     let Ok(list) = team::list(runtime.team()) else {
         return owners;
     };
@@ -86,8 +87,7 @@ pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
         match ProcessHandle::of(runtime.team(), &owner) {
             Ok(Some(process)) => owners.alive.push(process),
             Ok(None) => owners.has_dead = true,
-            // It runs, and cannot be watched: the longest sleep bounds the delay.
-            Err(_) => {}
+            Err(_) => owners.has_unwatched = true,
         }
         known.push(owner);
     }

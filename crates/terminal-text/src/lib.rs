@@ -60,7 +60,7 @@ fn replaced(text: &str, is_kept: impl Fn(char) -> bool) -> String {
     let mut rest = text.chars().peekable();
     let mut cleaned = String::with_capacity(text.len());
     while let Some(c) = rest.next() {
-        // The line end of other systems.
+        // The line end of Windows, `\r\n`, becomes `\n`.
         if c == '\r' && rest.peek() == Some(&'\n') {
             continue;
         }
@@ -74,23 +74,23 @@ fn replaced(text: &str, is_kept: impl Fn(char) -> bool) -> String {
     cleaned
 }
 
-/// Whether a joiner beside this character changes how it looks. In ASCII it only hides.
+/// Whether a joiner next to this character can change how it is drawn. Next to ASCII it only hides.
 fn is_joined(c: Option<char>) -> bool {
     c.is_some_and(|c| !c.is_ascii() && !is_hostile(c))
 }
 
 /// Whether a terminal acts on a character, or does not show it.
 pub fn is_hostile(c: char) -> bool {
-    // C0, DEL and C1.
+    // The control characters C0, DEL and C1.
     c.is_control()
         || matches!(c,
             // Soft hyphen, and fillers that are blank characters.
             '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}'
             // Marks of writing direction.
             | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            // Without a width.
+            // Characters without a width.
             | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{feff}'
-            // Line and paragraph separators, and controls that nobody uses any more.
+            // Line and paragraph separators, and deprecated format controls.
             | '\u{2028}' | '\u{2029}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
             // Tags, which spell invisible text.
             | '\u{e0000}'..='\u{e007f}')

@@ -16,14 +16,14 @@ use crate::wait::try_wait_for;
 
 /// How long a mount may stay busy after its users have been killed.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
-/// How long a mount is tried again: a loop device just freed may be busy for a
-/// moment, and another test may take the free one first.
+/// How long mounting is retried: a loop device may be busy for a moment after it was freed, and another
+/// test may take a free one first.
 const MOUNT_LIMIT: Duration = Duration::from_secs(1);
 /// The size of the image of a [`LoopDisk`].
 const IMAGE_BYTES: u64 = 64 << 20;
 /// `EXT4_IOC_SHUTDOWN`, which is `_IOR('X', 125, __u32)`.
 const EXT4_IOC_SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
-/// The journal is not flushed: what was not synced is lost.
+/// The file system's journal is not flushed, so everything that was not synced is lost.
 const EXT4_GOING_FLAGS_NOLOGFLUSH: u32 = 2;
 
 /// Why a test cannot run on this machine.
@@ -156,7 +156,7 @@ impl LoopDisk {
         let image = self.image();
         File::create(&image)?.set_len(IMAGE_BYTES)?;
         fs::create_dir(self.path())?;
-        // Without the lazy steps no kernel thread writes behind the test.
+        // Without lazy initialization no kernel thread writes while the test runs.
         let mut mkfs = Command::new(mkfs);
         mkfs.args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]);
         run(mkfs.arg(&image))?;
@@ -197,8 +197,7 @@ fn needs_root() -> Result<(), Skip> {
     }
 }
 
-/// Searches the search path and the folders of the administrator's
-/// programs, which are not always in it.
+/// Searches `PATH` and the folders of system programs, which are not always in it.
 fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -207,7 +206,7 @@ fn find_program(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Runs a program to its end; what it says on failure is the error.
+/// Runs a program to its end. If it fails, what it printed is the error.
 fn run(cmd: &mut Command) -> io::Result<()> {
     let output = cmd.stdin(Stdio::null()).output()?;
     if output.status.success() {
@@ -228,8 +227,8 @@ fn unmount_when_free(path: &Path) -> io::Result<()> {
     Ok(last?)
 }
 
-/// Unmounts for good. Here a disk still in use is taken out of the tree and
-/// goes when its last user does, so that a failed test leaves no mount behind.
+/// Unmounts a disk when it is dropped. A disk that is still in use is detached, and goes when its last user
+/// does, so that a failed test leaves no mount behind.
 fn unmount_in_drop(path: &Path) {
     if let Err(error) = unmount_when_free(path) {
         let again = umount2(path, MntFlags::MNT_DETACH);

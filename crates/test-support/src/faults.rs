@@ -57,8 +57,8 @@ mod tracer;
 /// The longest time that one run may take.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-// No process has a negative number, so that asking for the process group of
-// these does nothing and fails. Nothing else asks for them.
+// No process has a negative number, so asking for the process group of these numbers fails without an
+// effect, and no other code asks for them.
 const BEGIN: libc::pid_t = -0x7e57_0001;
 const END: libc::pid_t = -0x7e57_0002;
 
@@ -134,7 +134,7 @@ pub struct Trace {
     /// other process still holds the pipe, what came until shortly after the
     /// end.
     pub stdout: Vec<u8>,
-    /// The same for standard error.
+    /// What it printed on standard error, likewise.
     pub stderr: Vec<u8>,
 }
 
@@ -149,7 +149,7 @@ pub fn inject(cmd: &mut Command, index: usize, fault: Fault) -> io::Result<Outco
     inject_traced(cmd, index, fault).map(|(outcome, _)| outcome)
 }
 
-/// As [`inject`], and tells as well what the run did.
+/// As [`inject`], but also returns what the run did.
 pub fn inject_traced(
     cmd: &mut Command,
     index: usize,
@@ -169,11 +169,11 @@ pub fn inject_traced(
     run(cmd, Some(plan), LIMIT)
 }
 
-/// Runs the command and kills it in place of the change with this index, counted
-/// from 1 through all of its threads; with `None` it runs to its end.
+/// Runs the command and kills it instead of the change with this index, counted from 1 in all of its
+/// threads. With `None` it runs to its end.
 pub fn kill_at_change(cmd: &mut Command, index: Option<usize>) -> io::Result<(Outcome, Trace)> {
     let plan = Plan {
-        // No run comes that far.
+        // No run makes so many changes.
         index: index.unwrap_or(usize::MAX),
         fault: Fault::Kill,
         counts: Counts::Changes,
@@ -181,7 +181,7 @@ pub fn kill_at_change(cmd: &mut Command, index: Option<usize>) -> io::Result<(Ou
     run(cmd, Some(plan), LIMIT)
 }
 
-/// Why crash points cannot be had here, in a sentence.
+/// Why crash points do not work on this machine, in a sentence.
 #[derive(Clone, Debug)]
 pub struct Unavailable(String);
 
@@ -191,7 +191,7 @@ impl std::fmt::Display for Unavailable {
     }
 }
 
-/// Says in a sentence why crash points cannot be had here, if so.
+/// Checks whether crash points work on this machine.
 pub fn available() -> Result<(), Unavailable> {
     static ANSWER: OnceLock<Result<(), Unavailable>> = OnceLock::new();
     ANSWER

@@ -5,8 +5,10 @@
 //!   with a limit. No other code of the tests sleeps.
 //! - [`Worker`] is a child process whose output lines are read with a limit,
 //!   and which never outlives its test. [`Rng`] chooses moments by a seed.
+//!   A [`Gate`] holds a process up.
 //! - [`AtTerminal`] is a program at a terminal of its own.
 //! - [`TempTeam`] is a team in a folder of its own, deleted on drop.
+//! - [`git`] and [`init_repository`] work on repositories.
 //! - [`faults`] runs a command and, at a chosen system call of a marked
 //!   region, kills it, tears a write or makes the call fail.
 //! - [`llm_server`] is a loopback server that plays a provider of models, with
@@ -21,6 +23,7 @@ pub mod faults;
 pub mod llm_server;
 mod namespaces;
 mod process;
+mod repository;
 mod rng;
 mod team;
 mod terminal;
@@ -28,7 +31,8 @@ mod wait;
 
 pub use disk::{LoopDisk, Skip, SmallDisk, report_skip};
 pub use namespaces::forbid_namespaces;
-pub use process::Worker;
+pub use process::{Gate, Worker};
+pub use repository::{commit_all, git, git_command, init_repository, name_person};
 pub use rng::Rng;
 pub use team::TempTeam;
 pub use terminal::AtTerminal;

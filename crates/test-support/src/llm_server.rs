@@ -69,6 +69,7 @@ struct Agent {
     always: Option<ServerReply>,
     requests: Vec<CapturedRequest>,
     decide: Option<Decide>,
+    is_foreign: bool,
 }
 
 /// Makes the reply to a request.
@@ -124,6 +125,12 @@ impl LlmServer {
         agents.entry(agent.to_owned()).or_default().always = Some(reply);
     }
 
+    /// The requests of this agent are another program's, which the rules for our own are not about.
+    pub fn accept_foreign(&self, agent: &str) {
+        let mut agents = self.shared.agents();
+        agents.entry(agent.to_owned()).or_default().is_foreign = true;
+    }
+
     /// Lets a function answer an agent from now on, instead of queued replies. It runs on the thread
     /// of the connection, beside those of other connections. The server keeps none
     /// of the requests, so that it can run for any time.
@@ -137,7 +144,7 @@ impl LlmServer {
         agents.entry(agent.to_owned()).or_default().decide = decide;
     }
 
-    /// Sends a body that no client of ours would, and returns the answer with its head.
+    /// Posts any body, also one that no client of ours would send, and returns the answer with its head.
     pub fn post(&self, agent: &str, path: &str, body: &Value) -> String {
         let body = body.to_string();
         let agent = captured::encode_name(agent);
@@ -162,8 +169,8 @@ impl LlmServer {
             .map_or_else(Vec::new, |agent| agent.requests.clone())
     }
 
-    /// How many requests an agent has made, and when the last one was there. Costs nothing, however
-    /// many there were.
+    /// The number of requests of an agent, and when the last one arrived. The cost does not depend on their
+    /// number.
     pub fn last_arrival(&self, agent: &str) -> Option<(usize, Instant)> {
         let agents = self.shared.agents();
         let requests = &agents.get(agent)?.requests;
@@ -209,7 +216,7 @@ impl LlmServer {
 impl Drop for LlmServer {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::SeqCst);
-        // The acceptor sees the mark when it has taken one more connection.
+        // The accepting thread checks the mark after its next connection.
         let woken = TcpStream::connect(self.address);
         if let (Ok(_), Some(acceptor)) = (woken, self.acceptor.take()) {
             let _ = acceptor.join();
@@ -236,9 +243,10 @@ impl Shared {
     fn answer(&self, request: CapturedRequest) -> (usize, ServerReply) {
         let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let name = request.agent().to_owned();
-        let verdict = rules::check(request.wire(), request.body());
+        let checked = rules::check(request.wire(), request.body());
         let mut agents = self.agents();
         let agent = agents.entry(name.clone()).or_default();
+        let verdict = if agent.is_foreign { Ok(()) } else { checked };
         if let (Some(Decide(decide)), Ok(())) = (agent.decide.clone(), &verdict) {
             drop(agents);
             return (number, decide(request));
@@ -271,7 +279,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         // The thread ends with its connection. It is not joined, because a
         // client may keep its connection for longer than the test.
         thread::spawn(move || {
-            // A client that went away in the middle is no fault of the server.
+            // A client may close its connection at any time.
             let _ = connection::serve(stream, &shared);
         });
     }

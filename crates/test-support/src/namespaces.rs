@@ -19,7 +19,7 @@ fn install() -> io::Result<()> {
     const EQUAL: u16 = 0x15;
     const ANY_BIT: u16 = 0x45;
     const RETURN: u16 = 0x06;
-    /// Where the number of the call and its first argument are.
+    /// The offsets of the call's number and of its first argument.
     const NUMBER: u32 = 0;
     const FIRST: u32 = 16;
     const REFUSE: u32 = 0x0005_0000 | libc::EPERM.cast_unsigned();

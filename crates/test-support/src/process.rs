@@ -1,6 +1,9 @@
 //! A child process under test.
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 
 use crate::wait::wait_for;
 
@@ -107,11 +111,11 @@ impl Worker {
         String::from_utf8_lossy(&output).into_owned()
     }
 
-    /// Writes one line to the standard input of the process. It fails with
-    /// `BrokenPipe` when the process has ended or the input was closed.
+    /// Writes one line to the standard input of the process. It fails with `BrokenPipe` if the process has
+    /// ended or its input was closed.
     pub fn send_line(&mut self, line: &str) -> io::Result<()> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        // One write, so that a kill does not see half of the line.
+        // One write, so that a kill cannot leave half of the line.
         stdin.write_all(format!("{line}\n").as_bytes())
     }
 
@@ -125,8 +129,8 @@ impl Worker {
         self.stdin = None;
     }
 
-    /// Kills the process with SIGKILL and reaps it. Returns how it ended, which
-    /// is another way if it had ended before.
+    /// Kills the process with SIGKILL and reaps it. Returns how it ended, which may be another way if it
+    /// had already ended.
     #[track_caller]
     pub fn kill9(&mut self) -> ExitStatus {
         self.child.kill().expect("SIGKILL reaches a child");
@@ -165,8 +169,8 @@ impl Worker {
         status
     }
 
-    /// Takes what the process has written before its end, and the thread that reads it has not handed
-    /// over yet. A grandchild that keeps the output open makes an end to this.
+    /// Takes the lines from before the end of the process that the reading thread has not handed over yet.
+    /// A grandchild may keep the output open, so there is a limit.
     fn take_rest(&mut self) {
         let deadline = Instant::now() + REST_LIMIT;
         loop {
@@ -202,5 +206,37 @@ fn read_lines(stdout: ChildStdout, sender: &mpsc::Sender<String>, output: &Mutex
             return;
         }
         bytes.clear();
+    }
+}
+
+/// A named pipe that holds up whoever opens it for reading until it is dropped.
+#[derive(Debug)]
+pub struct Gate {
+    path: PathBuf,
+    writer: Option<File>,
+}
+
+impl Gate {
+    #[track_caller]
+    pub fn new(folder: &Path) -> Self {
+        let path = folder.join("gate");
+        mkfifo(&path, Mode::S_IRWXU).expect("a pipe can be made");
+        Self { path, writer: None }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until a process stands at the gate.
+    #[track_caller]
+    pub fn wait_for_visitor(&mut self, limit: Duration) {
+        let mut open = OpenOptions::new();
+        // Such an opening fails as long as nobody reads.
+        open.write(true).custom_flags(libc::O_NONBLOCK);
+        let writer = wait_for("a process at the gate", limit, || {
+            open.open(&self.path).ok()
+        });
+        self.writer = Some(writer);
     }
 }

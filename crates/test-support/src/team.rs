@@ -1,4 +1,4 @@
-//! Teams that go when the test ends.
+//! Teams that are deleted when the test ends.
 
 use protocol::{AgentName, JournalLine, JournalRecord, Member, Recipient};
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl TempTeam {
     /// If the journal cannot be read, or one of its lines is no record.
     pub fn recorded(&self, owner: &Recipient) -> Vec<String> {
         let mut ids = Vec::new();
-        let read = self.team.read_journal(owner, |bytes, line| match line {
+        let read = self.team.read_history(owner, |bytes, line| match line {
             JournalLine::Known(JournalRecord::Mail(mail)) => {
                 ids.extend(mail.mail.iter().map(|entry| entry.id.to_string()));
             }

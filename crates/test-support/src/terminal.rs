@@ -49,7 +49,7 @@ impl AtTerminal {
         unsafe {
             command.pre_exec(|| {
                 setsid()?;
-                // Tests that are run by `nohup` would pass on that a closed terminal is ignored.
+                // Tests run by `nohup` would otherwise pass on that SIGHUP is ignored.
                 signal(Signal::SIGHUP, SigHandler::SigDfl)?;
                 set_controlling_terminal(libc::STDIN_FILENO, 0)?;
                 Ok(())

@@ -125,12 +125,28 @@ impl Confinement {
     /// What a command with this access runs in. Below level `full` nothing can be read-only.
     #[must_use]
     pub fn surroundings(&self, access: CommandAccess) -> Surroundings {
-        let level = self.level();
-        let mut description = match access {
+        let description = match access {
             CommandAccess::Full => self.description(true, &self.network),
             CommandAccess::Network => self.description(true, &NetworkSetting::On),
             CommandAccess::ReadOnly => self.description(false, &NetworkSetting::Off),
         };
+        let proxy = match access {
+            CommandAccess::Full => self.proxy(),
+            CommandAccess::Network | CommandAccess::ReadOnly => None,
+        };
+        self.in_force(description, proxy)
+    }
+
+    /// What a program runs in that works for the member itself, such as the agent of another program: with the
+    /// member's network, also where it must not change the workspace.
+    #[must_use]
+    pub fn program_surroundings(&self, writable: bool) -> Surroundings {
+        self.in_force(self.description(writable, &self.network), self.proxy())
+    }
+
+    /// A description as far as the machine can keep it.
+    fn in_force(&self, mut description: Description, proxy: Option<ProxySpec>) -> Surroundings {
+        let level = self.level();
         let variables = &mut description.environment;
         variables.push((LEVEL_VARIABLE.into(), level.to_string().into()));
         if level == Level::None {
@@ -141,10 +157,7 @@ impl Confinement {
         Surroundings::Sandbox {
             description: Box::new(description),
             layers: Layers::probe(),
-            proxy: match access {
-                CommandAccess::Full => self.proxy(),
-                CommandAccess::Network | CommandAccess::ReadOnly => None,
-            },
+            proxy,
         }
     }
 

@@ -35,6 +35,15 @@ pub(crate) fn media_type(start: &[u8]) -> Option<&'static str> {
     }
 }
 
+impl OutputImage {
+    /// An image that models take, if these bytes are one and not too many.
+    pub fn of_bytes(bytes: Vec<u8>) -> Option<Self> {
+        let media_type = media_type(&bytes)?;
+        let is_short = bytes.len() as u64 <= MAX_BYTES;
+        is_short.then_some(Self { media_type, bytes })
+    }
+}
+
 /// Reads an image of the workspace.
 pub fn read_image(workspace: &Workspace, path: &str) -> Result<OutputImage, ToolError> {
     let opened = workspace.open_file(path);

@@ -61,7 +61,7 @@ pub use edit::EditFile;
 pub use image::read_image;
 pub use output_folder::OutputFolder;
 pub use read::ReadFile;
-pub use registry::{Definition, DuplicateTool, Registry};
+pub use registry::{Call, Definition, DuplicateTool, DynamicTool, Registry};
 pub use schema::Schema;
 pub use search::glob::Glob;
 pub use search::grep::Grep;

@@ -53,9 +53,13 @@ impl OutputFolder {
         Ok(self.path.join(name))
     }
 
+    /// The path of a new file for one output, as in `mcp-1a2b3c4d.txt`.
+    pub fn new_file(&self, label: &str) -> Result<PathBuf, ToolError> {
+        self.file(&format!("{label}-{}.txt", random_id()))
+    }
+
     pub(crate) fn save(&self, label: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-        let name = format!("{label}-{}.txt", random_id());
-        let path = self.file(&name).map_err(io::Error::other)?;
+        let path = self.new_file(label).map_err(io::Error::other)?;
         let options = Options::write(Links::Refuse).create_new();
         io::Write::write_all(&mut options.open(&path)?.file, bytes)?;
         Ok(path)

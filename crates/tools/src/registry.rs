@@ -1,6 +1,7 @@
 //! The tools of one agent: schemas, and parsing of calls.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::Poll;
@@ -18,9 +19,9 @@ pub struct Registry {
 /// The description of a tool for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it does and when to use it.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     pub schema: Schema,
     pub effect: Effect,
     /// Whether its results stay in a long conversation.
@@ -31,8 +32,8 @@ impl Definition {
     /// The description of a tool, without the tool.
     pub fn of<T: Tool>() -> Self {
         Self {
-            name: T::NAME,
-            description: T::DESCRIPTION,
+            name: Cow::Borrowed(T::NAME),
+            description: Cow::Borrowed(T::DESCRIPTION),
             schema: Schema::of::<T::Args>(),
             effect: T::EFFECT,
             keeps_results: T::KEEPS_RESULTS,
@@ -43,11 +44,11 @@ impl Definition {
 /// Two tools have the same name.
 #[derive(Debug, thiserror::Error)]
 #[error("there is already a tool with the name {0}")]
-pub struct DuplicateTool(&'static str);
+pub struct DuplicateTool(Cow<'static, str>);
 
 struct Entry {
     definition: Definition,
-    tool: Box<dyn Erased>,
+    tool: Box<dyn DynamicTool>,
 }
 
 impl Registry {
@@ -56,19 +57,33 @@ impl Registry {
     }
 
     pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), DuplicateTool> {
-        if self.entry(T::NAME).is_some() {
-            return Err(DuplicateTool(T::NAME));
+        self.insert(Definition::of::<T>(), Box::new(Typed(tool)))
+    }
+
+    /// Adds a tool that is known only now, such as one of another program.
+    pub fn add_dynamic(
+        &mut self,
+        definition: Definition,
+        tool: impl DynamicTool,
+    ) -> Result<(), DuplicateTool> {
+        self.insert(definition, Box::new(tool))
+    }
+
+    fn insert(
+        &mut self,
+        definition: Definition,
+        tool: Box<dyn DynamicTool>,
+    ) -> Result<(), DuplicateTool> {
+        if self.entry(&definition.name).is_some() {
+            return Err(DuplicateTool(definition.name));
         }
-        self.tools.push(Entry {
-            definition: Definition::of::<T>(),
-            tool: Box::new(tool),
-        });
+        self.tools.push(Entry { definition, tool });
         Ok(())
     }
 
     /// Removes the tools for which `is_wanted` is false.
     pub fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) {
-        self.tools.retain(|entry| is_wanted(entry.definition.name));
+        self.tools.retain(|entry| is_wanted(&entry.definition.name));
     }
 
     /// The tools in the order in which they were added.
@@ -76,9 +91,11 @@ impl Registry {
         self.tools.iter().map(|entry| &entry.definition)
     }
 
-    /// The effect of a tool, if it exists.
-    pub fn effect(&self, name: &str) -> Option<Effect> {
-        self.entry(name).map(|entry| entry.definition.effect)
+    /// The effect of a call, if there is such a tool.
+    pub fn effect(&self, name: &str, arguments: &str) -> Option<Effect> {
+        let entry = self.entry(name)?;
+        let own = entry.tool.effect_of(arguments);
+        Some(own.unwrap_or(entry.definition.effect))
     }
 
     /// Whether the results of a tool stay in a long conversation.
@@ -115,7 +132,7 @@ impl Registry {
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list()
-            .entries(self.definitions().map(|d| d.name))
+            .entries(self.definitions().map(|d| &d.name))
             .finish()
     }
 }
@@ -126,7 +143,8 @@ impl Entry {
             return Err(ToolError::cancelled());
         }
         let call = caught(self.tool.call(arguments, context, &self.definition));
-        if self.definition.effect != Effect::Read {
+        let effect = self.tool.effect_of(arguments);
+        if effect.unwrap_or(self.definition.effect) != Effect::Read {
             return call.await;
         }
         tokio::select! {
@@ -137,19 +155,28 @@ impl Entry {
     }
 }
 
-type Call<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+/// A call that runs.
+pub type Call<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
 /// A tool without the type of its arguments.
-trait Erased: Send + Sync {
+pub trait DynamicTool: Send + Sync + 'static {
+    /// Runs the tool with the JSON text of its arguments.
     fn call<'a>(
         &'a self,
         arguments: &'a str,
         context: &'a ToolContext,
         definition: &'a Definition,
     ) -> Call<'a>;
+
+    /// What a call with these arguments may change, if it is not what the definition says.
+    fn effect_of(&self, _arguments: &str) -> Option<Effect> {
+        None
+    }
 }
 
-impl<T: Tool> Erased for T {
+struct Typed<T>(T);
+
+impl<T: Tool> DynamicTool for Typed<T> {
     fn call<'a>(
         &'a self,
         arguments: &'a str,
@@ -162,13 +189,13 @@ impl<T: Tool> Erased for T {
                 text => text,
             };
             let args = serde_json::from_str(arguments).map_err(|error| {
-                let name = definition.name;
+                let name = &definition.name;
                 let expected = definition.schema.summary();
                 ToolError::new(format!(
                     "Wrong arguments for {name}: {error}. It takes: {expected}"
                 ))
             })?;
-            Tool::call(self, args, context).await
+            Tool::call(&self.0, args, context).await
         })
     }
 }

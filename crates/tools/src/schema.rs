@@ -11,10 +11,9 @@ use serde_json::{Map, Value, json};
 /// The schema of a tool's arguments: an object without `$schema`, definitions or titles.
 ///
 /// Its text has the arguments in the order in which they are declared, because models write them in the
-/// order of the schema. A [`Value`] sorts them by name.
+/// order of the schema. A [`Value`] sorts them by name, and takes several times the memory of the text.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    value: Value,
     text: Box<RawValue>,
     /// The names of the arguments in the order of their declaration.
     declared: &'static [&'static str],
@@ -25,10 +24,15 @@ impl Schema {
         let value = generate::<T>();
         let declared = order::declared_fields::<T>();
         let text = order::to_text(&value, declared);
+        Self { text, declared }
+    }
+
+    /// A schema that another program wrote, as it is.
+    pub fn foreign(value: &Value) -> Self {
+        let text = order::to_text(value, &[]);
         Self {
-            value,
             text,
-            declared,
+            declared: &[],
         }
     }
 
@@ -38,16 +42,17 @@ impl Schema {
     }
 
     /// The schema as a value, for looking things up.
-    pub fn value(&self) -> &Value {
-        &self.value
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.text.get()).expect("the text was made from a value")
     }
 
     /// A summary of the arguments, for error messages.
     pub(crate) fn summary(&self) -> String {
-        let Some(Value::Object(properties)) = self.value.get("properties") else {
+        let schema = self.value();
+        let Some(Value::Object(properties)) = schema.get("properties") else {
             return "no arguments".to_owned();
         };
-        let required = order::required(&self.value);
+        let required = order::required(&schema);
         let one = |(name, property): (&str, &Value)| {
             let kind = property.get("type").and_then(Value::as_str);
             let kind = kind.unwrap_or("any");
@@ -182,7 +187,7 @@ mod tests {
     fn no_arguments_are_an_empty_object() {
         let schema = Schema::of::<Nothing>();
         let wanted = json!({"type": "object", "properties": {}, "additionalProperties": false});
-        assert_eq!(*schema.value(), wanted);
+        assert_eq!(schema.value(), wanted);
         assert_eq!(schema.summary(), "no arguments");
     }
 
@@ -221,6 +226,6 @@ mod tests {
         let nested = r#""properties":{"zeal":{"type":"string"},"properties":{"#;
         assert!(text.contains(nested), "{text}");
         let parsed: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(parsed, *schema.value(), "the text says the same");
+        assert_eq!(parsed, schema.value(), "the text says the same");
     }
 }

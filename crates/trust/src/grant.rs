@@ -25,7 +25,7 @@ pub struct Grant {
 pub struct ParseGrantError;
 
 impl Grant {
-    /// Exactly what was found.
+    /// A grant for exactly these facts.
     pub fn of(facts: &Facts) -> Self {
         let folder = facts.folder.as_ref();
         Self {
@@ -37,14 +37,14 @@ impl Grant {
         }
     }
 
-    /// The same for this folder, which was made meanwhile.
+    /// Binds the grant to this folder, which was created after the facts were collected.
     #[must_use]
     pub fn in_folder(mut self, folder: FolderId) -> Self {
         self.folder = Some(folder);
         self
     }
 
-    /// The same with these settings of the folder.
+    /// Adds settings of the folder to the grant.
     #[must_use]
     pub fn with_settings<'a>(
         mut self,

@@ -3,8 +3,8 @@
 /// The variable with the numbers of other users whose files are obeyed, separated by commas.
 pub const OWNERS_VARIABLE: &str = "TEAM_SAFE_OWNERS";
 
-/// The users whose files are obeyed. The model is git's `safe.directory`: also root obeys only files
-/// of root, because whoever owns the others would command root.
+/// The users whose files are obeyed. It follows git's `safe.directory`: even root obeys only files of root,
+/// because otherwise every owner of a file could give orders to root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owners {
     me: u32,
@@ -12,8 +12,8 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// This user, and those in the value of [`OWNERS_VARIABLE`]. What is not a number there names
-    /// nobody.
+    /// This user, and those in the value of [`OWNERS_VARIABLE`]. Parts of the value that are not numbers
+    /// are ignored.
     pub fn new(me: u32, others: Option<&str>) -> Self {
         let others = others.into_iter().flat_map(|others| others.split(','));
         Self {

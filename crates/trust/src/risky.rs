@@ -20,6 +20,8 @@ pub enum Risk {
     Command,
     /// A file of recorded turns, which are tool calls that no model has chosen.
     Script,
+    /// A server with tools for members, which is a program or an address.
+    McpServer,
     /// The server that receives prompts and, perhaps, a key.
     Address,
     /// Whether commands run in a sandbox.
@@ -43,6 +45,7 @@ impl Risk {
             Self::Exec => "exec",
             Self::Command => "command",
             Self::Script => "script",
+            Self::McpServer => "mcp_server",
             Self::Address => "address",
             Self::Sandbox => "sandbox",
             Self::Network => "network",
@@ -59,6 +62,7 @@ impl Risk {
             Self::Exec => "program",
             Self::Command => "command",
             Self::Script => "script",
+            Self::McpServer => "mcp",
             Self::Address => "address",
             Self::Sandbox => "sandbox",
             Self::Network => "network",
@@ -112,6 +116,7 @@ impl fmt::Display for RiskySetting {
             Risk::Exec
             | Risk::Command
             | Risk::Script
+            | Risk::McpServer
             | Risk::Address
             | Risk::Sandbox
             | Risk::Network
@@ -251,6 +256,7 @@ mod tests {
         let all = [
             Risk::Exec,
             Risk::Script,
+            Risk::McpServer,
             Risk::Address,
             Risk::Sandbox,
             Risk::Network,

@@ -21,7 +21,7 @@ const FOLDER: &str = "trust";
 /// The largest record that is read. A workspace's files are limited to less.
 const MAX_RECORD_BYTES: u64 = 16 << 20;
 
-/// How many settings of a folder are kept without asking whether they are still in it.
+/// From this number on, a record forgets the settings that the folder does not have any more.
 const MAX_KEPT_SETTINGS: usize = 256;
 
 /// The records of a user.
@@ -83,9 +83,9 @@ impl Store {
         Ok(was_known)
     }
 
-    /// Trusts settings of the folder that the user has typed. `present` are the folder's settings now: if there
-    /// are very many, others that were trusted earlier are forgotten, so that a record does not grow
-    /// without end.
+    /// Trusts settings of the folder that the user has typed. `present` are the settings that the folder
+    /// has now: once a record has `MAX_KEPT_SETTINGS`, the others are forgotten, so that it does not grow
+    /// without limit.
     pub fn allow(
         &self,
         workspace: &Path,
@@ -97,7 +97,8 @@ impl Store {
             let Some(folder) = record.folder.as_mut().filter(|folder| folder.id == *id) else {
                 return;
             };
-            // A setting that another process has typed just now is not in the folder yet.
+            // Below the limit nothing is forgotten: a setting that was just typed for another process is
+            // not in the folder yet.
             if folder.settings.iter().count() >= MAX_KEPT_SETTINGS {
                 let kept = folder
                     .settings
@@ -196,7 +197,7 @@ fn read(workspace: &Path, path: &Path) -> Result<Record, StoreError> {
     if contents.owner() != geteuid().as_raw() {
         return Err(StoreError::Foreign(path.to_path_buf()));
     }
-    // What cannot be understood trusts nothing: the user is asked again.
+    // A record that cannot be parsed counts as none, so the user is asked again.
     let stored = serde_json::from_slice::<Stored>(&contents.bytes).ok();
     let stored = stored.filter(|stored| stored.workspace == workspace);
     Ok(stored.map(|stored| stored.record).unwrap_or_default())
@@ -216,7 +217,8 @@ fn write(workspace: &Path, path: &Path, record: Record) -> Result<(), StoreError
     let replace = || -> io::Result<()> {
         let mut bytes = serde_json::to_vec_pretty(&stored)?;
         bytes.push(b'\n');
-        // One name for all: the lock is held, and the rest of a killed process is written over.
+        // The name can be fixed, because the lock is held. What a killed process left under it is
+        // overwritten.
         let new = path.with_extension("new");
         let mut file = File::options()
             .create(true)

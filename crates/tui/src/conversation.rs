@@ -6,6 +6,7 @@ mod call;
 
 use crate::text_line::{LineKind, TextLine};
 use call::Call;
+use highlight::highlight;
 use protocol::{
     Block, ConversationRecord, JournalLine, JournalRecord, MAIL_TAG, MessageSource, TextBlock,
     ToolResult, UserMessage,
@@ -40,6 +41,7 @@ impl Conversation {
             }
             JournalRecord::Conversation(record) => self.conversation(record),
             JournalRecord::Mail(_)
+            | JournalRecord::Cut(_)
             | JournalRecord::Seal(_)
             | JournalRecord::Checkpoint(_)
             | JournalRecord::Report(_)
@@ -63,6 +65,10 @@ impl Conversation {
                 "waits for the answer to request {}",
                 asked.request_id
             )),
+            ConversationRecord::Session(session) => match session.model() {
+                Some(model) => note(format!("the model is {model}")),
+                None => Vec::new(),
+            },
             ConversationRecord::Started(_) | ConversationRecord::Cleared(_) => Vec::new(),
         }
     }
@@ -76,7 +82,7 @@ impl Conversation {
         let mut lines = Vec::new();
         for block in blocks {
             if let Some(text) = block.readable_text() {
-                lines.extend(first_lines(LineKind::Said, &text));
+                lines.extend(said_lines(&text));
             }
             if let Block::ToolUse {
                 id, name, input, ..
@@ -149,6 +155,49 @@ fn first_lines(kind: LineKind, text: &str) -> Vec<TextLine> {
         lines.push(TextLine::new(kind, &format!("... {more} more lines")));
     }
     lines
+}
+
+/// The first lines of what a model says, with the code in it.
+fn said_lines(text: &str) -> Vec<TextLine> {
+    let mut lines = first_lines(LineKind::Said, text);
+    let mut at = 0;
+    while let Some((from, block)) = next_block(&lines, at) {
+        at = from + block.len + 1;
+        let Some(code) = highlight(&block.language, &block.text) else {
+            continue;
+        };
+        for (line, pieces) in lines.iter_mut().skip(from).zip(code) {
+            *line = TextLine::code(pieces);
+        }
+    }
+    lines
+}
+
+/// A block of code in fences.
+struct CodeBlock {
+    language: String,
+    text: String,
+    /// The number of its lines.
+    len: usize,
+}
+
+/// The first block of code from a line on, and its first line.
+fn next_block(lines: &[TextLine], from: usize) -> Option<(usize, CodeBlock)> {
+    let fence = |line: &TextLine| line.text.trim_start().starts_with("```");
+    let start = from + lines.iter().skip(from).position(fence)?;
+    let language = lines.get(start)?.text.trim().trim_start_matches('`');
+    let inside: Vec<&str> = lines
+        .iter()
+        .skip(start + 1)
+        .take_while(|line| !fence(line))
+        .map(|line| line.text.as_str())
+        .collect();
+    let block = CodeBlock {
+        language: language.to_owned(),
+        text: inside.join("\n"),
+        len: inside.len(),
+    };
+    Some((start + 1, block))
 }
 
 /// The sender of a message, and its type unless it is a plain message.

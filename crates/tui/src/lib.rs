@@ -2,8 +2,8 @@
 //!
 //! # Theory of operation
 //!
-//! [`Screen`] is the state of the full-screen view. It handles [`Input`]: keys, a new [`snapshot()`] of
-//! the team, lines of the event log ([`event_text()`]), of a [`Conversation`] or a log, and the time. It
+//! [`Screen`] is the state of the full-screen view. It handles [`Input`]: keys, a new
+//! [`Snapshot`](overview::Snapshot) of the team, lines of the event log, of a [`Conversation`] or a log, and the time. It
 //! returns [`Effect`]s. Commands are those of the command line: `Run(["approve", ...])` does the same
 //! as typing it. [`Screen::draw`] draws the state on any `ratatui` terminal, including that of a test.
 //!
@@ -13,16 +13,12 @@
 //! no control character of a file reaches a terminal.
 
 mod conversation;
-mod event_text;
 mod screen;
-mod snapshot;
 mod terminal;
 mod text_line;
 
 pub use conversation::Conversation;
-pub use event_text::{event_text, timed_event_text};
 pub use screen::{Effect, Input, Key, MouseInput, Pane, Screen};
-pub use snapshot::{MemberRow, RequestRow, Snapshot, Spending, TaskRow, snapshot};
 pub use terminal::{Exit, FullScreen, WatchError, WatchOptions, watch};
 pub use text_line::{LineKind, TextLine};
 

@@ -13,8 +13,8 @@ mod scroll;
 pub use keys::Key;
 pub use mouse::MouseInput;
 
-use crate::snapshot::{MemberRow, RequestRow, Snapshot};
 use crate::text_line::TextLine;
+use overview::{MemberRow, RequestRow, Snapshot};
 use protocol::{AgentName, RequestId, Timestamp, WaitingFor};
 use ratatui::layout::Rect;
 use rules::MemberState;
@@ -41,6 +41,9 @@ pub struct Screen {
     /// The selected member, by name because rows move.
     member: Option<AgentName>,
     request: Option<RequestId>,
+    /// The request that was looked at until somebody else answered it, while the one that took its place
+    /// was not chosen by the person.
+    replaced_request: Option<RequestId>,
     mode: Mode,
     /// The result of the last command.
     notice: Option<Notice>,
@@ -224,9 +227,15 @@ impl Screen {
     }
 
     /// Selects an existing member and request, if there are any.
+    ///
+    /// The person has not seen a request that takes the place of one that is gone: a key that was meant
+    /// for the old one must not answer it.
     fn keep_selection(&mut self) -> Vec<Effect> {
         if self.selected_request().is_none() {
+            let gone = self.request.take();
             self.request = self.snapshot.requests.first().map(|row| row.id.clone());
+            let has_next = self.is_answering() && self.request.is_some();
+            self.replaced_request = gone.filter(|_| has_next);
         }
         if self.snapshot.requests.is_empty() {
             self.shows_request = false;

@@ -8,13 +8,12 @@ mod commands;
 mod full_screen;
 mod signals;
 mod sources;
-mod tail;
 
 pub use full_screen::FullScreen;
 
 use crate::screen::{Effect, Input, Key, MouseInput, Screen};
-use crate::snapshot::snapshot;
 use commands::Commands;
+use overview::snapshot;
 use ratatui::crossterm::event::{
     self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent,
     MouseEventKind,

@@ -8,6 +8,7 @@
 #[path = "screens/panes.rs"]
 mod panes;
 
+use overview::{MemberRow, RequestRow, Snapshot, Spending, TaskRow};
 use protocol::{
     Activity, AgentName, Extra, Incarnation, Money, RequestKind, SubmissionId, SubmissionStatus,
     TaskId, TaskStatus, Timestamp, WaitingFor,
@@ -17,10 +18,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use rules::MemberState;
 use std::path::PathBuf;
-use tui::{
-    Conversation, Effect, Input, Key, LineKind, MemberRow, Pane, RequestRow, Screen, Snapshot,
-    Spending, TaskRow, TextLine,
-};
+use tui::{Conversation, Effect, Input, Key, LineKind, Pane, Screen, TextLine};
 
 const NOW: Timestamp = Timestamp::from_secs(1_763_251_200);
 
@@ -40,6 +38,8 @@ fn member(text: &str, state: MemberState) -> MemberRow {
         state,
         reason: None,
         incarnation: Incarnation(1),
+        pid: None,
+        model: None,
         unread: 0,
         task: None,
         todo: None,
@@ -56,6 +56,9 @@ fn task(id: u64, status: TaskStatus, subject: &str) -> TaskRow {
         status,
         owner: None,
         blocked: false,
+        blocked_by: Vec::new(),
+        priority: protocol::Priority::default(),
+        role: None,
     }
 }
 
@@ -67,6 +70,10 @@ fn plan(id: &str, from: &str) -> RequestRow {
         to: "lead".to_owned(),
         summary: "1. Read the parser.".to_owned(),
         text: vec!["1. Read the parser.".to_owned(), "2. Fix it.".to_owned()],
+        subject: protocol::Subject::Plan {
+            plan: "1. Read the parser.\n2. Fix it.".to_owned(),
+            plan_hash: String::new(),
+        },
         created_at: ago(400),
         deadline: None,
     }

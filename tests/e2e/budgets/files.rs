@@ -55,7 +55,7 @@ fn variables_beat_the_user_and_the_user_beats_the_project() {
 }
 
 #[test]
-fn a_variable_is_in_force_and_a_flag_beats_it() {
+fn a_variable_is_in_force_and_a_flag_is_for_the_run_alone() {
     let workspace = Workspace::with_config("model = \"offline\"\n[budget]\nmax_turns = 5\n");
     let mut command = workspace.command_as("lead", &["run", "Say hello.", "--max-turns", "50"]);
     command
@@ -63,11 +63,13 @@ fn a_variable_is_in_force_and_a_flag_beats_it() {
         .env("TEAM_MAX_TOKENS", "123456789");
     let run = Run::of(&mut command);
     assert_eq!(run.code, 0, "{run:?}");
-    let limits = workspace.team().budget().unwrap().team.limits;
+    let budget = workspace.team().budget().unwrap();
+    let limits = budget.team.limits;
     assert_eq!(
         (limits.max_turns, limits.max_tokens),
-        (Some(50), Some(123_456_789))
+        (Some(40), Some(123_456_789))
     );
+    assert_eq!(budget.run, None);
 }
 
 #[test]

@@ -45,6 +45,14 @@ fn a_required_sandbox_is_full_or_the_member_does_not_start() {
             assert_eq!(run.code, 1, "{run:?}");
             assert!(run.err.contains("namespaces"), "{run:?}");
             assert!(run.err.contains("team-lead sandbox check"), "{run:?}");
+            let lead = Place::new(conditions);
+            let run = lead.run(
+                lead.workspace
+                    .command(&["run", "--sandbox", "required", "Hello"]),
+            );
+            assert_eq!(run.code, 1, "{run:?}");
+            assert!(run.err.contains("namespaces"), "{run:?}");
+            assert!(!lead.workspace.path().join(".team").exists(), "{run:?}");
             // A note says what is missing, and the member starts.
             let run = place.run(place.workspace.spawn_command("alice", "coder", &[]));
             assert_eq!(run.code, 0, "{run:?}");

@@ -89,6 +89,17 @@ impl Workspace {
         fs::read_to_string(path).unwrap_or_default()
     }
 
+    /// The journal of a member with all that was cut off before.
+    pub(crate) fn history(&self, name: &str) -> String {
+        let mut text = String::new();
+        let visit = |line: &[u8], _| {
+            text += &String::from_utf8_lossy(line);
+            text.push('\n');
+        };
+        self.team().read_history(&recipient(name), visit).unwrap();
+        text
+    }
+
     /// The unread messages in an inbox.
     pub(crate) fn inbox(&self, owner: &Recipient) -> Vec<Message> {
         let mut messages = Vec::new();

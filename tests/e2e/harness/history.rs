@@ -64,7 +64,7 @@ fn unread(team: &TeamDir, owner: &Recipient, read: &BTreeSet<String>) -> usize {
 /// The messages in a journal.
 fn journal(team: &TeamDir, owner: &Recipient) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
-    team.read_journal(owner, |_, line| {
+    team.read_history(owner, |_, line| {
         if let JournalLine::Known(JournalRecord::Mail(record)) = line {
             ids.extend(record.mail.iter().map(|entry| entry.id.to_string()));
         }

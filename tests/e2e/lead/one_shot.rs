@@ -1,6 +1,7 @@
 //! `team-lead run PROMPT`.
 
 use crate::harness::{Run, Workspace, bash, script_bash, spawn_teammate};
+use protocol::Phase;
 use serde_json::{Value, json};
 use test_support::llm_server::ServerReply;
 
@@ -116,6 +117,49 @@ fn a_spent_budget_ends_the_run() {
     assert_eq!((run.code, run.out.as_str()), (6, ""), "{run:?}");
     assert!(run.err.contains("team-lead budget raise"), "{run:?}");
     assert_eq!(workspace.lead_requests().len(), 2);
+}
+
+#[test]
+fn the_limits_of_a_run_count_that_run_alone() {
+    let workspace = Workspace::new();
+    workspace.server.always("lead", bash("true"));
+    for calls in [2, 4] {
+        let run = workspace.run_lead(&["--max-turns", "2", "work"], "");
+        assert_eq!(run.code, 6, "{run:?}");
+        assert_eq!(workspace.lead_requests().len(), calls);
+        assert_eq!(workspace.team().budget().unwrap().run, None);
+    }
+    // The team's budget holds besides, and comes from elsewhere.
+    workspace.ok(&["budget", "raise", "--max-turns", "5"]);
+    let run = workspace.run_lead(&["--max-turns", "9", "work"], "");
+    assert_eq!(run.code, 6, "{run:?}");
+    assert_eq!(workspace.lead_requests().len(), 5);
+}
+
+#[test]
+fn a_team_that_goes_on_keeps_to_the_limits_of_its_run_until_they_are_raised() {
+    let workspace = Workspace::new();
+    let busy: Vec<Value> = vec![script_bash("alice", "true"); 20];
+    let model = workspace.script_file("script", &busy);
+    workspace.reply(spawn_teammate("alice", "go", &model));
+    let run = workspace.run_lead(&["--keep", "--max-turns", "6", "start her"], "");
+    assert_eq!(run.code, 6, "{run:?}");
+    workspace.wait_state("alice", "waiting");
+    let shown = workspace.json(&["budget"]);
+    assert_eq!(shown["run"]["limits"]["max_turns"], 6, "{shown}");
+    assert_eq!(shown["run"]["is_spent"], true, "{shown}");
+    assert_eq!(shown["team"]["limits"], json!({}), "{shown}");
+    let text = workspace.ok(&["budget"]);
+    assert!(text.contains("this run: "), "{text}");
+    assert!(text.contains("budget raise --run --max-turns N"), "{text}");
+    workspace.ok(&["budget", "raise", "--run", "--max-turns", "100"]);
+    workspace.wait_phase("alice", Phase::Failed);
+    workspace.end();
+    // The next run begins with its own limits, or with none.
+    let run = workspace.run_lead(&["--trust", "hello"], "");
+    assert_eq!(run.code, 0, "{run:?}");
+    let run = workspace.run(&["budget", "raise", "--run", "--max-turns", "9"]);
+    assert_eq!(run.code, 1, "{run:?}");
 }
 
 #[test]

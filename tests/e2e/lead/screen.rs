@@ -1,19 +1,21 @@
 //! What a person sees at the terminal of `team-lead run`, on terminals of three sizes.
 
-use crate::harness::{LIMIT, Terminal, Workspace, bash, call, spawn_teammate};
+use crate::harness::{LIMIT, Terminal, Workspace, bash, call, script_bash, spawn_teammate};
 use protocol::Phase;
 use serde_json::json;
 use test_support::llm_server::{Gate, ServerReply};
 
-const PROMPT: &str = "team >>";
+pub(super) const PROMPT: &str = "team >>";
 /// Rows and columns.
-const SIZES: [(u16, u16); 3] = [(12, 50), (24, 80), (60, 200)];
+pub(super) const SIZES: [(u16, u16); 3] = [(24, 80), (40, 120), (80, 300)];
+/// The smallest that everything is still shown on.
+const SMALL: (u16, u16) = (12, 50);
 /// A command that runs until a file is there, and then prints nine lines.
 const UNTIL_GO: &str = "while [ ! -e go ]; do sleep 0.02; done; seq 9";
 
 /// Plays a scene on each size.
 fn at_each_size(args: &[&str], scene: impl Fn(&Workspace, &mut Terminal)) {
-    for (rows, columns) in SIZES {
+    for (rows, columns) in SIZES.into_iter().chain([SMALL]) {
         let workspace = Workspace::new();
         let mut terminal = Terminal::start(workspace.lead_command(args), rows, columns);
         terminal.wait_for_last_line(PROMPT);
@@ -22,7 +24,7 @@ fn at_each_size(args: &[&str], scene: impl Fn(&Workspace, &mut Terminal)) {
     }
 }
 
-fn leave(terminal: &mut Terminal) {
+pub(super) fn leave(terminal: &mut Terminal) {
     terminal.type_keys("\u{4}");
     assert_eq!(terminal.end().code(), Some(0));
 }
@@ -153,6 +155,9 @@ fn what_is_typed_during_a_turn_is_seen_and_steers_its_next_request() {
         terminal.wait_for(&["· $ while"]);
         terminal.type_keys("also\\\rthe\u{1b}\rtests\r");
         terminal.wait_for(&["queued: also the tests"]);
+        // The screen shows the line before the lead has it. It answers this one after that.
+        terminal.type_keys("/team now\r");
+        terminal.wait_for(&["/team takes no arguments."]);
         workspace.write("go", "");
         terminal.wait_for_line_above("Standing by.", PROMPT);
         terminal.wait_for(&["team >> also\n        the\n        tests"]);
@@ -229,8 +234,8 @@ fn a_new_conversation_forgets_the_old_one() {
     terminal.wait_for_last_line(PROMPT);
     terminal.type_keys("a secret word\r");
     terminal.wait_for_line_above("Standing by.", PROMPT);
-    terminal.type_keys("/clear\rnew\r");
-    workspace.wait_for_lead_request("new");
+    terminal.type_keys("/clear\rzebra\r");
+    workspace.wait_for_lead_request("zebra");
     terminal.wait_for(&["A new conversation begins."]);
     let asked = workspace.lead_requests();
     let last = asked.last().unwrap();
@@ -250,6 +255,8 @@ fn markdown_is_rendered_block_by_block_while_it_comes() {
         terminal.wait_for(&["Title", "Some bold text with code, and:", "the mode"]);
         gate.open();
         terminal.wait_for_line_above("  ls -l", PROMPT);
+        // Code has colours of its own.
+        assert!(terminal.output().contains("\u{1b}[34mls\u{1b}[0m"));
         terminal.wait_for(&["• a list", "a │ b", "──┼──", "1 │ 22"]);
         assert!(!terminal.text().contains("**"), "{}", terminal.text());
         assert!(!terminal.text().contains("```"), "{}", terminal.text());
@@ -321,4 +328,32 @@ fn a_terminal_that_changes_its_size_is_drawn_again() {
     terminal.wait_for_last_line("team >> half");
     terminal.type_keys("\u{15}");
     leave(&mut terminal);
+}
+
+#[test]
+fn no_prompt_stands_there_while_the_lead_leaves_and_after_it() {
+    for keys in ["q\r", "exit\r", "\u{4}", "\u{3}"] {
+        let workspace = Workspace::new();
+        let deaf = [script_bash("alice", "echo x > began; exec sleep 3600")];
+        let deaf = workspace.script_file("deaf", &deaf);
+        workspace.reply(spawn_teammate("alice", "go", &deaf));
+        let command = workspace.lead_command(&["--leave-timeout", "1h"]);
+        let mut terminal = Terminal::start(command, 24, 80);
+        terminal.wait_for_last_line(PROMPT);
+        terminal.type_keys("spawn\r");
+        workspace.wait_for_file("began");
+        terminal.wait_for_line_above("Standing by.", PROMPT);
+        workspace.wait_phase("lead", Phase::Idle);
+        terminal.type_keys(keys);
+        terminal.wait_for_last_line("leaving; Ctrl-C hurries");
+        // Nothing that is typed now seems to be heard.
+        terminal.type_keys("hello\r\u{3}");
+        assert!(matches!(terminal.end().code(), Some(130)), "{keys:?}");
+        terminal.wait_until("no line of the lead's own", |screen| {
+            let last = screen.trim_end().lines().last().unwrap_or_default();
+            !last.trim_end().ends_with(PROMPT) && !screen.contains("leaving;")
+        });
+        assert!(!terminal.text().contains("hello"), "{}", terminal.text());
+        terminal.assert_restored();
+    }
 }

@@ -132,7 +132,7 @@ fn check(document: &str, command: &str) {
     let inner = words
         .clone()
         .nth(1)
-        .filter(|_| matches!(verb, Some("task" | "budget" | "limits" | "config")));
+        .filter(|_| matches!(verb, Some("task" | "budget" | "limits" | "config" | "mcp")));
     let path: Vec<&str> = verb.into_iter().collect();
     let mut texts = vec![help(&path)];
     for inner in inner.into_iter().flat_map(|word| word.split('|')) {
@@ -145,6 +145,8 @@ fn check(document: &str, command: &str) {
     let options = words.flat_map(|word| word.split('|'));
     let options = options.filter(|word| word.starts_with("--"));
     for option in options {
+        // The value of an option may stand behind it.
+        let option = option.split_once('=').map_or(option, |(option, _)| option);
         let known = texts.iter().flatten().any(|text| text.contains(option));
         assert!(known, "{document}: `{command}`: there is no {option}");
     }

@@ -253,7 +253,7 @@ fn offline_reading_fills_a_small_window_again_and_again() {
         .filter(|event| event["event"] == "compaction");
     assert_eq!(compactions.count(), archives.len());
     // Each file was read, once.
-    let journal = workspace.journal("alice");
+    let journal = workspace.history("alice");
     for number in 0..8 {
         let read = format!("\"path\":\"src/f{number}.rs\"");
         assert!(

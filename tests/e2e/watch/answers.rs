@@ -109,8 +109,14 @@ fn everything_that_waits_is_listed_and_whoever_is_late_is_told() {
     assert_eq!(workspace.wait_reports("bob", 1), ["So be it."]);
     let told = workspace.server.last_request("bob").last_text();
     assert!(told.contains("answers: 3000"), "{told}");
-    // The other one is still there. Somebody answers it while the reason is typed.
+    // The other one is still there, and no key answers it until the person has chosen it.
     terminal.wait_for(&["alice asks to run"]);
+    terminal.type_keys("y");
+    terminal.wait_for(&["is no longer open, and this is another request"]);
+    terminal.type_keys("\r");
+    terminal.wait_for(&["y yes, once"]);
+    assert_eq!(times(&workspace), 0);
+    // Somebody answers it while the reason is typed.
     terminal.type_keys("n");
     terminal.wait_for(&["Reason for rejecting"]);
     workspace.ok(&["approve", permission.id.as_str()]);

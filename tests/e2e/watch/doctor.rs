@@ -235,3 +235,43 @@ fn a_roster_that_cannot_be_read_is_named_and_nothing_is_made_up() {
     fs::write(&path, copy).unwrap();
     assert_eq!(kinds(&workspace.json_and_code(&["doctor"]).1), [""; 0]);
 }
+
+#[test]
+fn what_is_older_than_people_want_is_removed_and_nothing_else() {
+    let config = "[retention]\ntrash = 30\nsessions = 30\n";
+    let workspace = Workspace::with_config(config);
+    workspace.ok(&["init"]);
+    let layout = workspace.team().layout();
+    let log = layout.member_log(&Recipient::Lead);
+    let old = layout
+        .member_sessions(&Recipient::Lead)
+        .join("1a2b3c4d.jsonl");
+    for path in [&log, &old] {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "{}\n").unwrap();
+        let file = File::options().write(true).open(path).unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(40 * 86_400);
+        file.set_modified(long_ago).unwrap();
+    }
+    workspace.run_lead(&["--keep", "hello"], "").has_code(0);
+    // The file says how long sessions are kept, and nothing about logs.
+    let (_, listed) = workspace.json_and_code(&["clean", "--dry-run"]);
+    let removed = listed["removed"].as_array().unwrap();
+    assert_eq!(removed.len(), 1, "{listed:#}");
+    assert_eq!(removed[0]["kind"], "old_conversation");
+    let text = workspace.ok(&["clean", "--older-than", "60d"]);
+    assert!(text.contains("Nothing to remove"), "{text}");
+    assert!(old.exists());
+    let text = workspace.ok(&["clean"]);
+    assert!(text.contains("'lead' left it over 30 days ago"), "{text}");
+    assert!(!old.exists());
+    assert_eq!(
+        workspace.json(&["sessions"])["sessions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let wrong = workspace.run(&["clean", "--older-than", "long"]);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+}

@@ -55,6 +55,10 @@ fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
         "+ alice (coder) started",
         "1 of 1 running",
     ]);
+    terminal.type_keys("?");
+    terminal.wait_for(&["Any key closes this."]);
+    terminal.type_keys("z");
+    terminal.wait_until("no keys", |screen| !screen.contains("Any key closes this."));
     workspace.ok(&["task", "create", "Mend the \u{1b}[31mparser"]);
     terminal.wait_for(&["created task 1"]);
     workspace.ok(&["send", "alice", "good\nmorning"]);
@@ -73,10 +77,6 @@ fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
     terminal.wait_for(&["too small"]);
     terminal.resize(24, 80);
     terminal.wait_for(&["> alice  coder", "q quit"]);
-    terminal.type_keys("?");
-    terminal.wait_for(&["Any key closes this."]);
-    terminal.type_keys("z");
-    terminal.wait_until("no keys", |screen| !screen.contains("Any key closes this."));
     terminal.type_keys("q");
     assert_eq!(terminal.end().code(), Some(0));
     terminal.assert_restored();

@@ -48,7 +48,9 @@ fn kinds(stage: &Stage) -> Vec<&'static str> {
         Record::Asked(_) => "asked",
         Record::Started(_) => "started",
         Record::Result(_) => "result",
-        Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => "other",
+        Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) | Record::Session(_) => {
+            "other"
+        }
     });
     kinds.collect()
 }

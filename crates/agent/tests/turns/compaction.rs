@@ -5,7 +5,7 @@ use llm::{Detail, ModelError, Request, Role, StopReason};
 
 use protocol::{MessageSource, UserMessage, UserRecord};
 
-use crate::support::{Answer, Stage, call, is_summary, last_blocks, reply, say, summary};
+use crate::support::{Answer, Stage, call, is_summary, last_blocks, replay, reply, say, summary};
 
 fn settings(window: u64) -> Settings {
     Settings {
@@ -49,7 +49,7 @@ async fn the_compact_tool_summarises_with_its_focus_and_work_goes_on() {
     assert!(said[1].contains("[message 1]\nbuild it\n"), "{said:?}");
     assert_eq!(asked[2].system, "You are 'alice', role: coder");
     assert_eq!(
-        stage.host.archives[0].len(),
+        replay(&stage.host.archives[0]).turns().len(),
         3,
         "the whole conversation is kept"
     );

@@ -16,7 +16,9 @@ async fn a_turn_ends_when_the_model_does_and_everything_is_in_the_log() {
         Record::Asked(_) => "asked",
         Record::Started(_) => "started",
         Record::Result(_) => "result",
-        Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => "other",
+        Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) | Record::Session(_) => {
+            "other"
+        }
     });
     let kinds: Vec<&str> = kinds.collect();
     assert_eq!(kinds, ["user", "assistant", "result", "assistant"]);

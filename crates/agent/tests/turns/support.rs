@@ -9,7 +9,7 @@ use agent::{
 };
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
-    ToolUse, Turn, Usage,
+    ToolUse, Usage,
 };
 use protocol::{JournalLine, JournalRecord, RequestId, UserMessage};
 use tempfile::TempDir;
@@ -111,7 +111,8 @@ pub(crate) fn call(uses: &[(&str, &str, &str)]) -> Answer {
 #[derive(Default)]
 pub(crate) struct Recovered {
     pub(crate) records: Vec<Record>,
-    pub(crate) archives: Vec<Vec<Turn>>,
+    /// The records before each compaction.
+    pub(crate) archives: Vec<Vec<Record>>,
     pub(crate) events: Vec<Event>,
     pub(crate) after_tools: VecDeque<Vec<UserMessage>>,
     pub(crate) when_stopping: VecDeque<Vec<UserMessage>>,
@@ -136,13 +137,15 @@ impl Log for Recovered {
         if self.room.is_some_and(|room| self.records.len() >= room) {
             return Err(LogError::new("the disk is full"));
         }
+        if let Record::Compaction(_) = record {
+            self.archives.push(self.records.clone());
+        }
         self.records.push(record.clone());
         Ok(())
     }
 
-    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError> {
-        self.archives.push(turns.to_vec());
-        Ok(format!("archive-{}", self.archives.len()))
+    fn next_archive(&self) -> Result<String, LogError> {
+        Ok(format!("archive-{}", self.archives.len() + 1))
     }
 
     fn records_path(&self) -> String {

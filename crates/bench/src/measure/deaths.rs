@@ -6,11 +6,12 @@ use super::stats::{Blocks, seconds};
 use super::worker::{self, Job};
 use super::{Plan, clock, end, progress};
 use anyhow::Context as _;
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use protocol::{Phase, Recipient, TaskStatus};
 use std::fs::File;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use teamdir::{Durability, TeamDir};
@@ -44,8 +45,13 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut watched = Watched::start(plan)?;
     let dir = plan.folder("reaper")?;
     let mut reaper = worker::start_ready(&Job::Reaper { dir })?;
-    let [mut task_back, mut noticed, mut bare, mut synced] =
-        std::array::from_fn(|_| Blocks::default());
+    let [
+        mut task_back,
+        mut noticed,
+        mut bare,
+        mut synced,
+        mut watching,
+    ] = std::array::from_fn(|_| Blocks::default());
     let (blocks, each) = plan.pick((10, 3), (2, 1));
     for block in 0..blocks {
         let (mut back, mut known) = (Vec::new(), Vec::new());
@@ -60,26 +66,15 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
             let times = (0..each).map(|_| bare_death(&mut reaper, syncs));
             blocks.push(times.collect::<anyhow::Result<Vec<_>>>()?);
         }
+        let times = (0..each).map(|_| watching_death(plan, &mut reaper));
+        watching.push(times.collect::<anyhow::Result<Vec<_>>>()?);
     }
     for (what, ours) in [
         ("kill to task back", &task_back),
         ("kill to noticed", &noticed),
     ] {
-        for (at, name) in [(0.5, "p50"), (0.99, "p99")] {
-            let value = |blocks: &Blocks| Value::Seconds(blocks.quantile(at));
-            let row = |what: String, bare| {
-                Row::new(what, value(ours)).bare(value(bare), ours.ratio(bare, at))
-            };
-            let first = row(format!("{what}, {name}"), &bare);
-            section
-                .rows
-                .push(first.beside(HEARTBEAT.0, Value::Seconds(HEARTBEAT.1)));
-            if name == "p50" {
-                section
-                    .rows
-                    .push(row(format!("{what}, {name}, bare with syncs"), &synced));
-            }
-        }
+        let rows = rows(what, ours, [&bare, &synced, &watching]);
+        section.rows.extend(rows);
     }
     section.note(format!(
         "{} kills; the files were polled every {} us",
@@ -87,11 +82,29 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         POLL_INTERVAL.as_micros()
     ));
     section.note("heartbeats: one a second, dead after 5 s without; 5 s - 0.5 s on average");
+    section.note("with inotify: the killed process watches a folder, as every member does");
     section.note(
-        "before its task goes to others the lead ends what the dead one left running: two looks at \
-         all processes, 20 ms apart, are most of the time",
+        "before its task goes to others the lead ends what the dead one left running, with a look at all \
+         processes",
     );
     Ok(section)
+}
+
+/// The rows about one time, beside those of bare processes: without syncs, with them, and with inotify too.
+fn rows(what: &str, ours: &Blocks, [bare, synced, watching]: [&Blocks; 3]) -> [Row; 4] {
+    let row = |what: String, at, bare: &Blocks| {
+        let value = |blocks: &Blocks| Value::Seconds(blocks.quantile(at));
+        Row::new(what, value(ours)).bare(value(bare), ours.ratio(bare, at))
+    };
+    let beside = |row: Row| row.beside(HEARTBEAT.0, Value::Seconds(HEARTBEAT.1));
+    let is_met = ours.ratio(synced, 0.5) <= 10.0;
+    let with_inotify = format!("{what}, p50, bare with syncs and inotify");
+    [
+        beside(row(format!("{what}, p50"), 0.5, bare)),
+        row(format!("{what}, p50, bare with syncs"), 0.5, synced).bar("at most 10x", is_met),
+        row(with_inotify, 0.5, watching),
+        beside(row(format!("{what}, p99"), 0.99, bare)),
+    ]
 }
 
 impl Watched {
@@ -196,8 +209,22 @@ fn bare_death(reaper: &mut Worker, syncs: bool) -> anyhow::Result<f64> {
     Ok(seconds(done.saturating_sub(began)))
 }
 
+/// A process that watches a folder, killed under the eyes of the reaper, which syncs.
+fn watching_death(plan: &Plan<'_>, reaper: &mut Worker) -> anyhow::Result<f64> {
+    let (folder, name) = (plan.folder("watching")?, "x".to_owned());
+    let watcher = worker::start_ready(&Job::Watcher { folder, name })?;
+    let pid = watcher.id();
+    let _: bool = worker::ask(reaper, &format!("{pid} 1"))?;
+    std::thread::sleep(Duration::from_millis(20));
+    let process = command::Pidfd::open(Pid::from_raw(pid.cast_signed()))?;
+    let began = clock::nanos();
+    process.send_signal(Signal::SIGKILL)?;
+    let done: u64 = worker::answer(reaper)?;
+    Ok(seconds(done.saturating_sub(began)))
+}
+
 /// The worker that waits for the death of each process in its input.
-pub(super) fn reap(dir: &std::path::Path) -> anyhow::Result<()> {
+pub(super) fn reap(dir: &Path) -> anyhow::Result<()> {
     worker::say_ready();
     while let Some(input) = worker::hear()? {
         let pid = i32::try_from(end::number(&input, 0)?)?;
@@ -206,15 +233,20 @@ pub(super) fn reap(dir: &std::path::Path) -> anyhow::Result<()> {
         worker::say(&true)?;
         while !process.wait(Duration::from_secs(60)) {}
         if syncs {
-            let new = dir.join("task.new");
-            let mut file = File::create(&new)?;
-            file.write_all(&[b'x'; 500])?;
-            file.sync_all()?;
-            std::fs::rename(&new, dir.join("task"))?;
-            File::open(dir)?.sync_all()?;
+            replace(dir)?;
             super::bare::append(&dir.join("inbox"), &[b'x'; 300], true)?;
         }
         worker::say(&clock::nanos())?;
     }
     Ok(())
+}
+
+/// Replaces a file in a folder, with the syncs that this needs.
+pub(super) fn replace(dir: &Path) -> anyhow::Result<()> {
+    let new = dir.join("task.new");
+    let mut file = File::create(&new)?;
+    file.write_all(&[b'x'; 500])?;
+    file.sync_all()?;
+    std::fs::rename(&new, dir.join("task"))?;
+    Ok(File::open(dir)?.sync_all()?)
 }

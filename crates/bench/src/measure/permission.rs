@@ -1,4 +1,4 @@
-//! How long it takes from a person's answer until the tool call that waited for it has run.
+//! How long it takes from a person's answer until the tool call that waited for it starts, and has run.
 
 use super::end::{self, options};
 use super::report::{Row, Section, Value};
@@ -6,9 +6,12 @@ use super::request::Asked;
 use super::stats::Blocks;
 use super::teammates::start;
 use super::{Plan, progress};
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use protocol::{Recipient, RequestKind};
 use serde_json::json;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use team::{Actor, PersonAnswer};
 use teamdir::{Durability, TeamDir};
@@ -22,34 +25,112 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Every file that is read asks. A tool that writes would sync, which has nothing to do with asking.
 const RULES: &str = "[permissions]\nask = [\"Read\"]\n";
 
+/// What was measured of one answer, in seconds.
+struct Times {
+    /// From the answered request in its place to the tool's first system call.
+    to_start: f64,
+    /// From before the answer until the result is in the journal.
+    to_result: f64,
+}
+
 pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut section = Section::new(
         "permission",
-        "from before the answer of a person until the tool that waited for it has run, and its result is in the \
-         journal; bare = from before the send of a message until the model's server has the request with it",
+        "answer to start: from the answered request in its place until the tool that waited for it opens \
+         its file; answer to result: from before the answer until the tool's result is in the journal; bare \
+         = from before the send of a message until the model's server has the request with it",
     );
     for (what, fsync, durability) in [
-        ("synced (the default), p50", "on", Durability::PowerCut),
-        ("not synced, p50", "off", Durability::ProcessDeath),
+        ("synced (the default)", "on", Durability::PowerCut),
+        ("not synced", "off", Durability::ProcessDeath),
     ] {
         progress(&format!("answer to tool, {what}"));
-        let (mut messages, mut answers) = (Blocks::default(), Blocks::default());
+        let [mut messages, mut starts, mut results] = std::array::from_fn(|_| Blocks::default());
         let (blocks, rounds) = plan.pick((15, 10), (3, 5));
         for _ in 0..blocks {
             messages.push(Asked::start(plan, fsync, durability)?.block(rounds)?);
-            answers.push(Allowed::start(plan, fsync, durability)?.block(rounds)?);
+            let times = Allowed::start(plan, fsync, durability)?.block(rounds)?;
+            starts.push(times.iter().map(|times| times.to_start));
+            results.push(times.iter().map(|times| times.to_result));
         }
-        let ratio = answers.ratio(&messages, 0.5);
-        section.rows.push(
-            Row::new(what, Value::Seconds(answers.p50()))
-                .bare(Value::Seconds(messages.p50()), ratio)
-                .bar("at most 2x a message", ratio <= 2.0),
+        let bare = Value::Seconds(messages.p50());
+        let ratio = starts.ratio(&messages, 0.5);
+        let start = Row::new(
+            format!("answer to start, {what}, p50"),
+            Value::Seconds(starts.p50()),
         );
+        let result = Row::new(
+            format!("answer to result, {what}, p50"),
+            Value::Seconds(results.p50()),
+        );
+        section.rows.extend([
+            start
+                .bare(bare, ratio)
+                .bar("at most 2x a message", ratio <= 2.0),
+            result.bare(bare, results.ratio(&messages, 0.5)),
+        ]);
     }
     section.note(
-        "the tool reads a file of one byte; the time includes that, the write of the answer, and the synced record that the tool is started",
+        "the file of the request is synced before it is put in its place, and its folder after that: the \
+         first row begins before that second sync has ended, and contains the synced record that the tool is \
+         started",
     );
+    section
+        .note("the tool reads a file of one byte; both ends of the first row are inotify events");
     Ok(section)
+}
+
+/// Sees when an answered request comes to its place, and when the tool opens its file.
+struct Seen {
+    events: Receiver<(Instant, Sight)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    Answer,
+    Start,
+}
+
+impl Seen {
+    fn start(requests: &Path, file: &Path) -> anyhow::Result<Self> {
+        let notices = Inotify::init(InitFlags::IN_CLOEXEC)?;
+        notices.add_watch(requests, AddWatchFlags::IN_MOVED_TO)?;
+        let opened = notices.add_watch(file, AddWatchFlags::IN_OPEN)?;
+        let (sender, events) = mpsc::channel();
+        std::thread::spawn(move || {
+            // Ends with the receiver, when the next event comes, or with the process.
+            while let Ok(found) = notices.read_events() {
+                let at = Instant::now();
+                let sight = |watch: WatchDescriptor| match watch == opened {
+                    true => Sight::Start,
+                    false => Sight::Answer,
+                };
+                let mut all = found.into_iter().map(|event| (at, sight(event.wd)));
+                if all.any(|event| sender.send(event).is_err()) {
+                    return;
+                }
+            }
+        });
+        Ok(Self { events })
+    }
+
+    /// Forgets what was seen.
+    fn clear(&self) {
+        while self.events.try_recv().is_ok() {}
+    }
+
+    /// The time from the answer to the start.
+    fn next(&self) -> anyhow::Result<Duration> {
+        let mut answered = None;
+        loop {
+            let (at, sight) = self.events.recv_timeout(PATIENCE).context("no start")?;
+            match (sight, answered) {
+                (Sight::Answer, None) => answered = Some(at),
+                (Sight::Answer, Some(_)) | (Sight::Start, None) => {}
+                (Sight::Start, Some(answered)) => return Ok(at - answered),
+            }
+        }
+    }
 }
 
 /// A teammate whose model reads a file in every reply, and that asks before each.
@@ -58,6 +139,7 @@ struct Allowed {
     team: TeamDir,
     owner: Recipient,
     _member: Worker,
+    seen: Seen,
     count: usize,
 }
 
@@ -81,12 +163,16 @@ impl Allowed {
         ];
         let member = start(&dir, &team, "alice", &environment)?;
         let owner: Recipient = "alice".parse()?;
+        let requests = team.layout().requests_dir();
+        std::fs::create_dir_all(&requests)?;
+        let seen = Seen::start(&requests, &dir.join("a.txt"))?;
         team::send(&team, &Actor::user(), owner.clone(), "Read.")?;
         Ok(Self {
             _server: server,
             team,
             owner,
             _member: member,
+            seen,
             count: 0,
         })
     }
@@ -98,7 +184,7 @@ impl Allowed {
     }
 
     /// How long each answer took. The first one does not count.
-    fn block(&mut self, rounds: u64) -> anyhow::Result<Vec<f64>> {
+    fn block(&mut self, rounds: u64) -> anyhow::Result<Vec<Times>> {
         let mut times = Vec::new();
         for round in 0..=rounds {
             let request = wait_for("the question", PATIENCE, || {
@@ -113,6 +199,7 @@ impl Allowed {
                 scope: None,
                 name: None,
             };
+            self.seen.clear();
             let began = Instant::now();
             team::answer_person(&self.team, &Actor::user(), &request.id, &answer)?;
             self.count += 1;
@@ -121,8 +208,13 @@ impl Allowed {
                 ensure!(began.elapsed() < PATIENCE, "the tool was not run");
                 std::hint::spin_loop();
             }
+            let to_result = began.elapsed().as_secs_f64();
+            let to_start = self.seen.next()?.as_secs_f64();
             if round > 0 {
-                times.push(began.elapsed().as_secs_f64());
+                times.push(Times {
+                    to_start,
+                    to_result,
+                });
             }
         }
         Ok(times)

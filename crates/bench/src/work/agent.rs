@@ -4,19 +4,18 @@
 
 use super::{Args, say};
 use agent::Limits;
-use agent::{
-    Agent, Conversation, Event, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources,
-};
+use agent::{Agent, Event, Host, Log, LogError, Outcome, Prompt, Record, Settings, Sources};
 use llm::{
     Block, BoxFuture, CancellationToken, EventSink, Model, ModelError, Reply, Request, StopReason,
-    ToolUse, Turn,
+    ToolUse,
 };
-use protocol::{JournalLine, JournalRecord, MessageId, MessageSource, Recipient, UserMessage};
+use member::Recovered;
+use protocol::{MessageId, MessageSource, Recipient, UserMessage};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::sync::Arc;
-use teamdir::{Journal, TeamDir};
+use teamdir::{MemberSession, TeamDir, WatchChoice};
 use test_support::faults::{mark_begin, mark_end};
 use test_support::llm_server::summary_text;
 use tools::{Effect, OutputFolder, Registry, Tool, ToolContext, ToolError, ToolOutput, Workspace};
@@ -45,18 +44,12 @@ pub(crate) struct RunAgent {
 
 pub(super) fn run(args: &Args, work: &RunAgent) -> anyhow::Result<()> {
     let team = args.team()?;
-    let guard = team.join(&work.name)?;
-    let (journal, _) = Journal::open(&team, &guard)?;
-    let mut conversation = Conversation::new();
-    let mut damage = None;
-    team.read_journal_as(&work.name, |_, line| match line {
-        JournalLine::Known(JournalRecord::Conversation(record)) => conversation.apply(record),
-        JournalLine::Known(_) | JournalLine::Other { .. } => {}
-        JournalLine::Corrupt { reason } => damage = Some(reason),
-    })?;
-    if let Some(reason) = damage {
+    let session = MemberSession::open(&team, &work.name, WatchChoice::Poll)?;
+    let recovered = Recovered::read(&team, &work.name)?;
+    if let Some(reason) = recovered.damage.first() {
         anyhow::bail!("the journal is damaged: {reason}");
     }
+    let conversation = recovered.conversation;
     let is_new = conversation.turns().is_empty();
     let mut registry = Registry::new();
     registry.add(Leave)?;
@@ -80,7 +73,7 @@ pub(super) fn run(args: &Args, work: &RunAgent) -> anyhow::Result<()> {
         conversation,
     );
     let mut member = Member {
-        journal,
+        session,
         team,
         name: work.name.clone(),
         mail: work.mail,
@@ -101,7 +94,7 @@ pub(super) fn run(args: &Args, work: &RunAgent) -> anyhow::Result<()> {
 
 /// A member of a team as an agent sees it.
 struct Member {
-    journal: Journal,
+    session: MemberSession,
     team: TeamDir,
     name: Recipient,
     mail: usize,
@@ -110,22 +103,13 @@ struct Member {
 }
 
 impl Member {
-    fn write_archive(&self, turns: &[Turn]) -> anyhow::Result<String> {
-        let folder = self.team.layout().member_dir(&self.name);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        for number in 1.. {
-            let path = folder.join(format!("archive-{number}.json"));
-            match options.open(&path) {
-                Ok(mut file) => {
-                    file.write_all(&serde_json::to_vec(turns)?)?;
-                    return Ok(path.display().to_string());
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error.into()),
-            }
+    fn keep(&mut self, record: &Record) -> anyhow::Result<()> {
+        if !matches!(record, Record::Compaction(_)) {
+            return Ok(self.session.journal().append(record)?);
         }
-        anyhow::bail!("there is no number left")
+        let archive = self.team.next_archive(self.session.guard());
+        let cut = Recovered::read(&self.team, &self.name)?.into_cut(archive);
+        Ok(self.session.cut_journal(&self.team, cut, record)?)
     }
 
     /// All messages so far: the agent knows which ones it has seen.
@@ -144,16 +128,13 @@ impl Member {
 impl Log for Member {
     fn append(&mut self, record: &Record) -> Result<(), LogError> {
         mark_begin();
-        let appended = self.journal.append(record);
+        let kept = self.keep(record);
         mark_end();
-        appended.map_err(LogError::new)
+        kept.map_err(LogError::new)
     }
 
-    fn archive(&mut self, turns: &[Turn]) -> Result<String, LogError> {
-        mark_begin();
-        let archived = self.write_archive(turns);
-        mark_end();
-        archived.map_err(LogError::new)
+    fn next_archive(&self) -> Result<String, LogError> {
+        Ok(self.team.next_archive(self.session.guard()).to_string())
     }
 
     fn records_path(&self) -> String {

@@ -1,9 +1,10 @@
 //! Writers and readers of mail.
 
-use super::{Args, say};
+use super::{Args, orphan, say};
 use anyhow::Context;
 use protocol::{Body, Message, MessageId, Recipient, Sender};
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use teamdir::{MemberSession, TeamDir};
 
@@ -60,6 +61,9 @@ pub(crate) struct Hold {
     /// Start a child that keeps running for this many seconds.
     #[arg(long)]
     child: Option<u32>,
+    /// Start a child that waits for this pipe before exec.
+    #[arg(long)]
+    orphan: Option<PathBuf>,
 }
 
 pub(super) fn write(args: &Args, work: &Write) -> anyhow::Result<()> {
@@ -137,6 +141,9 @@ pub(super) fn hold(args: &Args, work: &Hold) -> anyhow::Result<()> {
         say(&format!("child {}", child.id()))?;
     }
     say(&format!("incarnation {}", guard.incarnation()))?;
+    if let Some(gate) = &work.orphan {
+        orphan::start(gate)?;
+    }
     loop {
         std::thread::park();
     }

@@ -28,6 +28,8 @@ pub(crate) struct Op {
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum What {
     Send,
+    /// Sends while somebody leads a shared sync and does not come to its end.
+    SendBesideLeader,
     /// Takes the mail there is and records it: the claim and the acknowledgement.
     Receive,
     /// Sets the inbox aside and deletes what is done with.
@@ -52,6 +54,14 @@ pub(super) fn run(args: &Args, op: &Op) -> anyhow::Result<()> {
     let alice: Recipient = "alice".parse()?;
     match op.what {
         What::Send => marked(op, || send(&team, &alice, &op.id)),
+        What::SendBesideLeader => {
+            let mut mark = std::fs::File::options();
+            let mark = mark.create(true).append(true);
+            let mark = mark.open(team.layout().inbox_synced(&alice))?;
+            // Another descriptor than that of the sender: to the kernel it is somebody else's.
+            mark.lock()?;
+            marked(op, || send(&team, &alice, &op.id))
+        }
         What::Receive | What::Settle => with_session(&team, &alice, op),
         What::Join => marked(op, || {
             team.join(&alice)?;

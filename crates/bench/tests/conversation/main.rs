@@ -71,7 +71,7 @@ impl Work {
                 panic!("{reason}: {}", String::from_utf8_lossy(bytes));
             }
         };
-        team.read_journal_as(&self.alice, visit).unwrap();
+        team.read_history_as(&self.alice, visit).unwrap();
         records
     }
 
@@ -118,7 +118,10 @@ impl Work {
                     assert_eq!(before, None, "a use has one result");
                 }
                 Record::Asked(_) | Record::Started(_) => panic!("nobody is asked"),
-                Record::Cleared(_) | Record::Compaction(_) | Record::Ended(_) => {}
+                Record::Cleared(_)
+                | Record::Compaction(_)
+                | Record::Ended(_)
+                | Record::Session(_) => {}
             }
             conversation.apply(record);
         }

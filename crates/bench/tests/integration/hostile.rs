@@ -1,10 +1,10 @@
 //! A hijacked member makes its tree as dangerous as it can. Nothing of it runs outside of the sandbox.
 
-use crate::support::{World, agent, git};
+use crate::support::{World, agent};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use test_support::report_skip;
+use test_support::{git, report_skip};
 
 /// A program that leaves a trace in the workspace, which the sandbox of a tree does not show.
 fn trap(folder: &Path, trace: &Path) -> String {

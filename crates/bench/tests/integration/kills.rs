@@ -1,6 +1,7 @@
 //! Kills of whoever submits, integrates and checks, at every step and at random.
 
-use crate::support::{World, agent, git};
+use crate::support::{World, agent};
+use integration::Ran;
 use protocol::SubmissionStatus::{Conflict, Failed, Merged};
 use protocol::{Submission, SubmissionStatus};
 use std::collections::BTreeSet;
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use test_support::faults::{self, Fault, Outcome};
-use test_support::{Rng, report_skip, try_wait_for, wait_until};
+use test_support::{Gate, Rng, git, report_skip, try_wait_for, wait_until};
 
 /// How many of the system calls are struck in a short run.
 const STRIKES: usize = 24;
@@ -143,6 +144,38 @@ fn an_author_killed_at_any_call_has_submitted_once_or_not() {
         assert_eq!(world.moves(), 1, "{what}");
     });
     eprintln!("{struck}");
+}
+
+/// The lock of an integrator is not passed on to programs, but a child between fork and exec has a copy of
+/// it. Whoever comes meanwhile waits for that, and does not rely on a process that is gone.
+#[test]
+fn the_copy_of_a_lock_in_a_child_that_outlives_its_integrator_is_waited_for() {
+    let world = World::new(&["alice"]);
+    world.commit("alice", "a.txt", "A\n");
+    world.submit("alice");
+    let place = tempfile::tempdir().unwrap();
+    let mut gate = Gate::new(place.path());
+    let path = gate.path().to_str().unwrap();
+    let mut integrator = started(world.folder(), &["--orphan", path]);
+    gate.wait_for_visitor(Duration::from_secs(60));
+    assert!(world.team().is_integrating());
+    assert!(matches!(world.trees().run_queue().unwrap(), Ran::Busy));
+    integrator.kill().unwrap();
+    integrator.wait().unwrap();
+    assert!(!world.team().is_integrating());
+    let trees = world.trees();
+    let next = std::thread::spawn(move || trees.run_queue());
+    let early = try_wait_for(Duration::from_millis(300), || {
+        next.is_finished().then_some(())
+    });
+    assert!(early.is_none(), "it does not wait");
+    drop(gate);
+    let ran = next.join().unwrap().unwrap();
+    assert!(
+        matches!(&ran, Ran::Done(ended) if ended.len() == 1),
+        "{ran:?}"
+    );
+    assert_eq!(world.submission(1).status, Merged);
 }
 
 #[test]

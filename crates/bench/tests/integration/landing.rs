@@ -99,6 +99,42 @@ fn nothing_lands_in_the_middle_of_a_merge() {
 }
 
 #[test]
+fn nothing_lands_in_the_middle_of_a_rebase() {
+    let world = with_work("a.txt");
+    world.git(["checkout", "--quiet", "-b", "side", "HEAD"]);
+    world.write("shared.txt", "side\n");
+    world.git(["commit", "--quiet", "--all", "--message", "Side"]);
+    world.git(["checkout", "--quiet", "main"]);
+    world.write("shared.txt", "main\n");
+    world.git(["commit", "--quiet", "--all", "--message", "Main"]);
+    let rebase = test_support::git_command(world.folder())
+        .args(["rebase", "--quiet", "side"])
+        .output();
+    assert!(!rebase.unwrap().status.success());
+    let before = world.git(["rev-parse", "HEAD"]);
+    let error = world.trees().land(&options(&world)).unwrap_err();
+    assert!(
+        matches!(error, IntegrationError::Operation("a rebase")),
+        "{error}"
+    );
+    // Git would refuse to end the rebase of a branch that has moved.
+    let into = LandOptions {
+        into: Some("main".to_owned()),
+        ..options(&world)
+    };
+    let error = world.trees().land(&into).unwrap_err();
+    let folder = world.folder().canonicalize().unwrap();
+    assert!(
+        matches!(&error, IntegrationError::CheckedOutElsewhere { folder: found, .. } if *found == folder),
+        "{error}"
+    );
+    assert_eq!(world.git(["rev-parse", "HEAD"]), before);
+    world.git(["rebase", "--abort"]);
+    world.trees().land(&options(&world)).unwrap();
+    assert!(world.folder().join("a.txt").exists());
+}
+
+#[test]
 fn a_second_landing_takes_nothing_of_the_users_back() {
     for squash in [false, true] {
         let world = with_work("a.txt");
@@ -182,8 +218,8 @@ fn a_hook_that_the_work_brings_is_not_run() {
     let ran = world.folder().join("../ran-a-hook");
     let hook = format!("#!/bin/sh\ntouch {}\n", ran.display());
     world.commit("alice", "hooks/post-merge", &hook);
-    crate::support::git(&tree, ["update-index", "--chmod=+x", "hooks/post-merge"]);
-    crate::support::git(&tree, ["commit", "--quiet", "--message", "Executable"]);
+    test_support::git(&tree, ["update-index", "--chmod=+x", "hooks/post-merge"]);
+    test_support::git(&tree, ["commit", "--quiet", "--message", "Executable"]);
     world.submit("alice");
     world.integrate();
     world.trees().land(&options(&world)).unwrap();

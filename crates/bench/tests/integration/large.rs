@@ -1,6 +1,6 @@
 //! A large repository: everything works, and what is done often does not look at its files.
 
-use crate::support::{World, agent, git};
+use crate::support::{World, agent};
 use protocol::SubmissionStatus::Merged;
 use std::fmt::Write as _;
 use std::fs;
@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use test_support::git;
 
 /// Commits this many files in folders of a hundred.
 fn add_files(folder: &Path, files: usize) {

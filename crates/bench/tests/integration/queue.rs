@@ -1,11 +1,12 @@
 //! What becomes of submitted work.
 
-use crate::support::{World, agent, git};
+use crate::support::{World, agent};
 use integration::{IntegrationError, Ran, Work};
 use protocol::SubmissionStatus::{Conflict, Failed, Merged, Submitted};
 use protocol::{Priority, TaskId};
 use rules::NewTask;
 use team::{Actor, Worker};
+use test_support::git;
 
 #[test]
 fn committed_work_is_merged_and_names_its_author_task_and_team() {

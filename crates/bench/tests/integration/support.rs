@@ -6,11 +6,8 @@ use protocol::{AgentName, Recipient, Submission, SubmissionId, SubmissionStatus}
 use rules::Ledger;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use teamdir::{Options, TeamDir};
-use test_support::TempTeam;
-
-const INIT: [&str; 3] = ["init", "--quiet", "--initial-branch=main"];
+use test_support::{TempTeam, commit_all, git, git_command, init_repository, name_person};
 
 pub(crate) struct World {
     temp: TempTeam,
@@ -28,21 +25,29 @@ impl World {
     }
 
     pub(crate) fn without_trees(members: &[&str]) -> Self {
-        Self::with(members, &INIT).unwrap()
+        let world = Self {
+            temp: TempTeam::new(members, Options::default()),
+        };
+        init_repository(world.folder());
+        world.begin();
+        world
+    }
+
+    fn begin(&self) {
+        self.write("shared.txt", "one\ntwo\nthree\n");
+        commit_all(self.folder(), "Begin");
     }
 
     /// A team in a repository that this command of git has made; `None` if git does not know the command.
     pub(crate) fn with(members: &[&str], init: &[&str]) -> Option<Self> {
         let temp = TempTeam::new(members, Options::default());
         let world = Self { temp };
-        let made = command(world.folder()).args(init).output().unwrap();
+        let made = git_command(world.folder()).args(init).output().unwrap();
         if !made.status.success() {
             return None;
         }
         name_person(world.folder());
-        world.write("shared.txt", "one\ntwo\nthree\n");
-        world.git(["add", "--all"]);
-        world.git(["commit", "--quiet", "--message", "Begin"]);
+        world.begin();
         Some(world)
     }
 
@@ -76,11 +81,7 @@ impl World {
     pub(crate) fn commit(&self, name: &str, file: &str, text: &str) {
         let tree = self.tree(name);
         std::fs::write(tree.join(file), text).unwrap();
-        git(&tree, ["add", "--all"]);
-        git(
-            &tree,
-            ["commit", "--quiet", "--message", &format!("{name}: {file}")],
-        );
+        commit_all(&tree, &format!("{name}: {file}"));
     }
 
     pub(crate) fn submit(&self, name: &str) -> Submitted {
@@ -115,7 +116,7 @@ impl World {
 
     pub(crate) fn has_merged(&self, file: &str) -> bool {
         let name = format!("refs/heads/team/main:{file}");
-        let found = command(self.folder())
+        let found = git_command(self.folder())
             .args(["cat-file", "-e", &name])
             .output();
         found.unwrap().status.success()
@@ -138,31 +139,4 @@ impl World {
 
 pub(crate) fn agent(name: &str) -> AgentName {
     AgentName::new(name).unwrap()
-}
-
-pub(crate) fn init(folder: &Path) {
-    git(folder, INIT);
-    name_person(folder);
-}
-
-fn name_person(folder: &Path) {
-    git(folder, ["config", "user.name", "Person"]);
-    git(folder, ["config", "user.email", "person@example.org"]);
-}
-
-/// Git as a person or a member runs it.
-fn command(folder: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.current_dir(folder);
-    command
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1");
-    command
-}
-
-pub(crate) fn git<I: IntoIterator<Item: AsRef<OsStr>>>(folder: &Path, words: I) -> String {
-    let output = command(folder).args(words).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }

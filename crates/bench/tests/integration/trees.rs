@@ -1,11 +1,12 @@
 //! Trees: where they can be, what is in them, and when they go.
 
-use crate::support::{World, agent, git, init};
+use crate::support::{World, agent};
 use git::GitError;
 use integration::IntegrationError;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use test_support::{git, init_repository};
 
 fn links_of(folder: &Path, found: &mut Vec<u64>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -54,7 +55,7 @@ fn where_there_can_be_no_tree_the_error_says_why() {
     let open = |folder: &Path| git::Repository::open(folder, &neutral);
     let error = open(empty.path()).unwrap_err();
     assert!(matches!(error, GitError::NoRepository { .. }), "{error}");
-    init(empty.path());
+    init_repository(empty.path());
     let repository = open(empty.path()).unwrap();
     assert!(matches!(repository.head(), Err(GitError::NoCommit)));
     let below = empty.path().join("below");
@@ -212,6 +213,13 @@ fn shallow_clones_and_linked_work_trees_have_trees_too() {
         trees.run_queue().unwrap();
         let text = git(&place, ["show", "refs/heads/team/main:mine.txt"]);
         assert_eq!(text, "m", "{}", place.display());
+        trees.land(&integration::LandOptions::default()).unwrap();
+        assert_eq!(fs::read_to_string(place.join("mine.txt")).unwrap(), "m");
+        assert_eq!(
+            git(&place, ["status", "--porcelain"]),
+            "",
+            "nothing is staged"
+        );
     }
 }
 
@@ -297,6 +305,34 @@ fn no_tree_begins_in_the_middle_of_a_rebase() {
         matches!(error, IntegrationError::Operation("a rebase")),
         "{error}"
     );
+}
+
+#[test]
+fn a_branch_of_the_user_in_the_way_of_the_teams_is_named_and_kept() {
+    for branch in ["team", "team/main/old"] {
+        let world = World::without_trees(&["alice"]);
+        world.git(["branch", branch]);
+        for _ in 0..2 {
+            let error = world.trees().ensure_tree(&agent("alice")).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!("git branch -m {branch} OTHER")),
+                "{text}"
+            );
+            world.git(["pack-refs", "--all"]);
+        }
+        assert!(!world.tree("alice").exists());
+        assert_eq!(
+            world.git(["rev-parse", branch]),
+            world.git(["rev-parse", "main"])
+        );
+        world.git(["branch", "-m", branch, "other"]);
+        world.trees().ensure_tree(&agent("alice")).unwrap();
+        world.commit("alice", "a.txt", "A\n");
+        world.submit("alice");
+        world.integrate();
+        assert!(world.has_merged("a.txt"), "{branch}");
+    }
 }
 
 #[test]

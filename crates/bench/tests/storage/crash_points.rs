@@ -153,6 +153,20 @@ fn strike_everywhere(case: &Case) {
     }
 }
 
+/// Kills the operation at each of its calls.
+fn kill_everywhere(case: &Case) {
+    if let Err(reason) = faults::available() {
+        return report_skip(case.op, reason);
+    }
+    let team = fresh(case);
+    let trace = faults::record(&mut command(&team, case, "1")).unwrap();
+    (case.check)(&team, Struck::Exited { done: true });
+    assert!(trace.calls.len() > 20, "it did not wait");
+    for call in &trace.calls {
+        strike(case, call, Fault::Kill, "1");
+    }
+}
+
 /// A view of the folder as a later process has it.
 fn later(team: &TestTeam) -> TestTeam {
     let options = Options {
@@ -169,6 +183,15 @@ fn later(team: &TestTeam) -> TestTeam {
 fn inv_01_send_is_all_or_nothing_at_every_call() {
     strike_everywhere(&Case {
         op: "send",
+        prepare: checks::one_unread,
+        check: checks::sent_once,
+    });
+}
+
+#[test]
+fn inv_01_send_is_all_or_nothing_at_every_call_while_it_waits_for_the_sync_of_another() {
+    kill_everywhere(&Case {
+        op: "send-beside-leader",
         prepare: checks::one_unread,
         check: checks::sent_once,
     });

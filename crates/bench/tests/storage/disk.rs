@@ -92,7 +92,9 @@ fn a_read_only_folder_gives_a_clear_error_and_recovers() {
     };
     let team = TestTeam::at(disk.path(), Options::default());
     let mut session = MemberSession::open(&team.team, &team.alice, WatchChoice::Auto).unwrap();
-    team.team.send(message("1", 10)).unwrap();
+    // A sender keeps files open for its next message, so another one sends this.
+    let sender = TeamDir::open(disk.path(), Options::default()).unwrap();
+    sender.send(message("1", 10)).unwrap();
     while session.next(Some(Instant::now())).unwrap().is_some() {}
     let remount = |how: &str| {
         let mut mount = Command::new("mount");
@@ -100,7 +102,7 @@ fn a_read_only_folder_gives_a_clear_error_and_recovers() {
     };
     // A file that is open for writing keeps a file system from becoming read-only. Another test may
     // start a process at this moment, which has all open files until it becomes another program.
-    drop(session);
+    drop((session, sender));
     let limit = Duration::from_secs(60);
     wait_until("a read-only folder", limit, || {
         remount("remount,ro").success()

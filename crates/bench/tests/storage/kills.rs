@@ -169,7 +169,7 @@ fn inv_04_lines_echoed_by_a_shell_arrive_once_while_readers_die() {
     reader.kill9();
     let mut texts: Vec<String> = Vec::new();
     team.team
-        .read_journal(&team.alice, |_, line| {
+        .read_history(&team.alice, |_, line| {
             if let protocol::JournalLine::Known(protocol::JournalRecord::Mail(mail)) = line {
                 texts.extend(mail.mail.iter().map(|entry| match entry.decode() {
                     protocol::Line::Message(message) => message.body.text().to_owned(),

@@ -12,6 +12,7 @@ mod history;
 mod kills;
 mod members;
 mod power;
+mod shared_syncs;
 mod support;
 mod tasks;
 mod waking;

@@ -1,9 +1,13 @@
 //! Who is alive, and who is who.
 
 use crate::support::{LIMIT, TestTeam};
-use protocol::Recipient;
+use protocol::{AgentName, Incarnation, Recipient};
+use rules::ShutdownLimits;
+use std::process::Stdio;
+use std::time::Duration;
+use team::{Actor, ShutdownOptions};
 use teamdir::{JoinError, Liveness, is_running};
-use test_support::wait_until;
+use test_support::{Gate, try_wait_for, wait_until};
 
 fn is_alive(team: &TestTeam) -> bool {
     matches!(team.team.liveness(&team.alice).unwrap(), Liveness::Alive(_))
@@ -53,6 +57,39 @@ fn inv_15_a_child_that_outlives_alice_does_not_keep_her_alive() {
         .args(["-9", pid])
         .status();
     assert!(status.unwrap().success());
+}
+
+/// A shutdown that is over has freed the lock, though a child of the member had a copy of it at the end.
+#[test]
+fn a_shutdown_is_over_when_the_last_copy_of_the_lock_is_gone() {
+    let team = TestTeam::new();
+    let place = tempfile::tempdir().unwrap();
+    let mut gate = Gate::new(place.path());
+    let path = gate.path().to_str().unwrap();
+    let mut alice = team.bench(&["hold", "--name", "alice", "--orphan", path]);
+    let mut alice = alice.stdout(Stdio::null()).spawn().unwrap();
+    gate.wait_for_visitor(LIMIT);
+    let wish = ShutdownOptions {
+        to: AgentName::new("alice").unwrap(),
+        reason: String::new(),
+        timeout: LIMIT,
+        force: false,
+        lead_leaves: false,
+    };
+    let request = team::ask_shutdown(&team.team, &Actor::user(), &wish, Incarnation(1)).unwrap();
+    let followed = std::thread::spawn({
+        let team = team.team.clone();
+        move || processes::follow_shutdown(&team, request, ShutdownLimits::default(), &|| false)
+    });
+    alice.kill().unwrap();
+    alice.wait().unwrap();
+    let early = try_wait_for(Duration::from_millis(300), || {
+        followed.is_finished().then_some(())
+    });
+    assert!(early.is_none() && is_alive(&team), "a child has the lock");
+    drop(gate);
+    followed.join().unwrap().unwrap();
+    assert!(!is_alive(&team));
 }
 
 #[test]

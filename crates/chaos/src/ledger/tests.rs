@@ -57,7 +57,7 @@ fn found(facts: &mut Facts, number: usize) -> &mut Found {
 }
 
 #[test]
-fn what_is_in_order_is_balanced() {
+fn a_correct_run_is_balanced() {
     let ledger = balance(|_| {});
     assert!(ledger.is_balanced(), "{ledger}");
     assert_eq!((ledger.messages.sent, ledger.messages.injected), (10, 10));
@@ -111,7 +111,7 @@ fn a_message_that_is_there_twice_is_duplicated_wherever_it_is() {
 }
 
 #[test]
-fn of_an_unknown_outcome_both_ends_are_good_but_not_two_of_them() {
+fn a_message_of_unknown_outcome_may_arrive_or_not_but_not_twice() {
     let nowhere = balance(|facts| facts.attempts.push(note_attempt(77, Outcome::Unknown)));
     assert!(nowhere.is_balanced());
     assert_eq!(
@@ -139,7 +139,7 @@ fn of_an_unknown_outcome_both_ends_are_good_but_not_two_of_them() {
 }
 
 #[test]
-fn a_failed_try_binds_nobody_but_must_not_arrive() {
+fn a_failed_send_need_not_be_repeated_and_must_not_arrive() {
     let again = balance(|facts| facts.attempts.push(note_attempt(3, Outcome::Failed)));
     assert!(again.is_balanced());
     assert_eq!(again.messages.sent, 10);
@@ -175,7 +175,7 @@ fn tasks_are_done_once_by_their_last_owner() {
 }
 
 #[test]
-fn whatever_is_left_lying_is_told() {
+fn everything_unfinished_is_reported() {
     let order = || ("m01".to_owned(), mark(Verb::Order, "A-000001"));
     let forgotten = balance(|facts| {
         facts.orders.insert(order());

@@ -27,7 +27,7 @@ pub(crate) struct View {
     pub(crate) failed: bool,
     /// The state of the team as the program last told it.
     pub(crate) state: String,
-    /// What was done since, and so may have changed it.
+    /// The calls since then, which may have changed that state.
     since: SinceState,
 }
 
@@ -78,7 +78,8 @@ impl View {
     fn hear(&mut self, text: &str) {
         let text = &without_answered(text);
         let mail = TextBlock::read_all(text, MAIL_TAG).into_iter();
-        // A plan that waits for the lead is in the state of the team, and nothing for the lead to submit.
+        // A plan that waits for the lead is part of the team's state. It is not an order to the lead to
+        // submit one.
         let messages = mail.filter(|mail| mail.get("type") != Some("plan_approval_request"));
         for mail in messages {
             for tag in Tag::all(&mail.text) {
@@ -91,7 +92,7 @@ impl View {
         }
     }
 
-    /// Whether a tool was used for a mark, and nothing more is to be done about it.
+    /// Whether a tool was used for a mark and has succeeded, or may have. It is not called again then.
     pub(crate) fn is_settled(&self, tool: &str, mark: &Mark) -> bool {
         matches!(
             self.came_of(tool, mark),
@@ -166,7 +167,7 @@ impl View {
 }
 
 impl SinceState {
-    /// Notes a call of a tool. Whether it succeeded is not looked at: the next state tells.
+    /// Notes a tool call. Its success does not matter: the next state shows its effect.
     fn add(&mut self, used: &Value) {
         let (tool, input) = (used["name"].as_str().unwrap_or(""), &used["input"]);
         match (tool, input["request_id"].as_str()) {
@@ -180,7 +181,7 @@ impl SinceState {
     }
 }
 
-/// A text without the messages that a compaction repeats though they were answered.
+/// The text without the messages that a compaction repeats although they were answered.
 fn without_answered(text: &str) -> String {
     let Some(messages) = text.strip_prefix("<user-messages>") else {
         return text.to_owned();

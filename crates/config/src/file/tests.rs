@@ -108,7 +108,7 @@ fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
     assert_eq!(
         error("[[members]]\nname = \"a\"\nrole = \"b\"\ncolour = 1"),
         "team.toml:4: `members`: unknown key `colour`, expected one of `name`, `role`, `prompt`, \
-         `model`, `max_output`, `effort`, `thinking`, `temperature`, `web`, `exec`, `require_plan`, `restart`, `no_claim`, `idle_timeout`, `sandbox`, \
+         `model`, `max_output`, `effort`, `thinking`, `temperature`, `web`, `exec`, `engine`, `require_plan`, `restart`, `no_claim`, `idle_timeout`, `sandbox`, \
          `network`, `tree`, `max_tokens`, `max_cost`, `max_turns`, `max_minutes`"
     );
     assert_eq!(

@@ -7,7 +7,7 @@ use crate::fix::sufficient_instances;
 use nix::unistd::{AccessFlags, access};
 use teamdir::TeamDir;
 
-/// Each member and each waiting command needs one instance.
+/// Fewer free instances than this are a problem: each member and each waiting command needs one.
 const FEW_INSTANCES: u64 = 4;
 
 pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {

@@ -215,7 +215,12 @@ fn temporary(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
             }
             StaleFileKind::Temporary
             | StaleFileKind::ReadMail(_)
-            | StaleFileKind::LogOrOutput(_) => {
+            | StaleFileKind::LogOrOutput(_)
+            | StaleFileKind::OldEvents(_)
+            | StaleFileKind::OldDeadLetters(_)
+            | StaleFileKind::OldTrash(_)
+            | StaleFileKind::OldLog(..)
+            | StaleFileKind::OldConversation(..) => {
                 "A process was killed while it wrote. The file that it meant to replace is unchanged."
             }
         };

@@ -6,23 +6,11 @@ use doctor::{Finding, Kind, Trees};
 use integration::{Integration, Ran, TreeSettings, Work};
 use protocol::{Member, SubmissionId, SubmissionStatus};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use teamdir::RosterError;
-
-fn git(folder: &Path, words: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.args(words).current_dir(folder);
-    let clean = [
-        ("GIT_CONFIG_GLOBAL", "/dev/null"),
-        ("GIT_CONFIG_NOSYSTEM", "1"),
-    ];
-    let output = command.envs(clean).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {words:?}: {errors}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use test_support::{commit_all, git, init_repository};
 
 fn trees(broken: &BrokenTeam) -> &Integration {
     match &broken.environment.trees {
@@ -34,15 +22,11 @@ fn trees(broken: &BrokenTeam) -> &Integration {
 /// Makes the workspace a repository in which alice has a tree of her own.
 fn give_tree(broken: &mut BrokenTeam) -> PathBuf {
     let folder = broken.temp.workspace().to_path_buf();
-    git(&folder, &["init", "--quiet", "--initial-branch=main"]);
-    let person = [
-        "-c",
-        "user.name=Person",
-        "-c",
-        "user.email=person@example.org",
-    ];
-    let commit = ["commit", "--quiet", "--allow-empty", "--message", "Begin"];
-    git(&folder, &[person.as_slice(), &commit].concat());
+    init_repository(&folder);
+    git(
+        &folder,
+        ["commit", "--quiet", "--allow-empty", "--message", "Begin"],
+    );
     let confine = Arc::new(|_: integration::Place<'_>| Surroundings::Inherited);
     let opened = Integration::open(broken.team(), TreeSettings::default(), confine).unwrap();
     opened.ensure_tree(&name("alice")).unwrap();
@@ -54,8 +38,7 @@ fn give_tree(broken: &mut BrokenTeam) -> PathBuf {
 fn commit(broken: &BrokenTeam, file: &str) {
     let tree = broken.team().layout().tree(&name("alice"));
     fs::write(tree.join(file), "work\n").unwrap();
-    git(&tree, &["add", "--all"]);
-    git(&tree, &["commit", "--quiet", "--message", file]);
+    commit_all(&tree, file);
 }
 
 pub(crate) fn stalled_submission(broken: &mut BrokenTeam) {

@@ -1,5 +1,7 @@
 //! Colours: each teammate has its own, the same in every run.
 
+use highlight::Token;
+
 const RESET: &str = "\u{1b}[0m";
 /// Those that can be read on dark and on light ground. Red is left for errors.
 const NAMES: [&str; 10] = [
@@ -41,6 +43,8 @@ pub(crate) enum Style {
     Removed,
     /// What waits for the person.
     Attention,
+    /// A part of a block of code.
+    Token(Token),
 }
 
 impl Style {
@@ -56,6 +60,15 @@ impl Style {
             Self::Added => "\u{1b}[32m",
             Self::Removed => "\u{1b}[31m",
             Self::Attention => "\u{1b}[1;33m",
+            Self::Token(token) => match token {
+                Token::Plain => "",
+                Token::Keyword => "\u{1b}[35m",
+                Token::String => "\u{1b}[32m",
+                Token::Comment => "\u{1b}[2m",
+                Token::Constant => "\u{1b}[36m",
+                Token::Function => "\u{1b}[34m",
+                Token::Type => "\u{1b}[33m",
+            },
         }
     }
 }
@@ -85,7 +98,7 @@ impl Colour {
     /// Text that looks like this.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         match style {
-            Style::Plain => text.to_owned(),
+            Style::Plain | Style::Token(Token::Plain) => text.to_owned(),
             style => self.wrap(style.code(), text),
         }
     }

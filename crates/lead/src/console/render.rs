@@ -91,6 +91,8 @@ pub(crate) enum Output<'a> {
     Data(&'a str),
     /// The final answer to the only prompt.
     Answer(&'a str),
+    /// Nothing is read any more but Ctrl-C.
+    Leaving,
     /// Nothing comes any more.
     End,
 }
@@ -180,7 +182,8 @@ impl Render {
             | Output::Status(_)
             | Output::Place(_)
             | Output::Offer(_)
-            | Output::Reply(_) => Vec::new(),
+            | Output::Reply(_)
+            | Output::Leaving => Vec::new(),
         }
     }
 

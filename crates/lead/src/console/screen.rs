@@ -108,6 +108,8 @@ pub(crate) struct Screen {
     /// The last reply, to show an answer once.
     last_reply: String,
     choices: Vec<String>,
+    /// Nothing is read any more but Ctrl-C.
+    is_leaving: bool,
     is_over: bool,
 }
 
@@ -131,6 +133,7 @@ impl Screen {
             last_call: None,
             last_reply: String::new(),
             choices: Vec::new(),
+            is_leaving: false,
             is_over: false,
         }
     }
@@ -156,7 +159,8 @@ impl Screen {
             Event::Key(key) => self.key(key),
             Event::Paste(text) => {
                 self.choices.clear();
-                if let Some(editor) = &mut self.editor {
+                let has_prompt = self.has_prompt();
+                if let Some(editor) = self.editor.as_mut().filter(|_| has_prompt) {
                     editor.insert(text);
                 }
                 Vec::new()
@@ -214,6 +218,7 @@ impl Screen {
             Output::Verb(text) | Output::Data(text) => plain_lines(text),
             Output::Reply(text) => self.whole(text),
             Output::Answer(text) => self.answer(text),
+            Output::Leaving => self.leave(),
             Output::End => self.end(),
         }
     }
@@ -266,6 +271,22 @@ impl Screen {
         let mut lines = self.stream.push(text, self.width, self.colour);
         lines.extend(self.stream.end(self.width, self.colour));
         lines
+    }
+
+    /// A prompt that nobody reads would mislead. What waits for an answer can still be answered: the
+    /// work that is being finished may need it.
+    fn leave(&mut self) -> Vec<String> {
+        self.is_leaving = true;
+        self.choices.clear();
+        if let (Some(editor), None) = (&mut self.editor, &self.answering) {
+            editor.clear();
+        }
+        Vec::new()
+    }
+
+    /// Whether lines are typed.
+    pub(super) const fn has_prompt(&self) -> bool {
+        self.editor.is_some() && (!self.is_leaving || self.answering.is_some())
     }
 
     fn end(&mut self) -> Vec<String> {

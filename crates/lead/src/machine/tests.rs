@@ -484,7 +484,7 @@ fn every_order_of_events_comes_to_an_end() {
         let mut world = World::default();
         for _ in 0..60 {
             stage.now += Duration::from_millis(rng.below(40));
-            let Some(event) = world.event(rng.below(17)) else {
+            let Some(event) = world.event(rng.below(18)) else {
                 continue;
             };
             world.act(stage.tell(event));
@@ -515,6 +515,7 @@ impl World {
             0 => Event::Tick,
             1 => Event::Typed(Typed::parse("work")),
             2 => Event::Typed(Typed::parse("/compact")),
+            17 => Event::Typed(Typed::parse("/model offline")),
             3 => Event::InputEnded,
             4 => Event::Interrupted,
             5 => Event::TimedOut,
@@ -561,7 +562,9 @@ impl World {
                 Action::StopTurn => assert!(self.busy, "nothing to stop"),
                 Action::Steer(_) => assert!(self.busy, "no turn to steer"),
                 Action::RunVerb(_) => {}
-                Action::RecordStop | Action::Clear => assert!(!self.busy, "the agent works"),
+                Action::RecordStop | Action::Clear | Action::UseModel(_) => {
+                    assert!(!self.busy, "the agent works")
+                }
                 Action::Show(_) | Action::Print(_) | Action::PrintError(_) | Action::Answer(_) => {}
             }
         }

@@ -86,6 +86,8 @@ pub(crate) enum Action {
     Steer(String),
     /// Begin a new conversation.
     Clear,
+    /// Ask the model of this name from now on.
+    UseModel(String),
     Show(Shown),
     /// Run a verb of the program with these arguments, and answer with [`Event::VerbEnded`].
     RunVerb(Vec<String>),
@@ -119,6 +121,7 @@ pub(super) enum Queued {
     Query(String),
     Compact,
     Clear,
+    UseModel(String),
     Show(Shown),
     Verb(Vec<String>),
     Leave,

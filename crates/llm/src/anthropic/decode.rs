@@ -215,7 +215,7 @@ impl Message {
             ) => self.extend(index, delta, sink)?,
             ("message_delta", event) => self.end(event),
             ("message_stop", _) => self.complete = true,
-            // Pings, the ends of blocks, and events of a later day.
+            // Pings, the ends of blocks, and events that this version does not know.
             _ => {}
         }
         Ok(())

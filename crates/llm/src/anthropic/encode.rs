@@ -8,6 +8,7 @@ use crate::conversation::{Block, Provider, Role, ToolResult, call_id, plain_name
 use crate::images::{Image, ShownImages};
 use crate::json::RawJson;
 use crate::request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, TurnView};
+use crate::web::WebTools;
 
 /// The body of a request.
 ///
@@ -22,13 +23,15 @@ pub(super) fn encode(
     images: &ShownImages,
 ) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(is_understood)?;
+    let tools = tools(&request.tools, &request.tuning.web);
+    let tool_choice = tool_choice(&request.tool_choice).filter(|_| !tools.is_empty());
     let body = Body {
         model,
         max_tokens: request.max_tokens,
         stream: true,
         system: system(&request.system),
-        tools: tools(&request.tools, request.tuning.web),
-        tool_choice: tool_choice(request),
+        tools,
+        tool_choice,
         temperature: request.tuning.temperature,
         top_p: request.tuning.top_p,
         thinking: request.tuning.thinking.map(thinking),
@@ -84,13 +87,13 @@ struct Body<'a> {
 #[serde(untagged)]
 enum WireTool<'a> {
     Own(Tool<'a>),
-    Provider(ProviderTool),
+    Provider(ProviderTool<'a>),
 }
 
 /// A tool that the provider runs by itself. Its uses and results come back as blocks, which are kept as
 /// they came.
 #[derive(Serialize)]
-struct ProviderTool {
+struct ProviderTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'static str,
@@ -99,23 +102,33 @@ struct ProviderTool {
     /// How much of a page goes into the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_content_tokens: Option<u32>,
+    /// The only hosts that it may use. A tool with both lists is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_domains: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_domains: Option<&'a [String]>,
 }
 
-/// The versions that all models with such tools know. They need no beta header.
-const WEB_TOOLS: [ProviderTool; 2] = [
-    ProviderTool {
+/// The tools for the web, in the versions that all models with such tools know. They need no beta header.
+fn web_tools(web: &WebTools) -> impl Iterator<Item = ProviderTool<'_>> {
+    let search = web.search.as_ref().map(|hosts| ProviderTool {
         kind: "web_search_20250305",
         name: "web_search",
         max_uses: 8,
         max_content_tokens: None,
-    },
-    ProviderTool {
+        allowed_domains: hosts.only(),
+        blocked_domains: hosts.all_but(),
+    });
+    let fetch = web.fetch.as_ref().map(|hosts| ProviderTool {
         kind: "web_fetch_20250910",
         name: "web_fetch",
         max_uses: 8,
         max_content_tokens: Some(30_000),
-    },
-];
+        allowed_domains: hosts.only(),
+        blocked_domains: hosts.all_but(),
+    });
+    search.into_iter().chain(fetch)
+}
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -234,7 +247,7 @@ fn system(text: &str) -> Vec<Content<'_>> {
 }
 
 /// The tools, those of the provider first, so that the breakpoint is at the end of all of them.
-fn tools(specs: &[ToolSpec], web: bool) -> Vec<WireTool<'_>> {
+fn tools<'a>(specs: &'a [ToolSpec], web: &'a WebTools) -> Vec<WireTool<'a>> {
     let last = specs.len().saturating_sub(1);
     let own = specs.iter().enumerate().map(|(place, spec)| {
         WireTool::Own(Tool {
@@ -244,15 +257,12 @@ fn tools(specs: &[ToolSpec], web: bool) -> Vec<WireTool<'_>> {
             cache_control: (place == last).then_some(CacheControl::EPHEMERAL),
         })
     });
-    let of_provider = WEB_TOOLS.into_iter().filter(|_| web);
-    of_provider.map(WireTool::Provider).chain(own).collect()
+    let of_provider = web_tools(web).map(WireTool::Provider);
+    of_provider.chain(own).collect()
 }
 
-fn tool_choice(request: &Request) -> Option<WireToolChoice<'_>> {
-    if request.tools.is_empty() && !request.tuning.web {
-        return None;
-    }
-    let (kind, name) = match &request.tool_choice {
+fn tool_choice(choice: &ToolChoice) -> Option<WireToolChoice<'_>> {
+    let (kind, name) = match choice {
         ToolChoice::Auto => return None,
         ToolChoice::None => ("none", None),
         ToolChoice::Any => ("any", None),

@@ -3,8 +3,8 @@
 use super::{ChoiceError, ModelChoice, NoModel, is_script};
 use crate::choice::Variables;
 
-/// Reads one model, or several between commas. Only models of providers can be in a list: the others
-/// are always there.
+/// Reads one model, or several between commas. Only models of providers may be in a list, because the
+/// built-in ones can always be reached.
 pub fn parse_models(value: &str, variables: &Variables) -> Result<Vec<ModelChoice>, ChoiceError> {
     // The path of a script may have commas.
     if !value.contains(',') || is_script(value) {

@@ -59,7 +59,7 @@ impl Scrub<'_> {
             Block::Text { text } => drop(self.text(text)),
             Block::Thinking { text, signature } => {
                 let has_changed = self.text(text);
-                // The seal of another text is worth nothing.
+                // A signature of a changed text is invalid.
                 if has_changed || signature.as_mut().is_some_and(|seal| self.text(seal)) {
                     *signature = None;
                 }
@@ -82,7 +82,7 @@ impl Scrub<'_> {
             }
             Block::ToolResult(result) => drop(self.text(&mut result.content)),
             Block::Opaque { json, .. } => self.json(json),
-            // No reply has one.
+            // A reply has no images.
             Block::Image(_) => {}
         }
     }

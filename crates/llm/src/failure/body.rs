@@ -143,7 +143,7 @@ impl ErrorInfo {
                 detail: detail.clone(),
             });
         }
-        // Others would try again and again.
+        // As a server error it would be retried, each time in vain.
         if status >= 500 && self.is_about_images(status) {
             return Some(ModelError::BadRequest {
                 status,

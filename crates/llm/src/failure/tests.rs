@@ -28,7 +28,9 @@ fn in_reply(body: &str) -> String {
 fn tell(failure: Failure) -> String {
     match failure {
         Failure::Final(refusal) => format!("{}: {}", refusal.error.kind(), refusal.error),
-        Failure::Passing(passing) => format!("again, {}: {}", passing.reason, passing.detail),
+        Failure::Transient(transient) => {
+            format!("again, {}: {}", transient.reason, transient.detail)
+        }
     }
 }
 

@@ -29,7 +29,7 @@ struct Chat {
     thinking: String,
     /// Whether the server refused; the text then is its explanation.
     refused: bool,
-    /// The sealed thoughts of a gateway, which it wants back.
+    /// The encrypted reasoning that a gateway wants back.
     reasoning_details: Vec<RawJson>,
     calls: ToolCalls,
     finish: Option<String>,

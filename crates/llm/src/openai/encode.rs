@@ -46,8 +46,8 @@ pub(super) fn encode(
     Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
 }
 
-/// Thoughts go back only where they are wanted, and those with a seal belong to
-/// another wire format. Of another's block that has a text, the text is understood.
+/// Thoughts go back only to servers that want them, and signed ones belong to another wire format. Of an
+/// unknown block that has a text, the text is sent.
 fn is_understood(block: &Block, dialect: &Dialect) -> bool {
     match block {
         Block::Thinking { signature, .. } => {

@@ -203,7 +203,7 @@ impl<'a> Said<'a> {
 
     /// The sealed thoughts of the Responses API, and the tools of its provider.
     fn about_items(&self, habits: &Habits, request: &Request) -> Option<Habits> {
-        let sends_web = request.tuning.web && !habits.manner.has_no_web;
+        let sends_web = request.tuning.web.of_responses().is_some() && !habits.manner.has_no_web;
         if sends_web && self.refuses_web() {
             return Some(habits.with_manner(|manner| manner.has_no_web = true));
         }
@@ -224,6 +224,7 @@ impl<'a> Said<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::WebHosts;
 
     fn habits(wire: OpenAiWire) -> Habits {
         Habits {
@@ -332,14 +333,14 @@ mod tests {
             "The following tools cannot be used with reasoning.effort 'minimal': web_search.",
             "Unknown parameter: 'max_tool_calls'.",
         ] {
-            request.tuning.web = true;
+            request.tuning.web.both = Some(WebHosts::Any);
             let body = serde_json::json!({"error": {"message": message}}).to_string();
             let info = ErrorInfo::parse(body.as_bytes());
             let answer = Answer { status: 400, info };
             let change = learn(&answer, &responses, &request).unwrap();
             assert!(change.habits.manner.has_no_web, "{message}");
             assert_eq!(learn(&answer, &change.habits, &request), None, "{message}");
-            request.tuning.web = false;
+            request.tuning.web.both = None;
             assert_eq!(learn(&answer, &responses, &request), None, "{message}");
         }
     }

@@ -250,7 +250,7 @@ fn tool_choices() {
 }
 
 #[test]
-fn blocks_of_the_other_wire_stay_at_home() {
+fn blocks_of_the_other_wire_are_not_sent() {
     let got = sent(request(vec![
         Turn::user("go"),
         Turn::assistant(vec![

@@ -213,7 +213,7 @@ fn a_wait_that_is_too_long_ends_the_call_at_once() {
 }
 
 #[test]
-fn the_servers_wish_is_what_is_waited() {
+fn the_delay_named_by_the_server_is_waited() {
     for (name, value, shortest) in [
         ("retry-after", "7", 7_000),
         ("retry-after-ms", "6500", 6_500),

@@ -167,7 +167,7 @@ fn a_server_that_repeats_one_refusal_is_not_asked_for_ever() {
     assert!(server.requests("a").len() < 8);
 }
 
-/// A conversation with a sealed thought.
+/// A conversation with encrypted reasoning.
 fn sealed() -> Request {
     let thought = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#;
     request(vec![

@@ -359,7 +359,7 @@ fn a_chat_of_nothing_is_a_success_only_if_the_turn_has_ended() {
     }
 }
 
-/// Gemini seals its thoughts into the call and refuses the next request without them.
+/// Gemini puts encrypted reasoning into the call and refuses the next request without it.
 #[test]
 fn what_a_server_attaches_to_a_call_goes_back_with_it() {
     let signature = r#"{"google":{"thought_signature":"sig+/=="}}"#;

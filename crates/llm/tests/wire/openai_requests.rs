@@ -187,7 +187,7 @@ fn deepseek_gets_thoughts_back_beside_calls_even_empty_ones() {
 }
 
 #[test]
-fn blocks_of_the_other_wire_stay_at_home() {
+fn blocks_of_the_other_wire_are_not_sent() {
     let got = sent(request(vec![
         Turn::user("go"),
         Turn::assistant(vec![

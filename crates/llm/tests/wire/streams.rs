@@ -26,7 +26,7 @@ impl Wire {
     }
 }
 
-/// A sealed thought, an item of an unknown kind, a message with a field of a later day, and two calls.
+/// Encrypted reasoning, an item of an unknown kind, a message with an unknown field, and two calls.
 pub(crate) const RESPONSE: &str = r#"event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","model":"gpt-x","status":"in_progress","output":[],"error":null}}
 
@@ -143,7 +143,7 @@ data: {"type":"message_stop"}
 
 "#;
 
-/// Kinds of events and blocks of a later day.
+/// Unknown kinds of events and blocks.
 pub(crate) const UNKNOWN_KINDS: &str = r#"event: message_start
 data: {"type":"message_start","message":{"model":"claude-x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}
 
@@ -213,11 +213,10 @@ data: [DONE]
 
 "#;
 
-/// A gateway: comments, CRLF, two names of the thoughts, sealed thoughts.
+/// A gateway: comments, CRLF, two names for thinking, encrypted reasoning.
 pub(crate) const OPENROUTER: &str = "\u{feff}: OPENROUTER PROCESSING\r\n\r\n: OPENROUTER PROCESSING\r\n\r\ndata: {\"id\":\"gen-1\",\"model\":\"x/y\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\",\"reasoning\":\"Hm.\",\"reasoning_content\":\"Hm.\",\"reasoning_details\":[{\"type\":\"reasoning.encrypted\", \"data\":\"abc\"}]},\"finish_reason\":null}]}\r\n\r\ndata: {\"id\":\"gen-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":null}]}\r\n\r\ndata: {\"id\":\"gen-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":\"stop\",\"native_finish_reason\":\"end_turn\"}]}\r\n\r\ndata: {\"id\":\"gen-1\",\"choices\":[{\"delta\":{}}],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\r\n\r\ndata: [DONE]\r\n\r\n";
 
-/// Text cut between the halves of a character, and bytes that are not UTF-8
-/// cannot stand in a constant.
+/// Text that is cut between the halves of a character. Bytes that are not UTF-8 cannot be in a constant.
 pub(crate) const HALVES: &str = r#"data: {"choices":[{"delta":{"content":"smile \ud83d"}}]}
 
 data: {"choices":[{"delta":{"content":"\ude00!"},"finish_reason":"stop"}]}

@@ -3,7 +3,7 @@
 
 use llm::{
     Block, Effort, Image, Provider, RawJson, Request, Role, Thinking, ToolChoice, ToolResult,
-    ToolSpec, ToolUse, Tuning, Turn,
+    ToolSpec, ToolUse, Tuning, Turn, WebHosts, WebTools,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -158,18 +158,34 @@ fn any_tuning() -> impl Strategy<Value = (Tuning, u32)> {
         prop::sample::select(thinking),
         prop::sample::select(effort),
         prop::option::of(0.0..=1.0),
-        any::<bool>(),
+        (any_hosts(), any_hosts(), any_hosts()),
     )
-        .prop_map(|((thinking, max_tokens), effort, temperature, web)| {
-            let tuning = Tuning {
-                thinking,
-                effort,
-                temperature,
-                top_p: None,
-                web,
-            };
-            (tuning, max_tokens)
-        })
+        .prop_map(
+            |((thinking, max_tokens), effort, temperature, (search, fetch, both))| {
+                let tuning = Tuning {
+                    thinking,
+                    effort,
+                    temperature,
+                    top_p: None,
+                    web: WebTools {
+                        search,
+                        fetch,
+                        both,
+                    },
+                };
+                (tuning, max_tokens)
+            },
+        )
+}
+
+fn any_hosts() -> impl Strategy<Value = Option<WebHosts>> {
+    let hosts = || vec!["a.org".to_owned(), "x.b.org".to_owned()];
+    prop::sample::select(vec![
+        None,
+        Some(WebHosts::Any),
+        Some(WebHosts::Only(hosts())),
+        Some(WebHosts::AllBut(hosts())),
+    ])
 }
 
 fn any_request() -> impl Strategy<Value = Request> {
@@ -286,6 +302,8 @@ fn the_server_of_the_tests_refuses_what_the_messages_api_refuses() {
     let budget = json!({"type": "enabled", "budget_tokens": 2_000});
     let mark = "/messages/0/content/0/cache_control";
     let web = json!([{"type": "web_search"}]);
+    let two_lists = json!([{"type": "web_search_20250305", "name": "web_search",
+        "allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}]);
     let [messages, _, _] = taken();
     assert_refused(
         &messages,
@@ -302,6 +320,7 @@ fn the_server_of_the_tests_refuses_what_the_messages_api_refuses() {
             ("/temperature", Some(json!(1.5)), "from 0 to 1"),
             ("/tool_choice", Some(json!({"type": "any"})), "with tools"),
             ("/tools", Some(web), "no tool of type"),
+            ("/tools", Some(two_lists), "only one of allowed_domains"),
             (mark, Some(json!({"type": "for ever"})), "one of ephemeral"),
         ],
     );

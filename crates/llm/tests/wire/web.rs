@@ -1,6 +1,9 @@
 //! The web, with the tools of the provider.
 
-use llm::{Block, Decoder, Event, Provider, RawJson, Request, ToolChoice, ToolResult, Turn};
+use llm::{
+    Block, Decoder, Event, Provider, RawJson, Request, ToolChoice, ToolResult, Turn, WebHosts,
+    WebTools,
+};
 use serde_json::{Value, json};
 use test_support::llm_server::{LlmServer, ServerReply};
 
@@ -30,7 +33,11 @@ fn searched() -> String {
 }
 
 fn with_web(mut request: Request) -> Request {
-    request.tuning.web = true;
+    request.tuning.web = WebTools {
+        search: Some(WebHosts::Any),
+        fetch: Some(WebHosts::Any),
+        both: Some(WebHosts::Any),
+    };
     request
 }
 
@@ -74,13 +81,122 @@ fn the_responses_api_gets_its_search_before_the_other_tools() {
     ask(&model, asked.clone()).0.unwrap();
     let body = server.last_request("responses").body().clone();
     assert_eq!(body["tool_choice"], "none", "also for this tool alone");
-    asked.tuning.web = false;
+    asked.tuning.web = WebTools::default();
     ask(&model, asked).0.unwrap();
     let body = server.last_request("responses").body().clone();
     assert_eq!(
         (&body["tools"], &body["max_tool_calls"]),
         (&Value::Null, &Value::Null)
     );
+}
+
+/// The tools that are chosen, and what the Messages and the Responses API are offered.
+type Offer = (WebTools, Value, Value);
+
+fn offers() -> Vec<Offer> {
+    let hosts = |hosts: &[&str]| hosts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let only = || Some(WebHosts::Only(hosts(&["a.org", "b.org"])));
+    let all_but = || Some(WebHosts::AllBut(hosts(&["evil.org"])));
+    let search = |limit: Value| {
+        let own = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 8});
+        merged(own, limit)
+    };
+    let fetch = |limit: Value| {
+        let own = json!({"type": "web_fetch_20250910", "name": "web_fetch", "max_uses": 8,
+            "max_content_tokens": 30_000});
+        merged(own, limit)
+    };
+    let allowed = json!({"allowed_domains": ["a.org", "b.org"]});
+    let blocked = json!({"blocked_domains": ["evil.org"]});
+    let filtered = json!([{"type": "web_search", "filters": allowed}]);
+    let offer = |(search, fetch, both), of_messages, of_responses| {
+        let chosen = WebTools {
+            search,
+            fetch,
+            both,
+        };
+        (chosen, of_messages, of_responses)
+    };
+    vec![
+        offer(
+            (only(), only(), only()),
+            json!([search(allowed.clone()), fetch(allowed.clone())]),
+            filtered.clone(),
+        ),
+        offer(
+            (Some(WebHosts::Any), only(), only()),
+            json!([search(json!({})), fetch(allowed)]),
+            filtered,
+        ),
+        offer(
+            (all_but(), None, None),
+            json!([search(blocked.clone())]),
+            Value::Null,
+        ),
+        offer(
+            (None, all_but(), None),
+            json!([fetch(blocked.clone())]),
+            Value::Null,
+        ),
+        // The Responses API has no list of hosts that are surely not used.
+        offer(
+            (all_but(), all_but(), all_but()),
+            json!([search(blocked.clone()), fetch(blocked)]),
+            Value::Null,
+        ),
+        offer((None, None, None), Value::Null, Value::Null),
+    ]
+}
+
+/// Chat Completions are offered nothing, whatever is chosen.
+#[test]
+fn the_hosts_of_a_tool_go_along_where_the_wire_can_say_them() {
+    let server = LlmServer::start();
+    for (chosen, of_messages, of_responses) in offers() {
+        let mut asked = hello();
+        asked.tuning.web = chosen;
+        for (wire, offered) in [
+            ("anthropic", &of_messages),
+            ("responses", &of_responses),
+            ("chat", &Value::Null),
+        ] {
+            server.always(wire, ServerReply::text("ok"));
+            ask(&model(&server, wire), asked.clone()).0.unwrap();
+            let body = server.last_request(wire).body().clone();
+            assert_eq!(&body["tools"], offered, "{wire} {:?}", asked.tuning.web);
+            let is_search = wire == "responses" && !offered.is_null();
+            assert_eq!(body["max_tool_calls"].is_null(), !is_search);
+        }
+    }
+}
+
+fn merged(mut tool: Value, limit: Value) -> Value {
+    let (tool_fields, limit) = (tool.as_object_mut().unwrap(), limit);
+    tool_fields.extend(limit.as_object().unwrap().clone());
+    tool
+}
+
+/// A server that does not know a limit gets no tool without it.
+#[test]
+fn a_refused_limit_ends_the_tool_and_is_never_left_out_alone() {
+    let server = LlmServer::start();
+    let model = model(&server, "responses");
+    let message = "Unknown parameter: 'tools[0].filters' of web_search.";
+    server.enqueue(
+        "responses",
+        ServerReply::error(400, "invalid_request_error", message),
+    );
+    server.always("responses", ServerReply::text("ok"));
+    let mut asked = hello();
+    asked.tuning.web.both = Some(WebHosts::Only(vec!["a.org".to_owned()]));
+    ask(&model, asked).0.unwrap();
+    let requests = server.requests("responses");
+    let tools: Vec<_> = requests
+        .iter()
+        .map(|it| it.body()["tools"].clone())
+        .collect();
+    let limited = json!([{"type": "web_search", "filters": {"allowed_domains": ["a.org"]}}]);
+    assert_eq!(tools, [limited, Value::Null]);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 use std::collections::HashSet;
 
-use super::{Clause, parse};
-use crate::names::Known;
-use crate::pattern::TABLE;
+use super::pattern::TABLE;
+use super::{Clause, Known, parse};
 use crate::table::{ROWS, Verb};
 
 const BROADCAST: Verb = Verb::Call("broadcast", "content=TEXT");

@@ -62,13 +62,7 @@ fn tool_rule(known: &ToolName, argument: Option<&str>, text: &str) -> Result<Mat
         Argument::Command => command_rule(tools, argument, false, text),
         Argument::Network => command_rule(tools, argument, true, text),
         Argument::Path => path_rule(known, argument, text),
-        Argument::Domain => {
-            let host = argument.strip_prefix("domain:").map(str::trim);
-            let host = host.filter(|host| !host.is_empty() && !host.contains(['/', ':', ' ']));
-            let glob = host.and_then(|host| Glob::new(&host.to_lowercase()).ok());
-            let glob = glob.ok_or_else(|| RuleError::Domain { rule: rule() })?;
-            Ok(Matcher::Domain(glob.compile_matcher()))
-        }
+        Argument::Domain => domain_rule(tools, argument, text),
         Argument::Role => {
             let glob = Glob::new(argument.trim()).map_err(|source| RuleError::Role {
                 rule: rule(),
@@ -130,6 +124,32 @@ fn path_rule(known: &ToolName, argument: &str, text: &str) -> Result<Matcher, Ru
         redirected,
         pattern,
     })
+}
+
+/// A host, which stands for all below it too, with or without `*.` before it: that is what providers can be
+/// told.
+fn domain_rule(
+    tools: &'static [&'static str],
+    argument: &str,
+    text: &str,
+) -> Result<Matcher, RuleError> {
+    let rule = || text.to_owned();
+    let host = argument.strip_prefix("domain:").map(str::trim);
+    let host = host.ok_or_else(|| RuleError::Domain { rule: rule() })?;
+    if host == "*" {
+        return Ok(Matcher::Tools(tools));
+    }
+    let host = host.strip_prefix("*.").unwrap_or(host);
+    let host = host.strip_suffix('.').unwrap_or(host).to_lowercase();
+    if host.contains(['*', '?', '[', '{']) {
+        return Err(RuleError::HostPattern { rule: rule() });
+    }
+    let is_allowed = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_');
+    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_allowed);
+    match host.split('.').all(is_label) {
+        true => Ok(Matcher::Domain(host)),
+        false => Err(RuleError::Domain { rule: rule() }),
+    }
 }
 
 fn server_rule(name: &str, argument: Option<&str>, text: &str) -> Result<Matcher, RuleError> {

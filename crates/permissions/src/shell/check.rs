@@ -1,4 +1,4 @@
-//! Whether the tree has all of the source, and reads it as bash does.
+//! Checks that the tree accounts for all of the source and reads it as bash does.
 
 use tree_sitter::Node;
 
@@ -76,7 +76,7 @@ pub(super) fn hides_command(text: &str) -> bool {
     false
 }
 
-/// Whether the text between double quotation marks has neither an end of them nor a replacement.
+/// Whether the text between double quotation marks neither ends them nor has anything that bash replaces.
 pub(super) fn is_plain_double_quoted(text: &str) -> bool {
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
@@ -102,7 +102,7 @@ pub(super) fn is_plain_double_quoted(text: &str) -> bool {
     true
 }
 
-/// Checks a here-document, and adds its text to what is accounted for. Its end must be where bash finds it.
+/// Checks a here-document, and counts its text as accounted for. It must end where bash ends it.
 pub(super) fn check_heredoc(
     redirect: Node<'_>,
     source: &str,
@@ -155,7 +155,7 @@ pub(super) fn check_heredoc(
     Ok(())
 }
 
-/// The word that ends a here-document, and whether its text is taken as it is.
+/// The word that ends a here-document, and whether its text is taken literally.
 fn delimiter(start: &str) -> Option<(&str, bool)> {
     let quoted = ['\'', '"'].into_iter().find_map(|quote| {
         let inner = start.strip_prefix(quote)?;

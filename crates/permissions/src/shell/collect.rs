@@ -161,9 +161,9 @@ impl<'s> Collector<'s> {
                 check_heredoc(node, self.source, coverage)
             }
             "string" => self.string(node, children, coverage),
-            // The value of the variable is expanded once more, substitutions included.
+            // `${x@P}` expands the value of the variable once more, substitutions included.
             "expansion" if text_of(node, self.source)?.contains("@P") => Err(Unreadable),
-            // The index of a variable in a test is evaluated, though it is quoted.
+            // A test evaluates the index of a variable, even a quoted one.
             "raw_string" | "string_content" if visit.is_in_test => {
                 let text = text_of(node, self.source)?;
                 if hides_command(text) {
@@ -226,8 +226,8 @@ impl<'s> Collector<'s> {
         Ok(())
     }
 
-    /// An assignment by itself lasts for the commands behind it. Only of variables in lower case is it
-    /// known that programs do not get them.
+    /// Collects an assignment that stands alone. It applies to the commands after it. Only variables in
+    /// lower case are known not to reach programs.
     fn assignment(&mut self, node: Node<'_>) -> Result<(), Unreadable> {
         let (name, word) = self.assigned(node)?;
         let is_small =
@@ -332,16 +332,16 @@ fn is_word(kind: &str) -> bool {
     ) || is_replaced(kind)
 }
 
-/// The words behind the operator of a redirection: the file, and what the tree puts there though it
-/// belongs to the command.
+/// The words after the operator of a redirection: the file, and words of the command that the tree puts
+/// there.
 fn targets<'t>(children: &[Node<'t>]) -> Vec<Node<'t>> {
     let named = children.iter().filter(|child| child.is_named());
     let targets = named.filter(|child| child.kind() != "file_descriptor");
     targets.copied().collect()
 }
 
-/// In `echo >file text` the tree has `text` beside `file`. It belongs to the command, and only a simple
-/// command can have it.
+/// In `echo >file text` the tree puts `text` beside `file`, though it belongs to the command. Only a simple
+/// command can have such words.
 fn words_behind_redirections<'t>(
     node: Node<'t>,
     children: &[Node<'t>],

@@ -9,9 +9,9 @@ use super::check::{is_plain_double_quoted, text_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symbol {
     Char(char),
-    /// The border between two words.
+    /// The space between two words.
     Separator,
-    /// What the shell puts there when the command runs: any text, of any number of words.
+    /// What the shell inserts when the command runs: any text of any number of words.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ impl Word {
     pub(super) fn read(node: Node<'_>, source: &str) -> Result<Self, Unreadable> {
         let mut builder = Builder::default();
         builder.add(node, source)?;
-        // Braces such as {a,b} become several words.
+        // Braces such as `{a,b}` expand to several words.
         let has_list = builder.unquoted.contains(',') || builder.unquoted.contains("..");
         if builder.unquoted.contains('{') && has_list {
             return Ok(Self::unknown());

@@ -9,7 +9,7 @@ use table::{EVALUATING, OPAQUE, RESERVED, SHELLS, WRAPPERS, Wrapper};
 /// What a command runs besides itself.
 enum Inner {
     Nothing,
-    /// Another command. Whether the outer one needs no rule of its own.
+    /// Another command, and whether the outer one needs no rule of its own.
     Command {
         command: SimpleCommand,
         is_free: bool,
@@ -27,8 +27,8 @@ pub(super) fn add(
     depth: usize,
     script: &mut Script,
 ) -> Result<(), Unreadable> {
-    // The command inside of a command is followed in a loop that needs no stack, and not for ever: each
-    // of `env env env ...` has all words behind it.
+    // Commands inside of commands are followed in a loop, which needs no stack. The depth is limited,
+    // because each level of `env env env ...` repeats all words after it.
     let mut open = vec![(command, 0)];
     while let Some((mut command, level)) = open.pop() {
         if level > DEEPEST {
@@ -211,7 +211,7 @@ fn is_assignment(start: &str) -> bool {
     })
 }
 
-/// The commands of `-exec` and its relatives. The `find` around them is a command of its own.
+/// The commands of `-exec`, `-ok` and similar options. The `find` itself is a separate command.
 fn find_commands(command: &SimpleCommand) -> Inner {
     let mut inside = Vec::new();
     let mut words = command.words.iter().skip(1);
@@ -246,7 +246,7 @@ fn find_commands(command: &SimpleCommand) -> Inner {
     }
 }
 
-/// What a shell is told to run: the text of `-c`, a file, or what comes on its standard input.
+/// What a shell runs: the text of `-c`, a file, or its standard input.
 fn shell_script(arguments: &[Word]) -> Inner {
     let mut takes_text = false;
     let mut words = arguments.iter();

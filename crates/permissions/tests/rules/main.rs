@@ -8,3 +8,4 @@ mod files;
 mod properties;
 mod support;
 mod verdicts;
+mod web;

@@ -28,7 +28,7 @@ pub fn recover_events(team: &TeamDir, dead: &Recipient) -> Result<(), AppendErro
     let time = now();
     let events = events
         .into_iter()
-        .map(|kind| protocol::Event { time, kind });
+        .map(|kind| protocol::Event::new(time, kind));
     let events: Vec<_> = events.collect();
     team.log_events(&events)
 }

@@ -78,18 +78,19 @@ pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
     }
 }
 
-/// Ends a process: SIGTERM, a grace period, SIGKILL. Returns whether it has ended.
+/// Ends a process and what its commands left running: SIGTERM, a grace period, SIGKILL. Returns whether it
+/// has ended.
 pub(crate) fn end(
     team: &TeamDir,
     guard: &StartGuard,
     process: &ProcessHandle,
 ) -> Result<bool, ProcessHandleError> {
     process.signal(Signal::SIGTERM)?;
-    if process.wait(GRACE) {
-        return Ok(true);
+    let mut ended = process.wait(GRACE);
+    if !ended {
+        process.signal(Signal::SIGKILL)?;
+        ended = process.wait(KILL_WAIT);
     }
-    process.signal(Signal::SIGKILL)?;
-    let ended = process.wait(KILL_WAIT);
     sweep(team, guard);
     Ok(ended)
 }

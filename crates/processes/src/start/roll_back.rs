@@ -54,7 +54,7 @@ fn move_to_dead_letters(
     let mut add = |place: &str, bytes: &[u8]| {
         dead_letters.push(dead_letter(owner, place, &reason, bytes));
     };
-    team.read_journal(owner, |_, line| match line {
+    team.read_history(owner, |_, line| match line {
         JournalLine::Known(JournalRecord::Mail(record)) => {
             for entry in &record.mail {
                 add(entry.id.as_str(), entry.line.get().as_bytes());

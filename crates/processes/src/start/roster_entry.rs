@@ -183,14 +183,15 @@ fn pending_prompt(
         return Ok(None);
     };
     let owner = Recipient::Member(member.spec.name.clone());
-    let source = Some(MessageSource::Prompt(id.clone()));
+    let source = MessageSource::Prompt(id.clone());
     let mut was_given = false;
-    team.read_journal(&owner, |_, line| {
-        if let JournalLine::Known(JournalRecord::Conversation(ConversationRecord::User(user))) =
-            line
-        {
-            was_given |= user.messages.iter().any(|given| given.source == source);
+    team.read_journal(&owner, |_, line| match line {
+        JournalLine::Known(JournalRecord::Conversation(ConversationRecord::User(user))) => {
+            let mut sources = user.messages.iter().flat_map(|given| &given.source);
+            was_given |= sources.any(|given| *given == source);
         }
+        JournalLine::Known(JournalRecord::Cut(cut)) => was_given |= cut.given.contains(&source),
+        JournalLine::Known(_) | JournalLine::Other { .. } | JournalLine::Corrupt { .. } => {}
     })?;
     Ok((!was_given).then(|| (prompt.clone(), id.clone())))
 }

@@ -1,7 +1,7 @@
 //! Starts a member: a new one, an idle one, or a dead one with its journal.
 
 use crate::mark::sweep;
-use crate::reap::{ReapError, reap_held};
+use crate::reap::{ReapError, settle_end};
 use crate::start::launch::{Launch, LaunchError, Started};
 use crate::start::programs::Programs;
 use crate::start::roll_back::roll_back;
@@ -110,7 +110,8 @@ pub fn spawn(
                 Wake::Gone { prompt_sent: true } => spec.prompt = None,
                 Wake::Gone { prompt_sent: false } => {}
             }
-            reap_held(team, &guard)?;
+            // The next change of the roster records that it was reaped.
+            settle_end(team, &guard)?;
         }
         let Some(before) = enter_in_roster(team, me, &guard.name, &spec)? else {
             // Another process has brought in the name in another spelling, and has the lock of that.

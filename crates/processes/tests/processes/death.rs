@@ -1,12 +1,15 @@
 //! Deaths, reaping, and restarts.
 
 use crate::support::{LIMIT, Members, name, programs, recipient};
+use nix::libc;
 use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use processes::{KillError, ProcessHandleError, Reaped, RestartCause, RestartError, Spawned};
 use protocol::{Incarnation, MemberSpec, MemberStatus, Recipient, TaskStatus};
 use rules::{ClaimLimit, NewTask};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
 use std::sync::Barrier;
 use team::{Actor, Worker};
@@ -110,6 +113,42 @@ fn the_cause_of_a_death_is_known_after_its_status_was_collected() {
     members.repair_until_reaped("alice");
     let events = members.events();
     assert!(events.contains(r#""cause":{"signal":9}"#), "{events}");
+}
+
+#[test]
+fn the_cause_of_a_death_is_known_if_the_lock_is_freed_after_the_status_was_collected() {
+    let members = Members::new();
+    let (pid, _) = members.start("alice", "busy");
+    // A process that the member has just forked has it too, until it executes its program.
+    let lock = copy_of_lock(pid);
+    members.kill9("alice");
+    wait_until("the exit status to be collected", LIMIT, || {
+        !std::path::Path::new(&format!("/proc/{pid}")).exists() || is_reused(pid)
+    });
+    assert_ne!(members.state("alice"), "dead");
+    drop(lock);
+    members.repair_until_reaped("alice");
+    let events = members.events();
+    assert!(events.contains(r#""cause":{"signal":9}"#), "{events}");
+}
+
+/// The descriptor with which a process holds the lock of a member, opened once more in this process.
+fn copy_of_lock(pid: u32) -> OwnedFd {
+    let process = command::Pidfd::open(Pid::from_raw(pid.cast_signed())).unwrap();
+    let mut open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let number = open.find_map(|entry| {
+        let path = entry.unwrap().path();
+        let is_lock = std::fs::read_link(&path).is_ok_and(|target| target.ends_with("alice/lock"));
+        let number = path.file_name()?.to_str()?.parse::<i32>().ok()?;
+        is_lock.then_some(number)
+    });
+    let number = number.expect("an open lock");
+    // SAFETY: the call takes three numbers and touches no memory of ours.
+    let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) };
+    let copy = i32::try_from(copy).unwrap();
+    assert!(copy >= 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the system has just opened it for us, and nobody else knows of it.
+    unsafe { OwnedFd::from_raw_fd(copy) }
 }
 
 #[test]

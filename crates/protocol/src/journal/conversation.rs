@@ -1,6 +1,7 @@
 //! The records of a member's conversation with its model.
 
 use super::kept::KeptMessages;
+use super::session::SessionMark;
 use crate::{MessageId, RequestId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,7 @@ impl ModelTypes for Plain {
     type Usage = Usage;
 }
 
-/// A record of a conversation, by its `kind`. A conversation is the sum of its records.
+/// A record of a conversation, by its `kind`. Together they are the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", bound = "")]
 pub enum ConversationRecord<M: ModelTypes = Plain> {
@@ -47,6 +48,7 @@ pub enum ConversationRecord<M: ModelTypes = Plain> {
     Cleared(ClearedRecord),
     Compaction(CompactionRecord<M>),
     Ended(EndedRecord),
+    Session(SessionMark),
 }
 
 impl<M: ModelTypes> ConversationRecord<M> {
@@ -61,6 +63,7 @@ impl<M: ModelTypes> ConversationRecord<M> {
             "cleared" => serde_json::from_slice(bytes).map(Self::Cleared),
             "compaction" => serde_json::from_slice(bytes).map(Self::Compaction),
             "ended" => serde_json::from_slice(bytes).map(Self::Ended),
+            "session" => serde_json::from_slice(bytes).map(Self::Session),
             _ => return None,
         })
     }
@@ -251,6 +254,9 @@ pub struct CompactionRecord<M: ModelTypes = Plain> {
     /// The reminder that is among these turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reminder: Option<String>,
+    /// The session of these turns, if the member has sessions. In another one nothing waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionMark>,
 }
 
 /// The turn ended without a reply to what the model was given last.

@@ -209,6 +209,17 @@ fn member_rules() -> impl Strategy<Value = MemberRules> {
     })
 }
 
+type Place = (Option<TreeMode>, Option<MemberRules>, Option<String>);
+
+/// Where a member works, and with what.
+fn place() -> impl Strategy<Value = Place> {
+    (
+        of(text().prop_map(TreeMode::from)),
+        of(member_rules()),
+        of(text()),
+    )
+}
+
 fn member() -> impl Strategy<Value = Member> {
     let restart = select(vec![RestartPolicy::Never, RestartPolicy::OnFailure]);
     let known = (name(), text(), status(), incarnation());
@@ -230,10 +241,9 @@ fn member() -> impl Strategy<Value = Member> {
         of(text().prop_map(SandboxMode::from)),
         of(network()),
     );
-    let place = (of(text().prop_map(TreeMode::from)), of(member_rules()));
-    let tuning = (tuning(), of(any::<bool>()), place);
+    let tuning = (tuning(), of(any::<bool>()), place());
     (known, more, course, tuning, extra()).prop_map(|(known, more, course, tuning, extra)| {
-        let (tuning, web, (tree, permissions)) = tuning;
+        let (tuning, web, (tree, permissions, engine)) = tuning;
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
         let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up, sandbox, network) =
@@ -247,6 +257,7 @@ fn member() -> impl Strategy<Value = Member> {
                 restart,
                 prompt,
                 exec,
+                engine,
                 no_claim,
                 idle_timeout,
                 sandbox,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use proxy::{Limits, Policy, Proxy, Refusal};
 use servers::{Server, echo, http};
 
-/// Longer than anything here takes on a loaded machine.
+/// Longer than anything here takes, even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A proxy for the given rules, and its address.

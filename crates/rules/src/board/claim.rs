@@ -12,7 +12,7 @@ pub struct Claimant {
     pub actor: Actor,
     pub role: String,
     pub limit: ClaimLimit,
-    /// A task it has in progress. The claimant is one process and knows its own.
+    /// Another task that the claimant has in progress. A member is one process, so the caller knows it.
     pub busy_with: Option<TaskId>,
 }
 
@@ -100,12 +100,12 @@ pub fn claim(
     Ok(changed)
 }
 
-/// Whether the task is for this role, ignoring case. An empty role in the file means any.
+/// Whether a party with this role may claim the task. The lead and the user may claim tasks of any role.
 pub(super) fn role_matches(task: &Task, party: &Party, role: &str) -> bool {
     super::may_act_for_others(party) || is_for_role(task, role)
 }
 
-/// The same for teammates.
+/// Whether the task is for this role, ignoring case. An empty role in the file means any role.
 pub(super) fn is_for_role(task: &Task, role: &str) -> bool {
     let needed = task.role.as_deref().map_or("", str::trim);
     needed.is_empty() || needed.to_lowercase() == role.trim().to_lowercase()

@@ -78,7 +78,7 @@ pub enum WhyIgnored {
         expected: RequestKind,
         found: RequestKind,
     },
-    /// Mail alone decides nothing that a person is asked.
+    /// What a person is asked cannot be decided by mail alone.
     #[error("a {} is decided in its request file, and the file does not say so", .0.as_str())]
     NotRecorded(RequestKind),
     #[error("the answer is empty")]
@@ -87,7 +87,7 @@ pub enum WhyIgnored {
     NotAChoice { given: String, choices: Vec<String> },
     #[error("no rule covers this call alone, so it can only be approved once")]
     NothingToGrant,
-    /// What is shown is not what would be run.
+    /// The file shows something else than what would run.
     #[error("the request file was changed since the member wrote it")]
     Changed,
     #[error("it does not say who it is from")]

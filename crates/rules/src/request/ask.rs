@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
-/// What has become of what was asked, as its author reads it.
+/// The state of a tool call or question that waits for a person, as its author sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskState {
     Pending,
@@ -24,7 +24,7 @@ pub enum AskState {
     Unanswered {
         reason: String,
     },
-    /// The file does not ask what its author asked, or was answered by somebody who may not.
+    /// The file does not match what its author asked, or somebody answered who may not.
     Void,
 }
 
@@ -70,7 +70,8 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// The same for a question, whatever its call looked like.
+/// The SHA-256 in hex that binds an answer to a question and its choices. Other arguments of the call do
+/// not count.
 pub fn question_hash(ask: &QuestionAsk) -> String {
     let QuestionAsk {
         question,
@@ -82,7 +83,7 @@ pub fn question_hash(ask: &QuestionAsk) -> String {
     call_hash("ask_user", &arguments)
 }
 
-/// Whether the hash in the file fits what the file shows.
+/// Whether the hash in the request file matches what the file shows.
 pub(super) fn is_as_asked(subject: &Subject) -> bool {
     match subject {
         Subject::Permission(ask) => ask.call_hash == call_hash(&ask.tool, &ask.arguments),
@@ -91,7 +92,7 @@ pub(super) fn is_as_asked(subject: &Subject) -> bool {
     }
 }
 
-/// The hash that binds an answer to what was asked, if the request is of such a kind.
+/// The hash that binds an answer to what was asked. Shutdowns and plans have none.
 pub const fn asked_hash(subject: &Subject) -> Option<&String> {
     match subject {
         Subject::Permission(ask) => Some(&ask.call_hash),
@@ -100,7 +101,7 @@ pub const fn asked_hash(subject: &Subject) -> Option<&String> {
     }
 }
 
-/// Whether the lead may answer, in place of a person: never what it asks itself.
+/// Whether the lead may answer in place of a person. It never answers what it asked itself.
 pub fn lead_may_answer(request: &Request) -> bool {
     let allowed = match &request.subject {
         Subject::Permission(ask) => ask.lead_decides,
@@ -189,7 +190,7 @@ pub fn adopt(request: &Request, me: &Actor, hash: &str) -> Result<Request, Adopt
     })
 }
 
-/// The rule that an answered request grants, if it does.
+/// The rule that an approval grants for later calls; `None` if it counts for this call alone.
 pub fn granted(request: &Request) -> Option<Grant> {
     let (Subject::Permission(ask), RequestState::Approved(answer)) =
         (&request.subject, &request.state)
@@ -213,8 +214,8 @@ pub fn granted(request: &Request) -> Option<Grant> {
     })
 }
 
-/// Marks that the user's command was started for a pending request. Nothing if that was done, or if nobody
-/// is waited for.
+/// Marks that the user's `notify` command was started for a request. `None` if it is marked already, is
+/// decided, or does not wait for a person.
 pub fn notified(request: &Request, now: Timestamp) -> Option<Request> {
     let is_due = request.state == RequestState::Pending
         && request.kind().waits_for_person()

@@ -1,7 +1,8 @@
 //! What a request asks, as people and models read it.
 
+use super::{AskState, decider};
 use crate::call::main_argument;
-use protocol::{PermissionAsk, Request, Subject};
+use protocol::{Answer, PermissionAsk, Request, Subject};
 use serde_json::Value;
 
 /// What is asked, whole: the reason, the plan, the tool call or the question with its choices.
@@ -67,6 +68,39 @@ pub fn request_line(request: &Request) -> String {
         Subject::Question(ask) => {
             format!("question {id} of {from}: {}", first_line(&ask.question))
         }
+    }
+}
+
+/// Who gave an answer, and with which words.
+pub fn answer_text(how: &str, answer: &Answer) -> String {
+    let mut text = format!("{how} {}", decider(answer));
+    if !answer.text.trim().is_empty() {
+        text.push_str(": ");
+        text.push_str(&answer.text);
+    }
+    text
+}
+
+/// What the model is told about a call that was not run. A refusal, a question that nobody answered, and one
+/// that nobody could be asked are different things to it.
+pub fn not_run_text(request: &Request, state: AskState) -> String {
+    let (what, undone) = match &request.subject {
+        Subject::Question(_) => ("the question", "was not answered"),
+        Subject::Permission(ask) => (ask.tool.as_str(), "was not run"),
+        Subject::Plan { .. } | Subject::Shutdown { .. } => ("the call", "was not run"),
+    };
+    match state {
+        AskState::Rejected(answer) => {
+            format!("{what} {undone}: {}", answer_text("refused by", &answer))
+        }
+        AskState::Unanswered { reason } => format!(
+            "{what} {undone}: nobody has answered, and nobody has refused it ({reason}). Go on with what \
+             needs no answer, and say what was left undone."
+        ),
+        AskState::Void | AskState::Pending | AskState::Approved(_) => format!(
+            "{what} {undone}: the file of request {} is gone or was changed by somebody else",
+            request.id
+        ),
     }
 }
 

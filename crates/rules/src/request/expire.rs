@@ -6,7 +6,6 @@ use std::fmt;
 /// Which incarnation of the addressee runs, as the operating system says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addressee {
-    /// Not known.
     Unknown,
     /// No process runs.
     Gone,
@@ -48,7 +47,7 @@ pub enum ExpireReason {
     AuthorGivenUp,
     /// The author went on without the answer.
     Withdrawn,
-    /// There is no person to ask: the lead was started so that nobody is waited for.
+    /// No person can answer: the lead was started in a mode that waits for nobody.
     NobodyThere,
 }
 
@@ -97,15 +96,15 @@ pub fn due(request: &Request, addressee: Addressee, now: Timestamp) -> Option<Ex
     match addressee {
         Addressee::Unknown => None,
         Addressee::Gone => Some(ExpireReason::AddresseeDied),
-        // An earlier incarnation cannot have replaced the one asked: it is about to make room for it.
+        // An incarnation before the asked one is still ending. It has not replaced the asked one.
         Addressee::Alive(alive) => {
             (alive > asked).then_some(ExpireReason::AddresseeReplaced { incarnation: alive })
         }
     }
 }
 
-/// Why nobody waits for the answer of a person, if nobody does. A shutdown has a deadline of its own, and
-/// whoever asked for it need not be a process.
+/// Why the author of a request to a person waits no longer, if it does not. A shutdown request is never
+/// abandoned: it has a deadline, and its author need not be a process.
 pub fn abandoned(request: &Request, author: Author) -> Option<ExpireReason> {
     if request.status() != RequestStatus::Pending || !request.kind().waits_for_person() {
         return None;

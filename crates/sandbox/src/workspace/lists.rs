@@ -132,8 +132,8 @@ pub(super) const HOME_SECRETS: [&str; 36] = [
     ".zsh_history",
 ];
 
-/// Names in a workspace that make editors, agents, shells and version control outside run code or trust
-/// something. Git, whose repository is to be written inside, is not among them.
+/// Names in a workspace that make editors, agents, shells or version control outside run code or trust
+/// something. Git's own folder is not listed, because commands must be able to write to it.
 pub(super) const CONTROL: [&str; 29] = [
     ".agents",
     ".aider.conf.yml",

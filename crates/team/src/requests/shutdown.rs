@@ -1,7 +1,7 @@
 //! Asks a member to end.
 
 use super::create;
-use crate::{Actor, send_message};
+use crate::{Actor, LoggedMail, recently_logged, send_message};
 use protocol::{
     AgentName, Body, Incarnation, Message, MessageId, Recipient, Request, RequestId, Subject,
 };
@@ -69,9 +69,19 @@ pub fn ask_shutdown(
     Ok(request)
 }
 
-/// Sends a shutdown request to its addressee. Sending it again has no effect, so it is repeated if the
-/// asker may have been killed before it was sent.
-pub fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendError> {
+/// Sends a shutdown request whose asker may have been killed before it was sent. If the event log says that it
+/// was sent, nothing happens: a second copy has no effect, but the addressee may end without reading it.
+pub fn deliver_unsent_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendError> {
+    let logged = recently_logged(team).unwrap_or_default();
+    let sent = message_id(request).map(|id| LoggedMail::Sent(request.to.clone(), id));
+    match sent {
+        Some(sent) if logged.contains(&sent) => Ok(()),
+        Some(_) | None => deliver_shutdown(team, request),
+    }
+}
+
+/// Sends a shutdown request to its addressee. Sending it again has no effect.
+fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     let reason = match &request.subject {
         Subject::Shutdown { reason, .. } if !reason.is_empty() => reason.as_str(),
         Subject::Shutdown { .. }
@@ -87,8 +97,12 @@ pub fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendErr
         request_id: request.id.clone(),
         content: reason.to_owned(),
     }));
-    message.id = MessageId::new(&format!("{}/ask", request.id)).ok();
+    message.id = message_id(request);
     message.to = Some(request.to.clone());
     message.to_incarnation = request.to_incarnation;
     send_message(team, message).map(|_| ())
+}
+
+fn message_id(request: &Request) -> Option<MessageId> {
+    MessageId::new(&format!("{}/ask", request.id)).ok()
 }

@@ -311,3 +311,18 @@ fn an_answer_that_was_only_mailed_is_recorded_before_its_mail_counts_as_read() {
     let stored = team.request(&request.id).unwrap();
     assert!(matches!(stored.state, RequestState::Approved(_)));
 }
+
+#[test]
+fn a_shutdown_request_is_sent_again_only_if_it_may_not_have_been_sent() {
+    let temp = TempTeam::new(&["alice"], Options::default());
+    let team = temp.team();
+    let request = ask(&temp, 600);
+    let inbox = team.layout().inbox(&request.to);
+    let copies = || std::fs::read_to_string(&inbox).unwrap().lines().count();
+    deliver_unsent_shutdown(team, &request).unwrap();
+    assert_eq!(copies(), 1);
+    // As if its author had been killed between the file of the request and the mail.
+    std::fs::remove_file(team.layout().events()).unwrap();
+    deliver_unsent_shutdown(team, &request).unwrap();
+    assert_eq!(copies(), 2);
+}

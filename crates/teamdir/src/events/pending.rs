@@ -47,10 +47,7 @@ impl<'a> PendingEvents<'a> {
 
     /// Records an event that is about to become true.
     pub(crate) fn prepare(&self, kind: &EventKind) -> Result<(), PathError> {
-        let event = Event {
-            time: now(),
-            kind: kind.clone(),
-        };
+        let event = Event::new(now(), kind.clone());
         let noted = self.lock.note(&event.to_line());
         noted.map_err(|error| PathError::new("write to", &self.path, error))
     }
@@ -59,7 +56,10 @@ impl<'a> PendingEvents<'a> {
     /// events stay for the next process that takes the lock; the change itself has succeeded.
     pub(crate) fn publish(&self, kinds: Vec<EventKind>) {
         let time = now();
-        let events: Vec<Event> = kinds.into_iter().map(|kind| Event { time, kind }).collect();
+        let events: Vec<Event> = kinds
+            .into_iter()
+            .map(|kind| Event::new(time, kind))
+            .collect();
         if self.team.log_events(&events).is_ok() {
             self.lock.wipe();
         }

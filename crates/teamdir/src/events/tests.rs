@@ -143,3 +143,49 @@ fn a_torn_line_of_an_old_part_is_passed_on_as_it_is() {
     team.read_events(|_| lines += 1).unwrap();
     assert_eq!(lines, 3);
 }
+
+#[test]
+fn the_log_is_read_from_its_end_in_pieces_across_its_parts() {
+    let (_dir, team) = team(2_000);
+    (0..500).for_each(|number| log(&team, number));
+    let mut found = Vec::new();
+    let mut from = None;
+    let mut pieces = 0;
+    loop {
+        pieces += 1;
+        let next = team.read_events_backwards(from, 1 << 20, |line| {
+            let EventLine::Known(Event {
+                kind: EventKind::Deliver { id, .. },
+                ..
+            }) = EventLine::decode(line)
+            else {
+                panic!("{}", String::from_utf8_lossy(line));
+            };
+            let number = id.as_str().strip_prefix("m-").unwrap();
+            found.push(number.parse::<usize>().unwrap());
+            found.len() % 70 != 0
+        });
+        from = next.unwrap();
+        if from.is_none() {
+            break;
+        }
+        // The place stays right although events are added and the log is set aside.
+        log(&team, 9_999);
+    }
+    assert_eq!(pieces, 8);
+    assert_eq!(found, (0..500).rev().collect::<Vec<usize>>());
+}
+
+#[test]
+fn what_a_process_does_for_a_person_says_so() {
+    let (_dir, team) = team(1 << 20);
+    log(&team.acting_for("maria"), 1);
+    log(&team, 2);
+    let mut people = Vec::new();
+    team.read_events(|line| match EventLine::decode(line) {
+        EventLine::Known(event) => people.push(event.person),
+        other => panic!("{other:?}"),
+    })
+    .unwrap();
+    assert_eq!(people, [Some("maria".to_owned()), None]);
+}

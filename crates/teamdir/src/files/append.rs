@@ -17,15 +17,27 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use protocol::JsonLine;
 use safe_open::Opened;
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Space is reserved when a line reaches into another block of this size.
-const BLOCK: u64 = 4096;
+const BLOCK: u64 = 4 << 10;
+/// How much is reserved at once for a file that has reached this size: who fills it fast reserves seldom.
+const LARGE_BLOCK: u64 = 64 << 10;
+/// The unit in which the system counts the space of a file.
+const SECTOR: u64 = 512;
+
+/// Whether the last line of a file has an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tail {
+    Finished,
+    /// It has to be looked at.
+    Unknown,
+}
 
 /// Where to append, and how.
 pub(crate) struct Target<'a> {
@@ -68,23 +80,39 @@ pub(crate) fn append_lines(target: &Target<'_>) -> Result<(), AppendError> {
         let path = target.path.clone();
         return Err(AppendError::Full { path, size });
     }
-    let open_tail = size > 0 && !ends_with_newline(&file, size).context("read", path)?;
-    let bytes = match target.lines {
-        [line] if !open_tail => Cow::Borrowed(&**line),
-        lines => {
-            let start = if open_tail { b"\n".as_slice() } else { b"" };
-            let parts = std::iter::once(start).chain(lines.iter().map(|line| &**line));
-            Cow::Owned(parts.flatten().copied().collect::<Vec<u8>>())
-        }
-    };
-    reserve(&file, size, bytes.len() as u64).context("append to", path)?;
-    write_once(&mut file, &bytes).context("append to", path)?;
+    let found = (&metadata, Tail::Unknown);
+    write_lines(&mut file, found, target.lines).context("append to", path)?;
     // Outside the lock, so that several senders share one commit of the file system's journal.
     drop(lock);
     if target.durability == Durability::PowerCut {
         file.sync_data().context("sync", path)?;
     }
     Ok(())
+}
+
+/// Appends the lines to an open file, which was as `metadata` says a moment ago. Returns what was written: a
+/// line that has no end gets one first.
+pub(crate) fn write_lines<'a>(
+    file: &mut File,
+    (metadata, tail): (&Metadata, Tail),
+    lines: &'a [JsonLine],
+) -> io::Result<Cow<'a, [u8]>> {
+    let size = metadata.len();
+    let is_unfinished = match tail {
+        Tail::Unknown => size > 0 && !ends_with_newline(file, size)?,
+        Tail::Finished => false,
+    };
+    let bytes = match lines {
+        [line] if !is_unfinished => Cow::Borrowed(&**line),
+        lines => {
+            let start = if is_unfinished { b"\n".as_slice() } else { b"" };
+            let parts = std::iter::once(start).chain(lines.iter().map(|line| &**line));
+            Cow::Owned(parts.flatten().copied().collect::<Vec<u8>>())
+        }
+    };
+    reserve(file, metadata, bytes.len() as u64)?;
+    write_once(file, &bytes)?;
+    Ok(bytes)
 }
 
 /// Ends the last line of the file, if it has no end. Returns whether it had none.
@@ -102,7 +130,7 @@ pub(crate) fn close_tail(path: &Path, lock: &Path, wait: Duration) -> Result<boo
     Ok(true)
 }
 
-/// Opens the file for appending. Called under the lock, so that whoever finds the file there finds
+/// Opens the file for appending. Called under the exclusive lock, so that whoever finds the file there finds
 /// it there after a power cut too, and no sender but the first has to sync the folder. A file that
 /// somebody created without the lock relies on the file system, which keeps a new file's name with
 /// its first synced bytes (as ext4, XFS and btrfs do).
@@ -126,7 +154,8 @@ pub(crate) fn ends_with_newline(file: &File, size: u64) -> io::Result<bool> {
 
 /// Makes sure before the write that there is room for it, so that a full disk leaves no half of
 /// a line behind.
-fn reserve(file: &File, size: u64, length: u64) -> io::Result<()> {
+fn reserve(file: &File, metadata: &Metadata, length: u64) -> io::Result<()> {
+    let size = metadata.len();
     // Asked once: it costs a system call, and hardly ever changes.
     static FILE_SIZE_LIMIT: OnceLock<Option<u64>> = OnceLock::new();
     let limit = FILE_SIZE_LIMIT.get_or_init(|| {
@@ -140,11 +169,26 @@ fn reserve(file: &File, size: u64, length: u64) -> io::Result<()> {
     }
     let fits_last_block =
         !size.is_multiple_of(BLOCK) && size / BLOCK == (size + length - 1) / BLOCK;
-    if fits_last_block {
+    let is_reserved = metadata.blocks().saturating_mul(SECTOR) >= size + length;
+    if fits_last_block || is_reserved {
         return Ok(());
     }
+    let block = if size < LARGE_BLOCK {
+        BLOCK
+    } else {
+        LARGE_BLOCK
+    };
+    let whole_blocks = (size + length).next_multiple_of(block) - size;
+    match allocate(file, size, whole_blocks) {
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => allocate(file, size, length),
+        result => result,
+    }
+}
+
+/// Reserves `length` bytes from `start` on. The size of the file stays as it is.
+fn allocate(file: &File, start: u64, length: u64) -> io::Result<()> {
     let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
-    let start = i64::try_from(size).map_err(too_large)?;
+    let start = i64::try_from(start).map_err(too_large)?;
     let length = i64::try_from(length).map_err(too_large)?;
     loop {
         match fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, start, length) {

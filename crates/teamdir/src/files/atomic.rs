@@ -5,7 +5,7 @@ use crate::error::{Context, PathError};
 use crate::files;
 use crate::locks::is_at;
 use safe_open::{Folder, Links, Options};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -64,6 +64,12 @@ pub(crate) struct Temporary {
     target: OsString,
 }
 
+/// Whether a path has the name of a file that replaces another one soon.
+pub(crate) fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_encoded_bytes);
+    name.is_some_and(|name| name.starts_with(b".") && name.ends_with(b".tmp"))
+}
+
 impl Temporary {
     fn create(path: &Path) -> io::Result<Self> {
         // Unique in this process; a name that another one uses is passed over.
@@ -92,6 +98,12 @@ impl Temporary {
 
     pub(crate) fn file(&mut self) -> &mut File {
         &mut self.file
+    }
+
+    /// A second descriptor of the file, which appends.
+    pub(crate) fn file_to_append(&self) -> io::Result<File> {
+        let options = Options::append(Links::Refuse);
+        Ok(self.folder.open_file(&self.name, options)?.file)
     }
 
     /// Gives the file its name, replacing one that has it.

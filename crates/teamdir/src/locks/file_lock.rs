@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tracing::span::EnteredSpan;
 use tracing::{debug, debug_span};
 
 /// How often a busy lock is tried again at once before the waiting starts to sleep. Locks are
@@ -34,6 +35,13 @@ enum PathCheck {
     AfterWaiting,
 }
 
+/// Whether others may hold the lock at the same time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    Exclusive,
+    Shared,
+}
+
 /// Why a lock was not had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -56,53 +64,148 @@ pub enum LockError {
 impl FileLock {
     /// Takes the lock at `path`, waiting at most `wait` for others to give it up.
     pub(crate) fn acquire(path: &Path, wait: Duration) -> Result<Self, LockError> {
-        Self::take(path, wait, PathCheck::Always)
+        Self::take(path, wait, PathCheck::Always, Sharing::Exclusive)
+    }
+
+    /// The same beside others who take it in this way: it only keeps those out who want it for themselves.
+    pub(crate) fn acquire_shared(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        Self::take(path, wait, PathCheck::Always, Sharing::Shared)
     }
 
     /// The same for appending, which is safe without a lock too: whether the file was deleted is
     /// only checked after a wait, which spares most senders two system calls.
     pub(crate) fn acquire_to_append(path: &Path, wait: Duration) -> Result<Self, LockError> {
-        Self::take(path, wait, PathCheck::AfterWaiting)
+        Self::take(path, wait, PathCheck::AfterWaiting, Sharing::Exclusive)
     }
 
-    fn take(path: &Path, wait: Duration, check: PathCheck) -> Result<Self, LockError> {
-        let started = Instant::now();
-        let mut tries = 0;
-        let mut waiting = None;
+    fn take(
+        path: &Path,
+        wait: Duration,
+        check: PathCheck,
+        sharing: Sharing,
+    ) -> Result<Self, LockError> {
+        let mut waiting = Waiting::new(path, wait);
         loop {
             let file = open(path)?;
-            loop {
-                match file.try_lock() {
-                    Ok(()) => break,
-                    Err(TryLockError::WouldBlock) => {
-                        waiting.get_or_insert_with(|| {
-                            debug_span!("lock_wait", path = %path.display()).entered()
-                        });
-                        pause(&mut tries, started, wait, path)?;
-                    }
-                    Err(TryLockError::Error(error))
-                        if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(TryLockError::Error(error)) => {
-                        return Err(PathError::new("lock", path, error).into());
-                    }
-                }
-            }
+            waiting.lock(&file, sharing)?;
             // Somebody may have deleted the file while we waited: then others lock another one.
-            let is_safe = check == PathCheck::AfterWaiting && tries == 0;
+            let is_safe = check == PathCheck::AfterWaiting && waiting.tries == 0;
             let held = if is_safe {
                 Some(0)
             } else {
                 size_at(&file, path)?
             };
             if let Some(size) = held {
-                if waiting.is_some() {
-                    debug!(waited = ?started.elapsed(), tries, "waited for a lock");
-                }
                 let noted = Cell::new(size);
                 return Ok(Self { file, noted });
             }
-            pause(&mut tries, started, wait, path)?;
+            waiting.pause()?;
         }
+    }
+}
+
+/// A lock file that stays open, to be locked in shared mode time and again.
+#[derive(Debug)]
+pub(crate) struct SharedLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl SharedLock {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, LockError> {
+        let file = open(&path)?;
+        Ok(Self { file, path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps those out who want the lock for themselves, until the value is dropped.
+    pub(crate) fn hold(&mut self, wait: Duration) -> Result<SharedGuard<'_>, LockError> {
+        let mut waiting = Waiting::new(&self.path, wait);
+        loop {
+            waiting.lock(&self.file, Sharing::Shared)?;
+            if waiting.tries == 0 || is_at(&self.file, &self.path)? {
+                return Ok(SharedGuard(&self.file));
+            }
+            waiting.pause()?;
+            self.file = open(&self.path)?;
+        }
+    }
+}
+
+/// A lock that is held in shared mode.
+pub(crate) struct SharedGuard<'a>(&'a File);
+
+impl Drop for SharedGuard<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+/// A wait for a lock, which has an end.
+struct Waiting<'a> {
+    path: &'a Path,
+    limit: Duration,
+    started: Instant,
+    tries: u32,
+    span: Option<EnteredSpan>,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(path: &'a Path, limit: Duration) -> Self {
+        Self {
+            path,
+            limit,
+            started: Instant::now(),
+            tries: 0,
+            span: None,
+        }
+    }
+
+    fn lock(&mut self, file: &File, sharing: Sharing) -> Result<(), LockError> {
+        loop {
+            let locked = match sharing {
+                Sharing::Exclusive => file.try_lock(),
+                Sharing::Shared => file.try_lock_shared(),
+            };
+            match locked {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    let path = self.path;
+                    self.span.get_or_insert_with(|| {
+                        debug_span!("lock_wait", path = %path.display()).entered()
+                    });
+                    self.pause()?;
+                }
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(PathError::new("lock", self.path, error).into());
+                }
+            }
+        }
+        if self.span.is_some() {
+            let waited = self.started.elapsed();
+            debug!(?waited, tries = self.tries, "waited for a lock");
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), LockError> {
+        self.tries += 1;
+        if self.tries <= SPINS {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        let waited = self.started.elapsed();
+        if waited >= self.limit {
+            let path = self.path.to_path_buf();
+            return Err(LockError::Busy { path, waited });
+        }
+        let nap = Duration::from_micros(50) * (1 << (self.tries - SPINS).min(6));
+        std::thread::sleep(nap.min(LONGEST_NAP));
+        Ok(())
     }
 }
 
@@ -155,22 +258,6 @@ fn size_at(file: &File, path: &Path) -> Result<Option<u64>, PathError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(PathError::new("look at", path, error)),
     }
-}
-
-fn pause(tries: &mut u32, started: Instant, wait: Duration, path: &Path) -> Result<(), LockError> {
-    *tries += 1;
-    if *tries <= SPINS {
-        std::thread::yield_now();
-        return Ok(());
-    }
-    let waited = started.elapsed();
-    if waited >= wait {
-        let path = path.to_path_buf();
-        return Err(LockError::Busy { path, waited });
-    }
-    let nap = Duration::from_micros(50) * (1 << (*tries - SPINS).min(6));
-    std::thread::sleep(nap.min(LONGEST_NAP));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@
 //! next process finds them in the journal.
 //!
 //! A file that was read to its end is *set aside* a moment later: renamed to a hidden name with a
-//! number, so that the inbox shows unread mail only. The rename never loses a line. Programs that
-//! follow the lock are not writing at that moment; a program that has the old file open may still
-//! append to it, and the reader still reads it. It is deleted only when it was read to its
+//! number, so that the inbox shows unread mail only. The rename never loses a line. A program that
+//! writes one in pieces, under the lock, is not writing at that moment; one that has the old file open may
+//! still append to it, and the reader still reads it. It is deleted only when it was read to its
 //! end, a while has passed, and the system confirms that nobody has it open for writing.
 //!
 //! The live file has the number after the highest one ever set aside. Which file a position in
@@ -36,8 +36,8 @@ use crate::members::journal::Journal;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
 use protocol::{
-    DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailEntry, MailRecord,
-    Message, Quarantined, Recipient, SealRecord, SegmentPosition,
+    Checkpoint, DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailEntry,
+    MailRecord, Message, Quarantined, Recipient, SealRecord, SegmentPosition,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -410,13 +410,23 @@ impl Mailbox {
     /// remembered; the journal has them all.
     fn know_all_of(&mut self, segment: u64) -> Result<(), PathError> {
         let seen = &mut self.state.seen;
-        self.team.read_journal(&self.owner, |_, line| {
+        self.team.read_history(&self.owner, |_, line| {
             if let JournalLine::Known(JournalRecord::Mail(mail)) = line
                 && mail.position.segment == segment
             {
                 seen.know(mail.mail.iter().map(crate::mail::state::fingerprint));
             }
         })
+    }
+
+    /// The state of the mail, for a journal that begins anew.
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        self.state.to_checkpoint()
+    }
+
+    /// A checkpoint was written, which has the numbers that are used up.
+    pub(crate) fn checkpoint_written(&mut self) {
+        self.recorded_seal = self.state.sealed;
     }
 
     /// Uses up a number, and says so in the journal. The number is used up even if the journal

@@ -1,13 +1,17 @@
 //! Sends one message to one inbox.
 
 use crate::clock::now;
-use crate::files::append::{AppendError, Target, append_lines};
+use crate::files::append::AppendError;
+use crate::mail::inbox_writer::{Sending, append_alone};
 use crate::roster::RosterError;
 use crate::team_dir::TeamDir;
-use protocol::{AgentName, MAX_LINE_BYTES, Message, MessageId, Recipient};
+use protocol::{AgentName, JsonLine, MAX_LINE_BYTES, Message, MessageId, Recipient};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
+
+/// How often a line is written beside others before its sender asks to be alone.
+const TRIES: u32 = 8;
 
 /// A message that was accepted: it will be in exactly one place, its recipient's journal or the
 /// dead letters.
@@ -76,15 +80,22 @@ impl TeamDir {
         if line.len() > MAX_LINE_BYTES {
             return Err(SendError::TooLong { size: line.len() });
         }
-        append_lines(&Target {
-            path: self.layout.inbox(&to),
-            lock: self.layout.inbox_lock(&to),
-            lock_wait: self.options.lock_wait,
-            durability: self.options.durability,
-            limit: Some(self.options.inbox_limit),
-            lines: std::slice::from_ref(&line),
-        })?;
+        let to = self.put_into_inbox(to, &line)?;
         Ok(Sent { id, to })
+    }
+
+    /// Appends a line to the inbox of `to`, which the roster spells like this.
+    fn put_into_inbox(&self, mut to: Recipient, line: &JsonLine) -> Result<Recipient, SendError> {
+        for _ in 0..TRIES {
+            match self.writers.append(self, &to, line)? {
+                Sending::Done => return Ok(to),
+                // The inbox may be gone because its owner is.
+                Sending::Uncertain => to = self.spelled(to)?,
+            }
+        }
+        // Whatever happens to the inbox all the time, nobody does it to who has the lock alone.
+        append_alone(self, &to, line)?;
+        Ok(to)
     }
 
     /// The recipient as the roster spells it. A name that is not there creates nothing.

@@ -20,6 +20,7 @@ impl MailState {
     pub(crate) fn apply(&mut self, record: &JournalRecord) {
         match record {
             JournalRecord::Open(_)
+            | JournalRecord::Cut(_)
             | JournalRecord::Report(_)
             | JournalRecord::Plan(_)
             | JournalRecord::Conversation(_) => {}

@@ -5,16 +5,16 @@
 
 use crate::Durability;
 use crate::error::{Context, PathError};
-use crate::files::{self, sync_dir};
+use crate::files::{self, atomic, sync_dir};
 use crate::mail::state::MailState;
 use crate::members::journal_lines::JournalLines;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
-use protocol::{JournalLine, JournalRecord, JsonLine, ModelTypes, OpenRecord, Plain};
+use protocol::{JournalLine, JournalRecord, JsonLine, OpenRecord, Plain};
 use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How far the journal grows at least before the state of the mail is written into it again. A
 /// restart reads about this much, however long the journal is.
@@ -39,6 +39,19 @@ pub struct Journal {
     next_checkpoint: u64,
     /// Whether bytes behind `end` may be left over from a failed append.
     dirty: bool,
+    /// Whether a power cut may bring back the journal as it was before it was cut.
+    is_name_unsynced: bool,
+}
+
+/// Why a journal could not be cut.
+#[derive(Debug, thiserror::Error)]
+pub enum CutError {
+    /// It is as it was.
+    #[error(transparent)]
+    NotCut(PathError),
+    /// It was cut; a power cut may undo that until the next record is committed.
+    #[error(transparent)]
+    NotSynced(PathError),
 }
 
 /// What the end of a journal says about the member's mail.
@@ -64,6 +77,7 @@ impl Journal {
             end: recovered.end,
             next_checkpoint: next_checkpoint(recovered.checkpoint),
             dirty: true,
+            is_name_unsynced: false,
             path,
         };
         if is_new && journal.durability == Durability::PowerCut {
@@ -83,6 +97,7 @@ impl Journal {
     /// When this returns `Ok` the record is committed; otherwise the journal is as it was.
     pub fn append(&mut self, record: &impl serde::Serialize) -> Result<(), PathError> {
         let before = self.end;
+        self.sync_name()?;
         self.append_unsynced(record)?;
         if self.durability == Durability::PowerCut
             && let Err(error) = self.file.sync_data()
@@ -112,7 +127,8 @@ impl Journal {
     }
 
     /// Makes everything appended so far survive a power cut.
-    pub(crate) fn sync(&self) -> Result<(), PathError> {
+    pub(crate) fn sync(&mut self) -> Result<(), PathError> {
+        self.sync_name()?;
         if self.durability == Durability::PowerCut {
             let synced = self.file.sync_data();
             synced.context("sync the journal", &self.path)?;
@@ -131,6 +147,60 @@ impl Journal {
         Ok(())
     }
 
+    /// Begins the journal anew with these records, after a copy of it was kept as `archive`. They must say
+    /// all that a restart needs of what was there before.
+    ///
+    /// Readers see the old journal or the new one. A process that is killed before leaves the old one, and
+    /// perhaps an archive that no journal names.
+    pub fn cut(&mut self, archive: &Path, head: &[JsonLine]) -> Result<(), CutError> {
+        let file = self.replace_with(archive, head);
+        self.file = file.map_err(CutError::NotCut)?;
+        self.end = head.iter().map(|line| line.len() as u64).sum();
+        self.next_checkpoint = next_checkpoint((0, self.end));
+        self.dirty = true;
+        self.is_name_unsynced = self.durability == Durability::PowerCut;
+        self.sync_name().map_err(CutError::NotSynced)
+    }
+
+    fn replace_with(&mut self, archive: &Path, head: &[JsonLine]) -> Result<File, PathError> {
+        self.keep_as(archive)?;
+        let bytes: Vec<u8> = head.iter().flat_map(|line| line.iter().copied()).collect();
+        let mut temporary = atomic::write_beside(&self.path, &bytes, self.durability)?;
+        let file = temporary.file_to_append().context("open", &self.path)?;
+        temporary.persist().context("replace", &self.path)?;
+        Ok(file)
+    }
+
+    /// Copies the records so far.
+    fn keep_as(&self, archive: &Path) -> Result<(), PathError> {
+        if let Some(folder) = archive.parent() {
+            files::create_dir(folder)?;
+        }
+        let mut copy = files::create_new(archive).context("create", archive)?.file;
+        let journal = files::open_to_read(&self.path).context("read the journal", &self.path)?;
+        let copied = io::copy(&mut journal.file.take(self.end), &mut copy).and_then(|_| match self
+            .durability
+        {
+            Durability::PowerCut => copy.sync_all(),
+            Durability::ProcessDeath => Ok(()),
+        });
+        if let Err(error) = copied {
+            // Half of the records would pass for all of them.
+            let _ = files::remove_file(archive);
+            return Err(PathError::new("write", archive, error));
+        }
+        atomic::sync_parent(archive, self.durability)
+    }
+
+    /// Makes the name of a journal that was cut survive a power cut, before anything counts as appended to it.
+    fn sync_name(&mut self) -> Result<(), PathError> {
+        if self.is_name_unsynced {
+            atomic::sync_parent(&self.path, self.durability)?;
+            self.is_name_unsynced = false;
+        }
+        Ok(())
+    }
+
     fn clean(&mut self) -> io::Result<()> {
         if self.dirty && self.file.metadata()?.len() != self.end {
             self.file.set_len(self.end)?;
@@ -140,34 +210,6 @@ impl Journal {
 }
 
 impl TeamDir {
-    /// Calls `visit` with each line of a member's journal, oldest first.
-    pub fn read_journal(
-        &self,
-        owner: &protocol::Recipient,
-        visit: impl FnMut(&[u8], JournalLine),
-    ) -> Result<(), PathError> {
-        self.read_journal_as(owner, visit)
-    }
-
-    /// The same, with what a model said in the types of `M`.
-    pub fn read_journal_as<M: ModelTypes>(
-        &self,
-        owner: &protocol::Recipient,
-        mut visit: impl FnMut(&[u8], JournalLine<M>),
-    ) -> Result<(), PathError> {
-        let path = self.layout.transcript(owner);
-        let file = match files::open_to_read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            result => result.context("read the journal", &path)?.file,
-        };
-        let mut lines = JournalLines::new(BufReader::with_capacity(1 << 16, file));
-        // A last line without its newline is not a record yet.
-        while let Some(Ok(found)) = lines.next().context("read the journal", &path)? {
-            visit(&found.bytes, found.line);
-        }
-        Ok(())
-    }
-
     /// How many records of a member's journal were written over several lines.
     pub fn split_records(&self, owner: &protocol::Recipient) -> Result<u64, PathError> {
         let path = self.layout.transcript(owner);

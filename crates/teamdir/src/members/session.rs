@@ -1,12 +1,12 @@
 //! A member's session: its lock, journal, mailbox and watcher, opened in the one safe order.
 
-use crate::error::PathError;
+use crate::error::{Context, PathError};
 use crate::mail::mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, WaitPlan};
-use crate::members::journal::Journal;
+use crate::members::journal::{CutError, Journal};
 use crate::members::lock::{JoinError, MemberGuard};
 use crate::team_dir::TeamDir;
 use crate::watch::{Changes, FolderWatch, WatchChoice, WatchMode, Watcher};
-use protocol::Recipient;
+use protocol::{CutRecord, JournalRecord, JsonLine, JsonLineError, Recipient};
 use std::path::Path;
 use std::time::Instant;
 
@@ -163,6 +163,34 @@ impl MemberSession {
     /// The journal, for records of other kinds.
     pub const fn journal(&mut self) -> &mut Journal {
         &mut self.journal
+    }
+
+    /// Begins the journal anew: with what a restart needs of its records so far, which are kept as the archive
+    /// that `cut` names, and with `compaction`.
+    pub fn cut_journal(
+        &mut self,
+        team: &TeamDir,
+        cut: CutRecord,
+        compaction: &impl serde::Serialize,
+    ) -> Result<(), CutError> {
+        let archive = team.layout.archive(self.guard.owner(), cut.archive);
+        let checkpoint = self.mailbox.checkpoint();
+        let encode = || -> Result<[JsonLine; 3], JsonLineError> {
+            Ok([
+                JsonLine::encode(&<JournalRecord>::Cut(Box::new(cut)))?,
+                JsonLine::encode(&<JournalRecord>::Checkpoint(checkpoint))?,
+                JsonLine::encode(compaction)?,
+            ])
+        };
+        let head = encode()
+            .map_err(std::io::Error::other)
+            .context("encode a record for", &archive)
+            .map_err(CutError::NotCut)?;
+        let done = self.journal.cut(&archive, &head);
+        if !matches!(done, Err(CutError::NotCut(_))) {
+            self.mailbox.checkpoint_written();
+        }
+        done
     }
 
     /// How this process is notified of mail.

@@ -1,6 +1,5 @@
 //! The to-do list of a member.
 
-use crate::files::atomic;
 use crate::team_dir::TeamDir;
 use crate::team_files::{TeamFileError, put, read};
 use protocol::{Recipient, TodoList};
@@ -12,10 +11,9 @@ impl TeamDir {
         Ok(list.unwrap_or_else(|| TodoList::new(Vec::new())))
     }
 
-    /// Replaces the to-do list of a member. Only the process of the member does so.
+    /// Replaces the to-do list of a member. Only the process of the member does so. After a power cut the
+    /// list may be the one before.
     pub fn set_todo_list(&self, owner: &Recipient, list: &TodoList) -> Result<(), TeamFileError> {
-        let path = self.layout.todo_list(owner);
-        put(&path, list, self.options.durability)?;
-        Ok(atomic::sync_parent(&path, self.options.durability)?)
+        put(&self.layout.todo_list(owner), list, self.options.durability)
     }
 }

@@ -49,6 +49,16 @@ pub enum StaleFileKind {
     CheckTree,
     /// The beginning of a member's tree, of a process that was killed.
     UnfinishedTree(Recipient),
+    /// A part of the event log that is older than this.
+    OldEvents(Duration),
+    /// Dead letters that are older than this.
+    OldDeadLetters(Duration),
+    /// Something in the trash that is older than this.
+    OldTrash(Duration),
+    /// The log or an output of a member that does not run, older than this.
+    OldLog(Recipient, Duration),
+    /// A conversation that a member has left, older than this.
+    OldConversation(Recipient, Duration),
 }
 
 /// Why stale files could not be listed or removed.
@@ -73,8 +83,10 @@ impl TeamDir {
             layout.submissions_dir(),
             layout.commands_dir(),
         ];
-        let members = self.known_folders()?.into_iter();
-        folders.extend(members.map(|owner| layout.member_dir(&owner)));
+        for owner in self.known_folders()? {
+            folders.push(layout.member_dir(&owner));
+            folders.push(layout.member_sessions(&owner));
+        }
         let mut found = Vec::new();
         for folder in folders {
             for (name, path) in entries(&folder)? {
@@ -172,6 +184,12 @@ impl TeamDir {
                 Some(_guard) => Ok(delete(path)?),
                 None => Ok(false),
             },
+            StaleFileKind::OldEvents(keep) => self.remove_old_events(path, *keep),
+            StaleFileKind::OldDeadLetters(keep) => self.remove_old_dead_letters(*keep),
+            StaleFileKind::OldTrash(keep) => Ok(self.remove_old_trash(path, *keep)?),
+            StaleFileKind::OldLog(owner, keep) | StaleFileKind::OldConversation(owner, keep) => {
+                self.remove_old_file_of(owner, path, *keep)
+            }
         }
     }
 
@@ -239,7 +257,7 @@ impl TeamDir {
     }
 
     /// Everybody who has a folder of his own, in the team or not.
-    fn known_folders(&self) -> Result<Vec<Recipient>, PathError> {
+    pub(super) fn known_folders(&self) -> Result<Vec<Recipient>, PathError> {
         let entries = entries(&self.layout.members_dir())?;
         let names = entries.into_iter().map(|(name, _)| name);
         let mut owners: Vec<Recipient> = names.filter_map(|name| name.parse().ok()).collect();
@@ -271,7 +289,7 @@ impl Checkout {
 }
 
 /// The names and paths in a folder; none if there is no such folder.
-fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>, PathError> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>, PathError> {
     let listed = match files::list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed.context("list", folder)?,
@@ -316,7 +334,7 @@ fn stale_file(path: PathBuf, kind: StaleFileKind) -> Result<StaleFile, PathError
     Ok(StaleFile { path, kind, bytes })
 }
 
-fn size(path: &Path) -> Result<u64, PathError> {
+pub(super) fn size(path: &Path) -> Result<u64, PathError> {
     let metadata = std::fs::symlink_metadata(path).context("look at", path)?;
     if !metadata.is_dir() {
         return Ok(metadata.len());
@@ -325,7 +343,7 @@ fn size(path: &Path) -> Result<u64, PathError> {
     inside.map(|(_, path)| size(&path)).sum()
 }
 
-fn delete(path: &Path) -> Result<bool, PathError> {
+pub(super) fn delete(path: &Path) -> Result<bool, PathError> {
     match files::remove_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         result => result.context("delete", path).map(|()| true),

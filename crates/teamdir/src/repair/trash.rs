@@ -100,7 +100,7 @@ fn numbered(place: &Path, number: u32) -> PathBuf {
 }
 
 /// A time as the name of a folder, such as `20261116T193005Z`.
-fn time_name(time: Timestamp) -> String {
+pub(super) fn time_name(time: Timestamp) -> String {
     let seconds = time.as_micros().div_euclid(1_000_000);
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Years that begin in March make the leap day the last one: 400 of them are 146,097 days.

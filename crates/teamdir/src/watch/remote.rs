@@ -3,6 +3,11 @@
 use nix::sys::statfs::statfs;
 use std::path::Path;
 
+/// Whether `folder` lies on such a file system.
+pub(crate) fn is_on_network(folder: &Path) -> bool {
+    file_system(folder).is_some()
+}
+
 /// The name of the file system of `folder`, if it is such a one.
 pub(super) fn file_system(folder: &Path) -> Option<&'static str> {
     const REMOTE: [(u32, &str); 9] = [

@@ -153,3 +153,22 @@ async fn the_end_of_the_folder_is_noticed_in_both_modes() {
         }
     }
 }
+
+#[test]
+fn a_replaced_file_wakes_when_it_is_in_its_place_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut watcher = Watcher::new(dir.path(), WatchChoice::Auto);
+    watcher.watch_folder(dir.path());
+    let (temporary, path) = (
+        dir.path().join(".f.json.7-0.tmp"),
+        dir.path().join("f.json"),
+    );
+    assert!(atomic::is_temporary(&temporary) && !atomic::is_temporary(&path));
+    append(&temporary);
+    assert!(!watcher.wait(Some(Instant::now() + QUIET)));
+    std::fs::rename(&temporary, &path).unwrap();
+    assert!(watcher.wait(soon()));
+    settle(&mut watcher);
+    atomic::replace(&path, b"new", crate::Durability::ProcessDeath).unwrap();
+    assert!(watcher.wait(soon()));
+}

@@ -4,6 +4,7 @@ use super::{Teammate, folder_removed};
 use crate::machine::{Action, Event, Exit};
 use crate::report::{no_report, report};
 use crate::start_options::{Ended, TeammateError};
+use crate::wait::Owners;
 use protocol::{NoticeCause, Recipient};
 use std::time::Duration;
 use tracing::warn;
@@ -29,10 +30,15 @@ impl Teammate {
                 Some(Event::ShutdownsAnswered(any))
             }
             Action::AnswerOverdueShutdowns => {
+                // An engine is not asked in the middle of its work, which it ends if there is time for that.
+                let patience = match self.is_engine {
+                    true => Duration::MAX,
+                    false => MODEL_PATIENCE,
+                };
                 let any = self.runtime.receive_mail().is_ok()
                     && self
                         .shutdown_requests
-                        .answer_for_model("it is being waited for", MODEL_PATIENCE);
+                        .answer_for_model("it is being waited for", patience);
                 Some(Event::ShutdownsAnswered(any))
             }
             action => {
@@ -48,7 +54,7 @@ impl Teammate {
         match action {
             Action::Announce => self.runtime.announce(),
             Action::StartTurn(mut input) => {
-                self.owners.clear();
+                self.owners = Owners::default();
                 self.runtime.begin_turn();
                 // Mail is taken in any case: left in the inbox it would start the same turn again,
                 // even after one that failed.

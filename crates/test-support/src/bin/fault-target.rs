@@ -89,8 +89,8 @@ fn signal() -> io::Result<()> {
     Ok(())
 }
 
-/// Tries to leave the process group that it was given. Whether there is a group of that number
-/// matters to nobody: the tracer sees the call before the kernel does.
+/// Tries to leave the process group that it was given. It does not matter whether a group of that number
+/// exists: the tracer sees the call before the kernel does.
 fn regroup() -> io::Result<()> {
     Ok(setpgid(Pid::from_raw(0), getppid())?)
 }

@@ -100,8 +100,7 @@ fn outcome(hit: Option<Hit>, status: ExitStatus) -> Outcome {
 /// Starts the command so that it stops, traced by the calling thread, before
 /// its first instruction.
 fn spawn_traced(cmd: &mut Command) -> io::Result<Child> {
-    // A command keeps the hooks of all earlier runs. The switch makes each of
-    // them work in its own run only.
+    // A command keeps the hooks of all earlier runs. This switch makes each hook work only in its own run.
     let armed = Arc::new(AtomicBool::new(true));
     let switch = Arc::clone(&armed);
     let hook = move || {

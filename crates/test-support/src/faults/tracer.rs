@@ -47,8 +47,7 @@ enum Next {
     Resume,
     /// The process has been killed.
     Leave,
-    /// The process is about to leave its group and so the reach of the waits,
-    /// which would never return.
+    /// The process is about to leave its group. The waits would then never return.
     Lost,
 }
 
@@ -90,7 +89,7 @@ impl Tracer {
         }
     }
 
-    /// Ends a process that cannot be followed, so that it does not stay behind.
+    /// Kills a process that cannot be traced any further, so that it is not left behind.
     pub(super) fn give_up(&mut self) {
         // A failure means that it is gone already.
         let _ = kill(self.leader, Signal::SIGKILL);
@@ -138,9 +137,8 @@ impl Tracer {
                 Err(error) => Err(error.into()),
             };
         }
-        // A new thread begins with a stop that no one sent, and when the whole
-        // process stops there is no signal to deliver either. All other
-        // signals belong to the program.
+        // A new thread starts with a stop that nobody sent, and a stop of the whole process carries no
+        // signal either. All other signals are delivered to the program.
         let born = first && signal == libc::SIGSTOP;
         let nothing_to_deliver = is_event || born || ptrace::getsiginfo(tid) == Err(Errno::EINVAL);
         let forward = if nothing_to_deliver { 0 } else { signal };
@@ -159,7 +157,7 @@ impl Tracer {
     }
 
     fn at_entry(&mut self, tid: Pid) -> Result<Next, Errno> {
-        // Of a number of type pid_t the kernel reads the low half of its register.
+        // The kernel reads only the low half of the register for a `pid_t`.
         let regs = ptrace::getregs(tid)?;
         let thread = self.threads.entry(tid).or_default();
         if is_call(regs.orig_rax, libc::SYS_getpgid) {
@@ -170,7 +168,7 @@ impl Tracer {
             }
         }
         if is_call(regs.orig_rax, libc::SYS_setpgid) {
-            // A program may well move its children, which are not traced.
+            // A program may move its children, which are not traced.
             let own = [0, self.leader.as_raw()];
             let (who, group) = (regs.rdi as libc::pid_t, regs.rsi as libc::pid_t);
             if own.contains(&who) && !own.contains(&group) {
@@ -246,7 +244,7 @@ impl Tracer {
                 kill(self.leader, Signal::SIGKILL)?;
                 return Ok(Next::Leave);
             }
-            // The program relies on a call to leave its arguments alone.
+            // The program expects a call to leave its arguments unchanged.
             AtExit::RestoreLength(length) => regs.rdx = length,
             AtExit::Return(errno) => regs.rax = i64::from(-errno).cast_unsigned(),
         }

@@ -32,7 +32,8 @@ impl CapturedRequest {
         // Taken before the parsing, whose time is not the client's.
         let arrived = Instant::now();
         let (agent, rest) = path.strip_prefix('/')?.split_once('/')?;
-        let wire = match rest {
+        // Some clients ask for more with a query.
+        let wire = match rest.split('?').next().unwrap_or(rest) {
             "v1/messages" => Wire::Anthropic,
             "v1/chat/completions" => Wire::OpenAi,
             "v1/responses" => Wire::Responses,

@@ -13,7 +13,7 @@ impl Rendering<'_> {
             .map(|it| self.item(it))
             .collect();
         let [input, written, cache_read, cache_write] = self.usage();
-        // The stop of a test is the reason of a reply that is not complete.
+        // The stop reason that a test sets is the reason why the response is incomplete.
         let (status, details) = match self.stop("", "") {
             "" => ("completed", Value::Null),
             reason => ("incomplete", json!({"reason": reason})),

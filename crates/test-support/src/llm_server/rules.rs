@@ -89,6 +89,19 @@ fn tool<'a>(tool: &'a Object, schema: &str, names: &mut HashSet<&'a str>) -> Ver
     )
 }
 
+/// A list of hosts without schemes and patterns, which no provider takes.
+fn domains(tool: &Object, key: &str) -> Verdict {
+    let hosts = list(tool, key, "tools")?;
+    ensure(!hosts.is_empty(), key, "must not be empty")?;
+    for host in hosts {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let host = host.as_str().unwrap_or("");
+        let is_host = host.contains('.') && host.bytes().all(is_allowed);
+        ensure(is_host, key, &format!("{host:?} is no host"))?;
+    }
+    Ok(())
+}
+
 /// Calls without a result yet, and results without a call.
 #[derive(Default)]
 struct Pairs<'a> {

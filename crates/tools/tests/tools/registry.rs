@@ -115,7 +115,7 @@ fn tools_declare_their_arguments_and_effects() {
     let effects: Vec<(&str, Effect, bool)> = bench
         .registry
         .definitions()
-        .map(|tool| (tool.name, tool.effect, tool.effect.is_concurrent()))
+        .map(|tool| (&*tool.name, tool.effect, tool.effect.is_concurrent()))
         .collect();
     assert_eq!(
         effects,
@@ -142,7 +142,7 @@ fn tools_declare_their_arguments_and_effects() {
         assert!(properties.values().all(described), "{}", tool.name);
     }
     assert_eq!(
-        *bench.registry.definitions().next().unwrap().schema.value(),
+        bench.registry.definitions().next().unwrap().schema.value(),
         json!({
             "type": "object",
             "properties": {
@@ -162,8 +162,8 @@ fn tools_declare_their_arguments_and_effects() {
             "additionalProperties": false,
         })
     );
-    assert_eq!(bench.registry.effect("bash"), Some(Effect::Execute));
-    assert_eq!(bench.registry.effect("none"), None);
+    assert_eq!(bench.registry.effect("bash", "{}"), Some(Effect::Execute));
+    assert_eq!(bench.registry.effect("none", "{}"), None);
     let twice = bench.registry.add(tools::Bash).unwrap_err();
     assert!(twice.to_string().contains("bash"));
 }

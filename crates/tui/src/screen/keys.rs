@@ -1,8 +1,11 @@
 //! The keys.
 
-use super::{Effect, Focus, Mode, Pane, Purpose, Screen};
-use crate::snapshot::RequestRow;
+use super::{Effect, Focus, Mode, Notice, Pane, Purpose, Screen};
+use overview::RequestRow;
 use protocol::RequestKind;
+
+/// How a person chooses the request that took the place of another.
+pub(super) const GO_ON: &str = "Enter goes on with it";
 
 /// A key with a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,9 @@ impl Screen {
 
     fn command(&mut self, key: Key) -> Vec<Effect> {
         self.notice = None;
+        if self.was_meant_for_another(key) {
+            return Vec::new();
+        }
         match key {
             Key::Char('q') | Key::Escape => return vec![Effect::Quit],
             Key::Char('?' | 'h') => self.mode = Mode::Help,
@@ -84,6 +90,24 @@ impl Screen {
             Key::Char(_) | Key::Enter | Key::Backspace => {}
         }
         Vec::new()
+    }
+
+    /// Whether a key would answer a request that took the place of the one the person looked at. It does
+    /// nothing until they choose the new one.
+    fn was_meant_for_another(&mut self, key: Key) -> bool {
+        let Some(gone) = self.replaced_request.take() else {
+            return false;
+        };
+        let Key::Char(char) = key else {
+            return false;
+        };
+        let would_answer = self.is_answering() && self.answers(char);
+        if would_answer {
+            let text = format!("{gone} is no longer open, and this is another request. {GO_ON}.");
+            self.notice = Some(Notice { ok: false, text });
+            self.replaced_request = Some(gone);
+        }
+        would_answer
     }
 
     fn page_key(&mut self, key: Key) {

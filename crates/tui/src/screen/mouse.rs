@@ -25,6 +25,7 @@ impl Screen {
             // Text that is typed, or a question, waits for keys.
             Mode::Type { .. } | Mode::Confirm { .. } => return Vec::new(),
         }
+        self.replaced_request = None;
         match mouse {
             MouseInput::Click { column, row } => match self.pane_at(column, row) {
                 Some(pane) => self.click(pane, row),

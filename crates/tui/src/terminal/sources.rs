@@ -3,23 +3,16 @@
 use super::WatchError;
 use super::commands::Commands;
 use super::signals::Signals;
-use super::tail::Tail;
 use crate::conversation::Conversation;
-use crate::event_text::event_text;
 use crate::screen::Pane;
-use crate::snapshot::Snapshot;
 use crate::text_line::{LineKind, TextLine};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
-use processes::ProcessHandle;
-use protocol::{AgentName, Incarnation, Recipient};
-use std::collections::BTreeMap;
-use std::io::{self, Read, Write, stdin};
+use nix::poll::PollFlags;
+use overview::{Snapshot, Tail, TeamWatch, event_text};
+use protocol::{AgentName, Recipient};
+use std::io::{self, stdin};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
-use teamdir::{EventReader, MAX_SLEEP, PathError, TeamDir, WatchChoice, Watcher};
+use std::time::Duration;
+use teamdir::{EventReader, PathError, TeamDir};
 
 /// The part of the event log that is shown at first.
 const EVENT_BYTES: u64 = 64 << 10;
@@ -27,8 +20,6 @@ const EVENT_BYTES: u64 = 64 << 10;
 const LOG_BYTES: u64 = 32 << 10;
 /// The part of a journal that is shown at first. Records may be long.
 const JOURNAL_BYTES: u64 = 256 << 10;
-/// The minimum time between two reads of the files: a busy team changes them all the time.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// What woke the view.
 #[derive(Debug, Default)]
@@ -56,78 +47,39 @@ struct Followed {
 }
 
 pub(super) struct Sources {
-    watcher: Watcher,
-    /// Becomes readable when a watched file has changed.
-    wake: UnixStream,
+    watch: TeamWatch,
     events: EventReader,
     followed: Option<Followed>,
-    /// The processes of the members, by incarnation. `None` for one that cannot be watched.
-    processes: BTreeMap<(AgentName, Incarnation), Option<ProcessHandle>>,
-    last_read: Instant,
-    /// Whether the watch reported a change since the last read.
-    has_changes: bool,
 }
 
 impl Sources {
     pub(super) fn new(team: &TeamDir) -> Result<Self, WatchError> {
         let mut events = team.event_reader();
         events.skip_to_last(EVENT_BYTES)?;
-        let mut watcher = Watcher::new(team.layout().root(), WatchChoice::Auto);
-        let wake = wake_on_changes(&mut watcher)?;
         Ok(Self {
-            watcher,
-            wake,
+            watch: TeamWatch::new(team)?,
             events,
             followed: None,
-            processes: BTreeMap::new(),
-            last_read: Instant::now(),
-            has_changes: false,
         })
     }
 
     /// Watches all files of the team.
     pub(super) fn watch_files(&mut self, team: &TeamDir) {
-        let layout = team.layout();
-        self.watcher.watch_folder(layout.root());
-        self.watcher.watch_file(&layout.events());
-        self.watcher.watch_folder(&layout.requests_dir());
-        self.watcher.watch_folder(&layout.tasks_dir());
-        let members = team.roster().map(|roster| roster.members.clone());
-        let names = members.into_iter().flatten().map(|member| member.spec.name);
-        let owners = names.map(Recipient::Member).chain([Recipient::Lead]);
-        for owner in owners {
-            self.watcher.watch_folder(&layout.member_dir(&owner));
-        }
+        self.watch.watch_files(team);
         if let Some(followed) = &self.followed {
-            self.watcher.watch_file(followed.tail.path());
+            self.watch.watch_file(followed.tail.path());
         }
-        self.last_read = Instant::now();
-        self.has_changes = false;
     }
 
     /// Watches the processes of running members.
     pub(super) fn watch_processes(&mut self, team: &TeamDir, snapshot: &Snapshot) {
-        let alive = snapshot.members.iter().filter(|row| row.state.is_alive());
-        let alive: Vec<(AgentName, Incarnation)> = alive
-            .map(|row| (row.name.clone(), row.incarnation))
-            .collect();
-        self.processes
-            .retain(|incarnation, _| alive.contains(incarnation));
-        for (name, incarnation) in alive {
-            let owner = Recipient::Member(name.clone());
-            self.processes
-                .entry((name, incarnation))
-                .or_insert_with(|| {
-                    let process = ProcessHandle::of(team, &owner).ok().flatten();
-                    process.filter(|process| process.incarnation() == incarnation)
-                });
-        }
+        self.watch.watch_processes(team, snapshot);
     }
 
     /// Follows the conversation or the log of a member, starting with its last lines.
     pub(super) fn follow(&mut self, team: &TeamDir, member: Option<&AgentName>, pane: Pane) {
         if let Some(followed) = self.followed.take() {
-            self.watcher.unwatch(followed.tail.path());
+            self.watch.unwatch(followed.tail.path());
         }
         let owner = member.map(|name| Recipient::Member(name.clone()));
         self.followed = owner.map(|owner| match pane {
@@ -141,7 +93,7 @@ impl Sources {
             },
         });
         if let Some(followed) = &self.followed {
-            self.watcher.watch_file(followed.tail.path());
+            self.watch.watch_file(followed.tail.path());
         }
     }
 
@@ -154,91 +106,39 @@ impl Sources {
 
     /// The new lines of the followed file.
     pub(super) fn followed_lines(&mut self) -> FollowedLines {
-        self.followed
-            .as_mut()
-            .map(Followed::new_lines)
-            .unwrap_or_default()
+        let Some(followed) = &mut self.followed else {
+            return FollowedLines::default();
+        };
+        // The file may be another one since the last time.
+        self.watch.watch_file(followed.tail.path());
+        followed.new_lines()
     }
 
-    /// Sleeps until there is input, or until a clock on the screen shows something else. A team at rest is
-    /// looked at every [`MAX_SLEEP`], in case a notification was lost.
+    /// Sleeps until there is input, or until a clock on the screen shows something else.
     pub(super) fn wait(
         &mut self,
         signals: &Signals,
         commands: &Commands,
         tick: Option<Duration>,
     ) -> io::Result<Wake> {
-        let since = self.last_read.elapsed();
-        let limit = match self.has_changes {
-            true => PAUSE.saturating_sub(since),
-            false => MAX_SLEEP
-                .saturating_sub(since)
-                .min(tick.unwrap_or(MAX_SLEEP)),
-        };
         let keys = stdin();
-        let mut fds = vec![
-            PollFd::new(keys.as_fd(), PollFlags::POLLIN),
-            PollFd::new(signals.descriptor(), PollFlags::POLLIN),
-            PollFd::new(commands.descriptor(), PollFlags::POLLIN),
-        ];
-        let processes = self.processes.values().flatten();
-        let processes = processes.map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN));
-        fds.extend(processes);
-        let ends = fds.len();
-        // After a change the descriptor stays readable until the files are read.
-        if !self.has_changes {
-            fds.push(PollFd::new(self.wake.as_fd(), PollFlags::POLLIN));
-        }
-        match ppoll(&mut fds, Some(TimeSpec::from(limit)), None) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let woken = |at: usize| fds.get(at).and_then(PollFd::any).unwrap_or(false);
-        let is_hung_up = fds
-            .first()
-            .and_then(PollFd::revents)
-            .is_some_and(|found| found.intersects(PollFlags::POLLHUP | PollFlags::POLLERR));
-        if is_hung_up {
+        let others = [keys.as_fd(), signals.descriptor(), commands.descriptor()];
+        let woken = self.watch.wait(&others, tick)?;
+        signals.drain();
+        let keyboard = woken.ready.first().copied();
+        let keyboard = keyboard.unwrap_or_else(PollFlags::empty);
+        if keyboard.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
             return Err(io::Error::new(
                 io::ErrorKind::BrokenPipe,
                 "the terminal is gone",
             ));
         }
-        let wake = Wake {
-            keyboard: woken(0),
-            deaths: (3..ends).any(woken),
-            files: false,
-        };
-        drop(fds);
-        Ok(self.clear_wakeups(signals, wake))
+        Ok(Wake {
+            keyboard: !keyboard.is_empty(),
+            files: woken.files,
+            deaths: woken.deaths,
+        })
     }
-
-    /// Clears the sources that would wake the view again.
-    fn clear_wakeups(&mut self, signals: &Signals, mut wake: Wake) -> Wake {
-        signals.drain();
-        for process in self.processes.values_mut() {
-            // The descriptor of an ended process stays readable.
-            if wake.deaths && process.as_ref().is_some_and(ProcessHandle::is_gone) {
-                *process = None;
-            }
-        }
-        let mut bytes = [0; 64];
-        while let Ok(1..) = (&self.wake).read(&mut bytes) {}
-        self.has_changes |= self.watcher.check();
-        let since = self.last_read.elapsed();
-        wake.files = (self.has_changes && since >= PAUSE) || since >= MAX_SLEEP;
-        wake
-    }
-}
-
-/// A socket that becomes readable when a watched file changes.
-fn wake_on_changes(watcher: &mut Watcher) -> io::Result<UnixStream> {
-    let (wake, waker) = UnixStream::pair()?;
-    wake.set_nonblocking(true)?;
-    waker.set_nonblocking(true)?;
-    // A socket that is full will wake its reader anyway.
-    watcher.changes().call(move || drop((&waker).write(&[1])));
-    Ok(wake)
 }
 
 impl Followed {
@@ -254,13 +154,14 @@ impl Followed {
                 running: Vec::new(),
             };
         };
-        if new.is_new_file {
+        let is_new_file = new.is_other_conversation();
+        if is_new_file {
             *conversation = Conversation::default();
         }
         let lines = new.lines.iter();
         let lines = lines.flat_map(|line| conversation.read(line)).collect();
         FollowedLines {
-            is_new_file: new.is_new_file,
+            is_new_file,
             lines,
             running: conversation.running(),
         }

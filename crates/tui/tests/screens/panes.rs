@@ -244,6 +244,59 @@ fn a_tool_call_that_needs_permission_is_shown_as_a_command() {
     assert_eq!(effects, run(&["approve", "--team", "--", "5e6f7a8b"]));
 }
 
+/// A conversation in which the model shows code.
+fn with_code(colors: bool) -> Screen {
+    let said = "Look:\n```rust\nfn main() {} // empty\n```\nThat is all.";
+    let record = serde_json::json!({
+        "kind": "assistant", "blocks": [{"type": "text", "text": said}], "stop": "end_turn",
+    });
+    let mut conversation = Conversation::default();
+    let lines = conversation.read(record.to_string().as_bytes());
+    let mut screen = Screen::new(colors);
+    screen.handle(Input::Tick(NOW));
+    screen.handle(Input::Snapshot(Box::new(busy_snapshot())));
+    screen.handle(Input::Lines(lines));
+    screen
+}
+
+#[test]
+fn code_in_a_conversation_has_colours_if_they_are_wanted() {
+    let screen = with_code(true);
+    assert_eq!(color_of(&screen, "fn main"), Color::Magenta);
+    assert_eq!(color_of(&screen, "main() {}"), Color::Blue);
+    assert_eq!(color_of(&screen, "// empty"), Color::DarkGray);
+    assert_eq!(color_of(&screen, "That is all."), Color::Reset);
+    let screen = with_code(false);
+    assert_eq!(color_of(&screen, "fn main"), Color::Reset);
+    for (width, height) in [(80, 24), (120, 40), (300, 80)] {
+        let text = shown(&screen, width, height);
+        assert!(text.contains("fn main() {} // empty"), "{text}");
+    }
+}
+
+#[test]
+fn a_key_for_a_request_that_is_gone_answers_no_other() {
+    for (width, height) in [(80, 24), (120, 40), (300, 80)] {
+        let mut snapshot = busy_snapshot();
+        snapshot.requests = vec![plan("11111111", "alice"), plan("22222222", "bob")];
+        let mut screen = busy();
+        screen.handle(Input::Snapshot(Box::new(snapshot.clone())));
+        assert_eq!(press(&mut screen, "y"), []);
+        // Somebody else answers it before the second press.
+        snapshot.requests.remove(0);
+        screen.handle(Input::Snapshot(Box::new(snapshot.clone())));
+        assert!(shown(&screen, width, height).contains("Enter goes on with it"));
+        assert_eq!(press(&mut screen, "yyn"), []);
+        let text = shown(&screen, width, height);
+        assert!(text.contains("11111111 is no longer open"), "{text}");
+        screen.handle(Input::Key(Key::Enter));
+        let text = shown(&screen, width, height);
+        assert!(text.contains("y yes  n no, with a reason"), "{text}");
+        let effects = press(&mut screen, "y");
+        assert_eq!(effects, run(&["approve", "--", "22222222"]));
+    }
+}
+
 #[test]
 fn a_click_selects_and_the_wheel_scrolls_the_pane_under_it() {
     let mut screen = crowd();

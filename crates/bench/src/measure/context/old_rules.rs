@@ -47,7 +47,8 @@ pub(super) fn requests(recorded: &Recorded) -> Vec<Request> {
             | Record::Started(_)
             | Record::Cleared(_)
             | Record::Compaction(_)
-            | Record::Ended(_) => {}
+            | Record::Ended(_)
+            | Record::Session(_) => {}
         }
     }
     requests

@@ -4,7 +4,7 @@ use agent::{
     Agent, Conversation, Host, Limits, Log, LogError, Outcome, Prompt, Record, Settings, Sources,
 };
 use anyhow::bail;
-use llm::{CancellationToken, Model, ToolSpec, Turn};
+use llm::{CancellationToken, Model, ToolSpec};
 use protocol::{MessageSource, UserMessage};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -120,7 +120,7 @@ impl Log for Member {
         Ok(())
     }
 
-    fn archive(&mut self, _: &[Turn]) -> Result<String, LogError> {
+    fn next_archive(&self) -> Result<String, LogError> {
         Ok(".team/members/alice/archives/1-1.jsonl".to_owned())
     }
 
@@ -193,8 +193,8 @@ pub(super) async fn run(
 ) -> anyhow::Result<Recorded> {
     let registry = registry()?;
     let tools = registry.definitions().map(|tool| ToolSpec {
-        name: tool.name.to_owned(),
-        description: tool.description.to_owned(),
+        name: tool.name.to_string(),
+        description: tool.description.to_string(),
         input_schema: tool.schema.raw().into(),
     });
     let tools = tools.collect();

@@ -6,6 +6,9 @@ use super::width::{self, Span, fit, paint};
 use super::{Screen, completion, spinner, status};
 use std::time::Instant;
 
+/// What stands in the place of the prompt while the lead leaves.
+const LEAVING: &str = "leaving; Ctrl-C hurries";
+
 /// The lines at the bottom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bottom {
@@ -32,7 +35,11 @@ impl Screen {
         if let Some(spans) = spinner::line(self.turn.as_ref(), working, now) {
             lines.push(self.fitting(spans, width));
         }
-        let mut bottom = match &self.editor {
+        let editor = self.editor.as_ref().filter(|_| self.has_prompt());
+        if self.editor.is_some() && self.is_leaving {
+            lines.push(self.colour.dim(&fit(LEAVING, width)));
+        }
+        let mut bottom = match editor {
             Some(editor) => self.typing(editor, width),
             None => Bottom::default(),
         };
@@ -46,7 +53,7 @@ impl Screen {
         }
         let left_out = (lines.len() + bottom.lines.len()).saturating_sub(room);
         lines.drain(..left_out.min(lines.len()));
-        match self.editor {
+        match editor {
             Some(_) => bottom.cursor.0 += lines.len(),
             None => bottom.cursor = (lines.len().saturating_sub(1), 0),
         }

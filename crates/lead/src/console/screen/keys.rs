@@ -15,12 +15,19 @@ impl Screen {
             return Vec::new();
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        // A line that was typed before the terminal was set up ends with a line feed, which reads as Ctrl-J.
+        let key = match key.code {
+            KeyCode::Char('j') if control => KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE),
+            _ => key,
+        };
         match key.code {
             KeyCode::Char('c') if control => self.interrupt(),
-            KeyCode::Char('d') if control && self.is_line_empty() => self.end_of_input(),
             KeyCode::Char('z') if control => vec![Action::Suspend],
             KeyCode::Char('l') if control => vec![Action::ClearScreen],
             KeyCode::Char('o') if control => self.show_last_call(),
+            KeyCode::Char(char) if !self.has_prompt() => self.press(char).unwrap_or_default(),
+            _ if !self.has_prompt() => Vec::new(),
+            KeyCode::Char('d') if control && self.is_line_empty() => self.end_of_input(),
             KeyCode::Esc => self.escape(),
             KeyCode::Tab => self.complete(),
             KeyCode::Char(char) if key.modifiers.is_empty() && self.is_line_empty() => {

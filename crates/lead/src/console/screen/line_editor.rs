@@ -225,7 +225,6 @@ fn request(key: KeyEvent) -> Option<InputRequest> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     Some(match (key.code, control, alt) {
-        (KeyCode::Char('j'), true, _) => InputRequest::InsertChar('\n'),
         (KeyCode::Char('b'), true, _) => InputRequest::GoToPrevChar,
         (KeyCode::Char('f'), true, _) => InputRequest::GoToNextChar,
         (KeyCode::Char('d'), true, _) | (KeyCode::Delete, false, false) => {

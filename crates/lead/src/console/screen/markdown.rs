@@ -3,6 +3,7 @@
 use super::super::colour::{Colour, Style};
 use super::table::Table;
 use super::width::{Span, columns, paint, wrap};
+use highlight::{Piece, highlight};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 /// Text is not broken into narrower lines than this.
@@ -14,6 +15,7 @@ pub(crate) fn render(text: &str, width: usize, colour: Colour) -> Vec<String> {
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut renderer = Renderer {
         width,
+        has_colours: colour == Colour::On,
         ..Renderer::default()
     };
     for event in Parser::new_ext(text, options) {
@@ -36,10 +38,19 @@ struct Renderer {
     /// The mark of an item whose text has not begun.
     mark: Option<String>,
     quotes: usize,
-    is_code: bool,
+    /// The block of code that is being read.
+    code: Option<Code>,
+    has_colours: bool,
     /// Where the link leads that is being read.
     links: Vec<String>,
     table: Option<Table>,
+}
+
+/// A block of code.
+#[derive(Default)]
+struct Code {
+    language: String,
+    text: String,
 }
 
 impl Renderer {
@@ -47,7 +58,11 @@ impl Renderer {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) if self.is_code => self.code(&text),
+            Event::Text(text) if self.code.is_some() => {
+                if let Some(code) = &mut self.code {
+                    code.text.push_str(&text);
+                }
+            }
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 self.spans.push(Span::new(Style::Code, one_line(&text)));
@@ -83,13 +98,11 @@ impl Renderer {
             Tag::CodeBlock(kind) => {
                 self.flush();
                 self.separate();
-                self.is_code = true;
-                if let CodeBlockKind::Fenced(language) = kind
-                    && !language.trim().is_empty()
-                    && !self.lists.is_empty()
-                {
-                    self.flush();
+                let mut code = Code::default();
+                if let CodeBlockKind::Fenced(language) = kind {
+                    language.trim().clone_into(&mut code.language);
                 }
+                self.code = Some(code);
             }
             Tag::List(start) => {
                 self.flush();
@@ -129,7 +142,11 @@ impl Renderer {
                 self.flush();
                 self.quotes = self.quotes.saturating_sub(1);
             }
-            TagEnd::CodeBlock => self.is_code = false,
+            TagEnd::CodeBlock => {
+                if let Some(code) = self.code.take() {
+                    self.code(&code);
+                }
+            }
             TagEnd::List(_) => {
                 self.flush();
                 self.lists.pop();
@@ -175,12 +192,33 @@ impl Renderer {
         self.spans.push(Span::new(style, one_line(text)));
     }
 
-    fn code(&mut self, text: &str) {
-        let indent = self.indent();
-        for line in text.trim_end_matches('\n').split('\n') {
-            let line = format!("{indent}  {}", line.replace('\t', "    "));
-            self.lines.push(vec![Span::new(Style::Code, line)]);
-        }
+    /// The lines of a block of code, never broken. Its language is looked at only if there are colours.
+    fn code(&mut self, code: &Code) {
+        let indent = format!("{}  ", self.indent());
+        let text = code.text.trim_end_matches('\n').replace('\t', "    ");
+        let pieces = match self.has_colours {
+            true => highlight(&code.language, &text),
+            false => None,
+        };
+        let lines: Vec<Vec<Span>> = match pieces {
+            Some(lines) => {
+                let spans = |line: Vec<Piece>| {
+                    let spans = line.into_iter();
+                    spans.map(|piece| Span::new(Style::Token(piece.token), piece.text))
+                };
+                let indented = |line| {
+                    let lead = Span::new(Style::Dim, indent.clone());
+                    std::iter::once(lead).chain(spans(line)).collect()
+                };
+                lines.into_iter().map(indented).collect()
+            }
+            None => {
+                let lines = text.split('\n');
+                let code = |line| vec![Span::new(Style::Code, format!("{indent}{line}"))];
+                lines.map(code).collect()
+            }
+        };
+        self.lines.extend(lines);
     }
 
     /// An empty line between two blocks outside of lists.
@@ -266,6 +304,19 @@ mod tests {
             shown(text, 20),
             ["  cargo test --locked --workspace --all-targets", "      x"]
         );
+    }
+
+    #[test]
+    fn code_has_colours_where_its_language_is_known() {
+        let text = "```rust\nfn a() {} // why\n```\n";
+        let [line] = &render(text, 60, Colour::On)[..] else {
+            panic!("one line");
+        };
+        assert!(line.contains("\u{1b}[35mfn\u{1b}[0m"), "{line:?}");
+        assert!(line.contains("\u{1b}[2m// why\u{1b}[0m"), "{line:?}");
+        assert_eq!(shown(text, 60), ["  fn a() {} // why"]);
+        let unknown = render("```nonsense\nfn a()\n```\n", 60, Colour::On);
+        assert_eq!(unknown, ["\u{1b}[36m  fn a()\u{1b}[0m"]);
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Assembler for ResponseAssembler {
         data: &[u8],
         sink: &mut dyn FnMut(Event),
     ) -> Result<(), DecodeError> {
-        // The mark of the other wire format, which gateways add.
+        // The end marker of Chat Completions, which gateways add here too.
         if data.trim_ascii() == b"[DONE]" {
             return Ok(());
         }
@@ -214,7 +214,7 @@ impl Response {
                     .map_err(|error| DecodeError::malformed(&error))?;
                 self.end(raw, whole)?;
             }
-            // The progress of parts, and events of a later day.
+            // The progress of parts, and events that this version does not know.
             _ => {}
         }
         Ok(())

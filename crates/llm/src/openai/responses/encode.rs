@@ -14,6 +14,7 @@ use crate::conversation::{Block, Provider, Role, ToolResult, ToolUse, call_id, p
 use crate::images::{Image, ShownImages};
 use crate::json::RawJson;
 use crate::request::{Effort, Request, RequestError, ToolChoice, ToolSpec, TurnView};
+use crate::web::WebHosts;
 
 /// The least limit of a reply that the server accepts.
 const LEAST_TOKENS: u32 = 16;
@@ -39,8 +40,9 @@ pub(in crate::openai) fn encode(
     images: &ShownImages,
 ) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(is_understood)?;
-    let uses_web = request.tuning.web && !manner.has_no_web;
-    let tools: Vec<_> = tools(&request.tools, uses_web).collect();
+    let web = request.tuning.web.of_responses();
+    let web = web.filter(|_| !manner.has_no_web);
+    let tools: Vec<_> = tools(&request.tools, web).collect();
     let tool_choice = tool_choice(&request.tool_choice).filter(|_| !tools.is_empty());
     let body = Body {
         model,
@@ -48,8 +50,8 @@ pub(in crate::openai) fn encode(
         max_output_tokens: request.max_tokens.max(LEAST_TOKENS),
         store: false,
         stream: true,
-        include: included(manner, uses_web),
-        max_tool_calls: uses_web.then_some(MAX_WEB_USES),
+        include: included(manner, web.is_some()),
+        max_tool_calls: web.is_some().then_some(MAX_WEB_USES),
         temperature: request.tuning.temperature,
         top_p: request.tuning.top_p,
         reasoning: request.tuning.effort.map(|effort| Reasoning { effort }),
@@ -170,7 +172,16 @@ enum WireTool<'a> {
     },
     /// The provider's own search, which also opens pages. Its uses come back as items, which are kept
     /// as they came.
-    WebSearch,
+    WebSearch {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        filters: Option<WebFilters<'a>>,
+    },
+}
+
+/// The only hosts that the search may use.
+#[derive(Serialize)]
+struct WebFilters<'a> {
+    allowed_domains: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -185,17 +196,22 @@ enum WireToolChoice<'a> {
 }
 
 /// The tools, that of the provider first, as on the Messages API.
-fn tools(specs: &[ToolSpec], uses_web: bool) -> impl Iterator<Item = WireTool<'_>> {
+fn tools<'a>(
+    specs: &'a [ToolSpec],
+    web: Option<&'a WebHosts>,
+) -> impl Iterator<Item = WireTool<'a>> {
     let own = specs.iter().map(|spec| WireTool::Function {
         name: &spec.name,
         description: &spec.description,
         parameters: &spec.input_schema,
         strict: false,
     });
-    uses_web
-        .then_some(WireTool::WebSearch)
-        .into_iter()
-        .chain(own)
+    let search = web.map(|hosts| WireTool::WebSearch {
+        filters: hosts
+            .only()
+            .map(|allowed_domains| WebFilters { allowed_domains }),
+    });
+    search.into_iter().chain(own)
 }
 
 fn tool_choice(choice: &ToolChoice) -> Option<WireToolChoice<'_>> {

@@ -2,14 +2,17 @@
 //! longer needed are deleted, and the others are watched.
 
 use super::{Mailbox, ReceiveError};
+use crate::Durability;
 use crate::error::{Context, PathError};
 use crate::files::atomic;
+use crate::files::shared_sync::{SharedSync, SyncedFile};
 use crate::files::{self, FileId};
 use crate::locks::has_no_writer;
 use crate::locks::{FileLock, LockError};
 use crate::mail::segment::Segment;
 use crate::members::journal::Journal;
 use crate::watch::Watcher;
+use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -135,8 +138,7 @@ impl Mailbox {
     /// Sets the live file aside. Returns `false` if that must wait.
     fn seal(&mut self, journal: &mut Journal, watcher: &mut Watcher) -> Result<bool, ReceiveError> {
         let renamed = {
-            let lock = FileLock::acquire(&self.team.layout.inbox_lock(&self.owner), LOCK_WAIT);
-            let Ok(_lock) = lock else {
+            let Ok(_lock) = self.lock_inbox_to_seal() else {
                 return Ok(false);
             };
             if !self.is_live_file_whole()? {
@@ -145,6 +147,16 @@ impl Mailbox {
             self.rename_inbox(watcher)?
         };
         self.record_rename(renamed, journal)
+    }
+
+    /// Keeps those away who write a line in pieces. Senders of a whole line notice what is done here, and
+    /// need not stop; many of them would keep the lock from ever being free.
+    fn lock_inbox_to_seal(&self) -> Result<FileLock, LockError> {
+        let path = self.team.layout.inbox_lock(&self.owner);
+        match self.team.writers.is_remote(&self.team.layout.inbox_dir()) {
+            true => FileLock::acquire(&path, LOCK_WAIT),
+            false => FileLock::acquire_shared(&path, LOCK_WAIT),
+        }
     }
 
     /// Whether the live file has the inbox's name and ends with a whole line. A writer that is in the
@@ -178,10 +190,12 @@ impl Mailbox {
         }
         // People expect an inbox, and the reader needs a file to watch. If it cannot be created now,
         // the next sender creates it.
-        drop(files::create_new(path));
-        // Under the lock, so that senders find a file that lasts; and before the record that says
-        // the number is used up.
+        let created = files::create_new(path);
+        // Before the record that says the number is used up.
         atomic::sync_parent(path, self.team.options.durability)?;
+        if let Ok(created) = created {
+            self.begin_shared_sync(&created.metadata);
+        }
         let found = std::fs::symlink_metadata(&aside).context("look at", &aside)?;
         Ok(if FileId::of(&found) == live.id {
             Renamed::LiveFile
@@ -292,8 +306,21 @@ impl Mailbox {
         match files::create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             result => {
-                result.context("create the inbox", path)?;
-                Ok(atomic::sync_parent(path, self.team.options.durability)?)
+                let created = result.context("create the inbox", path)?;
+                atomic::sync_parent(path, self.team.options.durability)?;
+                self.begin_shared_sync(&created.metadata);
+                Ok(())
+            }
+        }
+    }
+
+    /// Spares the first sender to a new inbox the sync of the folder. If this fails, it syncs.
+    fn begin_shared_sync(&self, inbox: &Metadata) {
+        let is_remote = || self.team.writers.is_remote(&self.team.layout.inbox_dir());
+        if self.team.options.durability == Durability::PowerCut && !is_remote() {
+            let mark = SharedSync::open(&self.team.layout.inbox_synced(&self.owner));
+            if let Ok(mark) = mark {
+                mark.begin(SyncedFile::of(inbox));
             }
         }
     }

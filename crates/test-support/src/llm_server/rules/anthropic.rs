@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::shape::{Field, Kind, open_shape, optional, required, shape};
 use super::{
-    Object, Pairs, Verdict, base64_image, ensure, kind, list, list_or_none, name, object, text,
-    tool,
+    Object, Pairs, Verdict, base64_image, domains, ensure, kind, list, list_or_none, name, object,
+    text, tool,
 };
 
 const BODY: &[Field] = &[
@@ -79,8 +79,14 @@ fn tools(body: &Object) -> Verdict {
                 shape(value, TOOL, "tools")?;
                 tool(value, "input_schema", &mut names)?;
             }
-            "web_search_20250305" => shape(value, WEB_SEARCH, "tools")?,
-            "web_fetch_20250910" => shape(value, WEB_FETCH, "tools")?,
+            "web_search_20250305" => {
+                shape(value, WEB_SEARCH, "tools")?;
+                hosts(value)?;
+            }
+            "web_fetch_20250910" => {
+                shape(value, WEB_FETCH, "tools")?;
+                hosts(value)?;
+            }
             other => return Err(format!("tools: there is no tool of type {other:?}")),
         }
     }
@@ -104,6 +110,18 @@ fn tools(body: &Object) -> Verdict {
         fields.push(optional("disable_parallel_tool_use", Kind::Bool));
     }
     shape(choice, &fields, "tool_choice")
+}
+
+/// A tool for the web has one list of hosts at most.
+fn hosts(tool: &Object) -> Verdict {
+    let lists = ["allowed_domains", "blocked_domains"];
+    let lists: Vec<&str> = lists
+        .into_iter()
+        .filter(|it| tool.contains_key(*it))
+        .collect();
+    let rule = "only one of allowed_domains and blocked_domains can be used";
+    ensure(lists.len() <= 1, "tools", rule)?;
+    lists.iter().try_for_each(|list| domains(tool, list))
 }
 
 fn settings(body: &Object) -> Verdict {
@@ -138,7 +156,7 @@ fn settings(body: &Object) -> Verdict {
     ensure(budget.is_none() || budget < most, "thinking", rule)
 }
 
-/// There are at most four marks of the cache, each of a known form.
+/// Checks that there are at most four cache breakpoints, each of a known form.
 fn breakpoints(body: &Object) -> Verdict {
     let mut marks = Vec::new();
     let body = Value::Object(body.clone());
@@ -316,7 +334,7 @@ fn of_model<'a>(
         "reasoning" | "message" | "function_call" | "web_search_call" => {
             Err(format!("{at}: an item of another wire format"))
         }
-        // Blocks of a later day, which the provider sent itself.
+        // Unknown blocks, which the provider itself has sent.
         _ => Ok(()),
     }
 }

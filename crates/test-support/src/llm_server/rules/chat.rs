@@ -34,7 +34,7 @@ const SPOKEN: &[Field] = &[
     required("role", Kind::Text),
     required("content", Kind::Said),
 ];
-/// The last three are of servers that follow OpenAI.
+/// The last three fields are those of servers that follow OpenAI.
 const ASSISTANT: &[Field] = &[
     required("role", Kind::Text),
     optional("content", Kind::TextOrNull),
@@ -191,7 +191,7 @@ fn assistant<'a>(message: &'a Object, at: &str, pairs: &mut Pairs<'a>) -> Verdic
             required("id", Kind::Said),
             required("type", Kind::OneOf(&["function"])),
             required("function", Kind::Object),
-            // Of Gemini.
+            // Gemini sends this field.
             optional("extra_content", Kind::Any),
         ];
         shape(call, &fields, at)?;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::shape::{Field, Kind, open_shape, optional, required, shape};
 use super::{
-    EFFORTS, Object, Pairs, Verdict, data_url, ensure, kind, list, list_or_none, name, object,
-    text, tool,
+    EFFORTS, Object, Pairs, Verdict, data_url, domains, ensure, kind, list, list_or_none, name,
+    object, text, tool,
 };
 
 const BODY: &[Field] = &[
@@ -42,7 +42,7 @@ const FUNCTION: &[Field] = &[
     required("name", Kind::Said),
     optional("description", Kind::TextOrNull),
     required("parameters", Kind::Object),
-    // The published schema asks for it; a server that misses it takes it for true.
+    // The published schema requires it; a server that does not find it assumes true.
     required("strict", Kind::Bool),
 ];
 const WEB_SEARCH: &[Field] = &[
@@ -55,6 +55,7 @@ const WEB_SEARCH: &[Field] = &[
     ),
     optional("user_location", Kind::Object),
 ];
+const WEB_FILTERS: &[Field] = &[required("allowed_domains", Kind::List)];
 const STATUS: Kind = Kind::OneOf(&["in_progress", "completed", "incomplete"]);
 const CALL: &[Field] = &[
     required("type", Kind::Text),
@@ -120,7 +121,14 @@ fn tools(body: &Object) -> Verdict {
                 shape(value, FUNCTION, "tools")?;
                 tool(value, "parameters", &mut names)?;
             }
-            "web_search" => shape(value, WEB_SEARCH, "tools")?,
+            "web_search" => {
+                shape(value, WEB_SEARCH, "tools")?;
+                if let Some(filters) = value.get("filters") {
+                    let filters = object(filters, "filters")?;
+                    shape(filters, WEB_FILTERS, "filters")?;
+                    domains(filters, "allowed_domains")?;
+                }
+            }
             other => return Err(format!("tools: there is no tool of type {other:?}")),
         }
     }
@@ -189,7 +197,7 @@ fn items(items: &[Value]) -> Verdict {
             }
             "web_search_call" => search(item, &at)?,
             "" => return Err(format!("{at}: an item needs a type")),
-            // Items of a later day, which the provider sent itself.
+            // Unknown items, which the provider itself has sent.
             _ => open_shape(item, &[required("id", Kind::Said)], &at)?,
         }
     }

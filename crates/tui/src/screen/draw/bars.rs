@@ -4,6 +4,7 @@ use super::Screen;
 use super::members::{cost, token_text};
 use super::text::{fit_name, width};
 use crate::one_line;
+use crate::screen::keys::GO_ON;
 use crate::screen::{Focus, Mode, Pane, Purpose};
 use protocol::RequestKind;
 use ratatui::style::{Color, Modifier, Style};
@@ -108,6 +109,9 @@ impl Screen {
 
     /// The keys that mean something now, the most important first.
     fn keys(&self) -> Vec<&'static str> {
+        if self.is_answering() && self.replaced_request.is_some() {
+            return vec![GO_ON];
+        }
         if self.is_answering() {
             return match self.selected_request().map(|row| row.kind) {
                 Some(RequestKind::Plan) => vec!["y yes", "n no, with a reason"],

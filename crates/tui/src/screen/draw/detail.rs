@@ -4,11 +4,12 @@ use super::text::wrap;
 use super::{Content, Screen, visible};
 use crate::screen::Pane;
 use crate::screen::scroll::Window;
-use crate::snapshot::RequestRow;
-use crate::text_line::LineKind;
+use crate::text_line::{LineKind, TextLine};
+use highlight::Token;
+use overview::RequestRow;
 use protocol::RequestKind;
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 impl Screen {
     pub(super) fn detail(&self, width: usize, height: usize) -> Content {
@@ -24,7 +25,7 @@ impl Screen {
             }
         };
         let rows = visible(rows, window);
-        let rows = rows.map(|(kind, text)| Line::styled(text, self.line_style(kind)));
+        let rows = rows.map(|row| self.detail_line(row));
         Content {
             title,
             headings: None,
@@ -33,22 +34,46 @@ impl Screen {
         }
     }
 
-    /// All rows of the pane.
-    pub(in crate::screen) fn detail_rows(&self, width: usize) -> Vec<(LineKind, String)> {
-        let wrapped = |kind, text: &str| wrap(text, width).into_iter().map(move |row| (kind, row));
+    /// All rows of the pane. A line of code that is broken has no parts any more.
+    pub(in crate::screen) fn detail_rows(&self, width: usize) -> Vec<TextLine> {
+        let row = |kind, text| TextLine {
+            kind,
+            text,
+            pieces: Vec::new(),
+        };
         match self.shown_request() {
-            Some(row) => {
-                let lines = row.text.iter();
-                lines
-                    .flat_map(|line| wrapped(LineKind::Said, line))
-                    .collect()
+            Some(request) => {
+                let rows = request.text.iter().flat_map(|line| wrap(line, width));
+                rows.map(|text| row(LineKind::Said, text)).collect()
             }
             None => {
                 let lines = self.log.iter().chain(&self.running);
-                lines
-                    .flat_map(|line| wrapped(line.kind, &line.text))
-                    .collect()
+                let rows = lines.flat_map(|line| match wrap(&line.text, width) {
+                    rows if rows.len() == 1 => vec![line.clone()],
+                    rows => rows.into_iter().map(|text| row(line.kind, text)).collect(),
+                });
+                rows.collect()
             }
+        }
+    }
+
+    fn detail_line(&self, row: TextLine) -> Line<'static> {
+        if row.pieces.is_empty() {
+            return Line::styled(row.text, self.line_style(row.kind));
+        }
+        let spans = row.pieces.into_iter();
+        Line::from_iter(spans.map(|piece| Span::styled(piece.text, self.token_style(piece.token))))
+    }
+
+    fn token_style(&self, token: Token) -> Style {
+        match token {
+            Token::Plain => Style::new(),
+            Token::Keyword => self.colored(Color::Magenta),
+            Token::String => self.colored(Color::Green),
+            Token::Comment => self.colored(Color::DarkGray),
+            Token::Constant => self.colored(Color::Cyan),
+            Token::Function => self.colored(Color::Blue),
+            Token::Type => self.colored(Color::Yellow),
         }
     }
 

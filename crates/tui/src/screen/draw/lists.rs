@@ -6,7 +6,7 @@ use super::{Content, Screen, selected, visible};
 use crate::screen::Focus;
 use crate::screen::clock::{clock, elapsed};
 use crate::screen::scroll::Window;
-use crate::snapshot::{RequestRow, TaskRow};
+use overview::{RequestRow, TaskRow};
 use protocol::{RequestKind, TaskStatus};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;

@@ -7,7 +7,7 @@ use crate::screen::Focus;
 use crate::screen::clock::{clock, counts_since, elapsed};
 use crate::screen::scroll::Window;
 use crate::screen::waits_for_person;
-use crate::snapshot::{MemberRow, Spending};
+use overview::{MemberRow, Spending};
 use protocol::{Activity, Money, Timestamp, WaitingFor};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;

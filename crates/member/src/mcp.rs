@@ -1,0 +1,123 @@
+//! The tools of the MCP servers that people have set for a member.
+
+use crate::runtime::MemberRuntime;
+use crate::workspace::{WorkspaceSettings, state_folder};
+use config::{Config, DEFAULT_CALL_SECONDS, DEFAULT_SCHEMA_TOKENS, McpServer, McpServerError};
+use llm::Variables;
+use mcp::{AcceptedTools, Place, ServerSpec, Servers, Transport};
+use protocol::Recipient;
+use std::sync::Arc;
+use std::time::Duration;
+use teamdir::TeamDir;
+use tools::{Confinement, DuplicateTool, OutputFolder, Registry};
+use tracing::warn;
+
+/// A server with the values of its variables.
+pub fn server_spec(
+    name: &str,
+    server: &McpServer,
+    variables: &Variables,
+) -> Result<ServerSpec, McpServerError> {
+    let transport = match server.transport(variables)? {
+        config::McpTransport::Stdio {
+            command,
+            args,
+            env,
+            network,
+            readable,
+        } => Transport::Stdio {
+            command,
+            args,
+            env,
+            network,
+            readable,
+        },
+        config::McpTransport::Http { url, headers } => Transport::Http { url, headers },
+    };
+    let seconds = server.call_seconds.unwrap_or(DEFAULT_CALL_SECONDS);
+    Ok(ServerSpec {
+        name: name.to_owned(),
+        transport,
+        call_limit: Duration::from_secs(seconds.max(1)),
+    })
+}
+
+/// Servers that a person looks at, confined as those of members are.
+pub fn checked_servers(
+    team: &TeamDir,
+    specs: Vec<ServerSpec>,
+    confinement: Confinement,
+) -> Servers {
+    let workspace = team.workspace();
+    let place = Place {
+        folder: workspace.to_path_buf(),
+        confinement: Some(Arc::new(confinement)),
+        mark: format!("mcp-check-{}", std::process::id()),
+        output: OutputFolder::new(team.layout().member_outputs(&Recipient::Lead)),
+        progress: None,
+    };
+    Servers::new(specs, AcceptedTools::new(state_folder(), workspace), place)
+}
+
+impl MemberRuntime {
+    /// Adds the tools of the MCP servers that are set for this member. Starts none of the servers.
+    pub fn add_mcp_tools(
+        &self,
+        registry: &mut Registry,
+        settings: &WorkspaceSettings,
+        role: Option<&str>,
+    ) -> Result<(), DuplicateTool> {
+        let specs = self.mcp_specs(settings, role);
+        if specs.is_empty() {
+            return Ok(());
+        }
+        let (team, owner) = (self.team(), self.owner());
+        let runtime = self.clone();
+        let place = Place {
+            folder: self.folder(),
+            confinement: self.confinement(),
+            mark: processes::mark_of(team, owner),
+            output: OutputFolder::new(team.layout().member_outputs(owner)),
+            progress: Some(Arc::new(move |text| runtime.show_call_progress(text))),
+        };
+        let accepted = AcceptedTools::new(state_folder(), team.workspace());
+        let servers = Servers::new(specs, accepted, place);
+        mcp::add_tools(registry, &servers, schema_budget(&settings.config))
+    }
+
+    fn mcp_specs(&self, settings: &WorkspaceSettings, role: Option<&str>) -> Vec<ServerSpec> {
+        let member = match self.owner() {
+            Recipient::Member(name) => Some(name.as_str()),
+            Recipient::Lead => None,
+        };
+        let servers = settings.config.mcp_servers().into_iter();
+        let own = servers.filter(|(_, server)| server.is_for(role, member));
+        let specs =
+            own.filter_map(
+                |(name, server)| match server_spec(name, server, &settings.variables) {
+                    Ok(spec) => Some(spec),
+                    Err(error) => {
+                        warn!("the MCP server {name} is left out: {error}");
+                        None
+                    }
+                },
+            );
+        specs.collect()
+    }
+
+    /// Shows how far the running call is.
+    fn show_call_progress(&self, text: &str) {
+        let mut inner = self.lock();
+        if inner.live.show_call_progress(text) {
+            inner.write_state();
+        }
+    }
+}
+
+fn schema_budget(config: &Config) -> usize {
+    let tokens = config
+        .schema_tokens()
+        .value
+        .unwrap_or(DEFAULT_SCHEMA_TOKENS);
+    usize::try_from(tokens).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,87 @@
+// Elements from data. Text of the team only ever becomes text nodes and attributes, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(node, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value") node.value = value;
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+export function h(tag, props, ...children) {
+  return fill(document.createElement(tag), props, children);
+}
+
+export function s(tag, props, ...children) {
+  return fill(document.createElementNS(SVG, tag), props, children);
+}
+
+export const $ = (id) => document.getElementById(id);
+
+// Shows items in a container and keeps the elements of those that have not changed, with what was typed there.
+export function keyed(container, items, keyOf, render) {
+  const old = new Map([...container.children].map((node) => [node.dataset.key, node]));
+  let place = container.firstElementChild;
+  for (const item of items) {
+    const key = String(keyOf(item));
+    const version = JSON.stringify(item);
+    let node = old.get(key);
+    if (!node || node.version !== version) {
+      const fresh = render(item, node);
+      fresh.dataset.key = key;
+      fresh.version = version;
+      if (node) {
+        const focused = node.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
+        if (place === node) place = fresh;
+        node.replaceWith(fresh);
+        if (focused) fresh.querySelector(`[data-focus="${focused}"]`)?.focus();
+        else if (node === document.activeElement) fresh.focus();
+      }
+      node = fresh;
+    }
+    old.delete(key);
+    if (node !== place) container.insertBefore(node, place);
+    else place = place.nextElementSibling;
+  }
+  for (const node of old.values()) node.remove();
+}
+
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function clock(time) {
+  const date = new Date(time * 1000);
+  const today = new Date().toDateString() === date.toDateString();
+  const options = today ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
+    : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
+  return h("time", { datetime: date.toISOString() }, date.toLocaleString([], options));
+}
+
+export function count(number) {
+  if (number >= 1e6) return `${(number / 1e6).toFixed(1)}M`;
+  return number >= 1e3 ? `${(number / 1e3).toFixed(1)}k` : String(number);
+}
+
+export function money(amount) {
+  const number = Number(amount ?? 0);
+  return `$${number.toFixed(number > 0 && number < 0.1 ? 4 : 2)}`;
+}
+
+export function spentText(spent) {
+  if (!spent) return "";
+  const parts = [`${count(spent.tokens)}${spent.max_tokens ? ` of ${count(spent.max_tokens)}` : ""} tokens`];
+  if (Number(spent.cost) > 0 || spent.max_cost) parts.push(`${money(spent.cost)}${spent.max_cost ? ` of ${money(spent.max_cost)}` : ""}`);
+  return parts.join(", ");
+}
+
+export function toast(text, bad = false) {
+  const node = h("p", { class: bad ? "toast bad" : "toast" }, text);
+  $("toasts").append(node);
+  setTimeout(() => node.remove(), bad ? 9000 : 4000);
+}

@@ -1,0 +1,118 @@
+// What waits for the person, the members, and the newest events.
+
+import { budgetDialog, run } from "./actions.js";
+import { patch } from "./diff.js";
+import { clock, h, keyed, spentText } from "./dom.js";
+import { markdown } from "./markdown.js";
+import { get, post } from "./net.js";
+import { members, state, waiting } from "./state.js";
+
+const KINDS = { plan: "Plan", permission: "Permission", question: "Question" };
+const WAITS = { plan: "for its plan", permission: "for permission", answer: "for an answer", background: "for a command",
+  rate_limit: "for its rate limit", server: "for its server", disk: "for the disk", budget: "for budget", tree: "for its tree", turn: "for its turn" };
+
+const answer = (id, approve, text, scope) => run(() => post("/api/answer", { id, approve, text, scope }), approve ? "Approved" : "Rejected");
+
+function approval(request, reason) {
+  const yes = (label, scope, kind) => h("button", {
+    type: "button", class: kind, "data-approve": scope === "once" || !scope, onclick: () => answer(request.id, true, reason.value, scope),
+  }, label);
+  const no = h("button", {
+    type: "button", class: "danger",
+    onclick: () => {
+      if (reason.value.trim()) return answer(request.id, false, reason.value);
+      reason.setCustomValidity("Say what is wrong with it");
+      reason.reportValidity();
+      reason.setCustomValidity("");
+    },
+  }, "Reject");
+  if (request.kind !== "permission") return [yes("Approve"), no];
+  return [yes("Allow once", "once"),
+    request.grants && yes(`Allow ${request.from} from now on`, "member", "quiet"),
+    request.grants && yes("Allow the team from now on", "team", "quiet"), no];
+}
+
+function question(request, reason) {
+  const choice = (text) => h("button", { type: "button", class: "quiet", onclick: () => answer(request.id, true, text) }, text);
+  return [
+    h("div", { class: "choices" }, request.choices.map(choice)),
+    (request.free_text || request.choices.length === 0) && h("button", { type: "button", onclick: () => answer(request.id, true, reason.value) }, "Answer"),
+  ];
+}
+
+function what(request) {
+  if (request.kind === "plan") return markdown(request.plan);
+  if (request.kind === "question") return markdown(request.question);
+  const rest = request.tool === "bash" ? "" : JSON.stringify(request.arguments, null, 2);
+  return [h("pre", {}, request.tool === "bash" ? `$ ${request.arguments.command ?? request.text}` : request.text || rest)];
+}
+
+function requestCard(request) {
+  const isQuestion = request.kind === "question";
+  const label = isQuestion ? "Your answer" : "Feedback";
+  const reason = h("input", { placeholder: isQuestion ? "An answer of your own" : "Feedback (needed to reject)", "data-focus": "reason", "aria-label": `${label} for ${request.from}` });
+  return h("li", {}, h("article", { class: "card request", tabindex: 0, "data-card": true, "data-request": request.id, "aria-label": `${KINDS[request.kind]} of ${request.from}` },
+    h("header", {},
+      h("h3", {}, KINDS[request.kind]), h("span", {}, "of ", h("a", { href: `#/member/${request.from}` }, request.from)),
+      h("span", { class: "grow" }), h("span", { class: "muted small" }, clock(request.created))),
+    h("div", { class: "what", tabindex: 0, role: "group", "aria-label": "What is asked" }, what(request)),
+    request.why && h("p", { class: "muted small" }, `${request.why}, in ${request.cwd}`),
+    h("footer", {}, reason, h("div", { class: "row" }, isQuestion ? question(request, reason) : approval(request, reason)))));
+}
+
+// The team's work that the user's branch does not have yet.
+function landCard(work) {
+  const land = () => run(() => post("/api/land"), "The work is in your branch");
+  return h("li", {}, h("article", { class: "card request", tabindex: 0, "data-card": true, "aria-label": "Work to land" },
+    h("header", {}, h("h3", {}, "Submissions"), h("span", {}, "are merged, and not in your branch yet")),
+    patch(work.patch),
+    h("footer", {}, h("div", { class: "row" }, h("button", { type: "button", "data-approve": true, onclick: land }, "Bring into my branch")))));
+}
+
+export function memberCard(member) {
+  const waits = member.waiting_for ? ` ${WAITS[member.waiting_for] ?? ""}` : "";
+  const facts = [member.task && `task #${member.task}`, member.todo, member.unread > 0 && `${member.unread} unread`,
+    member.restarts > 0 && `restarted ${member.restarts}x`, member.branch, spentText(member.spent)];
+  return h("li", {}, h("a", { class: "card member", "data-card": true, href: `#/member/${member.name}`, "data-focus": member.name },
+    h("header", {}, h("h3", {}, member.name, " ", h("span", { class: "muted small" }, member.role)),
+      h("span", { class: `state ${member.state}` }, member.state + waits)),
+    h("p", { class: "doing muted" }, member.doing ?? member.reason ?? ""),
+    h("p", { class: "facts" }, facts.filter(Boolean).map((text) => h("span", {}, text)))));
+}
+
+export function eventItem(event) {
+  return h("li", {}, clock(event.time), event.text, event.person && h("span", { class: "muted" }, ` by ${event.person}`));
+}
+
+export function home(main) {
+  const list = h("ul", { class: "stack" });
+  const nothing = h("p", { class: "empty" }, "Nothing waits for you.");
+  const cards = h("ul", { class: "members" });
+  const nobody = h("p", { class: "empty" }, "No members yet.");
+  const feed = h("ol", { class: "feed short" });
+  let landing = null;
+  main.replaceChildren(h("div", { class: "home" },
+    h("section", { class: "wide", "aria-labelledby": "waiting" }, h("div", { class: "heading" }, h("h2", { id: "waiting" }, "Waits for you")), list, nothing),
+    h("section", { class: "aside", "aria-labelledby": "newest" }, h("div", { class: "heading" }, h("h2", { id: "newest" }, "Newest events")), feed),
+    h("section", { class: "wide", "aria-labelledby": "members" }, h("div", { class: "heading" }, h("h2", { id: "members" }, "Members"), h("span", { class: "grow" }),
+      h("button", { type: "button", class: "quiet", onclick: () => budgetDialog(null) }, "Budget of the team")), cards, nobody)));
+  const look = async () => {
+    const isNews = state.events.some((event) => event.text.startsWith("^"));
+    if (isNews) landing = await get("/api/diff").catch(() => null);
+    show(new Set(["requests"]));
+  };
+  const show = (parts) => {
+    if (parts.has("requests") || parts.has("members")) {
+      const items = [...waiting(), ...(landing?.patch ? [{ id: "land", patch: landing.patch }] : [])];
+      keyed(list, items, (item) => item.id, (item) => (item.patch ? landCard(item) : requestCard(item)));
+      nothing.hidden = items.length > 0;
+      keyed(cards, members().slice(0, 200), (member) => member.name, memberCard);
+      nobody.hidden = state.members.size > 0;
+    }
+    if (parts.has("events")) {
+      keyed(feed, state.events.slice(-10).reverse().map((event, at) => ({ ...event, at })), (event) => event.at, eventItem);
+      look();
+    }
+  };
+  return show;
+}

@@ -1,0 +1,48 @@
+// What the server has told. Views read it and are told when it changes.
+
+const empty = () => ({ team: null, members: new Map(), requests: new Map(), tasks: new Map(), events: [], talk: null });
+
+export const state = empty();
+const listeners = new Set();
+const MAX_EVENTS = 200;
+
+export function onChange(listener) {
+  listeners.add(listener);
+}
+
+function tell(parts) {
+  for (const listener of listeners) listener(parts);
+}
+
+function applyChange(change) {
+  if (change.team) state.team = change.team;
+  for (const name of ["members", "requests", "tasks"]) {
+    if (!change[name]) continue;
+    for (const key of change[name].gone) state[name].delete(key);
+    for (const [key, row] of Object.entries(change[name].set)) state[name].set(key, row);
+  }
+  if (change.events) state.events = [...state.events, ...change.events].slice(-MAX_EVENTS);
+}
+
+export function apply(event, data) {
+  if (event === "all") {
+    // Nothing of before is kept: the server may be another one.
+    Object.assign(state, empty());
+    applyChange(data);
+    tell(new Set(["team", "members", "requests", "tasks", "events", "talk"]));
+  } else if (event === "change") {
+    applyChange(data);
+    tell(new Set(Object.keys(data)));
+  } else if (event === "talk") {
+    if (data.whole || state.talk?.member !== data.member) state.talk = { member: data.member, entries: new Map() };
+    for (const entry of data.entries) state.talk.entries.set(entry.n, entry);
+    const numbers = [...state.talk.entries.keys()];
+    for (const old of numbers.slice(0, Math.max(0, numbers.length - 200))) state.talk.entries.delete(old);
+    tell(new Set(["talk"]));
+  }
+}
+
+const byPlace = (left, right) => left.at - right.at;
+export const members = () => [...state.members.values()].sort(byPlace);
+export const waiting = () => [...state.requests.values()].filter((request) => request.waits_for_person).sort(byPlace);
+export const tasks = () => [...state.tasks.values()].sort((left, right) => right.priority - left.priority || left.id - right.id);

@@ -1,0 +1,138 @@
+//! Logging in and out, and the sessions.
+
+use super::Reply;
+use crate::app::{Acting, App, Given, Signed, blocking};
+use crate::error::ApiError;
+use crate::guard;
+use crate::login_url;
+use crate::sessions::LoginError;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{SET_COOKIE, USER_AGENT};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// How long a browser keeps the cookie, in seconds. The server ends sessions by itself.
+const COOKIE_AGE: u32 = 30 * 24 * 3600;
+
+#[derive(Deserialize)]
+pub(crate) struct Login {
+    token: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Which {
+    id: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Name {
+    person: String,
+}
+
+/// Exchanges the token for a session.
+pub(crate) async fn login(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Given(login): Given<Login>,
+) -> Result<Response, ApiError> {
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|agent| agent.to_str().ok());
+    let agent = agent.unwrap_or("unknown").to_owned();
+    let port = app.address.port();
+    let made = blocking(move || {
+        let made = app.sessions.login(&login.token, &app.person, &agent);
+        made.map_err(|error| match error {
+            LoginError::WrongToken => ApiError::new(StatusCode::UNAUTHORIZED, error),
+            LoginError::Store(_) | LoginError::Random(_) => ApiError::failed(error),
+        })
+    })
+    .await?;
+    let mut response = Json(json!({"key": made.key.as_str()})).into_response();
+    let cookie = cookie(port, made.cookie.as_str(), COOKIE_AGE)?;
+    response.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(response)
+}
+
+fn cookie(port: u16, value: &str, age: u32) -> Result<HeaderValue, ApiError> {
+    let name = guard::cookie_name(port);
+    let cookie = format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/api; Max-Age={age}");
+    HeaderValue::from_str(&cookie).map_err(ApiError::failed)
+}
+
+/// Ends the own session.
+pub(crate) async fn logout(
+    State(app): State<Arc<App>>,
+    Signed(own): Signed,
+) -> Result<Response, ApiError> {
+    let port = app.address.port();
+    blocking(move || app.sessions.revoke(&own.id).map_err(ApiError::failed)).await?;
+    let mut response = Json(json!({})).into_response();
+    response
+        .headers_mut()
+        .insert(SET_COOKIE, cookie(port, "", 0)?);
+    Ok(response)
+}
+
+pub(crate) async fn list(State(app): State<Arc<App>>, Signed(own): Signed) -> Reply {
+    let sessions = app.sessions.list().into_iter();
+    let sessions: Vec<Value> = sessions
+        .map(|session| {
+            json!({
+                "id": session.id, "person": session.person, "agent": session.agent,
+                "created": session.created, "used": session.used, "own": session.id == own.id,
+            })
+        })
+        .collect();
+    Ok(Json(
+        json!({"sessions": sessions, "person": own.person, "read_only": app.is_read_only}),
+    ))
+}
+
+/// Ends any session.
+pub(crate) async fn revoke(
+    State(app): State<Arc<App>>,
+    Signed(_): Signed,
+    Given(which): Given<Which>,
+) -> Reply {
+    blocking(move || {
+        let was_there = app.sessions.revoke(&which.id).map_err(ApiError::failed)?;
+        match was_there {
+            true => Ok(Json(json!({"revoked": which.id}))),
+            false => Err(ApiError::unknown("there is no such session")),
+        }
+    })
+    .await
+}
+
+/// A link for one more browser. Whoever has it may do what this session may.
+pub(crate) async fn link(acting: Acting) -> Reply {
+    let app = acting.app;
+    blocking(move || {
+        let token = app.sessions.store().new_token().map_err(ApiError::failed)?;
+        let url = login_url(&app.address.to_string(), &token);
+        Ok(Json(json!({"url": url})))
+    })
+    .await
+}
+
+/// The name that answers and events of this session carry.
+pub(crate) async fn name(
+    State(app): State<Arc<App>>,
+    Signed(own): Signed,
+    Given(name): Given<Name>,
+) -> Reply {
+    if name.person.trim().is_empty() {
+        return Err(ApiError::bad("a person has a name"));
+    }
+    blocking(move || {
+        let renamed = app.sessions.rename(&own.id, &name.person);
+        renamed.map_err(ApiError::failed)?;
+        Ok(Json(json!({})))
+    })
+    .await
+}

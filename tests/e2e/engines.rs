@@ -1,0 +1,4 @@
+//! Members whose model is the agent of another program.
+
+mod real;
+mod scripted;

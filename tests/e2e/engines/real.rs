@@ -1,0 +1,166 @@
+//! The agents of others, installed by `scripts/install-test-agents`, against a model that a server plays.
+
+use crate::harness::{LIMIT, Run, Workspace, say, with_variable};
+use protocol::Phase;
+use std::path::PathBuf;
+use std::process::Command;
+use test_support::wait_until;
+
+/// Where the agents are installed, if they are.
+fn cache() -> PathBuf {
+    let chosen = std::env::var_os("TEAM_TEST_CACHE").map(PathBuf::from);
+    let home = || std::env::home_dir().unwrap_or_default();
+    chosen.unwrap_or_else(|| home().join(".cache/team-lead-tests"))
+}
+
+/// The folders with the programs of an agent, if it is installed.
+fn programs(name: &str) -> Option<Vec<PathBuf>> {
+    let folder = cache().join(name);
+    if !folder.join(".complete").is_file() {
+        return None;
+    }
+    let packages = folder.join("node_modules");
+    Some(vec![
+        packages.join("@aaif/goose-binary-linux-x64/bin"),
+        packages.join(".bin"),
+        cache().join("node22/node_modules/.bin"),
+    ])
+}
+
+/// A command in the workspace that finds the agent and its model.
+fn with_agent(workspace: &Workspace, name: &str, mut command: Command) -> Command {
+    let usual = std::env::var_os("PATH").unwrap();
+    let paths = programs(name).unwrap().into_iter();
+    let paths = paths.chain(std::env::split_paths(&usual));
+    command.env("PATH", std::env::join_paths(paths).unwrap());
+    let (messages, chat) = (
+        workspace.server.base_url("carol"),
+        workspace.server.openai_base_url("carol"),
+    );
+    let host = chat.trim_end_matches("/v1").to_owned();
+    let variables: Vec<(&str, &str)> = match name {
+        "claude" => vec![
+            ("ANTHROPIC_BASE_URL", messages.as_str()),
+            ("ANTHROPIC_API_KEY", "sk-test"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+        ],
+        "goose" => vec![
+            ("GOOSE_PROVIDER", "openai"),
+            ("GOOSE_MODEL", "fake-1"),
+            ("OPENAI_HOST", host.as_str()),
+            ("OPENAI_API_KEY", "x"),
+            ("GOOSE_DISABLE_KEYRING", "1"),
+            ("GOOSE_MODE", "approve"),
+        ],
+        "opencode" => vec![
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ],
+        _ => vec![("OPENAI_API_KEY", "x")],
+    };
+    command.envs(variables);
+    command
+}
+
+/// The files in which opencode and Codex are told of the model's server.
+fn configure(workspace: &Workspace) {
+    let chat = workspace.server.openai_base_url("carol");
+    let opencode = format!(
+        r#"{{"model":"fake/f1","small_model":"fake/f1","provider":{{"fake":{{"npm":"@ai-sdk/openai-compatible",
+            "options":{{"baseURL":"{chat}","apiKey":"x"}},"models":{{"f1":{{"name":"f1","limit":{{"context":200000,"output":8000}}}}}}}}}}}}"#
+    );
+    workspace.write_home(".config/opencode/opencode.json", &opencode);
+    let codex = format!(
+        "model = 'fake-1'\nmodel_provider = 'fake'\ncheck_for_update_on_startup = false\n\
+         [model_providers.fake]\nname = 'fake'\nbase_url = '{chat}'\nwire_api = 'responses'\nenv_key = 'OPENAI_API_KEY'\n"
+    );
+    workspace.write_home(".codex/config.toml", &codex);
+}
+
+/// Lets a real agent answer, kills it with its member, and lets it answer again.
+fn answers_dies_and_answers_again(name: &str) {
+    if programs(name).is_none() {
+        return skipped(name);
+    }
+    let workspace = Workspace::new();
+    configure(&workspace);
+    // They send fields that the rules for our own requests do not know.
+    workspace.server.accept_foreign("carol");
+    workspace
+        .server
+        .always("carol", say("Hello from the model."));
+    let engine = format!("acp:{name}");
+    let spawn = workspace.command(&[
+        "spawn",
+        "carol",
+        "coder",
+        "--engine",
+        &engine,
+        "--network",
+        "on",
+        "--prompt",
+        "Remember the word heron.",
+    ]);
+    let run = Run::of(&mut with_agent(&workspace, name, spawn));
+    assert_eq!(run.code, 0, "{run:?}");
+    let report = workspace.wait_reports("carol", 1).remove(0);
+    assert!(report.contains("Hello from the model."), "{name}: {report}");
+    workspace.wait_phase("carol", Phase::Idle);
+
+    let ours = workspace.path().display().to_string();
+    workspace.kill9("carol");
+    wait_until("the agent's processes to end", LIMIT, || {
+        let marked = with_variable(&format!("TEAM_TEST_WORKSPACE={ours}"));
+        !marked.iter().any(|line| line.contains(name))
+    });
+    let before = workspace.server.requests("carol").len();
+    let restart = workspace.command(&["restart", "carol"]);
+    let run = Run::of(&mut with_agent(&workspace, name, restart));
+    assert_eq!(run.code, 0, "{run:?}");
+    workspace.ok(&["send", "carol", "What was the word?"]);
+    assert_eq!(workspace.wait_reports("carol", 2).len(), 2, "{name}");
+    let later = workspace.server.requests("carol").split_off(before);
+    let texts: Vec<String> = later.iter().map(|one| one.body().to_string()).collect();
+    // Some agents also ask for a title of the session, with nothing but the new words.
+    let has_session =
+        |text: &&String| text.contains("What was the word?") && text.contains("heron");
+    assert!(
+        texts.iter().any(|text| has_session(&text)),
+        "{name} has its session"
+    );
+    assert!(
+        workspace.log("carol").contains("restored: true"),
+        "{}",
+        workspace.log("carol")
+    );
+    workspace.end();
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever runs the tests is told what was left out"
+)]
+fn skipped(name: &str) {
+    eprintln!("left out: {name} is not installed, see scripts/install-test-agents");
+}
+
+#[test]
+fn claude_answers_dies_and_answers_again() {
+    answers_dies_and_answers_again("claude");
+}
+
+#[test]
+fn codex_answers_dies_and_answers_again() {
+    answers_dies_and_answers_again("codex");
+}
+
+#[test]
+fn goose_answers_dies_and_answers_again() {
+    answers_dies_and_answers_again("goose");
+}
+
+#[test]
+fn opencode_answers_dies_and_answers_again() {
+    answers_dies_and_answers_again("opencode");
+}

@@ -1,0 +1,135 @@
+//! `mcp serve`, with the SDK for Python as its client.
+
+use super::test_tool;
+use crate::harness::{LIMIT, Run, Workspace};
+use protocol::exit;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use test_support::wait_until;
+
+const CLIENT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/e2e/python/mcp_client.py"
+);
+const PYTHON: &str = "python/bin/python";
+
+/// Calls tools in order and returns the protocol's version, the names of the tools and the results.
+fn client(workspace: &Workspace, mode: &str, args: &[&str], calls: &Value) -> Option<Value> {
+    let python = test_tool(PYTHON, "the SDK as a client")?;
+    let mut server = workspace.command(&["mcp", "serve"]);
+    server.args(args);
+    let mut command = Command::new(python);
+    command.arg(CLIENT).arg(mode).arg(calls.to_string());
+    command.arg(server.get_program()).args(server.get_args());
+    command.current_dir(workspace.path());
+    command.envs(
+        server
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn the_sdk_for_python_leads_a_team_in_both_eras() {
+    for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
+        let workspace = Workspace::new();
+        let calls = json!([
+            ["spawn_teammate", {"name": "bob", "role": "coder", "prompt": "Send lead the message done.", "model": "offline"}],
+            ["wait", {"seconds": 60}],
+            ["list_teammates", {}],
+            ["read_inbox", {}],
+            ["read_inbox", {}],
+            ["task_create", {"subject": "Later", "role": "nobody"}],
+            ["task_list", {}],
+            ["send_message", {"to": "nobody", "content": "x"}],
+            ["requests", {}],
+            ["task_update", {"task_id": 1, "status": "completed", "result": "By hand."}],
+            ["wait", {"until": "tasks"}],
+        ]);
+        let Some(seen) = client(&workspace, mode, &[], &calls) else {
+            return;
+        };
+        assert_eq!(seen["version"], version);
+        assert_eq!(seen["tools"].as_array().unwrap().len(), 11);
+        let result = |place: usize| seen["results"][place]["text"].as_str().unwrap();
+        assert_eq!(result(0), "Spawned 'bob' (role: coder)");
+        assert_eq!(result(1), "The team is quiet.");
+        assert!(result(2).contains("bob (coder): idle"), "{seen}");
+        assert!(result(3).contains("idle_notification"), "{seen}");
+        assert_eq!(result(4), "[]", "a message is returned once");
+        assert!(result(6).contains("#1: Later"), "{seen}");
+        assert_eq!(seen["results"][7]["error"], true);
+        assert_eq!(result(8), "[]");
+        assert_eq!(result(10), "All 1 tasks are completed.");
+    }
+}
+
+#[test]
+fn a_member_s_server_does_what_the_member_may_and_ends_with_its_incarnation() {
+    let workspace = Workspace::new();
+    workspace.spawn("alice", &["--model", "offline"]);
+    workspace.spawn("bob", &["--model", "offline"]);
+    let calls = json!([
+        ["send_message", {"to": "bob", "content": "from the engine"}],
+        ["note", {"text": "Found it."}],
+        ["notes", {}],
+        ["claim_task", {}],
+    ]);
+    let Some(seen) = client(&workspace, "auto", &["--member", "alice"], &calls) else {
+        return;
+    };
+    let tools = seen["tools"].to_string();
+    for absent in ["spawn_teammate", "answer_request", "read_inbox", "bash"] {
+        assert!(!tools.contains(absent), "{tools}");
+    }
+    assert_eq!(seen["results"][0]["text"], "Sent message to bob");
+    assert!(
+        seen["results"][2]["text"]
+            .as_str()
+            .unwrap()
+            .contains("alice"),
+        "{seen}"
+    );
+    workspace.ok(&["kill", "alice"]);
+    let refused = workspace.run(&["mcp", "serve", "--member", "alice"]);
+    refused.complains(exit::FAILED, "does not run", "team-lead restart alice");
+    let mut other = workspace.command(&["mcp", "serve", "--member", "bob"]);
+    other
+        .env("TEAM_MEMBER", "alice")
+        .env("TEAM_INCARNATION", "1");
+    let refused = Run::of(&mut other);
+    assert!(refused.err.contains("does not act as bob"), "{refused:?}");
+}
+
+#[test]
+fn a_question_of_a_member_s_program_is_answered_by_a_person() {
+    let workspace = Workspace::new();
+    workspace.spawn("alice", &["--model", "offline"]);
+    let mut command = workspace.command(&["mcp", "serve", "--member", "alice"]);
+    let mut server = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let ask = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "ask_user",
+        "arguments": {"question": "Which port?"}}});
+    for message in [begin, ready, ask] {
+        writeln!(input, "{message}").unwrap();
+    }
+    wait_until("the question", LIMIT, || !workspace.requests().is_empty());
+    workspace.ok(&["answer", "alice", "8080"]);
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().unwrap()));
+    let answer = lines.find(|line| line.as_ref().unwrap().contains("\"id\":2"));
+    assert!(answer.unwrap().unwrap().contains("8080"));
+    drop(input);
+    assert!(server.wait().unwrap().success());
+}
