@@ -18,7 +18,32 @@ pub(crate) struct Terminal {
 /// What the program has written, and what of it is on the screen.
 struct Seen {
     bytes: Vec<u8>,
+    /// How many of the bytes the parser has had.
+    shown: usize,
     parser: Parser,
+}
+
+impl Seen {
+    /// Shows what was written since the last time. The parser ignores replacement characters instead of
+    /// moving on by a cell as terminals do, so it gets question marks for them.
+    fn show(&mut self) {
+        const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+        let new = &self.bytes[self.shown..];
+        let is_cut = |length: &usize| new.ends_with(&REPLACEMENT[..*length]);
+        let begun = (1..REPLACEMENT.len()).rfind(is_cut).unwrap_or(0);
+        let mut rest = &new[..new.len() - begun];
+        self.shown += rest.len();
+        while let Some(start) = find(rest, REPLACEMENT) {
+            self.parser.process(&rest[..start]);
+            self.parser.process(b"?");
+            rest = &rest[start + REPLACEMENT.len()..];
+        }
+        self.parser.process(rest);
+    }
+}
+
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|found| found == part)
 }
 
 impl Terminal {
@@ -26,8 +51,12 @@ impl Terminal {
     pub(crate) fn start(command: Command, rows: u16, columns: u16) -> Self {
         let program = AtTerminal::start(command, rows, columns).unwrap();
         let parser = Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
-        let bytes = Vec::new();
-        let seen = Arc::new(Mutex::new(Seen { bytes, parser }));
+        let seen = Seen {
+            bytes: Vec::new(),
+            shown: 0,
+            parser,
+        };
+        let seen = Arc::new(Mutex::new(seen));
         let mut output = program.person.try_clone().unwrap();
         let shared = Arc::clone(&seen);
         // The thread ends with the terminal.
@@ -36,7 +65,7 @@ impl Terminal {
             while let Ok(count @ 1..) = output.read(&mut bytes) {
                 let mut seen = shared.lock().unwrap();
                 seen.bytes.extend_from_slice(&bytes[..count]);
-                seen.parser.process(&bytes[..count]);
+                seen.show();
             }
         });
         Self { program, seen }
