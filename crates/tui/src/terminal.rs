@@ -25,6 +25,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use teamdir::{PathError, TeamDir, now};
 
+/// How long one more key is waited for. Without any time, crossterm does not look for one.
+const KEY_WAIT: Duration = Duration::from_millis(1);
+
 /// The key that begins to use the mouse.
 const USE_MOUSE: Key = Key::Char('M');
 
@@ -193,7 +196,7 @@ impl View<'_> {
     }
 
     fn read_keys(&mut self, terminal: &mut FullScreen) -> io::Result<Option<Exit>> {
-        while event::poll(Duration::ZERO)? {
+        while event::poll(KEY_WAIT)? {
             let pressed = match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Release => Pressed::Nothing,
                 Event::Key(key) => key_of(&key),
