@@ -22,6 +22,10 @@ fn tools() -> Option<PathBuf> {
     (is_there("playwright-core") && is_there("axe-core")).then_some(folder)
 }
 
+/// What a test says that was left out.
+pub(super) const LEFT_OUT: &str =
+    "left out: no chromium, node or playwright; scripts/install-test-tools installs them";
+
 fn is_installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output();
     found.is_ok_and(|output| output.status.success())
@@ -99,14 +103,10 @@ fn carol_speaks(workspace: &Workspace) {
 }
 
 /// Runs a script against a page. `act` does what its lines ask for. `None` where there is no browser.
+#[must_use]
 pub(super) fn drive(name: &str, url: &str, mut act: impl FnMut(&str)) -> Option<()> {
     let tools = tools().filter(|_| is_installed("chromium") && is_installed("node"));
-    let Some(tools) = tools else {
-        eprintln!(
-            "left out: no chromium, node or playwright; scripts/install-test-tools installs them"
-        );
-        return None;
-    };
+    let tools = tools?;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/web");
     let own = tempfile::tempdir().unwrap();
     let wanted = std::env::var_os("TEAM_LEAD_PICTURES").map(PathBuf::from);
@@ -173,9 +173,12 @@ fn a_person_answers_watches_drags_and_comes_back_after_a_restart() {
     let url = link["url"].as_str().unwrap();
     assert_eq!(parts(url).0, address);
     let mut server = Some(served.session);
-    drive("page.mjs", url, |line| {
+    let driven = drive("page.mjs", url, |line| {
         act(&workspace, &mut server, &address, line);
     });
+    if driven.is_none() {
+        eprintln!("{LEFT_OUT}");
+    }
     drop(server);
     workspace.end();
 }

@@ -2,7 +2,7 @@
 //!
 //! `TEAM_LEAD_PICTURES=docs cargo test --test e2e web::scene` makes the pictures again.
 
-use super::browser::drive;
+use super::browser::{LEFT_OUT, drive};
 use super::serve;
 use crate::harness::{LIMIT, Workspace, bash, call, say};
 use protocol::{Phase, RequestKind};
@@ -121,6 +121,42 @@ fn barbara_submits(workspace: &Workspace) {
     });
 }
 
+/// Linus waits for permission, and edsger for an answer.
+fn linus_and_edsger_ask(workspace: &Workspace) {
+    workspace.script(
+        "linus",
+        [
+            bash("git push origin team/main").usage(9_000, 200, 0, 8_000),
+            say("Not yet, then."),
+        ],
+    );
+    spawn(
+        workspace,
+        "linus",
+        "release",
+        &["--prompt", "Push what is merged."],
+    );
+    workspace.pending(RequestKind::Permission);
+    let question = json!({
+        "question": "Does `LEFT JOIN` keep the order of the left table?",
+        "choices": ["Yes, always", "Only with ORDER BY"],
+    });
+    workspace.script(
+        "edsger",
+        [
+            call("ask_user", question).usage(12_000, 500, 0, 11_000),
+            say("I review with that in mind."),
+        ],
+    );
+    spawn(
+        workspace,
+        "edsger",
+        "reviewer",
+        &["--prompt", "Review the plan of grace."],
+    );
+    workspace.pending(RequestKind::Question);
+}
+
 /// A plan, a permission and a question wait, work is merged, and ada is at work.
 fn team_at_work() -> Workspace {
     let workspace = repository();
@@ -159,38 +195,7 @@ fn team_at_work() -> Workspace {
         &["--require-plan", "--prompt", "Plan joins."],
     );
     workspace.pending(RequestKind::Plan);
-    workspace.script(
-        "linus",
-        [
-            bash("git push origin team/main").usage(9_000, 200, 0, 8_000),
-            say("Not yet, then."),
-        ],
-    );
-    spawn(
-        &workspace,
-        "linus",
-        "release",
-        &["--prompt", "Push what is merged."],
-    );
-    workspace.pending(RequestKind::Permission);
-    let question = json!({
-        "question": "Does `LEFT JOIN` keep the order of the left table?",
-        "choices": ["Yes, always", "Only with ORDER BY"],
-    });
-    workspace.script(
-        "edsger",
-        [
-            call("ask_user", question).usage(12_000, 500, 0, 11_000),
-            say("I review with that in mind."),
-        ],
-    );
-    spawn(
-        &workspace,
-        "edsger",
-        "reviewer",
-        &["--prompt", "Review the plan of grace."],
-    );
-    workspace.pending(RequestKind::Question);
+    linus_and_edsger_ask(&workspace);
     wait_until("ada runs her command", LIMIT, || {
         let doing = workspace.live("ada").and_then(|live| live.activity);
         doing.is_some_and(|activity| activity.name == "bash")
@@ -242,9 +247,12 @@ fn a_person_answers_lands_starts_writes_and_raises_a_budget() {
     }
     let served = serve(&workspace, &[]);
     let link = workspace.json(&["web", "--link"]);
-    drive("work.mjs", link["url"].as_str().unwrap(), |line| {
+    let driven = drive("work.mjs", link["url"].as_str().unwrap(), |line| {
         check(&workspace, line)
     });
+    if driven.is_none() {
+        eprintln!("{LEFT_OUT}");
+    }
     fs::write(workspace.path().join(Path::new("soaked")), "").unwrap();
     drop(served);
     workspace.end();
