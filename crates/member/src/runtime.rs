@@ -1,6 +1,7 @@
 //! The runtime itself.
 
 use crate::asking::Asking;
+use crate::engine::EngineState;
 use crate::inner::{AskedModels, Inner, MailHandler};
 use crate::live::Live;
 use crate::logging::{LogOptions, log_to_member};
@@ -50,6 +51,7 @@ pub struct MemberRuntime {
     folder: Arc<FolderWatch>,
     /// Which calls wait for a person. A lock of its own: deciding takes longer than what the other is for.
     pub(crate) asking: Arc<Mutex<Option<Asking>>>,
+    pub(crate) engine: Arc<EngineState>,
     pub(crate) inner: Arc<Mutex<Inner>>,
 }
 
@@ -110,6 +112,7 @@ impl MemberRuntime {
             changes,
             folder: Arc::new(folder),
             asking: Arc::default(),
+            engine: Arc::default(),
             inner: Arc::new(Mutex::new(inner)),
         };
         Ok((runtime, recovered))

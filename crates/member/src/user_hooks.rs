@@ -50,7 +50,7 @@ impl HooksSay {
     }
 
     /// What the model is to read, as messages.
-    fn messages(&mut self, event: HookEvent) -> Vec<UserMessage> {
+    pub(crate) fn messages(&mut self, event: HookEvent) -> Vec<UserMessage> {
         let texts = std::mem::take(&mut self.context).into_iter();
         texts.map(|text| hook_message(event, text)).collect()
     }

@@ -142,6 +142,11 @@ impl Teammate {
         termination: CancellationToken,
     ) -> Result<Self, TeammateError> {
         let (runtime, recovered, confinement, own_work) = start;
+        if let Some(engine) = settings::engine(&options.workspace.config, member)
+            && recovered.conversation.is_waiting()
+        {
+            runtime.keep_engine_asks(&engine);
+        }
         runtime.withdraw_old_asks(&recovered.conversation);
         runtime.set_asking(settings::asking(&options.workspace.config, member)?);
         let name = member.spec.name.clone();
@@ -228,6 +233,8 @@ impl Teammate {
                 self.perform(action);
             }
             if let Some(exit) = self.exit.take() {
+                self.agent.abandon();
+                self.runtime.end_engine().await;
                 return self.end(exit);
             }
         }
