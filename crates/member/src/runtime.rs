@@ -6,6 +6,7 @@ use crate::inner::{AskedModels, Inner, MailHandler};
 use crate::live::Live;
 use crate::logging::{LogOptions, log_to_member};
 use crate::mail::MailItem;
+use crate::mcp::McpState;
 use crate::recovered::Recovered;
 use crate::status::RosterStatus;
 use agent::Conversation;
@@ -52,6 +53,7 @@ pub struct MemberRuntime {
     /// Which calls wait for a person. A lock of its own: deciding takes longer than what the other is for.
     pub(crate) asking: Arc<Mutex<Option<Asking>>>,
     pub(crate) engine: Arc<EngineState>,
+    pub(crate) mcp: Arc<McpState>,
     pub(crate) inner: Arc<Mutex<Inner>>,
 }
 
@@ -113,6 +115,7 @@ impl MemberRuntime {
             folder: Arc::new(folder),
             asking: Arc::default(),
             engine: Arc::default(),
+            mcp: Arc::default(),
             inner: Arc::new(Mutex::new(inner)),
         };
         Ok((runtime, recovered))
