@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tools::PromptTools;
+use tools::{EndedTool, PromptTools};
 use tracing::{info, warn};
 
 pub use process::EngineError;
@@ -168,12 +168,16 @@ impl EngineModel {
                 }
             }
         }
+        Err(self.gave_up(reason))
+    }
+
+    fn gave_up(&self, reason: String) -> ModelError {
         let why = "its engine died several times";
         self.runtime.withdraw_engine_asks(why);
-        Err(ModelError::Engine {
+        ModelError::Engine {
             reason,
             is_temporary: true,
-        })
+        }
     }
 
     /// Sends a prompt and waits for its end.
@@ -228,10 +232,7 @@ impl EngineModel {
                     }
                     Happened::Ended(end) => {
                         guard.is_over = true;
-                        said.tools.finish(&self.runtime).await;
-                        let why = "its engine has ended its turn without it";
-                        self.runtime.withdraw_engine_asks(why);
-                        return self.ended(end, said);
+                        return self.ended(end, said).await;
                     }
                     Happened::Failed(failure) => {
                         guard.is_over = true;
@@ -286,9 +287,14 @@ impl EngineModel {
                 call,
                 text,
                 is_error,
-            } => said
-                .tools
-                .ended(&self.runtime, call, text, is_error, cancel),
+            } => {
+                let tool = EndedTool {
+                    call,
+                    text,
+                    is_error,
+                };
+                said.tools.ended(&self.runtime, tool, cancel);
+            }
             Happened::Cost(dollars) => {
                 let nanos = self.runtime.spent_since(dollars).as_nanos();
                 events(Event::Cost { nanos });
@@ -304,7 +310,10 @@ impl EngineModel {
         }
     }
 
-    fn ended(&self, end: PromptEnd, said: Said) -> Attempt {
+    async fn ended(&self, end: PromptEnd, mut said: Said) -> Attempt {
+        said.tools.finish(&self.runtime).await;
+        let why = "its engine has ended its turn without it";
+        self.runtime.withdraw_engine_asks(why);
         self.runtime.adopt_engine_plan();
         let (stop, usage) = match end {
             PromptEnd::Finished { usage } => (StopReason::EndTurn, usage),

@@ -1,9 +1,11 @@
 //! The agents of others, installed by `scripts/install-test-agents`, against a model that a server plays.
 
 use crate::harness::{LIMIT, Run, Workspace, say, with_variable};
-use protocol::Phase;
+use protocol::{Phase, RequestKind};
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::Command;
+use test_support::llm_server::{CapturedRequest, ServerReply};
 use test_support::wait_until;
 
 /// Where the agents are installed, if they are.
@@ -163,4 +165,66 @@ fn goose_answers_dies_and_answers_again() {
 #[test]
 fn opencode_answers_dies_and_answers_again() {
     answers_dies_and_answers_again("opencode");
+}
+
+/// The names that agents have for their shell.
+const SHELLS: [&str; 4] = ["Bash", "bash", "shell", "developer__shell"];
+
+/// A model that lets its agent run a command, and is done when it has a result.
+fn runs(command: &'static str) -> impl Fn(CapturedRequest) -> ServerReply {
+    move |request| {
+        let messages = request.messages().to_vec();
+        let has_result = messages.iter().any(|message| {
+            let is_result = message.to_string().contains("\"tool_result\"");
+            is_result || message["role"] == "tool"
+        });
+        let names = request.tool_names();
+        let shell = names.iter().find(|name| SHELLS.contains(name));
+        match shell {
+            Some(shell) if !has_result => {
+                let input = json!({"command": command, "description": "Makes a file"});
+                ServerReply::calls([(*shell, input)])
+            }
+            Some(_) | None => say("Done."),
+        }
+    }
+}
+
+/// Lets a real agent ask for permission, and answers it.
+fn asks_and_is_answered(name: &str) {
+    if programs(name).is_none() {
+        return skipped(name);
+    }
+    for is_allowed in [true, false] {
+        let workspace = Workspace::with_config("[permissions]\nask = ['Bash(touch *)']\n");
+        configure(&workspace);
+        workspace.server.accept_foreign("carol");
+        workspace.server.decide("carol", runs("touch made"));
+        let engine = format!("acp:{name}");
+        let spawn = workspace.command(&["spawn", "carol", "coder", "--engine", &engine]);
+        let mut spawn = with_agent(&workspace, name, spawn);
+        spawn.args(["--network", "on", "--prompt", "Make a file."]);
+        let run = Run::of(&mut spawn);
+        assert_eq!(run.code, 0, "{run:?}");
+        let asked = workspace.pending(RequestKind::Permission);
+        assert!(!workspace.path().join("made").exists());
+        match is_allowed {
+            true => workspace.ok(&["approve", asked.id.as_str()]),
+            false => workspace.ok(&["reject", asked.id.as_str(), "--feedback", "no"]),
+        };
+        workspace.wait_reports("carol", 1);
+        assert_eq!(workspace.path().join("made").exists(), is_allowed, "{name}");
+        assert!(workspace.journal("carol").contains("touch made"), "{name}");
+        workspace.end();
+    }
+}
+
+#[test]
+fn claude_asks_and_is_answered() {
+    asks_and_is_answered("claude");
+}
+
+#[test]
+fn goose_asks_and_is_answered() {
+    asks_and_is_answered("goose");
 }

@@ -28,6 +28,13 @@ pub(super) struct PromptTools {
     hooks: JoinSet<Vec<UserMessage>>,
 }
 
+/// A tool that has ended.
+pub(super) struct EndedTool {
+    pub(super) call: AgentCall,
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
+
 impl PromptTools {
     pub(super) fn started(&mut self, runtime: &MemberRuntime, call: &AgentCall) {
         info!("> {}", call.title);
@@ -45,11 +52,14 @@ impl PromptTools {
     pub(super) fn ended(
         &mut self,
         runtime: &MemberRuntime,
-        call: AgentCall,
-        text: String,
-        is_error: bool,
+        tool: EndedTool,
         cancel: &CancellationToken,
     ) {
+        let EndedTool {
+            call,
+            text,
+            is_error,
+        } = &tool;
         let began = self.began.remove(&call.id);
         let took = began.map(|began| began.elapsed()).unwrap_or_default();
         if self.recorded <= MAX_RECORDED {
@@ -60,25 +70,18 @@ impl PromptTools {
             }
             let result = EngineToolResult {
                 text: text.clone(),
-                is_error,
+                is_error: *is_error,
                 millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             };
-            runtime.record_engine_tool(&call, Some(result));
+            runtime.record_engine_tool(call, Some(result));
         }
         let title = call.title.clone();
-        runtime.lock().tool_finished(title, &text, is_error, took);
-        self.run_hooks(runtime, &call, text, is_error, cancel);
+        runtime.lock().tool_finished(title, text, *is_error, took);
+        self.run_hooks(runtime, tool, cancel);
     }
 
-    fn run_hooks(
-        &mut self,
-        runtime: &MemberRuntime,
-        call: &AgentCall,
-        text: String,
-        is_error: bool,
-        cancel: &CancellationToken,
-    ) {
-        let (tool_use, _) = as_call(call);
+    fn run_hooks(&mut self, runtime: &MemberRuntime, tool: EndedTool, cancel: &CancellationToken) {
+        let (tool_use, _) = as_call(&tool.call);
         let names = [claude_name(&tool_use.name), tool_use.name.as_str()];
         if runtime.hooks_for(HookEvent::PostToolUse, &names).is_empty() {
             return;
@@ -87,8 +90,8 @@ impl PromptTools {
         self.hooks.spawn(async move {
             let call = EndedCall {
                 tool_use: &tool_use,
-                text: &text,
-                is_error,
+                text: &tool.text,
+                is_error: tool.is_error,
             };
             runtime.hooks_after(call, &cancel).await
         });
