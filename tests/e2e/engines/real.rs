@@ -69,7 +69,7 @@ fn with_agent(workspace: &Workspace, name: &str, mut command: Command) -> Comman
 fn configure(workspace: &Workspace) {
     let chat = workspace.server.openai_base_url("carol");
     let opencode = format!(
-        r#"{{"model":"fake/f1","small_model":"fake/f1","provider":{{"fake":{{"npm":"@ai-sdk/openai-compatible",
+        r#"{{"model":"fake/f1","small_model":"fake/f1","permission":{{"bash":"ask"}},"provider":{{"fake":{{"npm":"@ai-sdk/openai-compatible",
             "options":{{"baseURL":"{chat}","apiKey":"x"}},"models":{{"f1":{{"name":"f1","limit":{{"context":200000,"output":8000}}}}}}}}}}}}"#
     );
     workspace.write_home(".config/opencode/opencode.json", &opencode);
@@ -222,6 +222,85 @@ fn asks_and_is_answered(name: &str) {
 #[test]
 fn claude_asks_and_is_answered() {
     asks_and_is_answered("claude");
+}
+
+#[test]
+fn opencode_asks_and_is_answered() {
+    asks_and_is_answered("opencode");
+}
+
+/// How many tools have given a result so far.
+fn results(request: &CapturedRequest) -> usize {
+    let messages = request.messages().iter();
+    let counts = messages.map(|message| {
+        let parts = message.to_string().matches("\"tool_result\"").count();
+        parts.max(usize::from(message["role"] == "tool"))
+    });
+    counts.sum()
+}
+
+/// A model that works on the first task with the agent's shell, and completes it with the team's tools. Claude has
+/// to look for these first.
+fn completes_task(request: CapturedRequest) -> ServerReply {
+    let names = request.tool_names();
+    let Some(shell) = names.iter().find(|name| SHELLS.contains(name)) else {
+        return say("Done.");
+    };
+    let update = names.iter().find(|name| name.ends_with("task_update"));
+    let completed = json!({"task_id": 1, "status": "completed", "result": "Painted."});
+    match (results(&request), update) {
+        (0, _) => {
+            let input = json!({"command": "touch made", "description": "Makes a file"});
+            ServerReply::calls([(*shell, input)])
+        }
+        (1, Some(update)) => ServerReply::calls([(*update, completed)]),
+        (1, None) => {
+            let input = json!({"query": "select:mcp__team__task_update"});
+            ServerReply::calls([("ToolSearch", input)])
+        }
+        (2, _) if names.contains(&"ToolSearch") => {
+            ServerReply::calls([("mcp__team__task_update", completed)])
+        }
+        (_, _) => say("Done."),
+    }
+}
+
+/// Lets a real agent finish a task of the board.
+fn finishes_a_task(name: &str) {
+    if programs(name).is_none() {
+        return skipped(name);
+    }
+    let workspace = Workspace::new();
+    configure(&workspace);
+    workspace.server.accept_foreign("carol");
+    workspace.server.decide("carol", completes_task);
+    workspace.ok(&["task", "create", "Paint"]);
+    let engine = format!("acp:{name}");
+    let spawn = workspace.command(&["spawn", "carol", "coder", "--engine", &engine]);
+    let mut spawn = with_agent(&workspace, name, spawn);
+    let run = Run::of(spawn.args(["--network", "on"]));
+    assert_eq!(run.code, 0, "{run:?}");
+    workspace.wait_reports("carol", 1);
+    assert!(workspace.path().join("made").exists(), "{name}");
+    let shown = workspace.ok(&["task", "show", "1"]);
+    let is_done = shown.contains("completed") && shown.contains("Painted.");
+    assert!(is_done, "{name}: {shown} {}", workspace.log("carol"));
+    workspace.end();
+}
+
+#[test]
+fn claude_finishes_a_task() {
+    finishes_a_task("claude");
+}
+
+#[test]
+fn goose_finishes_a_task() {
+    finishes_a_task("goose");
+}
+
+#[test]
+fn opencode_finishes_a_task() {
+    finishes_a_task("opencode");
 }
 
 #[test]
