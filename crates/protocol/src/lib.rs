@@ -62,12 +62,12 @@ pub use id::{
 };
 pub use journal::{
     ArchiveName, AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,
-    CompactionRecord, ConversationRecord, CutRecord, EndedRecord, GivenMessages, Image,
-    JournalLine, JournalRecord, KeptMessage, KeptMessages, MailEntry, MailRecord, MessageCut,
-    MessageSource, ModelTypes, NotAnArchive, OpenRecord, PartialReply, PendingMail, Plain,
-    PlanRecord, Quarantined, ReportRecord, ResultRecord, Role, SealRecord, SegmentPosition,
-    SenderWindow, SessionHeader, SessionMark, SessionModel, StartedRecord, Stored, ToolResult,
-    Turn, Usage, UserMessage, UserRecord,
+    CompactionRecord, ConversationRecord, CutRecord, EndedRecord, EngineToolRecord,
+    EngineToolResult, GivenMessages, Image, JournalLine, JournalRecord, KeptMessage, KeptMessages,
+    MailEntry, MailRecord, MessageCut, MessageSource, ModelTypes, NotAnArchive, OpenRecord,
+    PartialReply, PendingMail, Plain, PlanRecord, Quarantined, ReportRecord, ResultRecord, Role,
+    SealRecord, SegmentPosition, SenderWindow, SessionHeader, SessionMark, SessionModel,
+    StartedRecord, Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
 pub use limits::{Pair, TeamLimits, Traffic};

@@ -8,8 +8,8 @@ use crate::text_line::{LineKind, TextLine};
 use call::Call;
 use highlight::highlight;
 use protocol::{
-    Block, ConversationRecord, JournalLine, JournalRecord, MAIL_TAG, MessageSource, TextBlock,
-    ToolResult, UserMessage,
+    Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
+    MessageSource, TextBlock, ToolResult, UserMessage,
 };
 use serde_json::Value;
 
@@ -40,6 +40,7 @@ impl Conversation {
                 })
             }
             JournalRecord::Conversation(record) => self.conversation(record),
+            JournalRecord::EngineTool(record) => self.engine_tool(record),
             JournalRecord::Mail(_)
             | JournalRecord::Cut(_)
             | JournalRecord::Seal(_)
@@ -76,6 +77,17 @@ impl Conversation {
     /// The unfinished tool calls.
     pub fn running(&self) -> Vec<TextLine> {
         self.calls.iter().flat_map(Call::running).collect()
+    }
+
+    /// A call that the engine ran by itself. Its last record has all that is known of it.
+    fn engine_tool(&mut self, record: EngineToolRecord) -> Vec<TextLine> {
+        taken(&mut self.calls, &record.id);
+        let (call, result) = record.into_call();
+        self.reply(vec![call]);
+        match result {
+            Some(result) => self.result(&result),
+            None => Vec::new(),
+        }
     }
 
     fn reply(&mut self, blocks: Vec<Block>) -> Vec<TextLine> {
