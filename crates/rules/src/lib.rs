@@ -29,12 +29,12 @@ mod call;
 mod delivery;
 mod member;
 mod names;
+mod party;
 mod plan;
 pub mod request;
 mod restart;
 mod shutdown;
 mod submission;
-mod who;
 
 pub use board::{
     Board, ClaimLimit, ClaimRefusal, Claimant, CompleteRefusal, CreateRefusal, DeleteRefusal,
@@ -61,4 +61,4 @@ pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,
 };
-pub use submission::{Ledger, StepRefusal, SubmissionStep, advance, is_due};
+pub use submission::{StepRefusal, SubmissionCount, SubmissionStep, advance, is_due};
