@@ -142,6 +142,12 @@ impl Block {
         }
     }
 
+    /// Whether anything but white space is left of the block where only texts are understood.
+    pub(crate) fn has_readable_text(&self) -> bool {
+        self.readable_text()
+            .is_some_and(|text| !text.trim().is_empty())
+    }
+
     /// Whether the block is a thought, or only carries an encrypted one. It has nothing for a reader.
     pub(crate) fn is_thought(&self) -> bool {
         match self {

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::openai::{Dialect, OpenAiWire};
 use crate::output_limit::LEAST_LIMIT;
 
+/// How many refusals of one request are answered with a changed request. Each teaches something that later
+/// requests need not learn, and a server that refuses everything is not asked for ever.
+pub(crate) const MAX_REFUSALS: usize = 8;
+
 /// What was learned about one model of one server. It changes only the form of requests: not where they go,
 /// and not what they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use crate::error::ModelError;
 use crate::failure::{Refusal, Site};
 use crate::http::{self, ClientError, ClientOptions, Endpoint};
 use crate::images::ImageMemory;
-use crate::learned_settings::LearnedSettings;
+use crate::learned_settings::{LearnedSettings, MAX_REFUSALS};
 use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::request::Request;
 use crate::secret::Secret;
@@ -40,8 +40,6 @@ pub const OPENAI_ADDRESS: &str = "https://api.openai.com/v1";
 
 const ADDRESS_VARIABLE: &str = "OPENAI_BASE_URL";
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
-/// How often one call may be asked in another way.
-const MAX_REFUSALS: usize = 8;
 
 /// The configuration of a client of such a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

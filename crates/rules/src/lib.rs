@@ -45,9 +45,7 @@ pub use call::{call_line, main_argument};
 pub use delivery::{Conversation, Delivery, judge};
 pub use member::{Facts, MemberState, member_state};
 pub use names::{NameRefusal, check_new_name};
-pub use plan::{
-    GateRefusal, Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash,
-};
+pub use plan::{GateRefusal, Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, plan_hash};
 pub use request::{
     Addressee, AdoptRefusal, AnswerSource, AskState, Author, ExpireReason, ExpireRefusal,
     MAX_CHOICES, MAX_IGNORED, OpenAskRefusal, OpenPlanRefusal, OpenShutdownRefusal, Opening,
