@@ -71,7 +71,7 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
 
 /// What the team has spent on models with a known price.
 pub(crate) fn cost(team: &TeamDir) -> Option<String> {
-    let total = budget::costs(&team.budget().ok()?, budget::By::Member).total;
+    let total = budget::costs(&team.budget().ok()?, budget::GroupBy::Member).total;
     (total.cost != Money::default()).then(|| total.cost.to_string())
 }
 

@@ -24,6 +24,7 @@ mod budget;
 mod confinement;
 mod dead_letter;
 mod death;
+mod effect;
 mod event;
 pub mod exit;
 mod grant;
@@ -55,6 +56,7 @@ pub use budget::{Allowance, Booking, Budget, Caps, Reservation, RunBudget, Spent
 pub use confinement::{SANDBOX_WORDS, SandboxLevel, SandboxMode, UnknownSandboxMode};
 pub use dead_letter::DeadLetter;
 pub use death::{DeathCause, ExitRecord, RestartReason};
+pub use effect::Effect;
 pub use event::{Event, EventKind, EventLine};
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{
@@ -70,7 +72,7 @@ pub use journal::{
     StartedRecord, Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
-pub use limits::{Pair, TeamLimits, Traffic};
+pub use limits::{DEFAULT_CLEAR_AT, DEFAULT_KEPT_RESULTS, Pair, TeamLimits, Traffic};
 pub use line::{Line, Unknown, decode_line, salvage};
 pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};
 pub use mail_text::MAIL_TAG;

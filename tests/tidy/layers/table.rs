@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         package: "permissions",
-        ours: &[],
+        ours: &["protocol"],
         external: &[
             "globset",
             "serde_json",
@@ -508,6 +508,7 @@ pub(super) const RULES: &[Rule] = &[
         package: "team-lead",
         ours: &[
             "acp",
+            "command",
             "permissions",
             "integration",
             "prompts",

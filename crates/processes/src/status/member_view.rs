@@ -55,6 +55,25 @@ impl MemberView {
         self.state.is_alive()
     }
 
+    /// Why it failed, was given up or waits, if anybody said so.
+    pub fn reason(&self) -> Option<&str> {
+        let reason = match &self.state {
+            MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
+                Some(reason.as_str())
+            }
+            MemberState::Waiting { .. } => {
+                self.live.as_ref().and_then(|live| live.reason.as_deref())
+            }
+            MemberState::Starting { .. }
+            | MemberState::Working { .. }
+            | MemberState::Idle { .. }
+            | MemberState::Hung { .. }
+            | MemberState::Dead { .. }
+            | MemberState::Shutdown => None,
+        };
+        reason.filter(|reason| !reason.is_empty())
+    }
+
     /// The branch of the member's own tree, if it has one.
     pub fn branch(&self) -> Option<String> {
         let spec = &self.member.spec;
