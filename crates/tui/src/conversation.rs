@@ -17,8 +17,10 @@ use serde_json::Value;
 const MAX_LINES: usize = 200;
 
 /// Follows a conversation, record by record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Conversation {
+    /// Whether code is taken apart. Without colours that would only cost the loading of the languages.
+    colors: bool,
     /// The unfinished tool calls.
     calls: Vec<Call>,
     /// Those of an earlier incarnation: they do not run any more, and the next one says so in their results.
@@ -26,6 +28,19 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    pub const fn new(colors: bool) -> Self {
+        Self {
+            colors,
+            calls: Vec::new(),
+            interrupted: Vec::new(),
+        }
+    }
+
+    /// Begins another conversation.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.colors);
+    }
+
     /// The next line of the journal, as lines for people, without control characters.
     pub fn read(&mut self, line: &[u8]) -> Vec<TextLine> {
         let JournalLine::Known(record) = JournalLine::decode(line) else {
@@ -82,7 +97,10 @@ impl Conversation {
         let mut lines = Vec::new();
         for block in blocks {
             if let Some(text) = block.readable_text() {
-                lines.extend(said_lines(&text));
+                lines.extend(match self.colors {
+                    true => said_lines(&text),
+                    false => first_lines(LineKind::Said, &text),
+                });
             }
             if let Block::ToolUse {
                 id, name, input, ..

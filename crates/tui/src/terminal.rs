@@ -64,7 +64,7 @@ pub fn watch(team: &TeamDir, options: &WatchOptions) -> Result<Exit, WatchError>
     let mut view = View {
         screen: Screen::new(options.colors),
         team,
-        sources: Sources::new(team)?,
+        sources: Sources::new(team, options.colors)?,
         commands: Commands::new(team, &options.program)?,
         signals,
     };
@@ -92,6 +92,7 @@ impl View<'_> {
             self.screen.handle(Input::Resize { width, height });
             self.screen.handle(Input::Tick(now()));
             terminal.draw(&self.screen)?;
+            self.screen.handle(Input::Drawn);
             let tick = self.screen.next_tick();
             let wake = self.sources.wait(&self.signals, &self.commands, tick)?;
             if let Some(signal) = self.signals.fatal() {
