@@ -218,12 +218,17 @@ fn next_block(lines: &[TextLine], from: usize) -> Option<(usize, CodeBlock)> {
     Some((start + 1, block))
 }
 
-/// The sender of a message, and its type unless it is a plain message.
+/// The sender of a message, and its type and what it answers unless it is a plain message.
 fn sender(mail: &TextBlock) -> String {
     let from = mail.get("from").unwrap_or("an unknown sender");
+    let answer = match mail.get("approve") {
+        Some("true") => ", yes",
+        Some("false") => ", no",
+        Some(_) | None => "",
+    };
     match mail.get("type") {
         None | Some("message") => format!("mail from {from}"),
-        Some(kind) => format!("mail from {from} ({})", kind.replace('_', " ")),
+        Some(kind) => format!("mail from {from} ({}{answer})", kind.replace('_', " ")),
     }
 }
 

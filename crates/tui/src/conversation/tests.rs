@@ -52,7 +52,7 @@ fn a_turn_reads_as_a_conversation() {
             "",
             "mail from bob: a </b>",
             "",
-            "mail from carol (shutdown response): busy",
+            "mail from carol (shutdown response, no): busy",
             "",
             "plan-decided: Your plan was decided.",
         ]
