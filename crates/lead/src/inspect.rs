@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 use team::addressee;
 use teamdir::{TeamDir, now};
 
+/// How many submissions are offered for completion.
+const OFFERED: usize = 20;
+
 /// What an inspection found.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
@@ -66,6 +69,8 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
     }
     found.pending.sort_by_key(|request| request.created_at);
     found.tasks = count_tasks(team);
+    let submissions = team.newest_submission_ids(OFFERED).unwrap_or_default();
+    found.status.submissions = submissions.iter().map(ToString::to_string).collect();
     found
 }
 

@@ -17,8 +17,10 @@ use serde_json::Value;
 const MAX_LINES: usize = 200;
 
 /// Follows a conversation, record by record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Conversation {
+    /// Whether code is taken apart. Without colours that would only cost the loading of the languages.
+    colors: bool,
     /// The unfinished tool calls.
     calls: Vec<Call>,
     /// Those of an earlier incarnation: they do not run any more, and the next one says so in their results.
@@ -26,6 +28,19 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    pub const fn new(colors: bool) -> Self {
+        Self {
+            colors,
+            calls: Vec::new(),
+            interrupted: Vec::new(),
+        }
+    }
+
+    /// Begins another conversation.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.colors);
+    }
+
     /// The next line of the journal, as lines for people, without control characters.
     pub fn read(&mut self, line: &[u8]) -> Vec<TextLine> {
         let JournalLine::Known(record) = JournalLine::decode(line) else {
@@ -94,7 +109,10 @@ impl Conversation {
         let mut lines = Vec::new();
         for block in blocks {
             if let Some(text) = block.readable_text() {
-                lines.extend(said_lines(&text));
+                lines.extend(match self.colors {
+                    true => said_lines(&text),
+                    false => first_lines(LineKind::Said, &text),
+                });
             }
             if let Block::ToolUse {
                 id, name, input, ..
@@ -212,12 +230,17 @@ fn next_block(lines: &[TextLine], from: usize) -> Option<(usize, CodeBlock)> {
     Some((start + 1, block))
 }
 
-/// The sender of a message, and its type unless it is a plain message.
+/// The sender of a message, and its type and what it answers unless it is a plain message.
 fn sender(mail: &TextBlock) -> String {
     let from = mail.get("from").unwrap_or("an unknown sender");
+    let answer = match mail.get("approve") {
+        Some("true") => ", yes",
+        Some("false") => ", no",
+        Some(_) | None => "",
+    };
     match mail.get("type") {
         None | Some("message") => format!("mail from {from}"),
-        Some(kind) => format!("mail from {from} ({})", kind.replace('_', " ")),
+        Some(kind) => format!("mail from {from} ({}{answer})", kind.replace('_', " ")),
     }
 }
 

@@ -392,6 +392,7 @@ pub(super) const RULES: &[Rule] = &[
         ours: &[
             "backoff",
             "budget",
+            "catalogue",
             "highlight",
             "integration",
             "agent",
