@@ -104,7 +104,7 @@ impl Terminal {
         let seen = self.seen.lock().unwrap();
         let screen = seen.parser.screen();
         let (_, columns) = screen.size();
-        let mut rows = screen.rows(0, columns).enumerate();
+        let mut rows = screen.rows(0, columns.get()).enumerate();
         let (row, column) = rows.find_map(|(row, line)| {
             let (before, _) = line.split_once(text)?;
             Some((row, before.chars().count()))
