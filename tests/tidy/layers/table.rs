@@ -491,6 +491,7 @@ pub(super) const RULES: &[Rule] = &[
             "anstyle-svg",
             "anyhow",
             "clap",
+            "fastrand",
             "libc",
             "nix",
             "notify",
