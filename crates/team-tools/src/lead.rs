@@ -60,7 +60,7 @@ impl SpawnTeammate {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnTeammateArgs {
-    /// Letters, digits, _ and -.
+    /// A name: letters, digits, _ and -.
     name: String,
     /// Such as coder.
     role: String,

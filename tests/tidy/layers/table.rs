@@ -492,6 +492,7 @@ pub(super) const RULES: &[Rule] = &[
             "anstyle-svg",
             "anyhow",
             "clap",
+            "fastrand",
             "libc",
             "nix",
             "notify",

@@ -183,7 +183,7 @@ fn run(plan: &Plan<'_>, graph: &Graph, members: u32, shape: Shape) -> anyhow::Re
         &model,
         shape.kills,
         started,
-        &mut Crew {
+        &mut Processes {
             dir: &dir,
             names: &names,
             environment: &environment,
@@ -232,7 +232,7 @@ fn fill_board(team: &TeamDir, graph: &Graph) -> anyhow::Result<TaskId> {
 }
 
 /// The processes of a team that is killed and started again.
-struct Crew<'a> {
+struct Processes<'a> {
     dir: &'a Path,
     names: &'a [String],
     environment: &'a [(&'a str, &'a str)],
@@ -244,7 +244,7 @@ fn watch(
     model: &Model,
     plan: Option<Kills>,
     started: Instant,
-    crew: &mut Crew<'_>,
+    processes: &mut Processes<'_>,
 ) -> anyhow::Result<(usize, Duration)> {
     let (mut kills, mut redone) = (0, Duration::ZERO);
     while !model.wait(plan.map_or(PATIENCE, |plan| plan.pause)) {
@@ -265,12 +265,12 @@ fn watch(
         };
         seen.busy.remove(&name);
         drop(seen);
-        let at = crew.names.iter().position(|known| *known == name);
+        let at = processes.names.iter().position(|known| *known == name);
         let at = at.with_context(|| format!("{name} is not of the team"))?;
-        let worker = crew.workers.get_mut(at).context("no process")?;
+        let worker = processes.workers.get_mut(at).context("no process")?;
         worker.kill9();
         redone += since.elapsed();
-        *worker = launch(crew.dir, &name, crew.environment)?;
+        *worker = launch(processes.dir, &name, processes.environment)?;
         kills += 1;
     }
     Ok((kills, redone))
