@@ -26,6 +26,7 @@ mod dead_letter;
 mod death;
 mod event;
 pub mod exit;
+mod frame;
 mod grant;
 mod id;
 mod journal;
@@ -56,9 +57,14 @@ pub use confinement::{SANDBOX_WORDS, SandboxLevel, SandboxMode, UnknownSandboxMo
 pub use dead_letter::DeadLetter;
 pub use death::{DeathCause, ExitRecord, RestartReason};
 pub use event::{Event, EventKind, EventLine};
+pub use frame::{
+    AppliedMark, Frame, HostMember, HostMembers, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY, Payload,
+    Peer, SentMark,
+};
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{
-    CommitId, IdError, Incarnation, MessageId, RequestId, SessionId, SubmissionId, TaskId,
+    CommitId, FrameId, HostId, IdError, Incarnation, MessageId, RequestId, SessionId, StreamEpoch,
+    SubmissionId, TaskId,
 };
 pub use journal::{
     ArchiveName, AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,

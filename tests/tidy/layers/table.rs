@@ -181,6 +181,12 @@ pub(super) const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "bridge",
+        ours: &["backoff", "protocol", "rules", "team", "teamdir"],
+        external: &["serde", "serde_json", "thiserror", "tokio", "tracing"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "git",
         ours: &["command", "protocol", "sandbox"],
         external: &["nix", "thiserror"],
@@ -508,6 +514,7 @@ pub(super) const RULES: &[Rule] = &[
         package: "team-lead",
         ours: &[
             "acp",
+            "bridge",
             "permissions",
             "integration",
             "prompts",
