@@ -133,6 +133,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
     json!({
         "name": name,
         "role": role,
+        "host": view.member.host,
         "status": view.member.status,
         "state": view.state.word(),
         "pid": view.holder.as_ref().map(|holder| holder.pid),

@@ -8,7 +8,7 @@ use crate::reap::{ReapError, record_reaped, settle_end};
 use crate::shutdown::kill::end;
 use crate::start::programs::Programs;
 use crate::start::roster_entry::{PreviousEntry, begin_incarnation};
-use crate::start::spawn::{SpawnError, Spawned, start, start_lock_timeout};
+use crate::start::spawn::{SpawnError, Spawned, refuse_elsewhere, start, start_lock_timeout};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{ViewError, find, state_of};
 use protocol::{AgentName, Member, Recipient, RestartReason};
@@ -85,7 +85,7 @@ pub fn restart_dead(
 fn hold(team: &TeamDir, name: &AgentName, programs: &Programs) -> Result<StartGuard, RestartError> {
     find(team, name)?;
     let guard = StartGuard::hold(team, name, start_lock_timeout(programs))?;
-    find(team, &guard.name)?;
+    refuse_elsewhere(&find(team, &guard.name)?)?;
     Ok(guard)
 }
 

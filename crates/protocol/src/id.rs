@@ -99,6 +99,27 @@ id_type! {
         && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
 }
 
+id_type! {
+    /// The name of a host that has a team folder. It can be a folder's name and a part of a subject.
+    HostId, "name of a host", "1 to 64 of the characters a-z, A-Z, 0-9, _ and -",
+    |text| (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+id_type! {
+    /// Tells streams of frames from one host to another apart; random.
+    StreamEpoch, "epoch of a stream", "8 to 64 of the characters a-z, A-Z, 0-9, _ and -",
+    |text| (8..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+id_type! {
+    /// Tells frames of the same number apart; random.
+    FrameId, "id of a frame", "8 to 64 of the characters a-z, A-Z, 0-9, _ and -",
+    |text| (8..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
 impl CommitId {
     /// The beginning, which is enough for people.
     pub fn short(&self) -> &str {

@@ -27,6 +27,7 @@ mod death;
 mod effect;
 mod event;
 pub mod exit;
+mod frame;
 mod grant;
 mod id;
 mod journal;
@@ -58,9 +59,14 @@ pub use dead_letter::DeadLetter;
 pub use death::{DeathCause, ExitRecord, RestartReason};
 pub use effect::Effect;
 pub use event::{Event, EventKind, EventLine};
+pub use frame::{
+    AppliedMark, Frame, HostMember, HostMembers, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY, Payload,
+    Peer, SentMark,
+};
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{
-    CommitId, IdError, Incarnation, MessageId, RequestId, SessionId, SubmissionId, TaskId,
+    CommitId, FrameId, HostId, IdError, Incarnation, MessageId, RequestId, SessionId, StreamEpoch,
+    SubmissionId, TaskId,
 };
 pub use journal::{
     ArchiveName, AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,

@@ -1,7 +1,7 @@
 //! The roster: `config.json`.
 
 use crate::{
-    AgentName, Effort, FormatVersion, Incarnation, MemberRules, MessageId, NameError,
+    AgentName, Effort, FormatVersion, HostId, Incarnation, MemberRules, MessageId, NameError,
     NetworkSetting, Recipient, SandboxMode, Temperature, Thinking, Timestamp, TreeMode, Tuning,
 };
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,10 @@ record! {
         /// The last incarnations of members that were removed. A member that gets the name of one of them
         /// continues to count.
         opt removed: BTreeMap<AgentName, Incarnation> => "removed",
+        /// The name of this host, once there are others.
+        opt host: HostId => "host",
+        /// The host that the lead is at home on; absent if it is this one.
+        opt lead_host: HostId => "lead_host",
     }
 }
 
@@ -86,6 +90,8 @@ record! {
         opt restarts: Vec<Timestamp> => "restarts",
         /// Why its policy restarts it no more.
         opt gave_up: String => "gave_up",
+        /// The host that it is at home on; absent if it is this one.
+        opt host: HostId => "host",
     }
 }
 
@@ -223,6 +229,8 @@ impl Default for Roster {
             members: Vec::new(),
             lead_incarnation: Incarnation(0),
             removed: None,
+            host: None,
+            lead_host: None,
             extra: crate::Extra::new(),
         }
     }
@@ -254,6 +262,14 @@ impl Roster {
         self.members
             .iter_mut()
             .find(|member| member.spec.name.same_as(name))
+    }
+
+    /// The host that `owner` is at home on, if it is another one than this.
+    pub fn host_of(&self, owner: &Recipient) -> Option<&HostId> {
+        match owner {
+            Recipient::Lead => self.lead_host.as_ref(),
+            Recipient::Member(name) => self.member(name)?.host.as_ref(),
+        }
     }
 
     /// Whose inbox a typed name means: the lead's, or that of a member as the roster spells it.
@@ -303,6 +319,7 @@ impl From<MemberSpec> for Member {
             reaped: None,
             restarts: None,
             gave_up: None,
+            host: None,
             extra: crate::Extra::new(),
         }
     }

@@ -1,7 +1,9 @@
 //! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
 use crate::files::list;
-use protocol::{AgentName, ArchiveName, Recipient, RequestId, SessionId, SubmissionId, TaskId};
+use protocol::{
+    AgentName, ArchiveName, HostId, Recipient, RequestId, SessionId, SubmissionId, TaskId,
+};
 use std::path::{Path, PathBuf};
 
 /// The name of a team folder.
@@ -241,6 +243,41 @@ impl Layout {
     /// The records of the commands that run now.
     pub fn commands_dir(&self) -> PathBuf {
         self.root.join("commands")
+    }
+
+    /// The folder of the bridge to other hosts.
+    pub fn bridge_dir(&self) -> PathBuf {
+        self.root.join("bridge")
+    }
+
+    /// Held by the bridge of this host.
+    pub(crate) fn bridge_lock(&self) -> PathBuf {
+        self.bridge_dir().join(".lock")
+    }
+
+    /// What the bridge keeps of one other host.
+    pub fn bridge_peer_dir(&self, host: &HostId) -> PathBuf {
+        self.bridge_dir().join(host.as_str())
+    }
+
+    /// The frames to that host.
+    pub fn outbox(&self, host: &HostId) -> PathBuf {
+        self.bridge_peer_dir(host).join("out.jsonl")
+    }
+
+    /// How far they were accepted.
+    pub fn sent_mark(&self, host: &HostId) -> PathBuf {
+        self.bridge_peer_dir(host).join("out.json")
+    }
+
+    /// How far the frames from that host were applied.
+    pub fn applied_mark(&self, host: &HostId) -> PathBuf {
+        self.bridge_peer_dir(host).join("in.json")
+    }
+
+    /// What people are shown of that host.
+    pub fn peer(&self, host: &HostId) -> PathBuf {
+        self.bridge_peer_dir(host).join("peer.json")
     }
 
     /// The budget for models and what was spent.

@@ -21,6 +21,7 @@
 //! waiting is bounded.
 
 mod board;
+mod bridge;
 mod clock;
 mod error;
 mod events;
@@ -51,7 +52,7 @@ pub use members::{
 pub use roster::RosterError;
 
 pub use mail::{
-    CommitHook, Delivery, MailState, Mailbox, ReceiveError, SendError, Sent, WaitPlan,
+    CommitHook, Delivery, ForwardHook, MailState, Mailbox, ReceiveError, SendError, Sent, WaitPlan,
     new_message_id,
 };
 pub use watch::{
@@ -59,6 +60,7 @@ pub use watch::{
 };
 
 pub use board::{LockedBoard, TaskError};
+pub use bridge::{BridgeGuard, Outbox, OutboxError};
 pub use events::{EventPosition, EventReader};
 pub use grants::GrantsReader;
 pub use notes::{NOTES_LIMIT, NotesRead, new_note_id};

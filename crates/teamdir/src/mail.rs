@@ -22,6 +22,6 @@ pub(crate) mod send;
 pub(crate) mod state;
 mod unread;
 
-pub use mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, WaitPlan};
+pub use mailbox::{CommitHook, Delivery, ForwardHook, Mailbox, ReceiveError, WaitPlan};
 pub use send::{SendError, Sent, new_message_id};
 pub use state::MailState;

@@ -181,6 +181,12 @@ pub(super) const RULES: &[Rule] = &[
         dev_ours: &["test-support"],
     },
     Rule {
+        package: "bridge",
+        ours: &["backoff", "protocol", "rules", "team", "teamdir"],
+        external: &["serde", "serde_json", "thiserror", "tokio", "tracing"],
+        dev_ours: &["test-support"],
+    },
+    Rule {
         package: "git",
         ours: &["command", "protocol", "sandbox"],
         external: &["nix", "thiserror"],
@@ -510,6 +516,7 @@ pub(super) const RULES: &[Rule] = &[
         package: "team-lead",
         ours: &[
             "acp",
+            "bridge",
             "command",
             "permissions",
             "integration",

@@ -5,7 +5,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{
-    Activity, AgentName, Answer, Body, DeadLetter, Effort, Extra, GrantScope, Holder,
+    Activity, AgentName, Answer, Body, DeadLetter, Effort, Extra, GrantScope, Holder, HostId,
     IgnoredAnswer, Incarnation, LiveState, Member, MemberRules, MemberSpec, MemberStatus, Message,
     MessageId, NetworkSetting, NoticeCause, Owner, Party, PermissionAsk, Phase, Priority,
     QuestionAsk, Recipient, Request, RequestId, RequestState, RestartPolicy, Roster, SandboxLevel,
@@ -241,9 +241,9 @@ fn member() -> impl Strategy<Value = Member> {
         of(text().prop_map(SandboxMode::from)),
         of(network()),
     );
-    let tuning = (tuning(), of(any::<bool>()), place());
+    let tuning = (tuning(), of(any::<bool>()), place(), of(host()));
     (known, more, course, tuning, extra()).prop_map(|(known, more, course, tuning, extra)| {
-        let (tuning, web, (tree, permissions, engine)) = tuning;
+        let (tuning, web, (tree, permissions, engine), host) = tuning;
         let (name, role, status, incarnation) = known;
         let (model, require_plan, restart, prompt, exec, joined_at) = more;
         let (prompt_id, no_claim, idle_timeout, reaped, restarts, gave_up, sandbox, network) =
@@ -277,9 +277,14 @@ fn member() -> impl Strategy<Value = Member> {
             reaped,
             restarts,
             gave_up,
+            host,
             extra,
         }
     })
+}
+
+fn host() -> impl Strategy<Value = HostId> {
+    "[a-z][a-z0-9_-]{0,20}".prop_map(|text| HostId::new(&text).unwrap())
 }
 
 pub(crate) fn roster() -> impl Strategy<Value = Roster> {

@@ -76,15 +76,19 @@ pub struct Mailbox {
 
 /// See [`crate::MemberSession::before_commit`].
 #[derive(Default)]
-struct BeforeCommit(Option<CommitHook>);
+struct BeforeCommit(Option<CommitHook>, Option<ForwardHook>);
 
 /// A function that is called with each message before it is committed.
 pub type CommitHook = Box<dyn FnMut(&Message) + Send>;
+
+/// A function that stores each batch elsewhere before it is committed. If it fails, the batch stays unread.
+pub type ForwardHook = Box<dyn FnMut(&[MailEntry]) -> Result<(), PathError> + Send>;
 
 impl fmt::Debug for BeforeCommit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("BeforeCommit")
             .field(&self.0.is_some())
+            .field(&self.1.is_some())
             .finish()
     }
 }
@@ -167,7 +171,12 @@ impl Mailbox {
 
     /// See [`crate::MemberSession::before_commit`].
     pub(crate) fn before_commit(&mut self, hook: CommitHook) {
-        self.before_commit = BeforeCommit(Some(hook));
+        self.before_commit.0 = Some(hook);
+    }
+
+    /// See [`crate::MemberSession::forward`].
+    pub(crate) fn forward(&mut self, hook: ForwardHook) {
+        self.before_commit.1 = Some(hook);
     }
 
     /// Whether a file holds more than was read of it.
@@ -279,6 +288,9 @@ impl Mailbox {
                     hook(&message);
                 }
             }
+        }
+        if let Some(hook) = &mut self.before_commit.1 {
+            hook(&batch.entries)?;
         }
         // A position under a number whose predecessor is not used up would not be found again.
         self.record_owed_seal(journal)?;

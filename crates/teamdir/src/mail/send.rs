@@ -84,6 +84,15 @@ impl TeamDir {
         Ok(Sent { id, to })
     }
 
+    /// Appends a line that came from another host to the inbox of `to`. It is synced when this returns.
+    pub fn deliver_line(&self, to: Recipient, line: &JsonLine) -> Result<Recipient, SendError> {
+        if line.len() > MAX_LINE_BYTES {
+            return Err(SendError::TooLong { size: line.len() });
+        }
+        let to = self.spelled(to)?;
+        self.put_into_inbox(to, line)
+    }
+
     /// Appends a line to the inbox of `to`, which the roster spells like this.
     fn put_into_inbox(&self, mut to: Recipient, line: &JsonLine) -> Result<Recipient, SendError> {
         for _ in 0..TRIES {

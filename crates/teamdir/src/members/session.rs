@@ -1,7 +1,7 @@
 //! A member's session: its lock, journal, mailbox and watcher, opened in the one safe order.
 
 use crate::error::{Context, PathError};
-use crate::mail::mailbox::{CommitHook, Delivery, Mailbox, ReceiveError, WaitPlan};
+use crate::mail::mailbox::{CommitHook, Delivery, ForwardHook, Mailbox, ReceiveError, WaitPlan};
 use crate::members::journal::{CutError, Journal};
 use crate::members::lock::{JoinError, MemberGuard};
 use crate::team_dir::TeamDir;
@@ -82,6 +82,12 @@ impl MemberSession {
     /// After a crash in between the hook is called again.
     pub fn before_commit(&mut self, hook: CommitHook) {
         self.mailbox.before_commit(hook);
+    }
+
+    /// Calls `hook` with each batch before it is committed, to store it for another host. The batch stays
+    /// unread if that fails; after a crash in between the hook is called with the same mail again.
+    pub fn forward(&mut self, hook: ForwardHook) {
+        self.mailbox.forward(hook);
     }
 
     /// The next mail, if there is any now.

@@ -1,0 +1,101 @@
+//! What another host may cause here: a pure decision.
+//!
+//! Another host is less trusted than this one. It speaks for those at home there and for nobody else.
+
+use protocol::{HostId, HostMembers, JsonLine, Party, Recipient, Roster, Sender};
+use serde_json::{Map, Value};
+
+/// Why something from another host has no effect here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("'{0}' is not at home on this host")]
+    NotHere(Recipient),
+    #[error("it says it is from '{sender}', who is not at home on the host '{host}'")]
+    OtherSender { sender: String, host: HostId },
+    #[error("it is no line of an inbox: {0}")]
+    NoLine(String),
+}
+
+/// The line to put into the inbox of `to`, for mail that came from `host`. The person and the program of a
+/// host that is not the lead's are strangers here, and are called after their host.
+pub fn admit_mail(
+    roster: &Roster,
+    host: &HostId,
+    to: &Recipient,
+    mut line: Map<String, Value>,
+) -> Result<JsonLine, Refusal> {
+    let here = match to {
+        Recipient::Lead => roster.lead_host.is_none(),
+        Recipient::Member(name) => roster
+            .member(name)
+            .is_some_and(|member| member.host.is_none()),
+    };
+    if !here {
+        return Err(Refusal::NotHere(to.clone()));
+    }
+    let from = line.get("from").and_then(Value::as_str).unwrap_or_default();
+    let is_leads = roster.lead_host.as_ref() == Some(host);
+    let other = |sender: &str| Refusal::OtherSender {
+        sender: sender.to_owned(),
+        host: host.clone(),
+    };
+    match Sender::new(from) {
+        Sender::Party(Party::Member(name)) => {
+            let home = roster.member(&name).and_then(|member| member.host.as_ref());
+            if home != Some(host) {
+                return Err(other(from));
+            }
+        }
+        Sender::Party(Party::Lead) if !is_leads => return Err(other(from)),
+        Sender::Party(Party::User | Party::System) if !is_leads => {
+            let from = format!("{from}@{host}");
+            line.insert("from".to_owned(), Value::String(from));
+        }
+        Sender::Party(Party::Lead | Party::User | Party::System) | Sender::Stranger(_) => {}
+    }
+    JsonLine::encode(&line).map_err(|error| Refusal::NoLine(error.to_string()))
+}
+
+/// Changes the roster to what `host` says of those at home there. Returns what of it has no effect.
+pub fn admit_members(roster: &mut Roster, host: &HostId, said: &HostMembers) -> Vec<String> {
+    let mut refused = Vec::new();
+    // Which host leads is chosen by people, see `Core::follow_lead`.
+    match (said.lead, roster.lead_host.as_ref() == Some(host)) {
+        (Some(incarnation), true) => roster.lead_incarnation = incarnation,
+        (Some(_), false) => refused.push(format!(
+            "the host '{host}' says that the lead is at home there, which is not so for this host"
+        )),
+        (None, _) => {}
+    }
+    roster.members.retain(|member| {
+        member.host.as_ref() != Some(host)
+            || said
+                .members
+                .iter()
+                .any(|there| there.name.same_as(&member.spec.name))
+    });
+    for there in &said.members {
+        match roster.member_mut(&there.name) {
+            Some(member) if member.host.as_ref() == Some(host) => {
+                member.spec.role.clone_from(&there.role);
+                member.status = there.status.clone();
+                member.incarnation = there.incarnation;
+            }
+            Some(member) => {
+                let home = member.host.as_ref().map_or("this host", HostId::as_str);
+                refused.push(format!(
+                    "'{}' of the host '{host}' is unknown here, because {home} has a member of that name",
+                    there.name
+                ));
+            }
+            None => {
+                let mut member = protocol::Member::new(there.name.clone(), &there.role);
+                member.status = there.status.clone();
+                member.incarnation = there.incarnation;
+                member.host = Some(host.clone());
+                roster.members.push(member);
+            }
+        }
+    }
+    refused
+}

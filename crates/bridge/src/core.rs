@@ -1,0 +1,390 @@
+//! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
+
+use crate::admit::{admit_mail, admit_members};
+use crate::forward::forward;
+use crate::home::{at_home, same_people};
+use crate::judge::{StreamError, Verdict, judge};
+use protocol::{
+    AppliedMark, DeadLetter, Extra, Frame, HostId, HostMembers, Line, Payload, Peer, Recipient,
+    Roster,
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use teamdir::{
+    AppendError, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
+    ReceiveError, RosterError, SendError, SessionError, TeamDir, TeamFileError, Watcher, now,
+};
+use tracing::warn;
+
+/// Mail stays in the inboxes while so many bytes wait in the outbox of its host.
+const OUTBOX_LIMIT: usize = 32 << 20;
+/// How many batches of mail are moved before others get their turn.
+const BATCHES: usize = 16;
+
+/// The bridge of this host. There is one at a time.
+#[derive(Debug)]
+pub struct Core {
+    team: TeamDir,
+    me: HostId,
+    outboxes: BTreeMap<HostId, Arc<Mutex<Outbox>>>,
+    /// The inboxes of those who are at home elsewhere.
+    readers: BTreeMap<Recipient, MemberSession>,
+    /// What each host was told of who is at home here.
+    announced: BTreeMap<HostId, HostMembers>,
+    guard: BridgeGuard,
+}
+
+/// Why a bridge could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("another bridge runs for this team: {0}")]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+    #[error(transparent)]
+    File(#[from] PathError),
+    #[error(
+        "both hosts are called '{0}'; give this one another name with `team-lead bridge --name NAME ...`"
+    )]
+    SameName(HostId),
+    #[error(
+        "this host is called '{known}' in this team, not '{wanted}': other hosts know it by that name"
+    )]
+    Renamed { known: HostId, wanted: HostId },
+}
+
+/// Why something could not be moved into an outbox. It is where it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    #[error(transparent)]
+    Outbox(#[from] PathError),
+    #[error(transparent)]
+    Receive(#[from] ReceiveError),
+    #[error(
+        "'{owner}' is at home on the host '{host}', but runs here too: {error}; end it here with \
+         `team-lead shutdown {owner}`"
+    )]
+    Runs {
+        owner: Recipient,
+        host: HostId,
+        error: SessionError,
+    },
+}
+
+/// Why frames could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// The other host does not follow the rules.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// This host cannot store it now.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    #[error(transparent)]
+    Send(#[from] SendError),
+    #[error(transparent)]
+    DeadLetter(#[from] AppendError),
+    #[error(transparent)]
+    Mark(#[from] TeamFileError),
+}
+
+impl Core {
+    /// Becomes the bridge of this host. Its name is the one it has; without one it is called `wanted`, or
+    /// else `default`.
+    pub fn open(
+        team: &TeamDir,
+        wanted: Option<&HostId>,
+        default: &HostId,
+    ) -> Result<Self, OpenError> {
+        let guard = team.lock_bridge()?;
+        let me = name_host(team, wanted, default)?;
+        let mut core = Self {
+            team: team.clone(),
+            me,
+            outboxes: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            announced: BTreeMap::new(),
+            guard,
+        };
+        for peer in team.peers()? {
+            core.meet(&peer)?;
+        }
+        Ok(core)
+    }
+
+    pub const fn me(&self) -> &HostId {
+        &self.me
+    }
+
+    pub const fn team(&self) -> &TeamDir {
+        &self.team
+    }
+
+    /// Begins to keep frames for a host.
+    pub fn meet(&mut self, peer: &HostId) -> Result<(), OpenError> {
+        if *peer == self.me {
+            return Err(OpenError::SameName(peer.clone()));
+        }
+        if !self.outboxes.contains_key(peer) {
+            let outbox = Outbox::open(&self.team, &self.guard, &self.me, peer)?;
+            let outbox = Arc::new(Mutex::new(outbox));
+            self.outboxes.insert(peer.clone(), outbox);
+        }
+        Ok(())
+    }
+
+    /// From now on the lead is at home on another host: mail for it goes there.
+    pub fn follow_lead(&self, host: &HostId) -> Result<(), RosterError> {
+        if self.team.roster()?.lead_host.as_ref() == Some(host) {
+            return Ok(());
+        }
+        self.team.update_roster(|roster| {
+            roster.lead_host = Some(host.clone());
+            Ok(())
+        })
+    }
+
+    /// The frames to a host.
+    pub fn outbox(&self, peer: &HostId) -> Option<MutexGuard<'_, Outbox>> {
+        self.outboxes.get(peer).map(|outbox| lock(outbox))
+    }
+
+    /// How far the frames of a host were applied here.
+    pub fn applied(&self, peer: &HostId) -> Result<Option<AppliedMark>, TeamFileError> {
+        self.team.applied_mark(peer)
+    }
+
+    /// Shows people how it stands with a host.
+    pub fn show_peer(&self, host: &HostId, peer: &Peer) {
+        if let Err(error) = self.team.put_peer(&self.guard, host, peer) {
+            warn!("the state of '{host}' cannot be shown: {error}");
+        }
+    }
+
+    /// Moves what has to cross into the outboxes. Everything is synced there when this returns.
+    pub fn collect(&mut self) -> Result<(), CollectError> {
+        let roster = self.team.roster()?;
+        self.announce(&roster)?;
+        self.follow_inboxes(&roster)?;
+        for (owner, reader) in &mut self.readers {
+            let Some(outbox) = roster
+                .host_of(owner)
+                .and_then(|host| self.outboxes.get(host))
+            else {
+                continue;
+            };
+            for _ in 0..BATCHES {
+                if lock(outbox).pending_bytes() > OUTBOX_LIMIT || reader.try_next()?.is_none() {
+                    break;
+                }
+            }
+            // Sets aside what was read. Whoever waits for mail watches the inboxes itself.
+            reader.prepare_to_wait()?;
+        }
+        Ok(())
+    }
+
+    /// Watches what [`Self::collect`] reads.
+    pub fn watch(&self, watcher: &mut Watcher) {
+        let layout = self.team.layout();
+        watcher.watch_folder(layout.root());
+        watcher.watch_folder(&layout.inbox_dir());
+        for owner in self.readers.keys() {
+            watcher.watch_file(&layout.inbox(owner));
+        }
+    }
+
+    /// Tells other hosts who is at home here, if they do not know it.
+    fn announce(&mut self, roster: &Roster) -> Result<(), CollectError> {
+        let home = at_home(roster);
+        for (host, outbox) in &self.outboxes {
+            let told = self.announced.get(host);
+            if told == Some(&home) {
+                continue;
+            }
+            let mut outbox = lock(outbox);
+            // Who is new must be known before their mail comes. What they are doing can wait until the
+            // host has heard the last of it.
+            let is_waiting = outbox
+                .pending()
+                .any(|frame| matches!(frame.payload, Payload::Members(_)));
+            if is_waiting && told.is_some_and(|told| same_people(told, &home)) {
+                continue;
+            }
+            outbox.append(vec![Payload::Members(home.clone())])?;
+            self.announced.insert(host.clone(), home.clone());
+        }
+        Ok(())
+    }
+
+    /// Reads the inboxes of exactly those who are at home on a host that is known.
+    fn follow_inboxes(&mut self, roster: &Roster) -> Result<(), CollectError> {
+        let elsewhere = |owner: &Recipient| {
+            let host = roster.host_of(owner)?;
+            Some((host.clone(), Arc::clone(self.outboxes.get(host)?)))
+        };
+        self.readers.retain(|owner, _| elsewhere(owner).is_some());
+        let members = roster.members.iter().map(|member| &member.spec.name);
+        let all = members.map(|name| Recipient::Member(name.clone()));
+        for owner in all.chain([Recipient::Lead]) {
+            let Some((host, outbox)) = elsewhere(&owner) else {
+                continue;
+            };
+            if self.readers.contains_key(&owner) {
+                continue;
+            }
+            let opened = MemberSession::open_dead(&self.team, &owner);
+            let mut reader = opened.map_err(|error| CollectError::Runs {
+                owner: owner.clone(),
+                host,
+                error,
+            })?;
+            let (me, to) = (self.me.clone(), owner.clone());
+            reader.forward(Box::new(move |mail| forward(&outbox, &me, &to, mail)));
+            self.readers.insert(owner, reader);
+        }
+        Ok(())
+    }
+
+    /// Applies frames of one host. When this returns they are synced, up to the number that is returned;
+    /// those after an error are not applied.
+    pub fn apply(&mut self, frames: &[Frame]) -> Result<Option<u64>, ApplyError> {
+        let Some(from) = frames.first().map(|frame| frame.from.clone()) else {
+            return Ok(None);
+        };
+        let before = self.team.applied_mark(&from)?;
+        let mut mark = before.clone();
+        let mut outcome = Ok(());
+        for frame in frames.iter().filter(|frame| frame.from == from) {
+            match self.apply_one(mark.as_ref(), frame) {
+                Ok(Verdict::Repeat) => {}
+                Ok(Verdict::Apply) => {
+                    mark = Some(AppliedMark {
+                        epoch: frame.epoch.clone(),
+                        seq: frame.seq,
+                        id: frame.id.clone(),
+                        extra: Extra::new(),
+                    });
+                }
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+        }
+        if let Some(mark) = mark.as_ref().filter(|mark| before.as_ref() != Some(mark)) {
+            self.team.put_applied_mark(&self.guard, &from, mark)?;
+        }
+        outcome.map(|()| mark.map(|mark| mark.seq))
+    }
+
+    fn apply_one(&self, mark: Option<&AppliedMark>, frame: &Frame) -> Result<Verdict, ApplyError> {
+        let verdict = judge(&self.me, mark, frame)?;
+        if verdict == Verdict::Repeat {
+            return Ok(verdict);
+        }
+        match &frame.payload {
+            Payload::Mail { to, line } => self.take_mail(frame, to, line)?,
+            Payload::Members(said) => self.take_members(&frame.from, said)?,
+        }
+        Ok(verdict)
+    }
+
+    fn take_members(&self, from: &HostId, said: &HostMembers) -> Result<(), RosterError> {
+        let mut next = (*self.team.roster()?).clone();
+        let known = next.clone();
+        admit_members(&mut next, from, said);
+        if next == known {
+            return Ok(());
+        }
+        self.team.update_roster(|roster| {
+            for refused in admit_members(roster, from, said) {
+                warn!("{refused}");
+            }
+            Ok(())
+        })
+    }
+
+    fn take_mail(
+        &self,
+        frame: &Frame,
+        to: &Recipient,
+        line: &Map<String, Value>,
+    ) -> Result<(), ApplyError> {
+        let roster = self.team.roster()?;
+        let admitted = match admit_mail(&roster, &frame.from, to, line.clone()) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return self.refuse(frame, to, line, &refusal.to_string()),
+        };
+        match self.team.deliver_line(to.clone(), &admitted) {
+            Ok(to) => {
+                if let Line::Message(message) = protocol::decode_line(&admitted)
+                    && let Some(id) = message.id.clone()
+                {
+                    // The event is only for observers; the message is stored.
+                    let _ = self.team.log_event(team::send_event(&message, id, to));
+                }
+                Ok(())
+            }
+            Err(
+                error @ (SendError::UnknownRecipient { .. }
+                | SendError::TooLong { .. }
+                | SendError::NoRecipient),
+            ) => self.refuse(frame, to, line, &error.to_string()),
+            Err(error @ (SendError::Roster(_) | SendError::Append(_))) => Err(error.into()),
+        }
+    }
+
+    /// Keeps mail that has no effect here, with the reason.
+    fn refuse(
+        &self,
+        frame: &Frame,
+        to: &Recipient,
+        line: &Map<String, Value>,
+        reason: &str,
+    ) -> Result<(), ApplyError> {
+        let dead_letter = DeadLetter {
+            id: format!("bridge/{}/{}/{}", frame.from, frame.epoch, frame.seq),
+            time: now(),
+            inbox: to.clone(),
+            reason: format!("from the host '{}': {reason}", frame.from),
+            line: Some(Value::Object(line.clone())),
+            raw: None,
+            raw_hex: None,
+            extra: Extra::new(),
+        };
+        Ok(self.team.add_dead_letter(&dead_letter)?)
+    }
+}
+
+pub(crate) fn lock(outbox: &Mutex<Outbox>) -> MutexGuard<'_, Outbox> {
+    outbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives this host its name, once.
+fn name_host(
+    team: &TeamDir,
+    wanted: Option<&HostId>,
+    default: &HostId,
+) -> Result<HostId, OpenError> {
+    if let Some(known) = &team.roster()?.host {
+        return match wanted {
+            Some(wanted) if wanted != known => Err(OpenError::Renamed {
+                known: known.clone(),
+                wanted: wanted.clone(),
+            }),
+            _ => Ok(known.clone()),
+        };
+    }
+    let name = wanted.unwrap_or(default).clone();
+    team.update_roster(|roster| {
+        roster.host = Some(name.clone());
+        Ok::<_, RosterError>(())
+    })?;
+    Ok(name)
+}

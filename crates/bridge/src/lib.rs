@@ -1,0 +1,31 @@
+//! The bridge of a host: moves mail and requests between its team folder and those of other hosts.
+//!
+//! # Theory of operation
+//!
+//! The folder stays the interface on each host. Each member is *at home* on one host, and so is the lead; the
+//! roster of every other host has it with the name of that host. On those hosts the bridge is the reader of
+//! its inbox: [`Core::collect`] moves what lies there into the outbox of that host, a file of numbered
+//! [`protocol::Frame`]s. A [`transport`] takes frames to their host; when they are accepted there the mark of
+//! the outbox moves. [`Core::apply`] takes in what came from another host by the [`rules`](judge), syncs it,
+//! and only then is it acknowledged.
+//!
+//! Whoever is killed at any step, the step is done again, and recognised: a frame by its number, a message
+//! by its sender and id.
+//!
+//! **Invariant:** what another host may cause here is decided in `admit.rs` alone.
+
+mod admit;
+mod core;
+mod forward;
+mod home;
+mod judge;
+mod pipe;
+mod run;
+pub mod ssh;
+pub mod transport;
+
+pub use admit::{Refusal, admit_mail, admit_members};
+pub use core::{ApplyError, CollectError, Core, OpenError};
+pub use judge::{StreamError, Verdict, check_peer_mark, judge};
+pub use pipe::{Hello, Pipe, PipeReceiver, PipeSender};
+pub use run::{RunError, Side, run, run_pipe};

@@ -1,0 +1,218 @@
+//! Two folders as two hosts, without a transport: frames are handed over by hand.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use bridge::Core;
+use proptest::prelude::*;
+use protocol::{Actor, AgentName, Frame, HostId, Incarnation, Line, Member, Recipient};
+use std::path::Path;
+use teamdir::{Durability, Options, RosterError, TeamDir};
+
+fn host(name: &str) -> HostId {
+    HostId::new(name).unwrap()
+}
+
+fn team(place: &Path, members: &[&str]) -> TeamDir {
+    std::fs::create_dir_all(place).unwrap();
+    let options = Options {
+        durability: Durability::ProcessDeath,
+        ..Options::default()
+    };
+    let team = TeamDir::create(place, "default", options).unwrap();
+    team.update_roster(|roster| {
+        for name in members {
+            let name = AgentName::new(name).unwrap();
+            roster.members.push(Member::new(name, "coder"));
+        }
+        Ok::<_, RosterError>(())
+    })
+    .unwrap();
+    team
+}
+
+fn open(team: &TeamDir, name: &str, peer: &str) -> Core {
+    let mut core = Core::open(team, Some(&host(name)), &host(name)).unwrap();
+    core.meet(&host(peer)).unwrap();
+    if name != "laptop" {
+        core.follow_lead(&host("laptop")).unwrap();
+    }
+    core
+}
+
+fn pending(core: &Core, peer: &str) -> Vec<Frame> {
+    let outbox = core.outbox(&host(peer)).unwrap();
+    outbox.pending().take(64).cloned().collect()
+}
+
+/// Hands the frames over and tells the sender.
+fn cross(from: &mut Core, to: &mut Core) {
+    from.collect().unwrap();
+    loop {
+        let peer = to.me().clone();
+        let frames = pending(from, peer.as_str());
+        let Some(seq) = to.apply(&frames).unwrap().filter(|_| !frames.is_empty()) else {
+            return;
+        };
+        from.outbox(&peer).unwrap().accept(seq).unwrap();
+    }
+}
+
+fn member(name: &str) -> Actor {
+    Actor::member(AgentName::new(name).unwrap(), Incarnation(1))
+}
+
+fn inbox(team: &TeamDir, owner: &str) -> Vec<String> {
+    let owner: Recipient = owner.parse().unwrap();
+    let mut found = Vec::new();
+    team.unread_mail(&owner, |_, line| match line {
+        Line::Message(message) => found.push(message.body.text().to_owned()),
+        other => found.push(format!("{other:?}")),
+    })
+    .unwrap();
+    found
+}
+
+#[test]
+fn mail_crosses_both_ways_with_its_sender() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu) = (
+        team(&place.path().join("a"), &["bob"]),
+        team(&place.path().join("b"), &["alice"]),
+    );
+    let (mut a, mut b) = (
+        open(&laptop, "laptop", "gpu1"),
+        open(&gpu, "gpu1", "laptop"),
+    );
+    cross(&mut a, &mut b);
+    cross(&mut b, &mut a);
+    let alice = AgentName::new("alice").unwrap();
+    let known = laptop.roster().unwrap();
+    assert_eq!(known.member(&alice).unwrap().host, Some(host("gpu1")));
+    assert_eq!(gpu.roster().unwrap().lead_host, Some(host("laptop")));
+    assert_eq!(laptop.roster().unwrap().lead_host, None);
+
+    team::send(&laptop, &member("bob"), alice.into(), "hi alice").unwrap();
+    team::send(&gpu, &member("alice"), Recipient::Lead, "hi lead").unwrap();
+    std::fs::write(gpu.layout().inbox(&"bob".parse().unwrap()), "plain words\n").unwrap();
+    cross(&mut a, &mut b);
+    cross(&mut b, &mut a);
+    assert_eq!(inbox(&gpu, "alice"), ["hi alice"]);
+    assert_eq!(inbox(&laptop, "lead"), ["hi lead"]);
+    assert_eq!(inbox(&laptop, "bob"), ["plain words"]);
+}
+
+#[test]
+fn a_host_speaks_only_for_those_at_home_there() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu) = (
+        team(&place.path().join("a"), &["bob"]),
+        team(&place.path().join("b"), &["alice"]),
+    );
+    let (mut a, mut b) = (
+        open(&laptop, "laptop", "gpu1"),
+        open(&gpu, "gpu1", "laptop"),
+    );
+    cross(&mut a, &mut b);
+    cross(&mut b, &mut a);
+    // In the name of the lead and of a member of the other host, and of the person here.
+    team::send(&gpu, &member("bob"), Recipient::Lead, "as bob").unwrap();
+    team::send(
+        &gpu,
+        &Actor::lead(Incarnation(1)),
+        Recipient::Lead,
+        "as lead",
+    )
+    .unwrap();
+    team::send(&gpu, &Actor::user(), Recipient::Lead, "as user").unwrap();
+    cross(&mut b, &mut a);
+    assert_eq!(inbox(&laptop, "lead"), ["as user"]);
+    let text = std::fs::read_to_string(laptop.layout().inbox(&Recipient::Lead)).unwrap();
+    assert!(text.contains(r#""from":"user@gpu1""#), "{text}");
+    let mut dead = Vec::new();
+    laptop
+        .read_dead_letters(|found| dead.push(found.reason))
+        .unwrap();
+    assert_eq!(dead.len(), 2, "{dead:?}");
+}
+
+#[test]
+fn an_old_disk_and_a_second_host_of_the_name_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu) = (
+        team(&place.path().join("a"), &[]),
+        team(&place.path().join("b"), &["alice"]),
+    );
+    let (mut a, mut b) = (
+        open(&laptop, "laptop", "gpu1"),
+        open(&gpu, "gpu1", "laptop"),
+    );
+    cross(&mut a, &mut b);
+    cross(&mut b, &mut a);
+    drop(b);
+    let old = place.path().join("old");
+    let copied = std::process::Command::new("cp")
+        .args([
+            "-r".as_ref(),
+            place.path().join("b").as_os_str(),
+            old.as_os_str(),
+        ])
+        .status();
+    assert!(copied.unwrap().success());
+    let mut b = open(&gpu, "gpu1", "laptop");
+    team::send(&gpu, &member("alice"), Recipient::Lead, "one").unwrap();
+    cross(&mut b, &mut a);
+    // The copy goes on where the disk was.
+    let gpu_old = TeamDir::open(&old, Options::default()).unwrap();
+    let mut twin = open(&gpu_old, "gpu1", "laptop");
+    team::send(&gpu_old, &member("alice"), Recipient::Lead, "another").unwrap();
+    twin.collect().unwrap();
+    let refused = a.apply(&pending(&twin, "laptop")).unwrap_err().to_string();
+    assert!(refused.contains("old disk"), "{refused}");
+    // A new host of the name begins anew.
+    let other = team(&place.path().join("c"), &["alice"]);
+    let mut c = open(&other, "gpu1", "laptop");
+    c.collect().unwrap();
+    let refused = a.apply(&pending(&c, "laptop")).unwrap_err().to_string();
+    assert!(refused.contains("begins a new stream"), "{refused}");
+    assert_eq!(inbox(&laptop, "lead"), ["one"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever is repeated, lost on the way or restarted in between: all mail comes, once and in order.
+    #[test]
+    fn nothing_is_lost_or_doubled(steps in proptest::collection::vec(0_u8..6, 1..60)) {
+        let place = tempfile::tempdir().unwrap();
+        let laptop = team(&place.path().join("a"), &[]);
+        let gpu = team(&place.path().join("b"), &["alice"]);
+        let (mut a, mut b) = (open(&laptop, "laptop", "gpu1"), open(&gpu, "gpu1", "laptop"));
+        cross(&mut b, &mut a);
+        cross(&mut a, &mut b);
+        let mut sent = Vec::new();
+        for step in steps {
+            match step {
+                0 | 1 => {
+                    let text = format!("message {}", sent.len());
+                    team::send(&laptop, &Actor::user(), "alice".parse().unwrap(), &text).unwrap();
+                    sent.push(text);
+                }
+                2 => a.collect().unwrap(),
+                // Applied, and the acknowledgement is lost.
+                3 => {
+                    let _ = b.apply(&pending(&a, "gpu1")).unwrap();
+                }
+                4 => {
+                    drop(a);
+                    a = open(&laptop, "laptop", "gpu1");
+                }
+                _ => {
+                    drop(b);
+                    b = open(&gpu, "gpu1", "laptop");
+                }
+            }
+        }
+        cross(&mut a, &mut b);
+        prop_assert_eq!(inbox(&gpu, "alice"), sent);
+    }
+}
