@@ -1,7 +1,7 @@
 //! What `watch` shows, on real terminals of three sizes.
 
 use crate::harness::{LIMIT, Terminal, Workspace, bash, call, say};
-use protocol::{AgentName, LiveState, Member, Phase, Recipient, RequestKind, WaitingFor};
+use protocol::{AgentName, LiveState, Member, Phase, Recipient, Request, RequestKind, WaitingFor};
 use serde_json::json;
 use teamdir::{MemberGuard, RosterError, now};
 use test_support::wait_for;
@@ -49,8 +49,8 @@ fn clock(screen: &str, text: &str) -> Option<String> {
     clock.contains(':').then(|| clock.to_owned())
 }
 
-#[test]
-fn a_team_at_work_is_read_at_each_size() {
+/// A team in which alice works until the file `go` is there, bob waits for permission, and another one is idle.
+fn team_at_work() -> (Workspace, Request) {
     let workspace = Workspace::with_config(CONFIG);
     workspace.write("wait.sh", "until [ -e go ]; do sleep 0.05; done\n");
     let write = json!({"path": "notes.md", "content": "hello\n"});
@@ -65,6 +65,12 @@ fn a_team_at_work_is_read_at_each_size() {
     workspace.spawn("bob", &["--prompt", "Fetch it."]);
     let request = workspace.pending(RequestKind::Permission);
     workspace.wait_phase(LONG_NAME, Phase::Idle);
+    (workspace, request)
+}
+
+#[test]
+fn a_team_at_work_is_read_at_each_size() {
+    let (workspace, request) = team_at_work();
     for size in SIZES {
         let mut terminal = watch(&workspace, size);
         // The headings, what runs as a command, costs and the budget.
