@@ -17,6 +17,7 @@
 mod admit;
 mod core;
 mod judge;
+pub mod nats;
 pub mod transport;
 
 pub use admit::{Refusal, admit_mail, admit_members};
