@@ -4,9 +4,9 @@
 //! a command: write that module, add a variant to [`Verb`], and a line to the `match` in `main.rs`.
 
 use crate::commands::{
-    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, mcp,
-    notes, permissions, process, prompt, requests, run, sandbox, sessions, shutdown, spawn, status,
-    submissions, task, team, trees, trust, up, version, wait, watch, web,
+    attach, bridge, budget, clean, completions, config, costs, doctor, events, limits, logs, mail,
+    mcp, notes, permissions, process, prompt, requests, run, sandbox, sessions, shutdown, spawn,
+    status, submissions, task, team, trees, trust, up, version, wait, watch, web,
 };
 use crate::failure::Failure;
 use crate::log_args::LogArgs;
@@ -103,6 +103,7 @@ pub(crate) enum Verb {
     Prompt(prompt::PromptVerb),
     Watch(watch::Watch),
     Web(web::WebVerb),
+    Bridge(bridge::Bridge),
     Doctor(doctor::Doctor),
     Mcp(mcp::McpVerb),
     Sandbox(sandbox::Sandbox),

@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 pub(crate) mod attach;
+pub(crate) mod bridge;
 pub(crate) mod budget;
 pub(crate) mod clean;
 pub(crate) mod completions;

@@ -21,9 +21,9 @@ mod tuning_args;
 mod wrong_value;
 
 use crate::commands::{
-    attach, budget, clean, completions, config, costs, doctor, events, limits, logs, mail, mcp,
-    notes, permissions, process, prompt, requests, run, sandbox, sessions, shutdown, spawn, status,
-    submissions, task, team, trees, trust, up, version, wait, watch, web,
+    attach, bridge, budget, clean, completions, config, costs, doctor, events, limits, logs, mail,
+    mcp, notes, permissions, process, prompt, requests, run, sandbox, sessions, shutdown, spawn,
+    status, submissions, task, team, trees, trust, up, version, wait, watch, web,
 };
 use cli::{Args, Verb, open};
 use failure::Failure;
@@ -93,6 +93,7 @@ fn dispatch(args: &Args) -> Result<u8, Failure> {
         Verb::Prompt(command) => prompt::run(args, command),
         Verb::Mcp(command) => mcp::run(args, command),
         Verb::Watch(command) => return watch::run(&open(args)?, args, command),
+        Verb::Bridge(command) => bridge::run(&open(args)?, args, command),
         Verb::Web(command) => web::run(&open(args)?, args, command),
         Verb::Doctor(command) => return doctor::run(args, command),
         Verb::Sandbox(command) => return sandbox::run(args, command),

@@ -84,15 +84,6 @@ pub(crate) fn indented(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A text as one word of a shell command.
-pub(crate) fn shell_word(text: &str) -> String {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./".contains(char);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

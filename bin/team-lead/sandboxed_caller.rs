@@ -83,6 +83,7 @@ fn needs(verb: &Verb) -> Needs {
         | Verb::Kill(_)
         | Verb::Restart(_)
         | Verb::Trust(_)
+        | Verb::Bridge(_)
         | Verb::Web(_) => Needs::Processes(None),
         Verb::Send(_) | Verb::Attach(_) => Needs::Team(Some("send_message")),
         Verb::Broadcast(_) => Needs::Team(Some("broadcast")),

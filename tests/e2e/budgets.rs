@@ -15,7 +15,7 @@ use test_support::wait_until;
 impl Workspace {
     /// Waits until a member waits for budget.
     #[track_caller]
-    fn wait_for_budget(&self, name: &str) {
+    pub(crate) fn wait_for_budget(&self, name: &str) {
         wait_until(&format!("{name} to wait for budget"), LIMIT, || {
             self.live(name).is_some_and(|live| {
                 live.phase == Phase::Waiting && live.waiting_for == Some(WaitingFor::Budget)

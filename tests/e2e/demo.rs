@@ -2,6 +2,8 @@
 
 use crate::harness::{LIMIT, Terminal, with_variable};
 use crate::readme::programs;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use tempfile::TempDir;
 use test_support::{wait_for, wait_until};
@@ -55,17 +57,37 @@ fn the_demonstration_runs_to_its_end() {
     assert_nothing_left(&place);
 }
 
+/// A pause that lasts until it is interrupted.
+const LONG_PAUSE: &str = "/bin/sleep 600";
+
+/// A path on which pauses are long as soon as the folder has a file `long`.
+fn path_with_pauses(folder: &TempDir) -> String {
+    let program = folder.path().join("sleep");
+    let long = folder.path().join("long").display().to_string();
+    let script = format!("#!/bin/sh\n[ -e {long} ] && exec {LONG_PAUSE}\nexec /bin/sleep \"$@\"\n");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    format!("{}:{path}", folder.path().display())
+}
+
 #[test]
 fn an_interrupted_demonstration_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
-    let mut terminal = Terminal::start(demo(&place), 30, 100);
-    // Two teammates run by then. A command of the tour that is interrupted may end as if it had not
-    // been, so the key is pressed while the tour pauses, and again in the next pause if it came too late.
-    let ended = wait_for("the end after a pause with two teammates", LIMIT, || {
-        let is_pause = |line: &String| line.starts_with("sleep ");
-        if terminal.output().contains("Lead: not running")
-            && with_variable(&mark(&place)).iter().any(is_pause)
-        {
+    let pauses = tempfile::tempdir().unwrap();
+    let mut demo = demo(&place);
+    demo.env("PATH", path_with_pauses(&pauses));
+    let mut terminal = Terminal::start(demo, 30, 100);
+    // Two teammates run by then.
+    terminal.wait_until("two teammates", |_| {
+        terminal.output().contains("Lead: not running")
+    });
+    std::fs::write(pauses.path().join("long"), "").unwrap();
+    // A command of the tour that is interrupted may end as if it had not been, so the key is pressed in a
+    // pause, and again in the next one if the shell took the first for the end of a pause.
+    let ended = wait_for("the end after a pause", LIMIT, || {
+        let is_pause = |line: &String| line.starts_with(LONG_PAUSE);
+        if with_variable(&mark(&place)).iter().any(is_pause) {
             terminal.type_keys("\x03");
         }
         terminal.try_end()

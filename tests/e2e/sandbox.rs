@@ -1,11 +1,12 @@
 //! `team-lead sandbox`: what it says about the machine, and a command inside.
 
-use crate::harness::{Run, Workspace};
+use crate::harness::{LIMIT, Run, Workspace};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use protocol::Phase;
 use std::io::{Read, Write};
 use std::process::Stdio;
+use test_support::wait_until;
 
 /// Whether everything that is promised can be tested on this machine.
 fn is_full(workspace: &Workspace) -> bool {
@@ -62,6 +63,10 @@ fn the_programs_of_the_team_can_look_at_it_from_inside_and_change_nothing() {
     }
     workspace.spawn("alice", &[]);
     workspace.wait_phase("alice", Phase::Idle);
+    // The roster follows the live state.
+    wait_until("the roster to say so too", LIMIT, || {
+        workspace.roster_status("alice") == "idle"
+    });
     let inside = |args: &[&str]| {
         let run = ["sandbox", "run", "--"];
         workspace.run(&[&run, args].concat())

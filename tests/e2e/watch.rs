@@ -4,3 +4,4 @@ mod answers;
 mod doctor;
 mod replay;
 mod screen;
+mod sizes;

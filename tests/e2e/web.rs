@@ -4,6 +4,7 @@ mod attacks;
 mod browser;
 mod client;
 mod load;
+mod scene;
 mod sessions;
 
 use crate::harness::{LIMIT, Session, Workspace};

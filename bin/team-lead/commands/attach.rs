@@ -98,7 +98,7 @@ fn follow(
     let is_typed = std::io::IsTerminal::is_terminal(&std::io::stdin());
     let path = team.layout().transcript(owner);
     let mut tail = Tail::last_lines(path.clone(), command.records)?;
-    let mut conversation = Conversation::default();
+    let mut conversation = Conversation::new(false);
     let mut watcher = Watcher::new(&team.layout().member_dir(owner), WatchChoice::Auto);
     loop {
         // Watch before reading, so that no record is missed.

@@ -3,7 +3,7 @@
 use crate::cli::Args;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use budget::{By, Line, Sum};
+use budget::{GroupBy, Line, Sum};
 use serde_json::{Value, json};
 use teamdir::TeamDir;
 
@@ -36,9 +36,9 @@ enum Key {
 
 pub(crate) fn run(team: &TeamDir, args: &Args, command: &Costs) -> Result<(), Failure> {
     let (by, key) = match command.by {
-        Key::Member => (By::Member, "member"),
-        Key::Model => (By::Model, "model"),
-        Key::Task => (By::Task, "task"),
+        Key::Member => (GroupBy::Member, "member"),
+        Key::Model => (GroupBy::Model, "model"),
+        Key::Task => (GroupBy::Task, "task"),
     };
     let costs = budget::costs(&team.budget()?, by);
     if args.json {
@@ -66,10 +66,10 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Costs) -> Result<(), Fa
     print(&table(&rows))
 }
 
-fn name(by: By, line: &Line) -> String {
+fn name(by: GroupBy, line: &Line) -> String {
     match (by, &line.key) {
-        (By::Task, Some(task)) => format!("#{task}"),
-        (By::Member | By::Model, Some(key)) => key.clone(),
+        (GroupBy::Task, Some(task)) => format!("#{task}"),
+        (GroupBy::Member | GroupBy::Model, Some(key)) => key.clone(),
         (_, None) => "no task".to_owned(),
     }
 }

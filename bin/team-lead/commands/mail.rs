@@ -87,7 +87,20 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
     let to = names::recipient(&*team.roster()?, &send.to)?;
     let content = content(&send.text)?;
     let sent = team::send(team, &sender()?, to, &content)?;
-    if let Ok(Liveness::Gone(_)) = team.liveness(&sent.to) {
+    let elsewhere = team.roster()?.host_of(&sent.to).cloned();
+    if let Some(host) = &elsewhere {
+        let unreachable = team
+            .peer(host)
+            .ok()
+            .flatten()
+            .is_none_or(|peer| !peer.reachable);
+        let problem = if unreachable {
+            ", which cannot be reached now"
+        } else {
+            ""
+        };
+        args.note(&format!("queued for the host {host}{problem}"));
+    } else if let Ok(Liveness::Gone(_)) = team.liveness(&sent.to) {
         args.note(&match &sent.to {
             Recipient::Lead => {
                 "no lead is running; the next one reads it: team-lead run".to_owned()

@@ -8,9 +8,9 @@ use crate::sandboxed_caller::Needs;
 use crate::trusted_workspace::UncheckedWorkspace;
 use ::config::Config;
 use permissions::{
-    Call, Effect, ListKind, Origin, Permissions, Reason, Rule, RuleError, RuleList, Surroundings,
+    Call, ListKind, Origin, Permissions, Reason, Rule, RuleError, RuleList, Surroundings,
 };
-use protocol::{Member, Party, RequestId, SandboxMode};
+use protocol::{Effect, Member, Party, RequestId, SandboxMode};
 use serde_json::{Value, json};
 use terminal_text::one_line;
 
@@ -308,10 +308,10 @@ fn arguments(check: &Check) -> Value {
 
 fn effect(tool: &str) -> Effect {
     match tool {
-        "bash" | "background_run" => Effect::RunsCommands,
-        "edit_file" | "write_file" => Effect::ChangesFiles,
-        "read_file" | "grep" | "glob" | "list_dir" => Effect::ReadsOnly,
-        _ => Effect::TeamOnly,
+        "bash" | "background_run" => Effect::Execute,
+        "edit_file" | "write_file" => Effect::Mutate,
+        "read_file" | "grep" | "glob" | "list_dir" => Effect::Read,
+        _ => Effect::State,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::cli::{Args, open};
 use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
-use processes::{KillError, Programs, RestartCause, RestartError, Spawned};
+use processes::{KillError, Programs, RestartError, Spawned};
 use serde_json::json;
 use teamdir::TeamDir;
 
@@ -60,13 +60,12 @@ pub(crate) fn restart(args: &Args, command: &Restart) -> Result<(), Failure> {
     let programs = Programs::find()?;
     let trusted = UncheckedWorkspace::find(args)?.into_trusted(args, &command.trust)?;
     let (team, programs) = (&trusted.team, trusted.with_clearance(programs));
-    let (pid, incarnation) =
-        match processes::restart(team, &name, &programs, RestartCause::Requested)? {
-            Spawned::Started {
-                pid, incarnation, ..
-            } => (Some(pid), Some(incarnation)),
-            Spawned::Woken { .. } => (None, None),
-        };
+    let (pid, incarnation) = match processes::restart(team, &name, &programs)? {
+        Spawned::Started {
+            pid, incarnation, ..
+        } => (Some(pid), Some(incarnation)),
+        Spawned::Woken { .. } => (None, None),
+    };
     args.confirm(
         &json!({"name": name, "pid": pid, "incarnation": incarnation}),
         &match pid {

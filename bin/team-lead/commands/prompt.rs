@@ -49,7 +49,7 @@ struct Show {
 }
 
 /// Everything that a model is told before its conversation.
-struct Told {
+struct Instructions {
     name: String,
     prompt: PromptSpec,
     tools: Vec<Definition>,
@@ -57,7 +57,7 @@ struct Told {
 
 pub(crate) fn run(args: &Args, command: &PromptVerb) -> Result<(), Failure> {
     let Action::Show(show) = &command.action;
-    let told = told(args, show.name.as_deref())?;
+    let told = instructions(args, show.name.as_deref())?;
     let prompt = told.prompt.build(now());
     let parts = prompt.parts().iter();
     let mut sizes: Vec<(&str, usize)> = parts
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, command: &PromptVerb) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(args: &Args, name: Option<&str>) -> Result<Told, Failure> {
+fn instructions(args: &Args, name: Option<&str>) -> Result<Instructions, Failure> {
     let (workspace, team) = existing_team(args)?;
     let config = member::load_settings(&workspace)?.config;
     let named = match (name, &team) {
@@ -115,9 +115,9 @@ fn told(args: &Args, name: Option<&str>) -> Result<Told, Failure> {
                 let message = format!("{name} is a program of its own, which is told nothing");
                 return Err(Failure::new(Kind::Refused, message).hint("team-lead status"));
             }
-            let told = teammate::told(&team, &config, member);
+            let told = teammate::instructions(&team, &config, member);
             let told = told.map_err(|error| Failure::failed(error.to_string()))?;
-            Ok(Told {
+            Ok(Instructions {
                 name: name.to_string(),
                 prompt: told.prompt,
                 tools: told.tools,
@@ -129,7 +129,7 @@ fn told(args: &Args, name: Option<&str>) -> Result<Told, Failure> {
                 .map(|team| lead::lead_tool_definitions(&team, &prompt))
                 .transpose();
             let tools = tools.map_err(|error| Failure::failed(error.to_string()))?;
-            Ok(Told {
+            Ok(Instructions {
                 name: Recipient::Lead.to_string(),
                 prompt,
                 tools: tools.unwrap_or_default(),

@@ -264,7 +264,9 @@ impl From<SpawnError> for Failure {
             | SpawnError::File(_) => Self::failed(message),
             SpawnError::Name(_) => Self::new(Kind::Refused, message).hint("team-lead status"),
             SpawnError::LastIncarnation(error) => error.into(),
-            SpawnError::StartGuard(_) => Self::new(Kind::Refused, message),
+            SpawnError::StartGuard(_) | SpawnError::Elsewhere { .. } => {
+                Self::new(Kind::Refused, message)
+            }
             SpawnError::Full { .. } => {
                 Self::new(Kind::Refused, message).hint("team-lead config show")
             }

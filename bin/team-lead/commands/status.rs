@@ -133,6 +133,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
     json!({
         "name": name,
         "role": role,
+        "host": view.member.host,
         "status": view.member.status,
         "state": view.state.word(),
         "pid": view.holder.as_ref().map(|holder| holder.pid),
@@ -147,7 +148,7 @@ fn as_json(view: &MemberView, budget: &Budget) -> Value {
         "submission": view.submission.map(|(id, status)| json!({"id": id, "status": status})),
         "tokens": tokens(live),
         "cost": cost(view, budget),
-        "reason": reason(view),
+        "reason": view.reason(),
         "waiting_for": present.and_then(|live| live.waiting_for),
         "activity": present.and_then(|live| live.activity.as_ref()),
         "usage": live.and_then(|live| live.usage.as_ref()),
@@ -182,23 +183,6 @@ fn cost(view: &MemberView, budget: &Budget) -> Option<Money> {
     let member = Recipient::Member(view.member.spec.name.clone());
     let sum = Sum::of(budget, Some(&member));
     (sum.unpriced < sum.calls).then_some(sum.cost)
-}
-
-/// The reason for a failure or for waiting.
-fn reason(view: &MemberView) -> Option<&str> {
-    let reason = match &view.state {
-        MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
-            Some(reason.as_str())
-        }
-        MemberState::Waiting { .. } => view.live.as_ref().and_then(|live| live.reason.as_deref()),
-        MemberState::Starting { .. }
-        | MemberState::Working { .. }
-        | MemberState::Idle { .. }
-        | MemberState::Hung { .. }
-        | MemberState::Dead { .. }
-        | MemberState::Shutdown => None,
-    };
-    reason.filter(|reason| !reason.is_empty())
 }
 
 fn as_text(view: &MemberView, budget: &Budget) -> String {
@@ -275,7 +259,9 @@ fn state_text(view: &MemberView) -> String {
                 WaitingFor::Turn => " for its turn",
                 WaitingFor::Tree => " for its tree",
             });
-            let reason = reason(view).map(|reason| format!(" ({})", one_line(reason)));
+            let reason = view
+                .reason()
+                .map(|reason| format!(" ({})", one_line(reason)));
             let reason = reason.unwrap_or_default();
             format!("{word}{what}{reason} for {}", duration(now().since(*since)))
         }

@@ -5,10 +5,10 @@ use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{indented, print, print_json};
 use crate::trusted_workspace::{TrustArgs, TrustedWorkspace, UncheckedWorkspace};
-use integration::{Integration, Ran, Work};
+use integration::{Integration, QueueOutcome, Work};
 use member::{SandboxSettings, open_trees};
 use protocol::{Submission, SubmissionId, TaskId};
-use rules::Ledger;
+use rules::SubmissionCount;
 use serde_json::json;
 use teamdir::{SubmissionError, TeamDir};
 use terminal_text::clean;
@@ -101,9 +101,9 @@ pub(crate) fn submit(args: &Args, command: &Submit) -> Result<(), Failure> {
 
 fn integrate(args: &Args, trees: &Integration) -> Result<(), Failure> {
     match trees.run_queue()? {
-        Ran::Done(_) => {}
-        Ran::Busy => args.note("another process integrates what is in the queue"),
-        Ran::Blocked(folder) => {
+        QueueOutcome::Done(_) => {}
+        QueueOutcome::Busy => args.note("another process integrates what is in the queue"),
+        QueueOutcome::Blocked(folder) => {
             let message = format!(
                 "submissions wait: team/main is checked out in {}, and moving it would stage the reverse of \
                  the work there",
@@ -139,11 +139,11 @@ pub(crate) fn show(args: &Args, command: &Submissions) -> Result<(), Failure> {
             Err(error) => args.note(&error.to_string()),
         }
     }
-    let ledger = Ledger::of(&submissions);
+    let count = SubmissionCount::of(&submissions);
     if args.json {
         return print_json(&json!({
-            "submissions": submissions, "submitted": ledger.submitted, "open": ledger.open,
-            "merged": ledger.merged, "returned": ledger.returned,
+            "submissions": submissions, "submitted": count.submitted, "open": count.open,
+            "merged": count.merged, "returned": count.returned,
         }));
     }
     if submissions.is_empty() {
@@ -154,7 +154,7 @@ pub(crate) fn show(args: &Args, command: &Submissions) -> Result<(), Failure> {
     print(clean(&lines.join("\n")).as_ref())?;
     args.note(&format!(
         "{} submitted: {} merged, {} returned, {} open",
-        ledger.submitted, ledger.merged, ledger.returned, ledger.open
+        count.submitted, count.merged, count.returned, count.open
     ));
     Ok(())
 }

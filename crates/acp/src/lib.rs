@@ -20,5 +20,6 @@ pub use choice::{ChoiceError, EngineChoice};
 pub use connection::{Connection, Received};
 pub use schema::Usage;
 pub use session::{
-    Failure, Happened, Opening, PromptEnd, Question, Session, TeamServer, ToolKind, Verdict,
+    AgentCall, Failure, Happened, Opening, PromptEnd, Question, Session, TeamServer, ToolKind,
+    Verdict,
 };

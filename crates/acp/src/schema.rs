@@ -114,9 +114,19 @@ pub(crate) enum SessionUpdate {
     ToolCall(ToolCall),
     /// What has changed of a call.
     ToolCallUpdate(ToolCall),
-    /// The agent's own affairs: plans, modes, commands, usage.
+    UsageUpdate {
+        cost: Option<Cost>,
+    },
+    /// The agent's own affairs: plans, modes, commands.
     #[serde(other)]
     Other,
+}
+
+/// What a session has cost so far.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Cost {
+    pub(crate) amount: f64,
+    pub(crate) currency: String,
 }
 
 /// A tool call, or what has changed of it.
@@ -129,6 +139,7 @@ pub(crate) struct ToolCall {
     pub(crate) status: Option<ToolCallStatus>,
     pub(crate) content: Option<Vec<ToolCallContent>>,
     pub(crate) raw_input: Option<Value>,
+    pub(crate) raw_output: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -8,7 +8,7 @@ mod opening;
 mod permission;
 mod updates;
 
-pub use permission::{Question, ToolKind, Verdict};
+pub use permission::{AgentCall, Question, ToolKind, Verdict};
 
 use crate::schema::{NewSessionResponse, PromptResponse, StopReason, Usage};
 use crate::wire::{Incoming, LOGIN_NEEDED, METHOD_NOT_FOUND, RpcError};
@@ -58,17 +58,14 @@ pub enum Happened {
     },
     Text(String),
     Thought(String),
-    ToolStarted {
-        id: String,
-        title: String,
-        arguments: Value,
-    },
+    ToolStarted(AgentCall),
     ToolEnded {
-        id: String,
-        title: String,
+        call: AgentCall,
         text: String,
         is_error: bool,
     },
+    /// What the session has cost so far, in US dollars.
+    Cost(f64),
     /// The agent asks for permission.
     Asked(Box<Question>),
     /// The agent needs no answer any more.
@@ -309,7 +306,8 @@ impl Session {
             }
         );
         match asked {
-            Some((asked, question)) if is_prompting => {
+            Some((asked, mut question)) if is_prompting => {
+                self.complete(&mut question.call);
                 self.asked.push(asked);
                 vec![Happened::Asked(Box::new(question))]
             }

@@ -265,7 +265,9 @@ fn shown(event: llm::Event) -> Option<Event> {
         llm::Event::Switched(switch) => Some(Event::Switched(switch)),
         llm::Event::ImagesHidden { model } => Some(Event::ImagesHidden { model }),
         // The host is notified of the tool when it starts. What is learned of a server is for those who
-        // chose the model.
-        llm::Event::ToolUseStarted { .. } | llm::Event::Learned(_) => None,
+        // chose the model, and what was spent for those who count it.
+        llm::Event::ToolUseStarted { .. } | llm::Event::Learned(_) | llm::Event::Cost { .. } => {
+            None
+        }
     }
 }

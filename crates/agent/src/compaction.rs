@@ -200,6 +200,7 @@ impl Agent {
             | llm::Event::ThinkingDelta(_)
             | llm::Event::ImagesHidden { .. }
             | llm::Event::Learned(_)
+            | llm::Event::Cost { .. }
             | llm::Event::ToolUseStarted { .. } => {}
         };
         let reply = tokio::select! {

@@ -14,9 +14,10 @@ use crate::host::{Host, LogError};
 use crate::record::Record;
 use crate::settings::Settings;
 
-/// What the model is told of a turn that a person has stopped.
-pub const STOPPED: &str = "[The person interrupted this turn. What you were about to say or do was \
-     dropped, and a command that ran was ended. Do not go on with it unless they ask you to.]";
+/// What the model is told of a turn that a person has stopped. The tag says that the program speaks.
+pub const STOPPED: &str = "<interrupted>\nThe person interrupted this turn. What you were about to \
+     say or do was dropped, and a command that ran was ended. Do not go on with it unless they ask you \
+     to.\n</interrupted>";
 
 impl Agent {
     /// Ends an interrupted turn for good: the model is told that the person stopped it, and no later

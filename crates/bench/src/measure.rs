@@ -37,6 +37,7 @@ mod socket;
 mod spawn;
 mod stats;
 mod status;
+mod team;
 mod teammates;
 mod throughput;
 mod tokens;
@@ -88,13 +89,14 @@ enum Name {
     Deaths,
     Hosts,
     Tokens,
+    Team,
     Context,
     Search,
     Trees,
     Web,
 }
 
-const ALL: [Name; 20] = [
+const ALL: [Name; 21] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -111,6 +113,7 @@ const ALL: [Name; 20] = [
     Name::Deaths,
     Name::Hosts,
     Name::Tokens,
+    Name::Team,
     Name::Context,
     Name::Search,
     Name::Trees,
@@ -215,6 +218,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Deaths => deaths::measure(plan),
         Name::Hosts => hosts::measure(plan),
         Name::Tokens => tokens::measure(plan),
+        Name::Team => team::measure(plan),
         Name::Context => context::measure(plan),
         Name::Search => search::measure(plan),
         Name::Trees => trees::measure(plan),

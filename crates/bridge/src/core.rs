@@ -1,17 +1,19 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
 use crate::admit::{admit_mail, admit_members};
+use crate::forward::forward;
+use crate::home::{at_home, same_people};
 use crate::judge::{StreamError, Verdict, judge};
 use protocol::{
-    AppliedMark, DeadLetter, Extra, Frame, HostId, HostMember, HostMembers, Line, MailEntry,
-    Payload, Peer, Recipient, Roster,
+    AppliedMark, DeadLetter, Extra, Frame, HostId, HostMembers, Line, Payload, Peer, Recipient,
+    Roster,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use teamdir::{
     AppendError, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
-    ReceiveError, RosterError, SendError, SessionError, TeamDir, TeamFileError, now,
+    ReceiveError, RosterError, SendError, SessionError, TeamDir, TeamFileError, Watcher, now,
 };
 use tracing::warn;
 
@@ -187,6 +189,16 @@ impl Core {
         Ok(())
     }
 
+    /// Watches what [`Self::collect`] reads.
+    pub fn watch(&self, watcher: &mut Watcher) {
+        let layout = self.team.layout();
+        watcher.watch_folder(layout.root());
+        watcher.watch_folder(&layout.inbox_dir());
+        for owner in self.readers.keys() {
+            watcher.watch_file(&layout.inbox(owner));
+        }
+    }
+
     /// Tells other hosts who is at home here, if they do not know it.
     fn announce(&mut self, roster: &Roster) -> Result<(), CollectError> {
         let home = at_home(roster);
@@ -350,7 +362,7 @@ impl Core {
     }
 }
 
-fn lock(outbox: &Mutex<Outbox>) -> MutexGuard<'_, Outbox> {
+pub(crate) fn lock(outbox: &Mutex<Outbox>) -> MutexGuard<'_, Outbox> {
     outbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -375,79 +387,4 @@ fn name_host(
         Ok::<_, RosterError>(())
     })?;
     Ok(name)
-}
-
-/// Who is at home on this host.
-fn at_home(roster: &Roster) -> HostMembers {
-    let here = roster.members.iter().filter(|member| member.host.is_none());
-    HostMembers {
-        lead: roster
-            .lead_host
-            .is_none()
-            .then_some(roster.lead_incarnation),
-        members: here
-            .map(|member| HostMember {
-                name: member.spec.name.clone(),
-                role: member.spec.role.clone(),
-                status: member.status.clone(),
-                incarnation: member.incarnation,
-            })
-            .collect(),
-    }
-}
-
-/// Whether the same are at home, whatever they are doing.
-fn same_people(one: &HostMembers, other: &HostMembers) -> bool {
-    one.lead.is_some() == other.lead.is_some()
-        && one.members.len() == other.members.len()
-        && one
-            .members
-            .iter()
-            .zip(&other.members)
-            .all(|(one, other)| one.name == other.name)
-}
-
-/// Stores mail for somebody elsewhere in the outbox of their host, but for what is there already.
-fn forward(
-    outbox: &Mutex<Outbox>,
-    me: &HostId,
-    to: &Recipient,
-    mail: &[MailEntry],
-) -> Result<(), PathError> {
-    let mut outbox = lock(outbox);
-    let mut payloads = Vec::new();
-    for entry in mail {
-        let line = crossing_line(me, entry);
-        let id = line.get("id").and_then(Value::as_str).unwrap_or_default();
-        if !outbox.has_recovered(to, id) {
-            let to = to.clone();
-            payloads.push(Payload::Mail { to, line });
-        }
-    }
-    outbox.append(payloads)
-}
-
-/// The line as it crosses: an object with an id. A line without one is called after its place here.
-fn crossing_line(me: &HostId, entry: &MailEntry) -> Map<String, Value> {
-    let place = || Value::String(format!("{me}/{}", entry.id));
-    match serde_json::from_str::<Value>(entry.line.get()) {
-        Ok(Value::Object(mut line)) => {
-            let has_id = line.get("id").is_some_and(Value::is_string);
-            if !has_id {
-                line.insert("id".to_owned(), place());
-            }
-            line
-        }
-        Ok(Value::String(text)) => plain_text(text, place()),
-        Ok(other) => plain_text(other.to_string(), place()),
-        Err(_) => plain_text(entry.line.get().to_owned(), place()),
-    }
-}
-
-fn plain_text(text: String, id: Value) -> Map<String, Value> {
-    let mut line = Map::new();
-    line.insert("type".to_owned(), Value::String("message".to_owned()));
-    line.insert("id".to_owned(), id);
-    line.insert("content".to_owned(), Value::String(text));
-    line
 }

@@ -16,10 +16,17 @@
 
 mod admit;
 mod core;
+mod forward;
+mod home;
 mod judge;
 pub mod nats;
+mod pipe;
+mod run;
+pub mod ssh;
 pub mod transport;
 
 pub use admit::{Refusal, admit_mail, admit_members};
 pub use core::{ApplyError, CollectError, Core, OpenError};
 pub use judge::{StreamError, Verdict, check_peer_mark, judge};
+pub use pipe::{Hello, Pipe, PipeReceiver, PipeSender};
+pub use run::{RunError, Side, run, run_pipe};

@@ -130,7 +130,7 @@ fn a_host_speaks_only_for_those_at_home_there() {
     assert!(text.contains(r#""from":"user@gpu1""#), "{text}");
     let mut dead = Vec::new();
     laptop
-        .read_dead_letters(|letter| dead.push(letter.reason))
+        .read_dead_letters(|found| dead.push(found.reason))
         .unwrap();
     assert_eq!(dead.len(), 2, "{dead:?}");
 }

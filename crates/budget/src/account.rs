@@ -124,15 +124,28 @@ pub(crate) fn reached(
     model: Option<&str>,
 ) -> Option<BudgetSpent> {
     let all = budgets(budget);
-    let mut concerned = all.into_iter().filter(|(whose, ..)| match whose {
-        BudgetOf::Team | BudgetOf::Run(_) => true,
-        BudgetOf::Member(other) => other == member,
-    });
+    let all = all.into_iter();
+    let mut concerned = all.filter(|(whose, ..)| concerns(whose, member));
     concerned.find_map(|(whose, allowance, sum)| {
         let limit = first_reached(&allowance.limits, &sum, model)?;
         let rev = allowance.rev;
         Some(BudgetSpent { whose, limit, rev })
     })
+}
+
+/// Whether what `member` has spent reaches a limit of costs.
+pub(crate) fn is_cost_reached(budget: &Budget, member: &Recipient) -> bool {
+    let mut all = budgets(budget).into_iter();
+    all.any(|(whose, allowance, sum)| {
+        concerns(&whose, member) && (allowance.limits.max_cost).is_some_and(|max| sum.cost >= max)
+    })
+}
+
+fn concerns(whose: &BudgetOf, member: &Recipient) -> bool {
+    match whose {
+        BudgetOf::Team | BudgetOf::Run(_) => true,
+        BudgetOf::Member(other) => other == member,
+    }
 }
 
 /// The budget of the team, that of the run and those of members, each with what counts for it.

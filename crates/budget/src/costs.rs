@@ -5,7 +5,7 @@ use protocol::{Booking, Budget};
 
 /// How spending is grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum GroupBy {
     Member,
     Model,
     /// The task that the member was working on.
@@ -27,20 +27,20 @@ pub struct Line {
 }
 
 /// Sums up the bookings.
-pub fn costs(budget: &Budget, by: By) -> Costs {
+pub fn costs(budget: &Budget, by: GroupBy) -> Costs {
     let mut rows: Vec<&Booking> = budget.booked.iter().collect();
     match by {
-        By::Member => rows.sort_by_key(|row| row.member.clone()),
-        By::Model => rows.sort_by_key(|row| row.model.clone()),
+        GroupBy::Member => rows.sort_by_key(|row| row.member.clone()),
+        GroupBy::Model => rows.sort_by_key(|row| row.model.clone()),
         // Work without a task comes last.
-        By::Task => rows.sort_by_key(|row| (row.task.is_none(), row.task)),
+        GroupBy::Task => rows.sort_by_key(|row| (row.task.is_none(), row.task)),
     }
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
         let key = match by {
-            By::Member => Some(row.member.to_string()),
-            By::Model => Some(row.model.clone()),
-            By::Task => row.task.map(|task| task.to_string()),
+            GroupBy::Member => Some(row.member.to_string()),
+            GroupBy::Model => Some(row.model.clone()),
+            GroupBy::Task => row.task.map(|task| task.to_string()),
         };
         match lines.iter_mut().find(|line| line.key == key) {
             Some(line) => line.sum = line.sum.plus(row),
@@ -87,11 +87,11 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            shown(By::Member),
+            shown(GroupBy::Member),
             list(&[("lead", 8), ("alice", 6), ("bob", 1)])
         );
-        assert_eq!(shown(By::Model), list(&[("m1", 3), ("m2", 12)]));
-        assert_eq!(shown(By::Task), list(&[("9", 4), ("10", 9), ("", 2)]));
-        assert_eq!(costs(&budget, By::Task).total.tokens, 15);
+        assert_eq!(shown(GroupBy::Model), list(&[("m1", 3), ("m2", 12)]));
+        assert_eq!(shown(GroupBy::Task), list(&[("9", 4), ("10", 9), ("", 2)]));
+        assert_eq!(costs(&budget, GroupBy::Task).total.tokens, 15);
     }
 }

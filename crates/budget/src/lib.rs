@@ -26,6 +26,6 @@ mod model;
 
 pub use account::{BudgetOf, BudgetSpent, Limit, Sum};
 pub use change::{adopt, begin_run, change, change_run, describe, end_run, restore};
-pub use costs::{By, Costs, Line, costs};
+pub use costs::{Costs, GroupBy, Line, costs};
 pub use member_budget::{Admission, MemberBudget, PriceSource, spent};
 pub use model::BudgetedModel;

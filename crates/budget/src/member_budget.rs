@@ -1,10 +1,13 @@
 //! The budget as one agent uses it: reserves slots, books usage, notifies the lead.
 
-use crate::account::{self, BudgetOf, BudgetSpent, all_reached, reached, release, reserve};
+use crate::account::{
+    self, BudgetOf, BudgetSpent, all_reached, is_cost_reached, reached, release, reserve,
+};
 use catalogue::{Catalogue, normal_name};
 use llm::Usage;
 use protocol::{
-    Allowance, Booking, Budget, EventKind, Extra, Incarnation, NoticeCause, Recipient, Reservation,
+    Allowance, Booking, Budget, EventKind, Extra, Incarnation, Money, NoticeCause, Recipient,
+    Reservation,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,6 +22,8 @@ pub struct MemberBudget {
     owner: Recipient,
     incarnation: Incarnation,
     prices: PriceSource,
+    /// Whether whoever answers reports what it has cost.
+    has_reported_costs: bool,
     /// Changes that could not be written yet.
     unwritten: Mutex<Unwritten>,
     /// The id of the last notice to the lead.
@@ -53,6 +58,10 @@ pub(crate) struct Call<'a> {
     pub(crate) took: Duration,
     /// Whether the request was sent.
     pub(crate) was_sent: bool,
+    /// Whether it was answered.
+    pub(crate) was_answered: bool,
+    /// Whether its cost was reported, and booked then.
+    pub(crate) is_charged: bool,
 }
 
 impl MemberBudget {
@@ -67,9 +76,31 @@ impl MemberBudget {
             owner: owner.clone(),
             incarnation,
             prices,
+            has_reported_costs: false,
             unwritten: Mutex::default(),
             last_notice: Mutex::default(),
         }
+    }
+
+    /// The same budget, for calls whose cost is reported while they run. The price of one that was answered
+    /// without such a report is not known.
+    #[must_use]
+    pub const fn with_reported_costs(mut self) -> Self {
+        self.has_reported_costs = true;
+        self
+    }
+
+    /// Books what a running call of `model` has cost since the last time. Returns whether a limit of costs is
+    /// reached.
+    pub(crate) fn charge(&self, model: &str, cost: Money) -> bool {
+        let row = Booking {
+            cost,
+            ..self.empty_row(model)
+        };
+        lock(&self.unwritten).rows.push(row);
+        let reached = self.change(|budget| is_cost_reached(budget, &self.owner));
+        // What could not be written counts before the next call.
+        reached.unwrap_or(false)
     }
 
     /// Reserves a slot for a call of `model`, if the limits allow it.
@@ -87,8 +118,10 @@ impl MemberBudget {
             return Ok(Admission::Unlimited);
         }
         let is_priced = (self.prices)().price(model).is_some();
-        let unpriced = (!is_priced).then(|| normal_name(model));
+        let name = normal_name(model);
         self.change(|budget| {
+            let is_priced = is_priced || self.has_reported_costs && !is_unpriced(budget, name);
+            let unpriced = (!is_priced).then_some(name);
             budget.reserved.retain(|call| self.is_running(call));
             let in_flight = budget.reserved.len() as u64;
             if working.is_some_and(|max| in_flight >= max) {
@@ -192,10 +225,16 @@ impl MemberBudget {
         }
     }
 
-    fn row(&self, call: &Call<'_>) -> Booking {
+    fn empty_row(&self, model: &str) -> Booking {
         let live = self.team.live_state(&self.owner).ok().flatten();
         let task = live.and_then(|live| live.task);
+        Booking::new(self.owner.clone(), normal_name(model), task)
+    }
+
+    fn row(&self, call: &Call<'_>) -> Booking {
         let price = (self.prices)().price(call.model);
+        let price = price.filter(|_| !call.is_charged);
+        let is_charged = call.is_charged || self.has_reported_costs && !call.was_answered;
         let usage = &call.usage;
         Booking {
             calls: 1,
@@ -205,11 +244,17 @@ impl MemberBudget {
             cache_write: usage.cache_write,
             searches: usage.searches,
             cost: price.map(|price| price.cost(usage)).unwrap_or_default(),
-            unpriced: u64::from(price.is_none()),
+            unpriced: u64::from(price.is_none() && !is_charged),
             millis: u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX),
-            ..Booking::new(self.owner.clone(), normal_name(call.model), task)
+            ..self.empty_row(call.model)
         }
     }
+}
+
+/// Whether calls of a model were booked whose cost is not known.
+fn is_unpriced(budget: &Budget, model: &str) -> bool {
+    let mut rows = budget.booked.iter();
+    rows.any(|row| row.model == model && row.unpriced > 0)
 }
 
 fn allowance<'a>(budget: &'a Budget, whose: &BudgetOf) -> Option<&'a Allowance> {

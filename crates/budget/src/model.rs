@@ -6,6 +6,8 @@ use llm::{
     Block, BoxFuture, CancellationToken, Event, EventSink, Model, ModelError, Reply, Request,
     Usage, WaitReason, Waiting,
 };
+use protocol::Money;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use teamdir::TeamFileError;
@@ -36,6 +38,8 @@ struct InFlight<'a> {
     tool_time: Duration,
     usage: Usage,
     was_sent: bool,
+    was_answered: bool,
+    is_charged: AtomicBool,
 }
 
 impl BudgetedModel {
@@ -53,6 +57,25 @@ impl BudgetedModel {
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
+        loop {
+            let spent = CancellationToken::new();
+            let reply = self.one_call(request, events, cancel, &spent).await;
+            match reply {
+                // It goes on when the budget is raised.
+                Err(ModelError::Cancelled) if spent.is_cancelled() && !cancel.is_cancelled() => {}
+                reply => return reply,
+            }
+        }
+    }
+
+    /// One call, which is cancelled with `spent` when the cost that it reports reaches a limit.
+    async fn one_call(
+        &self,
+        request: &Request,
+        events: &mut EventSink<'_>,
+        cancel: &CancellationToken,
+        spent: &CancellationToken,
+    ) -> Result<Reply, ModelError> {
         let tool_time = self.tool_time(request);
         let slot = self.slot(events, cancel).await?;
         let mut call = InFlight {
@@ -62,10 +85,26 @@ impl BudgetedModel {
             tool_time,
             usage: Usage::default(),
             was_sent: true,
+            was_answered: false,
+            is_charged: AtomicBool::new(false),
         };
-        let reply = self.inner.complete(request, events, cancel).await;
+        let stop = cancel.child_token();
+        let is_charged = &call.is_charged;
+        let mut sink = |event: Event| match event {
+            Event::Cost { nanos } => {
+                is_charged.store(true, Ordering::Relaxed);
+                let cost = Money::from_nanos(nanos);
+                if self.budget.charge(self.inner.name(), cost) {
+                    spent.cancel();
+                    stop.cancel();
+                }
+            }
+            event => events(event),
+        };
+        let reply = self.inner.complete(request, &mut sink, &stop).await;
         match &reply {
             Ok(reply) => {
+                call.was_answered = true;
                 call.usage = reply.usage.unwrap_or_else(|| self.estimate(request, reply));
             }
             Err(ModelError::Request(_) | ModelError::Withheld(_)) => call.was_sent = false,
@@ -179,6 +218,8 @@ impl Drop for InFlight<'_> {
             usage: self.usage,
             took: self.tool_time.saturating_add(self.since.elapsed()),
             was_sent: self.was_sent,
+            was_answered: self.was_answered,
+            is_charged: self.is_charged.load(Ordering::Relaxed),
         });
         let mut ended = model
             .last_end

@@ -10,7 +10,7 @@ use catalogue::ModelEntry;
 use llm::choice::{ADDRESS_VARIABLES, DIALECT_VARIABLE, KEY_VARIABLES};
 use llm::{VariableOrigin, Variables};
 use permissions::Rule;
-use protocol::{TeamLimits, Tuning};
+use protocol::{NetworkSetting, RestartPolicy, SandboxMode, TeamLimits, Tuning};
 use std::collections::BTreeSet;
 use std::path::Path;
 use trust::{RiskySetting, RiskySettings};
@@ -91,17 +91,17 @@ impl Config {
             shown(
                 "restart",
                 self.restart().map(|policy| policy.as_str().to_owned()),
-                "never",
+                RestartPolicy::default().as_str(),
             ),
             shown(
                 "sandbox",
                 self.sandbox().map(|mode| mode.to_string()),
-                "auto",
+                &SandboxMode::default().to_string(),
             ),
             shown(
                 "network",
                 self.network().map(|access| access.to_string()),
-                "off",
+                &NetworkSetting::default().to_string(),
             ),
         ];
         all.extend(self.shown_asking());

@@ -45,11 +45,6 @@ fn follows(finding: &Finding, cause: &Finding) -> bool {
     of_access(finding) && of_access(cause) && Path::new(&finding.about).starts_with(&cause.about)
 }
 
-/// Quotes a text as one word of a shell command.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// The findings of a check. If it could not read its files, that is the finding.
 fn or_no_access(result: Result<Vec<Finding>, PathError>) -> Vec<Finding> {
     result.unwrap_or_else(|error| vec![no_access(&error)])

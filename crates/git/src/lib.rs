@@ -8,7 +8,7 @@
 //!
 //! Whoever works in a tree may be hostile. Its settings, hooks, attributes and objects are a stranger's
 //! word, and git runs programs that such words name. Therefore git runs in a tree only inside a sandbox
-//! ([`Inside`]), and what comes out of it is a pack of objects, which `index-pack --strict` checks on the way
+//! ([`SandboxedTree`]), and what comes out of it is a pack of objects, which `index-pack --strict` checks on the way
 //! in as it does with one from the network ([`Repository::receive`]).
 //!
 //! The repository's own settings may name programs too: merge drivers, filters, hooks. What is
@@ -24,19 +24,19 @@
 
 mod error;
 mod history;
-mod inside;
 mod merge;
 mod owner;
 mod process;
 mod receive;
 mod references;
 mod repository;
+mod sandboxed_tree;
 mod tree;
 pub mod work_tree;
 
 pub use error::GitError;
 pub use history::{Change, Commit, Distance};
-pub use inside::{Inside, Status};
 pub use merge::{Conflict, ConflictFile, Merge};
 pub use repository::{Repository, version_of};
+pub use sandboxed_tree::{SandboxedTree, Status};
 pub use tree::{NewTree, Tree};

@@ -1,9 +1,9 @@
 //! Brings commits out of a tree.
 
 use crate::error::GitError;
-use crate::inside::Inside;
 use crate::process::Git;
 use crate::repository::Repository;
+use crate::sandboxed_tree::SandboxedTree;
 use protocol::CommitId;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ impl Repository {
     /// them yet.
     pub fn receive(
         &self,
-        tree: &Inside,
+        tree: &SandboxedTree,
         tip: &CommitId,
         known: &[CommitId],
     ) -> Result<(), GitError> {
@@ -38,7 +38,7 @@ impl Repository {
 
     fn copy_objects(
         &self,
-        tree: &Inside,
+        tree: &SandboxedTree,
         tip: &CommitId,
         known: &[CommitId],
     ) -> Result<(), GitError> {

@@ -20,7 +20,7 @@
 //! What does not merge or pass goes back to its author as mail whose id depends on the submission alone, so
 //! that a repeated notice is read once.
 //!
-//! **Invariants:** submitted = open + merged + returned ([`rules::Ledger`]); the team's branch moves only
+//! **Invariants:** submitted = open + merged + returned ([`rules::SubmissionCount`]); the team's branch moves only
 //! forward; no tree is removed unless the repository has everything that was in it; git runs in a tree only
 //! inside a sandbox.
 
@@ -39,7 +39,7 @@ mod warning;
 
 pub use error::IntegrationError;
 pub use land::{LandOptions, Landed};
-pub use queue::Ran;
+pub use queue::QueueOutcome;
 pub use removal::Removed;
 pub use repair::StalledQueue;
 pub use submit::{Submitted, Work};
@@ -47,7 +47,7 @@ pub use trees::EnsuredTree;
 pub use view::TreeView;
 
 use command::Surroundings;
-use git::{Inside, Repository};
+use git::{Repository, SandboxedTree};
 use protocol::AgentName;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,8 +154,8 @@ impl Integration {
         })
     }
 
-    fn inside(&self, folder: &Path, purpose: Purpose) -> Inside {
-        Inside::new(folder, self.surroundings(folder, purpose))
+    fn sandboxed_tree(&self, folder: &Path, purpose: Purpose) -> SandboxedTree {
+        SandboxedTree::new(folder, self.surroundings(folder, purpose))
     }
 }
 

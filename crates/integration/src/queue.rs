@@ -16,7 +16,7 @@ const COMMITTER: (&str, &str) = ("team-lead", "team-lead@team-lead.invalid");
 
 /// The result of working through the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ran {
+pub enum QueueOutcome {
     /// The queue is empty. These submissions ended, in this order.
     Done(Vec<(SubmissionId, SubmissionStatus)>),
     /// Another process works through the queue, and will see everything that is in it now.
@@ -50,23 +50,23 @@ impl Integration {
     }
 
     /// Integrates what is in the queue, unless another process does.
-    pub fn run_queue(&self) -> Result<Ran, IntegrationError> {
+    pub fn run_queue(&self) -> Result<QueueOutcome, IntegrationError> {
         let mut ended = Vec::new();
         loop {
             let Some(guard) = self.team.try_integrate()? else {
                 return Ok(match ended.is_empty() {
-                    true => Ran::Busy,
-                    false => Ran::Done(ended),
+                    true => QueueOutcome::Busy,
+                    false => QueueOutcome::Done(ended),
                 });
             };
             let blocked = self.drain(&guard, &mut ended)?;
             drop(guard);
             if let Some(folder) = blocked {
-                return Ok(Ran::Blocked(folder));
+                return Ok(QueueOutcome::Blocked(folder));
             }
             // Processes that submitted in the meantime found the lock held, and rely on this one.
             if !self.valid_submissions()?.iter().any(is_due) {
-                return Ok(Ran::Done(ended));
+                return Ok(QueueOutcome::Done(ended));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Removes trees, but only if nothing is lost with them.
 
 use crate::{BRANCH, Integration, IntegrationError, Purpose, UPSTREAM, base_reference};
-use git::{Inside, Status};
+use git::{SandboxedTree, Status};
 use protocol::{AgentName, CommitId, EventKind, Recipient};
 
 /// What became of a tree.
@@ -20,7 +20,7 @@ impl Integration {
         // While the member's lock is held, no process can become the member.
         let guard = self.team.lock_absent_member(&owner)?;
         let guard = guard.ok_or_else(|| IntegrationError::Running(name.clone()))?;
-        let tree = self.inside(&path, Purpose::Read);
+        let tree = self.sandboxed_tree(&path, Purpose::Read);
         let status = tree.status()?;
         let tip = self.repository.reference(BRANCH)?;
         let tip = tip.ok_or(IntegrationError::NoTeamBranch)?;
@@ -29,7 +29,7 @@ impl Integration {
             && rescue
             && !status.uncommitted.is_empty()
         {
-            let writable = self.inside(&path, Purpose::Change);
+            let writable = self.sandboxed_tree(&path, Purpose::Change);
             let snapshot = writable.snapshot(head, "Uncommitted work")?;
             self.repository
                 .receive(&tree, &snapshot, std::slice::from_ref(&tip))?;
@@ -68,7 +68,7 @@ impl Integration {
     /// it when this returns.
     fn unmerged(
         &self,
-        tree: &Inside,
+        tree: &SandboxedTree,
         status: &Status,
         tip: &CommitId,
     ) -> Result<Vec<(String, CommitId)>, IntegrationError> {

@@ -35,7 +35,7 @@ impl Integration {
         if !is_tree(&path) {
             return Some("it has no folder .git".to_owned());
         }
-        match self.inside(&path, Purpose::Read).status() {
+        match self.sandboxed_tree(&path, Purpose::Read).status() {
             Ok(status) if status.head.is_some() => None,
             Ok(_) => Some("it has no commit".to_owned()),
             Err(error) => Some(error.to_string()),

@@ -33,13 +33,13 @@ impl Integration {
         if !is_tree(&path) {
             return Ok(None);
         }
-        Ok(Some(self.inside(&path, Purpose::Read).status()?))
+        Ok(Some(self.sandboxed_tree(&path, Purpose::Read).status()?))
     }
 
     /// Puts the last commit of a member into the queue. [`Integration::run_queue`] does the rest.
     pub fn submit(&self, name: &AgentName, work: &Work) -> Result<Submitted, IntegrationError> {
         let path = self.existing_tree(name)?;
-        let tree = self.inside(&path, Purpose::Read);
+        let tree = self.sandboxed_tree(&path, Purpose::Read);
         let status = tree.status()?;
         let commit = status.head.clone();
         let commit = commit.ok_or_else(|| IntegrationError::NoCommit(name.clone()))?;

@@ -118,8 +118,8 @@ impl Integration {
             return Ok(());
         };
         self.keep(name, &tip)?;
-        let inside = self.inside(&path, Purpose::Change);
-        Ok(inside.set_reference(UPSTREAM, &tip)?)
+        let tree = self.sandboxed_tree(&path, Purpose::Change);
+        Ok(tree.set_reference(UPSTREAM, &tip)?)
     }
 
     /// Protects what a tree borrows from being pruned. If the branch was moved back, what was protected
@@ -149,7 +149,7 @@ impl Integration {
         self.refresh(name)?;
         let tip = self.repository.reference(BRANCH)?;
         let tip = tip.ok_or(IntegrationError::NoTeamBranch)?;
-        self.inside(&path, Purpose::Change).rebase(&tip)?;
+        self.sandboxed_tree(&path, Purpose::Change).rebase(&tip)?;
         Ok(tip)
     }
 

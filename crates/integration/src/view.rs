@@ -33,7 +33,7 @@ impl Integration {
             if !is_tree(&path) {
                 continue;
             }
-            let status = self.inside(&path, Purpose::Read).status()?;
+            let status = self.sandboxed_tree(&path, Purpose::Read).status()?;
             let mut own = submissions.iter().rev();
             let last = own.find(|found| found.member.same_as(&name)).cloned();
             views.push(TreeView {
@@ -53,7 +53,9 @@ impl Integration {
     fn tree_distance(&self, path: &Path, status: &Status) -> Option<Distance> {
         let head = status.head.as_ref()?;
         let tip = self.repository.reference(BRANCH).ok()??;
-        self.inside(path, Purpose::Read).distance(head, &tip).ok()
+        self.sandboxed_tree(path, Purpose::Read)
+            .distance(head, &tip)
+            .ok()
     }
 
     /// What a member has changed since its tree parted from the team's branch, or what the team has that
@@ -66,7 +68,7 @@ impl Integration {
             return Ok(self.repository.patch(&head, &tip)?);
         };
         let path = self.existing_tree(name)?;
-        let tree = self.inside(&path, Purpose::Read);
+        let tree = self.sandboxed_tree(&path, Purpose::Read);
         let mut patch = tree.patch(&tip)?;
         patch.extend(tree.uncommitted_patch()?);
         Ok(patch)

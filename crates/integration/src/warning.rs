@@ -59,7 +59,7 @@ impl Integration {
         let (true, Some(tip)) = (is_tree(&path), self.repository.reference(BRANCH)?) else {
             return Ok(None);
         };
-        let tree = self.inside(&path, Purpose::Read);
+        let tree = self.sandboxed_tree(&path, Purpose::Read);
         let reference = work_reference(name);
         let before = self.repository.reference(&reference)?;
         let Some(head) = tree.status()?.head else {

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 use team::addressee;
 use teamdir::{TeamDir, now};
 
+/// How many submissions are offered for completion.
+const OFFERED: usize = 20;
+
 /// What an inspection found.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
@@ -66,12 +69,14 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
     }
     found.pending.sort_by_key(|request| request.created_at);
     found.tasks = count_tasks(team);
+    let submissions = team.newest_submission_ids(OFFERED).unwrap_or_default();
+    found.status.submissions = submissions.iter().map(ToString::to_string).collect();
     found
 }
 
 /// What the team has spent on models with a known price.
 pub(crate) fn cost(team: &TeamDir) -> Option<String> {
-    let total = budget::costs(&team.budget().ok()?, budget::By::Member).total;
+    let total = budget::costs(&team.budget().ok()?, budget::GroupBy::Member).total;
     (total.cost != Money::default()).then(|| total.cost.to_string())
 }
 

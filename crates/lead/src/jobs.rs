@@ -5,7 +5,7 @@ use crate::integrator::Integrator;
 use crate::machine::ShutdownMode;
 use crate::shut_down;
 use crate::starter::TrustedStarter;
-use processes::{ProcessHandle, RestartCause, follow_shutdown, give_up, restart};
+use processes::{ProcessHandle, follow_shutdown, give_up, restart_dead};
 use protocol::{AgentName, Incarnation, Request, RequestId};
 use rules::ShutdownLimits;
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ impl Jobs {
     pub(crate) fn restart(&self, name: AgentName) {
         let programs = self.starter.programs();
         self.start(move |team| {
-            let problem = restart(team, &name, &programs, RestartCause::Policy).err();
+            let problem = restart_dead(team, &name, &programs).err();
             JobResult::Restarted {
                 problem: problem.map(|error| format!("{name} was not restarted: {error}")),
                 name,

@@ -48,10 +48,22 @@ pub(crate) enum Shown {
     Help,
 }
 
+/// What stands behind a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Argument {
+    Member,
+    /// A request that waits for the person, or the member that it is from.
+    Request,
+    Submission,
+    Model,
+}
+
 /// A command as it is typed.
 pub(crate) struct Slash {
     pub(crate) word: &'static str,
     pub(crate) arguments: &'static str,
+    /// What the first word behind it is, for completion.
+    pub(crate) first: Option<Argument>,
     pub(crate) meaning: &'static str,
     parse: fn(&str) -> Option<Command>,
 }
@@ -61,30 +73,35 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     Slash {
         word: "/team",
         arguments: "",
+        first: None,
         meaning: "who is in the team, and in which state",
         parse: |rest| alone(rest, Shown::Team),
     },
     Slash {
         word: "/inbox",
         arguments: "",
+        first: None,
         meaning: "mail for the lead that it has not read yet",
         parse: |rest| alone(rest, Shown::Inbox),
     },
     Slash {
         word: "/tasks",
         arguments: "",
+        first: None,
         meaning: "the board",
         parse: |rest| alone(rest, Shown::Tasks),
     },
     Slash {
         word: "/requests",
         arguments: "",
-        meaning: "plans and shutdowns that wait for an answer",
+        first: None,
+        meaning: "what waits for an answer: plans, permissions, questions, shutdowns",
         parse: |rest| alone(rest, Shown::Requests),
     },
     Slash {
         word: "/approve",
         arguments: "ID|NAME [TEXT]",
+        first: Some(Argument::Request),
         meaning: "allow a plan or a tool call",
         parse: |rest| {
             let (which, text) = one_and_text(rest)?;
@@ -95,6 +112,7 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     Slash {
         word: "/reject",
         arguments: "ID|NAME TEXT",
+        first: Some(Argument::Request),
         meaning: "refuse a plan or a tool call, and say why",
         parse: |rest| {
             let (which, text) = one_and_text(rest)?;
@@ -107,6 +125,7 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     Slash {
         word: "/answer",
         arguments: "ID|NAME TEXT",
+        first: Some(Argument::Request),
         meaning: "answer a question of a member",
         parse: |rest| {
             let (which, text) = one_and_text(rest)?;
@@ -116,6 +135,7 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     Slash {
         word: "/send",
         arguments: "NAME TEXT",
+        first: Some(Argument::Member),
         meaning: "send a message to a member",
         parse: |rest| {
             let (name, text) = one_and_text(rest)?;
@@ -125,30 +145,35 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     Slash {
         word: "/logs",
         arguments: "NAME",
+        first: Some(Argument::Member),
         meaning: "the last lines of a member's log",
         parse: |rest| Some(verb(&["logs", only(rest)?], None)),
     },
     Slash {
         word: "/diff",
         arguments: "[NAME]",
+        first: Some(Argument::Member),
         meaning: "what members have changed in their own trees",
         parse: |rest| optional("diff", rest),
     },
     Slash {
         word: "/submissions",
         arguments: "[ID]",
+        first: Some(Argument::Submission),
         meaning: "work that was submitted, and what became of it",
         parse: |rest| optional("submissions", rest),
     },
     Slash {
         word: "/costs",
         arguments: "",
+        first: None,
         meaning: "what each member has used of its model",
         parse: |rest| alone(rest, Shown::Costs),
     },
     Slash {
         word: "/model",
         arguments: "[MODEL]",
+        first: Some(Argument::Model),
         meaning: "the lead's model, or another one from now on",
         parse: |rest| match rest {
             "" => alone(rest, Shown::Model),
@@ -158,18 +183,21 @@ pub(crate) const COMMANDS: [Slash; 16] = [
     Slash {
         word: "/compact",
         arguments: "",
+        first: None,
         meaning: "make the lead's conversation shorter now",
         parse: |rest| rest.is_empty().then_some(Command::Compact),
     },
     Slash {
         word: "/clear",
         arguments: "",
+        first: None,
         meaning: "begin a new conversation; `team-lead sessions` has the old one",
         parse: |rest| rest.is_empty().then_some(Command::Clear),
     },
     Slash {
         word: "/help",
         arguments: "",
+        first: None,
         meaning: "this text",
         parse: |rest| alone(rest, Shown::Help),
     },
@@ -254,12 +282,12 @@ pub(crate) fn help() -> String {
     ];
     for slash in &COMMANDS {
         let typed = format!("{} {}", slash.word, slash.arguments);
-        lines.push(format!("  {typed:<24} {}", slash.meaning));
+        lines.push(format!("  {typed:<25} {}", slash.meaning));
     }
     for (key, meaning) in [
         (
             "Tab",
-            "completes a command, and a member or a file behind @",
+            "completes a command and its argument, and a member or a file behind @",
         ),
         ("Alt-Enter, or \\ and Enter", "begins a new line"),
         ("Ctrl-O", "shows the last tool call in full"),
@@ -270,7 +298,7 @@ pub(crate) fn help() -> String {
             "leave; the team is shut down unless --keep was given",
         ),
     ] {
-        lines.push(format!("  {key:<24} {meaning}"));
+        lines.push(format!("  {key:<25} {meaning}"));
     }
     lines.join("\n")
 }

@@ -142,6 +142,12 @@ impl Block {
         }
     }
 
+    /// Whether anything but white space is left of the block where only texts are understood.
+    pub(crate) fn has_readable_text(&self) -> bool {
+        self.readable_text()
+            .is_some_and(|text| !text.trim().is_empty())
+    }
+
     /// Whether the block is a thought, or only carries an encrypted one. It has nothing for a reader.
     pub(crate) fn is_thought(&self) -> bool {
         match self {
@@ -165,7 +171,7 @@ pub struct ToolUse {
     /// A JSON object, always; what the model wrote if there is no flaw.
     input: RawJson,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    flaw: Option<InputFlaw>,
+    flaw: Option<InputError>,
     /// What the server attached to the call and wants back with it, such as Gemini's encrypted reasoning.
     /// Only the wire format that it came by understands it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,7 +191,7 @@ impl ToolUse {
             "" | "null" => (RawJson::from(json!({})), None),
             text => match RawJson::parse(mend_whole(text.to_owned())) {
                 Ok(input) if input.is_object() => (input, None),
-                Ok(_) | Err(_) => (keep_flawed(text), Some(InputFlaw::NotAnObject)),
+                Ok(_) | Err(_) => (keep_flawed(text), Some(InputError::NotAnObject)),
             },
         };
         Self {
@@ -226,13 +232,13 @@ impl ToolUse {
         if self.flaw.is_none() {
             self.input = keep_flawed(self.input.get());
         }
-        self.flaw = Some(InputFlaw::Cut);
+        self.flaw = Some(InputError::Cut);
         self
     }
 
     /// The arguments, a JSON object. A flawed use has none: the tool must not
     /// run, and the flaw's text is the result to give to the model.
-    pub fn arguments(&self) -> Result<&RawJson, InputFlaw> {
+    pub fn arguments(&self) -> Result<&RawJson, InputError> {
         match self.flaw {
             None => Ok(&self.input),
             Some(flaw) => Err(flaw),
@@ -255,7 +261,7 @@ fn keep_flawed(text: &str) -> RawJson {
 /// model, as the result of the use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum InputFlaw {
+pub enum InputError {
     /// The text is not JSON, or JSON but not an object.
     #[error(
         "the tool was not run: its arguments are not a JSON object; send the call again with valid arguments"

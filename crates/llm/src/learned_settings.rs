@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::openai::{Dialect, OpenAiWire};
 use crate::output_limit::LEAST_LIMIT;
 
+/// How many refusals of one request are answered with a changed request. Each teaches something that later
+/// requests need not learn, and a server that refuses everything is not asked for ever.
+pub(crate) const MAX_REFUSALS: usize = 8;
+
 /// What was learned about one model of one server. It changes only the form of requests: not where they go,
 /// and not what they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +20,7 @@ pub struct LearnedSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
     /// Whether the model has no encrypted reasoning to send back.
-    pub has_no_seals: bool,
+    pub has_no_encrypted_reasoning: bool,
     /// Whether the model has no web tools of its provider.
     pub has_no_web: bool,
     /// The most output tokens that the server allows.
@@ -31,7 +35,8 @@ impl LearnedSettings {
         Self {
             wire: newer.wire.or(self.wire),
             dialect: newer.dialect.clone().or(self.dialect),
-            has_no_seals: newer.has_no_seals || self.has_no_seals,
+            has_no_encrypted_reasoning: newer.has_no_encrypted_reasoning
+                || self.has_no_encrypted_reasoning,
             has_no_web: newer.has_no_web || self.has_no_web,
             max_output: newer.max_output.or(self.max_output),
         }
@@ -68,7 +73,7 @@ mod tests {
         };
         let both = old.and(&new);
         assert_eq!((both.wire, both.max_output), (new.wire, Some(4_096)));
-        assert!(both.has_no_web && !both.has_no_seals);
+        assert!(both.has_no_web && !both.has_no_encrypted_reasoning);
         let stored = serde_json::to_string(&both).unwrap();
         assert_eq!(
             serde_json::from_str::<LearnedSettings>(&stored).unwrap(),

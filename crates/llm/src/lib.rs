@@ -63,7 +63,7 @@ pub use anthropic::{
     ANTHROPIC_ADDRESS, ANTHROPIC_VERSION, Anthropic, AnthropicAuth, AnthropicConfig,
 };
 pub use choice::{ModelChoice, VariableOrigin, Variables, is_script, parse_dotenv, parse_models};
-pub use conversation::{Block, InputFlaw, Provider, Role, ToolResult, ToolUse, Turn};
+pub use conversation::{Block, InputError, Provider, Role, ToolResult, ToolUse, Turn};
 pub use decode::{DecodeError, Decoder};
 pub use error::{Detail, ModelError};
 pub use failure::ErrorInfo;

@@ -58,6 +58,10 @@ pub enum Event {
     ImagesHidden {
         model: String,
     },
+    /// Whoever answers reports that so many billionths of a US dollar were spent since the last such event.
+    Cost {
+        nanos: u64,
+    },
     /// What was learned from the server's refusals, now that it has answered.
     Learned(Box<LearnedSettings>),
 }

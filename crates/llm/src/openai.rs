@@ -17,7 +17,7 @@ use crate::error::ModelError;
 use crate::failure::{Refusal, Site};
 use crate::http::{self, ClientError, ClientOptions, Endpoint};
 use crate::images::ImageMemory;
-use crate::learned_settings::LearnedSettings;
+use crate::learned_settings::{LearnedSettings, MAX_REFUSALS};
 use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::request::Request;
 use crate::secret::Secret;
@@ -31,17 +31,15 @@ mod responses;
 
 pub(crate) use decode::ChatAssembler;
 pub use dialect::{Dialect, OpenAiWire, TokenField};
-use learn::{Habits, learn};
-use responses::Manner;
+use learn::{ServerSettings, learn};
 pub(crate) use responses::ResponseAssembler;
+use responses::ResponsesSettings;
 
 /// The provider's own address.
 pub const OPENAI_ADDRESS: &str = "https://api.openai.com/v1";
 
 const ADDRESS_VARIABLE: &str = "OPENAI_BASE_URL";
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
-/// How often one call may be asked in another way.
-const MAX_REFUSALS: usize = 8;
 
 /// The configuration of a client of such a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +81,7 @@ pub struct OpenAi {
     model: String,
     chat: Endpoint,
     responses: Endpoint,
-    habits: Mutex<Habits>,
+    settings: Mutex<ServerSettings>,
 }
 
 impl OpenAi {
@@ -98,14 +96,14 @@ impl OpenAi {
         let learned = config.learned;
         let wire = config.wire.or(learned.wire);
         let dialect = config.dialect.or(learned.dialect);
-        let habits = Habits {
+        let settings = ServerSettings {
             wire: wire.unwrap_or_else(|| OpenAiWire::of_host(host)),
             wire_is_chosen: config.wire.is_some(),
             dialect: dialect.unwrap_or_else(|| Dialect::of_host(host)),
-            manner: Manner {
-                has_no_seals: learned.has_no_seals,
+            responses: ResponsesSettings {
+                has_no_encrypted_reasoning: learned.has_no_encrypted_reasoning,
                 has_no_web: learned.has_no_web,
-                ..Manner::default()
+                ..ResponsesSettings::default()
             },
             images: ImageMemory::default(),
         };
@@ -124,17 +122,17 @@ impl OpenAi {
             responses: chat.at(http::join(&base, "/responses")),
             chat,
             model: config.model,
-            habits: Mutex::new(habits),
+            settings: Mutex::new(settings),
         })
     }
 
-    fn habits(&self) -> Habits {
-        let habits = self.habits.lock().unwrap_or_else(PoisonError::into_inner);
-        habits.clone()
+    fn settings(&self) -> ServerSettings {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.clone()
     }
 
-    fn keep(&self, habits: Habits) {
-        *self.habits.lock().unwrap_or_else(PoisonError::into_inner) = habits;
+    fn keep(&self, settings: ServerSettings) {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// Asks, and asks again in another form for as long as a refusal names one.
@@ -144,30 +142,30 @@ impl OpenAi {
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
-        let mut habits = self.habits();
-        let known = habits.learned();
+        let mut settings = self.settings();
+        let known = settings.learned();
         // The error that made this call change the wire format, which is done once.
         let mut left: Option<(ModelError, bool)> = None;
         let mut refusals = 0;
         loop {
-            let refusal = match self.ask(&habits, request, events, cancel).await {
+            let refusal = match self.ask(&settings, request, events, cancel).await {
                 Ok(reply) => {
-                    let shown = habits.images.shown(request);
-                    habits.images.accept(shown);
-                    if habits.learned() != known {
-                        events(Event::Learned(Box::new(habits.learned())));
+                    let shown = settings.images.shown(request);
+                    settings.images.accept(shown);
+                    if settings.learned() != known {
+                        events(Event::Learned(Box::new(settings.learned())));
                     }
-                    self.keep(habits);
+                    self.keep(settings);
                     return Ok(reply);
                 }
                 Err(refusal) => refusal,
             };
             let answer = refusal.answer.as_ref().filter(|_| refusals < MAX_REFUSALS);
-            let Some(change) = answer.and_then(|answer| learn(answer, &habits, request)) else {
+            let Some(change) = answer.and_then(|answer| learn(answer, &settings, request)) else {
                 return Err(refusal.error);
             };
             refusals += 1;
-            if change.habits.wire != habits.wire {
+            if change.settings.wire != settings.wire {
                 match left {
                     None => left = Some((refusal.error, change.is_guess)),
                     // The guess was wrong: the other path is not there either.
@@ -175,40 +173,41 @@ impl OpenAi {
                     Some((_, false)) => return Err(refusal.error),
                 }
             }
-            let change_ends_web = change.habits.manner.has_no_web && !habits.manner.has_no_web;
-            if change.habits.images != habits.images {
+            let change_ends_web =
+                change.settings.responses.has_no_web && !settings.responses.has_no_web;
+            if change.settings.images != settings.images {
                 let model = self.name.clone();
                 events(Event::ImagesHidden { model });
             }
-            habits = change.habits;
-            debug!(wire = ?habits.wire, "asking the server in another way");
+            settings = change.settings;
+            debug!(wire = ?settings.wire, "asking the server in another way");
             if change_ends_web {
                 info!("{} has no tools of its provider for the web", self.name);
             }
             if left.as_ref().is_none_or(|(_, is_guess)| !is_guess) {
-                self.keep(habits.clone());
+                self.keep(settings.clone());
             }
         }
     }
 
     async fn ask(
         &self,
-        habits: &Habits,
+        settings: &ServerSettings,
         request: &Request,
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<Reply, Box<Refusal>> {
-        let images = &habits.images.shown(request);
+        let images = &settings.images.shown(request);
         let invalid = |error| Box::<Refusal>::from(ModelError::Request(error));
-        match habits.wire {
+        match settings.wire {
             OpenAiWire::Chat => {
-                let body = encode::encode(request, &self.model, &habits.dialect, images);
+                let body = encode::encode(request, &self.model, &settings.dialect, images);
                 let new_decoder = || Decoder::openai(fastrand::u64(..));
                 let body = body.map_err(invalid)?;
                 self.chat.ask(body, new_decoder, events, cancel).await
             }
             OpenAiWire::Responses => {
-                let body = responses::encode(request, &self.model, &habits.manner, images);
+                let body = responses::encode(request, &self.model, &settings.responses, images);
                 let new_decoder = || Decoder::responses(fastrand::u64(..));
                 let body = body.map_err(invalid)?;
                 self.responses.ask(body, new_decoder, events, cancel).await

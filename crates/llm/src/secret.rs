@@ -27,11 +27,16 @@ impl Secret {
         &self.0
     }
 
+    /// Whether the key is long enough to be a secret, so that it is taken out of texts.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.0.len() >= SHORTEST_SECRET
+    }
+
     /// The text with every occurrence of the key replaced. Servers and gateways often repeat a key that
     /// they refuse.
     pub fn scrub(&self, text: &str) -> String {
         let key = self.0.as_str();
-        if key.len() < SHORTEST_SECRET {
+        if !self.is_secret() {
             return text.to_owned();
         }
         let mut clean = String::with_capacity(text.len());

@@ -9,15 +9,13 @@ use tracing::info;
 
 use crate::error::ModelError;
 use crate::images::{has_images, hide_images};
-use crate::learned_settings::LearnedSettings;
+use crate::learned_settings::{LearnedSettings, MAX_REFUSALS};
 use crate::model::{BoxFuture, Event, EventSink, Model, Reply};
 use crate::output_limit::OutputLimit;
 use crate::request::{Request, Thinking, Tuning};
 
 /// The smallest thinking budget that servers accept. A smaller one is not sent.
 const LEAST_THINKING: u32 = 1_024;
-/// How often one call is sent again with a lower output limit before its error is returned.
-const MAX_REFUSALS: u32 = 8;
 
 /// What is set for one model, however it is asked.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -23,6 +23,7 @@
 
 mod accepted;
 mod call;
+mod changed;
 mod connect;
 mod described;
 mod output;
@@ -31,6 +32,7 @@ mod server;
 mod spec;
 
 pub use accepted::{AcceptedTools, Change, StoreError};
+pub use changed::{ChangedTools, WeakServers};
 pub use connect::ConnectError;
 pub use described::DescribedTool;
 pub use registry::{CALL_TOOL, SEARCH_TOOL, add_tools, judged_call};

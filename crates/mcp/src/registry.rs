@@ -228,7 +228,7 @@ impl Search {
     }
 }
 
-fn shown(server: &str, tool: &DescribedTool) -> String {
+pub(crate) fn shown(server: &str, tool: &DescribedTool) -> String {
     let DescribedTool {
         description,
         schema,

@@ -34,9 +34,9 @@ pub struct Place {
 
 /// The servers that a member may use. Clones share them; when the last is dropped, the programs end.
 #[derive(Clone)]
-pub struct Servers(Arc<Inner>);
+pub struct Servers(pub(crate) Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     servers: Vec<Server>,
     accepted: AcceptedTools,
     place: Place,
@@ -227,6 +227,12 @@ impl Servers {
             left_out: connection.listed.left_out.clone(),
             tools,
         })
+    }
+
+    /// The tools that are accepted now, by whomever.
+    pub(crate) fn accepted_now(&self, name: &str) -> Option<Vec<DescribedTool>> {
+        let server = self.find(name).ok()?;
+        self.0.accepted.of(&server.spec)
     }
 
     /// Accepts what a person has looked at.

@@ -50,14 +50,9 @@ impl ServerSpec {
     /// The command line of a program, for a shell.
     pub(crate) fn shell_command(command: &str, args: &[String]) -> String {
         let words = std::iter::once(command).chain(args.iter().map(String::as_str));
-        let quoted: Vec<String> = words.map(quote).collect();
+        let quoted: Vec<String> = words.map(command::shell_word).collect();
         format!("exec {}", quoted.join(" "))
     }
-}
-
-/// A word that a shell takes as it is.
-fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The SHA-256 of a text, as lower-case hexadecimal digits.

@@ -6,11 +6,14 @@
 //! the request's file alone, and so does what a rule granted meanwhile in its own.
 
 mod by_hooks;
+mod changed_tools;
 mod notify;
+mod old_asks;
 mod results;
 mod settings;
 mod watch;
 
+use changed_tools::{LOOK_EVERY, accepted_text};
 pub use settings::AskSettings;
 pub(crate) use watch::AnswerWatch;
 
@@ -21,7 +24,7 @@ use crate::user_hooks::HooksSay;
 use agent::{Answered, AskedCall, MayRun, NOT_STARTED};
 use llm::{CancellationToken, ToolUse};
 use protocol::{
-    Answer, Party, PermissionAsk, Phase, QuestionAsk, Recipient, Request, RequestId, RequestKind,
+    Answer, PermissionAsk, Phase, QuestionAsk, Recipient, Request, RequestId, RequestKind,
     RequestState, WaitingFor,
 };
 use results::{access, act_on, allowed_by_rule, not_allowed};
@@ -50,6 +53,8 @@ enum Waited {
     Decided(AskState, Option<Box<Request>>),
     /// A rule that was granted meanwhile allows the call.
     Allowed,
+    /// The changed tools that it is about were accepted in another way, which the model is told.
+    Accepted(String),
     Cancelled,
 }
 
@@ -147,6 +152,12 @@ impl Asker<'_> {
         let name = &name;
         let decision = self.runtime.decide(name, &arguments, effect);
         let (verdict, why) = self.with_hooks(decision.verdict, decision.why);
+        if let (Some(changed), CallVerdict::Allow | CallVerdict::Ask { .. }) =
+            (&self.said.changed_tools, &verdict)
+        {
+            let ask = self.ask_about_tools(changed);
+            return Ok(Next::Ask(Ask::Permission(ask), commands.into()));
+        }
         Ok(match verdict {
             CallVerdict::Allow => Next::Run(access(name, commands, decision.extent)?),
             CallVerdict::Deny => {
@@ -196,6 +207,7 @@ impl Asker<'_> {
             Err(error) => return self.given_up(&call, ToolOutput::error(error.to_string())),
         };
         if let Ask::Permission(permission) = &ask
+            && self.said.changed_tools.is_none()
             && let Some(answered) = self
                 .asked_hooks(&call, permission, access.clone(), cancel)
                 .await
@@ -228,8 +240,20 @@ impl Asker<'_> {
                 {
                     warn!("{error}");
                 }
-                self.end_waiting(act_on(&request, state, access))
+                let answered = match (&self.said.changed_tools, &state) {
+                    (Some(changed), AskState::Approved(answer)) => {
+                        let runtime = self.runtime;
+                        runtime.accept_tools(changed, answer).await
+                    }
+                    (Some(changed), AskState::Rejected(_)) => {
+                        self.runtime.refuse_tools(changed.hash.clone());
+                        act_on(&request, state, access)
+                    }
+                    (Some(_) | None, _) => act_on(&request, state, access),
+                };
+                self.end_waiting(answered)
             }
+            Waited::Accepted(text) => self.end_waiting(Answered::NotRun(ToolOutput::ok(text))),
             Waited::Allowed => self.end_waiting(allowed_by_rule(access)),
             Waited::Cancelled => self.cancelled(&call),
         }
@@ -302,6 +326,15 @@ impl Asker<'_> {
                     Withdrawn::Decided | Withdrawn::Refused(_) => continue,
                 }
             }
+            let mut pause = pause;
+            if let Some(changed) = &self.said.changed_tools {
+                if self.runtime.are_tools_accepted(changed)
+                    && let Withdrawn::Yes = self.withdraw(&request.id)
+                {
+                    return Waited::Accepted(accepted_text(changed, "The user"));
+                }
+                pause = pause.min(LOOK_EVERY);
+            }
             let deadline = request.deadline.map(|at| at.since(now()));
             let pause = deadline.map_or(pause, |left| left.min(pause));
             let until = Instant::now() + pause;
@@ -361,15 +394,4 @@ enum Withdrawn {
     Decided,
     /// Somebody has refused it.
     Refused(Answer),
-}
-
-impl MemberRuntime {
-    /// Ends what earlier incarnations of this member asked, except for what its conversation still waits for.
-    pub fn withdraw_old_asks(&self, conversation: &agent::Conversation) {
-        let party = Party::from(self.owner().clone());
-        let kept = conversation.waits_for();
-        if let Err(error) = team::withdraw_asks(self.team(), &party, kept) {
-            warn!("old requests stay pending: {error}");
-        }
-    }
 }

@@ -168,7 +168,7 @@ impl CallRules {
         let call = Call {
             tool,
             arguments: &arguments,
-            effect: judged_as(effect),
+            effect,
             workspace: &self.workspace,
         };
         let decision = rules.decide(&call);
@@ -257,15 +257,5 @@ fn granted_list(grant: &Grant) -> Option<RuleList> {
             warn!("{origin} does not count: {error}");
             None
         }
-    }
-}
-
-/// What the rules take a tool's effect for.
-const fn judged_as(effect: Effect) -> permissions::Effect {
-    match effect {
-        Effect::Read => permissions::Effect::ReadsOnly,
-        Effect::Mutate => permissions::Effect::ChangesFiles,
-        Effect::Execute => permissions::Effect::RunsCommands,
-        Effect::State | Effect::Ask => permissions::Effect::TeamOnly,
     }
 }

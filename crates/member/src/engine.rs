@@ -16,6 +16,8 @@ mod kept;
 mod permission;
 mod process;
 mod prompt;
+mod state;
+mod tools;
 
 use crate::runtime::MemberRuntime;
 use acp::{EngineChoice, Happened, PromptEnd, Question, Received, Verdict};
@@ -24,12 +26,14 @@ use llm::{
     StopReason, Usage,
 };
 use process::Running;
+pub(crate) use state::EngineState;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::sync::{Mutex, Notify};
+use tools::{EndedTool, PromptTools};
 use tracing::{info, warn};
 
 pub use process::EngineError;
@@ -60,7 +64,6 @@ struct EngineModel {
     options: EngineOptions,
     choice: EngineChoice,
     name: String,
-    running: Mutex<Option<Running>>,
     was_interrupted: AtomicBool,
     is_new: AtomicBool,
 }
@@ -82,7 +85,6 @@ impl MemberRuntime {
             runtime: self.clone(),
             name: choice.to_string(),
             choice,
-            running: Mutex::new(None),
             was_interrupted: AtomicBool::new(options.was_interrupted),
             is_new: AtomicBool::new(options.is_new),
             options,
@@ -112,7 +114,7 @@ impl EngineModel {
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
-        let mut running = self.running.lock().await;
+        let mut running = self.runtime.engine.running.lock().await;
         let mut was_interrupted = self.was_interrupted.swap(false, Ordering::Relaxed);
         let mut pause = FIRST_PAUSE;
         let mut reason = String::new();
@@ -129,6 +131,7 @@ impl EngineModel {
             {
                 Ok(agent) => running.insert(agent),
                 Err(error) if error.is_final() => {
+                    self.runtime.withdraw_engine_asks("its engine cannot work");
                     return Err(ModelError::Engine {
                         reason: error.to_string(),
                         is_temporary: false,
@@ -148,6 +151,11 @@ impl EngineModel {
             agent.is_introduced = true;
             match self.prompt(agent, &text, events, cancel).await {
                 Attempt::Replied(reply) => return Ok(reply),
+                Attempt::Failed(ModelError::Cancelled) => {
+                    // The next prompt waits a moment for the end of this one.
+                    self.was_interrupted.store(true, Ordering::Relaxed);
+                    return Err(ModelError::Cancelled);
+                }
                 Attempt::Failed(error) => {
                     *running = None;
                     return Err(error);
@@ -160,10 +168,16 @@ impl EngineModel {
                 }
             }
         }
-        Err(ModelError::Engine {
+        Err(self.gave_up(reason))
+    }
+
+    fn gave_up(&self, reason: String) -> ModelError {
+        let why = "its engine died several times";
+        self.runtime.withdraw_engine_asks(why);
+        ModelError::Engine {
             reason,
             is_temporary: true,
-        })
+        }
     }
 
     /// Sends a prompt and waits for its end.
@@ -181,7 +195,7 @@ impl EngineModel {
         agent.connection.send(line);
         let mut said = Said::default();
         let (decided, mut decisions) = unbounded_channel();
-        let mut asks: HashMap<u64, CancellationToken> = HashMap::new();
+        let mut asks: HashMap<u64, Asking> = HashMap::new();
         // Dropped with the turn: then the agent is told to stop, and nobody is asked any more.
         let mut guard = process::PromptGuard::new(agent, cancel.child_token());
         loop {
@@ -193,6 +207,7 @@ impl EngineModel {
                         return Attempt::Died(died(&how, &errors));
                     }
                 },
+                () = cancel.cancelled() => return Attempt::Failed(ModelError::Cancelled),
                 Some((ask, verdict)) = decisions.recv() => {
                     asks.remove(&ask);
                     let line = guard.agent.session.decide(ask, verdict);
@@ -202,18 +217,22 @@ impl EngineModel {
             for one in happened {
                 match one {
                     Happened::Asked(question) => {
-                        let token = guard.asking.child_token();
-                        asks.insert(question.ask, token.clone());
-                        self.decide(*question, token, decided.clone());
+                        let asking = Asking {
+                            cancel: guard.asking.child_token(),
+                            is_withdrawn: Arc::default(),
+                        };
+                        asks.insert(question.ask, asking.clone());
+                        self.decide(*question, asking, decided.clone());
                     }
                     Happened::AskWithdrawn(ask) => {
-                        if let Some(token) = asks.remove(&ask) {
-                            token.cancel();
+                        if let Some(asking) = asks.remove(&ask) {
+                            asking.is_withdrawn.store(true, Ordering::Relaxed);
+                            asking.cancel.cancel();
                         }
                     }
                     Happened::Ended(end) => {
                         guard.is_over = true;
-                        return self.ended(end, said);
+                        return self.ended(end, said).await;
                     }
                     Happened::Failed(failure) => {
                         guard.is_over = true;
@@ -223,54 +242,63 @@ impl EngineModel {
                         });
                     }
                     Happened::Send(line) => guard.agent.connection.send(line),
-                    other => self.note(other, &mut said, events),
+                    other => self.note(other, &mut said, events, &guard.asking),
                 }
             }
         }
     }
 
     /// Decides about a question of the agent while its prompt goes on.
-    fn decide(
-        &self,
-        question: Question,
-        cancel: CancellationToken,
-        decided: UnboundedSender<(u64, Verdict)>,
-    ) {
+    fn decide(&self, question: Question, asking: Asking, decided: UnboundedSender<(u64, Verdict)>) {
         let runtime = self.runtime.clone();
         let waits = Arc::clone(&self.options.turn_waits);
         tokio::spawn(async move {
             let ask = question.ask;
-            let verdict = runtime.decide_for_engine(question, &waits, &cancel).await;
+            let Asking {
+                cancel,
+                is_withdrawn,
+            } = asking;
+            let verdict = runtime
+                .decide_for_engine(question, &waits, &is_withdrawn, &cancel)
+                .await;
             let _ = decided.send((ask, verdict));
         });
     }
 
     /// Takes in what the agent says and does.
-    fn note(&self, happened: Happened, said: &mut Said, events: &mut EventSink<'_>) {
+    fn note(
+        &self,
+        happened: Happened,
+        said: &mut Said,
+        events: &mut EventSink<'_>,
+        cancel: &CancellationToken,
+    ) {
         match happened {
             Happened::Text(text) => {
                 said.add(&text);
                 events(Event::TextDelta(text));
             }
             Happened::Thought(text) => events(Event::ThinkingDelta(text)),
-            Happened::ToolStarted {
-                id,
-                title,
-                arguments,
-            } => {
-                said.began.insert(id, Instant::now());
+            Happened::ToolStarted(call) => {
                 said.is_after_tool = true;
-                self.runtime.engine_tool_started(&title, &arguments);
+                said.tools.started(&self.runtime, &call);
             }
             Happened::ToolEnded {
-                id,
-                title,
+                call,
                 text,
                 is_error,
             } => {
-                let began = said.began.remove(&id);
-                let took = began.map(|began| began.elapsed()).unwrap_or_default();
-                self.runtime.engine_tool_ended(title, &text, is_error, took);
+                let tool = EndedTool {
+                    call,
+                    text,
+                    is_error,
+                };
+                said.tools.ended(&self.runtime, tool, cancel);
+            }
+            Happened::Cost(dollars) => {
+                let nanos = self.runtime.spent_since(dollars).as_nanos();
+                events(Event::Cost { nanos });
+                self.runtime.store_cost(dollars);
             }
             Happened::Garbage => warn!("{} sent a line that is no message", self.name),
             Happened::Opened { .. }
@@ -282,7 +310,10 @@ impl EngineModel {
         }
     }
 
-    fn ended(&self, end: PromptEnd, said: Said) -> Attempt {
+    async fn ended(&self, end: PromptEnd, mut said: Said) -> Attempt {
+        said.tools.finish(&self.runtime).await;
+        let why = "its engine has ended its turn without it";
+        self.runtime.withdraw_engine_asks(why);
         self.runtime.adopt_engine_plan();
         let (stop, usage) = match end {
             PromptEnd::Finished { usage } => (StopReason::EndTurn, usage),
@@ -313,14 +344,21 @@ impl EngineModel {
     }
 }
 
+/// The waiting for the answer to a question of the agent.
+#[derive(Clone)]
+struct Asking {
+    cancel: CancellationToken,
+    /// Whether the agent needs no answer any more.
+    is_withdrawn: Arc<AtomicBool>,
+}
+
 /// What an agent has said in a prompt.
 #[derive(Default)]
 struct Said {
     text: String,
     /// Whether a tool has run since.
     is_after_tool: bool,
-    /// When the tools that run began, by their ids.
-    began: HashMap<String, Instant>,
+    tools: PromptTools,
 }
 
 impl Said {

@@ -3,7 +3,7 @@
 use crate::runtime::MemberRuntime;
 use llm::ToolUse;
 use protocol::{AgentName, PlanRecord, Recipient};
-use rules::{Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect};
+use rules::{Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan};
 use teamdir::{RequestError, TeamDir};
 use tools::{CommandAccess, Effect, ToolError};
 
@@ -44,15 +44,13 @@ pub(crate) fn plan_access(
     let Recipient::Member(name) = runtime.owner() else {
         return Ok(CommandAccess::Full);
     };
-    let effect = match effect {
-        Some(Effect::Execute) if runtime.can_confine() => ToolEffect::Confinable,
-        Some(Effect::Execute | Effect::Mutate) => ToolEffect::Mutating,
-        // Without an effect there is no such tool, and the registry says so.
-        Some(Effect::Read | Effect::State | Effect::Ask) | None => ToolEffect::Harmless,
+    let Some(effect) = effect else {
+        // There is no such tool, and the registry says so.
+        return Ok(CommandAccess::Full);
     };
     let plan = runtime.plan();
     let gate = gate(runtime.team(), name, plan.as_ref());
-    match gate.may_run(&tool_use.name, effect) {
+    match gate.may_run(&tool_use.name, effect, runtime.can_confine()) {
         Ok(Permission::Unrestricted) => Ok(CommandAccess::Full),
         Ok(Permission::ReadOnly) => Ok(CommandAccess::ReadOnly),
         Err(refusal) => Err(ToolError::from_error(&refusal)),

@@ -155,11 +155,11 @@ impl<H: Hooks> Sources for RuntimeHost<H> {
     }
 
     fn when_stopping(&mut self) -> Vec<UserMessage> {
-        let items = self.runtime.mail_for_model();
-        if items.iter().any(|item| !item.text.is_empty()) {
-            return items;
+        let mut messages = self.runtime.take_engine_messages();
+        messages.extend(self.runtime.mail_for_model());
+        if messages.iter().any(|message| !message.text.is_empty()) {
+            return messages;
         }
-        let mut messages = items;
         messages.extend(self.hooks.when_stopping());
         messages
     }

@@ -291,15 +291,15 @@ impl Inner {
                 Treatment::Hide
             }
             // Anybody can write any number; only the roster says whether there is a later incarnation.
-            Delivery::Zombie if self.is_later_incarnation_known(&owner, incarnation) => {
+            Delivery::ReaderReplaced if self.is_later_incarnation_known(&owner, incarnation) => {
                 self.has_later_incarnation = true;
                 Treatment::Show
             }
-            Delivery::Zombie if message.body.is_control() => {
+            Delivery::ReaderReplaced if message.body.is_control() => {
                 self.dead_letter(message, &owner, NO_SUCH_INCARNATION);
                 Treatment::Hide
             }
-            Delivery::Zombie => Treatment::ShowWith(NO_SUCH_INCARNATION.to_owned()),
+            Delivery::ReaderReplaced => Treatment::ShowWith(NO_SUCH_INCARNATION.to_owned()),
         };
         match treatment {
             Treatment::Show => {}

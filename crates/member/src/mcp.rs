@@ -4,9 +4,10 @@ use crate::runtime::MemberRuntime;
 use crate::workspace::{WorkspaceSettings, state_folder};
 use config::{Config, DEFAULT_CALL_SECONDS, DEFAULT_SCHEMA_TOKENS, McpServer, McpServerError};
 use llm::Variables;
-use mcp::{AcceptedTools, Place, ServerSpec, Servers, Transport};
+use mcp::{AcceptedTools, Place, ServerSpec, Servers, Transport, WeakServers};
 use protocol::Recipient;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use teamdir::TeamDir;
 use tools::{Confinement, DuplicateTool, OutputFolder, Registry};
@@ -82,6 +83,7 @@ impl MemberRuntime {
         };
         let accepted = AcceptedTools::new(state_folder(), team.workspace());
         let servers = Servers::new(specs, accepted, place);
+        self.mcp.lock_shared().servers = servers.downgrade();
         mcp::add_tools(registry, &servers, schema_budget(&settings.config))
     }
 
@@ -111,6 +113,39 @@ impl MemberRuntime {
         if inner.live.show_call_progress(text) {
             inner.write_state();
         }
+    }
+}
+
+/// What the runtime knows of the MCP servers of its member.
+#[derive(Default)]
+pub(crate) struct McpState(Mutex<McpShared>);
+
+#[derive(Default)]
+struct McpShared {
+    servers: WeakServers,
+    /// The hashes of changed tools that a person has refused.
+    refused: HashSet<String>,
+}
+
+impl McpState {
+    fn lock_shared(&self) -> MutexGuard<'_, McpShared> {
+        // Nothing under this lock can be half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MemberRuntime {
+    /// The servers of this member, while its tools are there.
+    pub(crate) fn mcp_servers(&self) -> Option<Servers> {
+        self.mcp.lock_shared().servers.upgrade()
+    }
+
+    pub(crate) fn are_tools_refused(&self, hash: &str) -> bool {
+        self.mcp.lock_shared().refused.contains(hash)
+    }
+
+    pub(crate) fn refuse_tools(&self, hash: String) {
+        self.mcp.lock_shared().refused.insert(hash);
     }
 }
 

@@ -109,7 +109,10 @@ impl Recovered {
             }
             JournalLine::Known(JournalRecord::Cut(cut)) => self.begin_after(*cut),
             JournalLine::Known(
-                JournalRecord::Open(_) | JournalRecord::Seal(_) | JournalRecord::Checkpoint(_),
+                JournalRecord::Open(_)
+                | JournalRecord::Seal(_)
+                | JournalRecord::Checkpoint(_)
+                | JournalRecord::EngineTool(_),
             )
             | JournalLine::Other { .. } => {}
             JournalLine::Corrupt { reason } => return Some(reason),

@@ -1,10 +1,12 @@
 //! The runtime itself.
 
 use crate::asking::Asking;
+use crate::engine::EngineState;
 use crate::inner::{AskedModels, Inner, MailHandler};
 use crate::live::Live;
 use crate::logging::{LogOptions, log_to_member};
 use crate::mail::MailItem;
+use crate::mcp::McpState;
 use crate::recovered::Recovered;
 use crate::status::RosterStatus;
 use agent::Conversation;
@@ -50,6 +52,8 @@ pub struct MemberRuntime {
     folder: Arc<FolderWatch>,
     /// Which calls wait for a person. A lock of its own: deciding takes longer than what the other is for.
     pub(crate) asking: Arc<Mutex<Option<Asking>>>,
+    pub(crate) engine: Arc<EngineState>,
+    pub(crate) mcp: Arc<McpState>,
     pub(crate) inner: Arc<Mutex<Inner>>,
 }
 
@@ -110,6 +114,8 @@ impl MemberRuntime {
             changes,
             folder: Arc::new(folder),
             asking: Arc::default(),
+            engine: Arc::default(),
+            mcp: Arc::default(),
             inner: Arc::new(Mutex::new(inner)),
         };
         Ok((runtime, recovered))

@@ -4,7 +4,9 @@ use crate::confine::{SandboxSettings, workspace_confinement};
 use crate::inner::OwnTree;
 use crate::runtime::MemberRuntime;
 use config::Config;
-use integration::{Confine, Integration, IntegrationError, Place, Purpose, Ran, TreeSettings};
+use integration::{
+    Confine, Integration, IntegrationError, Place, Purpose, QueueOutcome, TreeSettings,
+};
 use protocol::{NetworkSetting, SandboxMode};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,15 +59,15 @@ pub fn open_trees(
 }
 
 /// Logs how the work on the queue ended.
-pub fn log_queue(ran: &Result<Ran, IntegrationError>) {
+pub fn log_queue(ran: &Result<QueueOutcome, IntegrationError>) {
     match ran {
-        Ok(Ran::Done(ended)) => {
+        Ok(QueueOutcome::Done(ended)) => {
             for (id, status) in ended {
                 info!("submission {id} is {status}");
             }
         }
-        Ok(Ran::Busy) => {}
-        Ok(Ran::Blocked(folder)) => warn!(
+        Ok(QueueOutcome::Busy) => {}
+        Ok(QueueOutcome::Blocked(folder)) => warn!(
             "submissions wait: team/main is checked out in {}; `git switch` to another branch there",
             folder.display()
         ),

@@ -28,6 +28,9 @@ pub(crate) struct HooksSay {
     pub(crate) context: Vec<String>,
     /// The arguments of the call, if a hook has changed them.
     pub(crate) input: Option<Value>,
+    /// The tools that the call is for have changed since they were accepted. No hook says this, but it is found
+    /// out at the same time.
+    pub(crate) changed_tools: Option<mcp::ChangedTools>,
     /// A hook wants the member to stop.
     pub(crate) stops: bool,
 }
@@ -50,7 +53,7 @@ impl HooksSay {
     }
 
     /// What the model is to read, as messages.
-    fn messages(&mut self, event: HookEvent) -> Vec<UserMessage> {
+    pub(crate) fn messages(&mut self, event: HookEvent) -> Vec<UserMessage> {
         let texts = std::mem::take(&mut self.context).into_iter();
         texts.map(|text| hook_message(event, text)).collect()
     }

@@ -34,8 +34,9 @@ fn text(event: &Event) -> Option<String> {
             preview,
             ..
         } => {
-            let text = preview.as_deref().unwrap_or_default();
-            format!("{} → {to}{}: {text}", from.as_str(), shown_kind(kind))
+            let text = preview.as_deref().filter(|text| !text.is_empty());
+            let text = text.map(|text| format!(": {text}")).unwrap_or_default();
+            format!("{} → {to}{}{text}", from.as_str(), shown_kind(kind))
         }
         EventKind::Spawn { member, role, .. } => format!("+ {member} ({role}) started"),
         EventKind::Restart { member, reason, .. } => {
@@ -177,6 +178,9 @@ mod tests {
             event_text(idle).unwrap(),
             "bob → lead (idle notification): Done."
         );
+        let yes = br#"{"time":1,"event":"send","id":"a","from":"user","to":"bob","type":"plan_approval_response","preview":""}"#;
+        let text = event_text(yes).unwrap();
+        assert_eq!(text, "user → bob (plan approval response)");
         let death = br#"{"time":1,"event":"death","member":"bob","incarnation":2}"#;
         let text = event_text(death).unwrap();
         assert_eq!(text, "! bob died (the cause is unknown)");

@@ -15,7 +15,7 @@ mod team_watch;
 
 pub use event_text::{event_text, text_of_event, timed_event_text};
 pub use snapshot::{MemberRow, RequestRow, Snapshot, Spending, TaskRow, board, snapshot};
-pub use tail::{NewLines, Tail};
+pub use tail::{FileChange, NewLines, Tail};
 pub use team_watch::{PAUSE, TeamWatch, Wake};
 
 /// Text of a file on one line, without anything that a terminal acts on.

@@ -4,9 +4,9 @@ use crate::one_line;
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
-    AgentName, Budget, Incarnation, LiveState, Money, Party, Phase, Priority, Recipient, Request,
-    RequestId, RequestKind, Subject, SubmissionId, SubmissionStatus, Tally, Task, TaskId,
-    TaskStatus, Timestamp,
+    AgentName, Budget, Incarnation, Money, Party, Phase, Priority, Recipient, Request, RequestId,
+    RequestKind, Subject, SubmissionId, SubmissionStatus, Tally, Task, TaskId, TaskStatus,
+    Timestamp,
 };
 use rules::{MemberState, call_line, main_argument, subject_text};
 use std::collections::BTreeMap;
@@ -167,23 +167,11 @@ fn member(view: &MemberView, budget: &Budget) -> MemberRow {
     // Members that are other programs book nothing, but may tell what they use.
     let usage = view.live.as_ref().and_then(|live| live.usage.as_ref());
     spent.tokens = spent.tokens.max(usage.map_or(0, Tally::tokens));
-    let reason = match &view.state {
-        MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
-            Some(one_line(reason))
-        }
-        MemberState::Waiting { .. } => live_reason(view.live.as_ref()),
-        MemberState::Starting { .. }
-        | MemberState::Working { .. }
-        | MemberState::Idle { .. }
-        | MemberState::Hung { .. }
-        | MemberState::Dead { .. }
-        | MemberState::Shutdown => None,
-    };
     MemberRow {
         name: name.clone(),
         role: one_line(&view.member.spec.role),
         state: view.state.clone(),
-        reason: reason.filter(|reason| !reason.is_empty()),
+        reason: view.reason().map(one_line),
         incarnation: view.member.incarnation,
         pid: view.holder.as_ref().map(|holder| holder.pid),
         model: view.member.spec.model.as_deref().map(one_line),
@@ -194,10 +182,6 @@ fn member(view: &MemberView, budget: &Budget) -> MemberRow {
         submission: view.submission,
         spent,
     }
-}
-
-fn live_reason(live: Option<&LiveState>) -> Option<String> {
-    live.and_then(|live| live.reason.as_deref()).map(one_line)
 }
 
 /// The whole board, sorted by number. Files that are no tasks are left out.

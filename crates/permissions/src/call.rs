@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use protocol::Effect;
 use serde_json::Value;
 
 /// A call of a tool.
@@ -12,19 +13,6 @@ pub struct Call<'a> {
     pub effect: Effect,
     /// The folder in which commands start and relative paths begin.
     pub workspace: &'a Path,
-}
-
-/// What the calls of a tool can change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It only reads files.
-    ReadsOnly,
-    /// It changes files.
-    ChangesFiles,
-    /// It runs commands.
-    RunsCommands,
-    /// It changes or reads the state of the agent or its team.
-    TeamOnly,
 }
 
 impl Call<'_> {

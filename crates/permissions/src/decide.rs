@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::call::{Call, Effect};
+use crate::call::Call;
 use crate::decision::{Decision, Reason, RuleList, Surroundings, Verdict};
 use crate::defaults::only_reads;
 use crate::needs::{Access, FilePart, Needs, Part};
 use crate::path_pattern::{Folders, absolute, exact};
 use crate::rule::{ListKind, Rule, Touch, is_wrapper};
 use crate::shell::SimpleCommand;
+use protocol::Effect;
 
 /// The rules that hold for one member.
 ///
@@ -149,7 +150,7 @@ impl Permissions {
             return Decision::new(Verdict::Allow, by_rule(list, rule, part, needs));
         }
         if is_harmless {
-            let is_team = needs.call.effect == Effect::TeamOnly;
+            let is_team = needs.call.effect.is_of_team();
             let reason = if is_team {
                 Reason::TeamOnly
             } else {
@@ -188,7 +189,10 @@ impl Permissions {
             Part::File(file) => {
                 file.access == Access::Read && file.path.as_ref().is_some_and(inside)
             }
-            Part::Tool => matches!(needs.call.effect, Effect::ReadsOnly | Effect::TeamOnly),
+            Part::Tool => match needs.call.effect {
+                Effect::Read | Effect::State | Effect::Ask => true,
+                Effect::Mutate | Effect::Execute => false,
+            },
         }
     }
 

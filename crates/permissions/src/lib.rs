@@ -30,7 +30,7 @@ mod shell;
 mod tool_names;
 mod web;
 
-pub use call::{Call, Effect};
+pub use call::Call;
 pub use decide::Permissions;
 pub use decision::{Decision, Origin, Reason, RuleList, Surroundings, Verdict};
 pub use rule::{ListKind, Rule, RuleError};

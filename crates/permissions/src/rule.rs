@@ -8,13 +8,14 @@ use std::path::Path;
 use globset::GlobMatcher;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Effect};
+use crate::call::Call;
 use crate::defaults::writes_arguments;
 use crate::needs::{Access, FilePart, Needs, Part};
 use crate::path_pattern::{Folders, PathPattern, PathPatternError};
 use crate::pattern::{Pattern, PatternError};
 use crate::shell::SimpleCommand;
 use crate::web::{FETCH, is_within};
+use protocol::Effect;
 
 pub(crate) use web_scope::WebScope;
 
@@ -172,7 +173,7 @@ impl Rule {
         let call = Call {
             tool: &tool,
             arguments: &arguments,
-            effect: Effect::RunsCommands,
+            effect: Effect::Execute,
             workspace,
         };
         let folders = Folders {

@@ -38,7 +38,7 @@ pub use reap::{ReapError, Reaped, reap};
 pub use remove::{RemoveError, remove};
 pub use repair::{OrphanClaim, Repairs, orphan_claims, repair};
 pub use restart::policy::{GiveUpError, decide_restart, give_up};
-pub use restart::{RestartCause, RestartError, restart};
+pub use restart::{RestartError, restart, restart_dead};
 pub use shutdown::kill::{KillError, Killed, kill};
 pub use shutdown::{
     EndError, Ended, FollowError, ShutdownAllOptions, follow_shutdown, shut_down_all,

@@ -8,22 +8,13 @@ use crate::reap::{ReapError, record_reaped, settle_end};
 use crate::shutdown::kill::end;
 use crate::start::programs::Programs;
 use crate::start::roster_entry::{PreviousEntry, begin_incarnation};
-use crate::start::spawn::{SpawnError, Spawned, start, start_lock_timeout};
+use crate::start::spawn::{SpawnError, Spawned, refuse_elsewhere, start, start_lock_timeout};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{ViewError, find, state_of};
 use protocol::{AgentName, Member, Recipient, RestartReason};
 use rules::MemberState;
 use team::BoardError;
 use teamdir::{PathError, RosterError, TeamDir, now};
-
-/// What caused a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RestartCause {
-    /// A person. A running process is ended first, and the policy's count is reset.
-    Requested,
-    /// The restart policy. A running process is left alone, and the restart is counted.
-    Policy,
-}
 
 /// Why a member was not restarted.
 #[derive(Debug, thiserror::Error)]
@@ -63,34 +54,51 @@ impl From<RosterError> for RestartError {
     }
 }
 
-/// Starts the next incarnation of a member with its journal, and returns when its process is ready.
+/// Starts the next incarnation of a member with its journal because somebody asked for it, and returns when
+/// its process is ready. A running process is ended first, and the count of the restart policy is reset.
 pub fn restart(
     team: &TeamDir,
     name: &AgentName,
     programs: &Programs,
-    cause: RestartCause,
 ) -> Result<Spawned, RestartError> {
+    let guard = hold(team, name, programs)?;
+    end_running(team, &guard)?;
+    start_next(team, &guard, programs, RestartReason::Requested)
+}
+
+/// Does the same for a dead member because its restart policy says so. A running process is left alone, and
+/// the restart is counted.
+pub fn restart_dead(
+    team: &TeamDir,
+    name: &AgentName,
+    programs: &Programs,
+) -> Result<Spawned, RestartError> {
+    let guard = hold(team, name, programs)?;
+    let (state, ..) = state_of(team, &find(team, &guard.name)?)?;
+    if !matches!(state, MemberState::Dead { .. }) {
+        let name = guard.name;
+        return Err(RestartError::NotDead { name, state });
+    }
+    start_next(team, &guard, programs, RestartReason::Policy)
+}
+
+fn hold(team: &TeamDir, name: &AgentName, programs: &Programs) -> Result<StartGuard, RestartError> {
     find(team, name)?;
     let guard = StartGuard::hold(team, name, start_lock_timeout(programs))?;
-    let member = find(team, &guard.name)?;
-    match cause {
-        RestartCause::Requested => end_running(team, &guard)?,
-        RestartCause::Policy => {
-            let (state, ..) = state_of(team, &member)?;
-            if !matches!(state, MemberState::Dead { .. }) {
-                let name = guard.name;
-                return Err(RestartError::NotDead { name, state });
-            }
-        }
-    }
+    refuse_elsewhere(&find(team, &guard.name)?)?;
+    Ok(guard)
+}
+
+fn start_next(
+    team: &TeamDir,
+    guard: &StartGuard,
+    programs: &Programs,
+    reason: RestartReason,
+) -> Result<Spawned, RestartError> {
     // The next change of the roster records that it was reaped.
-    settle_end(team, &guard)?;
-    let before = prepare(team, &guard.name, cause)?;
-    let reason = match cause {
-        RestartCause::Requested => RestartReason::Requested,
-        RestartCause::Policy => RestartReason::Policy,
-    };
-    let started = start(team, &guard, &before, reason, programs)?;
+    settle_end(team, guard)?;
+    let before = prepare(team, &guard.name, &reason)?;
+    let started = start(team, guard, &before, reason, programs)?;
     Ok(Spawned::Started {
         pid: started.pid,
         incarnation: started.incarnation,
@@ -123,7 +131,7 @@ fn end_running(team: &TeamDir, guard: &StartGuard) -> Result<(), RestartError> {
 fn prepare(
     team: &TeamDir,
     name: &AgentName,
-    cause: RestartCause,
+    reason: &RestartReason,
 ) -> Result<PreviousEntry, RestartError> {
     let at = now();
     let entry = team.update_roster(|roster| {
@@ -132,12 +140,12 @@ fn prepare(
             let name = name.clone();
             return Err(RestartError::from(ViewError::NoSuchMember { name, known }));
         };
-        if cause == RestartCause::Policy {
+        if *reason == RestartReason::Policy {
             count(member, at);
         }
         let before = member.clone();
         begin_incarnation(member);
-        if cause == RestartCause::Requested {
+        if *reason == RestartReason::Requested {
             (member.restarts, member.gave_up) = (None, None);
         }
         Ok(before)

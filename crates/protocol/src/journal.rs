@@ -6,6 +6,7 @@
 
 mod conversation;
 mod cut;
+mod engine;
 mod kept;
 mod mail;
 mod session;
@@ -17,6 +18,7 @@ pub use conversation::{
     UserRecord,
 };
 pub use cut::{ArchiveName, CutRecord, GivenMessages, NotAnArchive, PartialReply, PendingMail};
+pub use engine::{EngineToolRecord, EngineToolResult};
 pub use kept::{KeptMessage, KeptMessages, MessageCut};
 pub use mail::{
     Checkpoint, MailEntry, MailRecord, OpenRecord, Quarantined, SealRecord, SegmentPosition,
@@ -54,6 +56,7 @@ pub enum JournalRecord<M: ModelTypes = Plain> {
     Checkpoint(Checkpoint),
     Report(ReportRecord),
     Plan(PlanRecord),
+    EngineTool(EngineToolRecord),
     /// Several kinds, see [`ConversationRecord`].
     #[serde(untagged)]
     Conversation(ConversationRecord<M>),
@@ -102,6 +105,7 @@ fn read<M: ModelTypes>(kind: &str, bytes: &[u8]) -> Option<serde_json::Result<Jo
         "checkpoint" => serde_json::from_slice(bytes).map(JournalRecord::Checkpoint),
         "report" => serde_json::from_slice(bytes).map(JournalRecord::Report),
         "plan" => serde_json::from_slice(bytes).map(JournalRecord::Plan),
+        "engine_tool" => serde_json::from_slice(bytes).map(JournalRecord::EngineTool),
         _ => ConversationRecord::read(kind, bytes)?.map(JournalRecord::Conversation),
     })
 }

@@ -24,6 +24,7 @@ mod budget;
 mod confinement;
 mod dead_letter;
 mod death;
+mod effect;
 mod event;
 pub mod exit;
 mod frame;
@@ -56,6 +57,7 @@ pub use budget::{Allowance, Booking, Budget, Caps, Reservation, RunBudget, Spent
 pub use confinement::{SANDBOX_WORDS, SandboxLevel, SandboxMode, UnknownSandboxMode};
 pub use dead_letter::DeadLetter;
 pub use death::{DeathCause, ExitRecord, RestartReason};
+pub use effect::Effect;
 pub use event::{Event, EventKind, EventLine};
 pub use frame::{
     AppliedMark, Frame, HostMember, HostMembers, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY, Payload,
@@ -68,15 +70,15 @@ pub use id::{
 };
 pub use journal::{
     ArchiveName, AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,
-    CompactionRecord, ConversationRecord, CutRecord, EndedRecord, GivenMessages, Image,
-    JournalLine, JournalRecord, KeptMessage, KeptMessages, MailEntry, MailRecord, MessageCut,
-    MessageSource, ModelTypes, NotAnArchive, OpenRecord, PartialReply, PendingMail, Plain,
-    PlanRecord, Quarantined, ReportRecord, ResultRecord, Role, SealRecord, SegmentPosition,
-    SenderWindow, SessionHeader, SessionMark, SessionModel, StartedRecord, Stored, ToolResult,
-    Turn, Usage, UserMessage, UserRecord,
+    CompactionRecord, ConversationRecord, CutRecord, EndedRecord, EngineToolRecord,
+    EngineToolResult, GivenMessages, Image, JournalLine, JournalRecord, KeptMessage, KeptMessages,
+    MailEntry, MailRecord, MessageCut, MessageSource, ModelTypes, NotAnArchive, OpenRecord,
+    PartialReply, PendingMail, Plain, PlanRecord, Quarantined, ReportRecord, ResultRecord, Role,
+    SealRecord, SegmentPosition, SenderWindow, SessionHeader, SessionMark, SessionModel,
+    StartedRecord, Stored, ToolResult, Turn, Usage, UserMessage, UserRecord,
 };
 pub use json_line::{JsonLine, JsonLineError};
-pub use limits::{Pair, TeamLimits, Traffic};
+pub use limits::{DEFAULT_CLEAR_AT, DEFAULT_KEPT_RESULTS, Pair, TeamLimits, Traffic};
 pub use line::{Line, Unknown, decode_line, salvage};
 pub use live::{Activity, Holder, LiveState, Phase, Tally, WaitingFor};
 pub use mail_text::MAIL_TAG;

@@ -11,6 +11,11 @@ const MESSAGE_BYTES: u64 = 64 << 10;
 /// How much unread mail an inbox takes from agents, if nobody said otherwise.
 const INBOX_BYTES: u64 = 4 << 20;
 
+/// How many of the newest results of tools stay in a conversation, if nobody said otherwise.
+pub const DEFAULT_KEPT_RESULTS: u16 = 3;
+/// The percentage of a model's window from which on older results are cleared, if nobody said otherwise.
+pub const DEFAULT_CLEAR_AT: u16 = 50;
+
 record! {
     /// The limits of a team. What is absent has its default.
     pub struct TeamLimits {

@@ -146,6 +146,7 @@ words!(JOURNAL_KINDS, journal_kind, JournalRecord {
     JournalRecord::Checkpoint(_) => "checkpoint",
     JournalRecord::Report(_) => "report",
     JournalRecord::Plan(_) => "plan",
+    JournalRecord::EngineTool(_) => "engine_tool",
     JournalRecord::Conversation(ConversationRecord::User(_)) => "user",
     JournalRecord::Conversation(ConversationRecord::Assistant(_)) => "assistant",
     JournalRecord::Conversation(ConversationRecord::Asked(_)) => "asked",

@@ -32,7 +32,7 @@ pub use edges::{CreateRefusal, Cycle, DeleteRefusal, Deleted, EdgeRefusal, NewTa
 pub use show::line;
 pub use status::{StatusRefusal, UnknownStatus, parse_status, set_status};
 
-use crate::who::same_party;
+use crate::party::same_party;
 use protocol::{Actor, Incarnation, Party, Task, TaskHistory, TaskId, TaskStatus, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

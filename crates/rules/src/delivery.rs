@@ -22,7 +22,7 @@ pub enum Delivery {
     DeadLetter { reason: String },
     /// The message is for a later incarnation than the reader's, so another process has replaced the
     /// reader. The reader must stop at once and leave the message unread.
-    Zombie,
+    ReaderReplaced,
 }
 
 /// Decides what the reader, which is incarnation `reader` of its member, does with `message`.
@@ -39,7 +39,7 @@ pub fn judge(message: &Message, reader: Incarnation, conversation: Conversation)
         return Delivery::Deliver;
     }
     if addressed > reader {
-        return Delivery::Zombie;
+        return Delivery::ReaderReplaced;
     }
     if message.body.is_control() {
         let kind = message.body.kind();
@@ -121,7 +121,7 @@ mod tests {
         for message in [text(Some(4)), control(Some(4))] {
             assert_eq!(
                 judge(&message, READER, Conversation::Kept),
-                Delivery::Zombie
+                Delivery::ReaderReplaced
             );
         }
     }

@@ -29,12 +29,12 @@ mod call;
 mod delivery;
 mod member;
 mod names;
+mod party;
 mod plan;
 pub mod request;
 mod restart;
 mod shutdown;
 mod submission;
-mod who;
 
 pub use board::{
     Board, ClaimLimit, ClaimRefusal, Claimant, CompleteRefusal, CreateRefusal, DeleteRefusal,
@@ -45,9 +45,7 @@ pub use call::{call_line, main_argument};
 pub use delivery::{Conversation, Delivery, judge};
 pub use member::{Facts, MemberState, member_state};
 pub use names::{NameRefusal, check_new_name};
-pub use plan::{
-    GateRefusal, Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, ToolEffect, plan_hash,
-};
+pub use plan::{GateRefusal, Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, plan_hash};
 pub use request::{
     Addressee, AdoptRefusal, AnswerSource, AskState, Author, ExpireReason, ExpireRefusal,
     MAX_CHOICES, MAX_IGNORED, OpenAskRefusal, OpenPlanRefusal, OpenShutdownRefusal, Opening,
@@ -61,4 +59,4 @@ pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,
 };
-pub use submission::{Ledger, StepRefusal, SubmissionStep, advance, is_due};
+pub use submission::{StepRefusal, SubmissionCount, SubmissionStep, advance, is_due};

@@ -1,6 +1,6 @@
 //! The plan gate: whether a member may change anything yet.
 
-use protocol::{Party, Request, RequestId, RequestState, Subject};
+use protocol::{Effect, Party, Request, RequestId, RequestState, Subject};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
@@ -53,16 +53,6 @@ pub enum PlanFile<'a> {
     Missing,
     /// It cannot be read at the moment.
     Unreadable,
-}
-
-/// What a tool does, as far as the gate is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolEffect {
-    /// It changes nothing outside of the member and the team.
-    Harmless,
-    Mutating,
-    /// It starts programs that the caller can keep from changing anything.
-    Confinable,
 }
 
 /// How a tool may run.
@@ -147,25 +137,31 @@ impl PlanGate {
         }
     }
 
-    /// Whether and how a tool with this effect may run now.
-    pub fn may_run(&self, tool: &str, effect: ToolEffect) -> Result<Permission, GateRefusal> {
-        match (effect, self) {
-            (ToolEffect::Harmless, _) | (_, Self::NotRequired | Self::Approved { .. }) => {
-                Ok(Permission::Unrestricted)
+    /// Whether and how a tool with this effect may run now. `can_confine` says whether the caller can keep the
+    /// programs that a tool starts from changing anything.
+    pub fn may_run(
+        &self,
+        tool: &str,
+        effect: Effect,
+        can_confine: bool,
+    ) -> Result<Permission, GateRefusal> {
+        let tool = tool.to_owned();
+        let refusal = match self {
+            Self::NotRequired | Self::Approved { .. } => return Ok(Permission::Unrestricted),
+            Self::Required => GateRefusal::NoPlan { tool },
+            Self::Pending { request_id } => {
+                let request_id = request_id.clone();
+                GateRefusal::Undecided { tool, request_id }
             }
-            (ToolEffect::Confinable, _) => Ok(Permission::ReadOnly),
-            (ToolEffect::Mutating, Self::Required) => {
-                let tool = tool.to_owned();
-                Err(GateRefusal::NoPlan { tool })
+            Self::Rejected { feedback } => {
+                let feedback = feedback.clone();
+                GateRefusal::Rejected { tool, feedback }
             }
-            (ToolEffect::Mutating, Self::Pending { request_id }) => {
-                let (tool, request_id) = (tool.to_owned(), request_id.clone());
-                Err(GateRefusal::Undecided { tool, request_id })
-            }
-            (ToolEffect::Mutating, Self::Rejected { feedback }) => {
-                let (tool, feedback) = (tool.to_owned(), feedback.clone());
-                Err(GateRefusal::Rejected { tool, feedback })
-            }
+        };
+        match effect {
+            Effect::Read | Effect::State | Effect::Ask => Ok(Permission::Unrestricted),
+            Effect::Execute if can_confine => Ok(Permission::ReadOnly),
+            Effect::Execute | Effect::Mutate => Err(refusal),
         }
     }
 }

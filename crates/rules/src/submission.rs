@@ -2,7 +2,7 @@
 //!
 //! Every change is a [`SubmissionStep`]. A step that does not fit the state is refused and changes nothing,
 //! so two processes that work on the same queue cannot end a submission twice. The author is told of every
-//! final state, and [`Ledger`] counts the submissions by state.
+//! final state, and [`SubmissionCount`] counts the submissions by state.
 
 use protocol::{CheckReport, CommitId, MergeConflict, Submission, SubmissionStatus, Timestamp};
 
@@ -104,7 +104,7 @@ pub fn is_due(submission: &Submission) -> bool {
 
 /// How many submissions are in which state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ledger {
+pub struct SubmissionCount {
     pub submitted: u64,
     /// Those still in the queue.
     pub open: u64,
@@ -113,18 +113,18 @@ pub struct Ledger {
     pub returned: u64,
 }
 
-impl Ledger {
+impl SubmissionCount {
     pub fn of<'a>(submissions: impl IntoIterator<Item = &'a Submission>) -> Self {
-        let mut ledger = Self::default();
+        let mut count = Self::default();
         for submission in submissions {
-            ledger.submitted += 1;
+            count.submitted += 1;
             match submission.status {
-                SubmissionStatus::Submitted | SubmissionStatus::Checking => ledger.open += 1,
-                SubmissionStatus::Merged => ledger.merged += 1,
-                SubmissionStatus::Conflict | SubmissionStatus::Failed => ledger.returned += 1,
+                SubmissionStatus::Submitted | SubmissionStatus::Checking => count.open += 1,
+                SubmissionStatus::Merged => count.merged += 1,
+                SubmissionStatus::Conflict | SubmissionStatus::Failed => count.returned += 1,
             }
         }
-        ledger
+        count
     }
 }
 
@@ -219,12 +219,9 @@ mod tests {
             let begun = advance(&new(), steps().remove(0), time(2)).unwrap();
             all.extend(advance(&begun, step, time(3)));
         }
-        let ledger = Ledger::of(&all);
-        assert_eq!(ledger.submitted, all.len() as u64);
-        assert_eq!(
-            ledger.submitted,
-            ledger.open + ledger.merged + ledger.returned
-        );
-        assert_eq!((ledger.merged, ledger.returned), (1, 3));
+        let count = SubmissionCount::of(&all);
+        assert_eq!(count.submitted, all.len() as u64);
+        assert_eq!(count.submitted, count.open + count.merged + count.returned);
+        assert_eq!((count.merged, count.returned), (1, 3));
     }
 }

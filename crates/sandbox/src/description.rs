@@ -43,6 +43,27 @@ pub struct Description {
     pub limits: Limits,
 }
 
+impl Description {
+    /// A sandbox that starts in this folder and has nothing else: no files, no network, no variables.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            readable: Vec::new(),
+            writable: Vec::new(),
+            read_only: Vec::new(),
+            hidden: Vec::new(),
+            placeholders: Vec::new(),
+            unwanted: Vec::new(),
+            variables_unwanted_in: None,
+            repositories: Vec::new(),
+            record: None,
+            network: Network::Off,
+            environment: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
 /// A file or folder that is created so that it can be protected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placeholder {

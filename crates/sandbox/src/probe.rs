@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use nix::errno::Errno;
 use serde::Serialize;
 
-use crate::description::{Description, Limits, Network};
+use crate::description::Description;
 use crate::error::{StartError, Step};
 use crate::landlock_rules::{FIRST_SCOPED, FIRST_USEFUL};
 use crate::session::prepare;
@@ -215,19 +215,8 @@ const SHELL: &str = "/bin/sh";
 fn smallest() -> Description {
     let system = ["/bin", "/lib", "/lib32", "/lib64", "/nix", "/usr", "/etc"];
     Description {
-        folder: "/".into(),
         readable: system.iter().map(Into::into).collect(),
-        writable: Vec::new(),
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        placeholders: Vec::new(),
-        unwanted: Vec::new(),
-        variables_unwanted_in: None,
-        repositories: Vec::new(),
-        record: None,
-        network: Network::Off,
-        environment: Vec::new(),
-        limits: Limits::default(),
+        ..Description::new("/")
     }
 }
 

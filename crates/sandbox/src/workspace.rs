@@ -156,7 +156,7 @@ pub fn description(
     let workspace = needs.workspace;
     let secrets = names.iter().filter(|name| is_secret(name));
     let secrets = secrets.map(|name| workspace.join(name)).collect();
-    let inside = inside(needs, names, &exists);
+    let protected = protected_paths(needs, names, &exists);
     let mut readable = readable(needs, &exists);
     let mut writable = Vec::new();
     match needs.writable {
@@ -167,12 +167,12 @@ pub fn description(
         folder: workspace.to_owned(),
         readable,
         writable,
-        read_only: inside.read_only,
+        read_only: protected.read_only,
         hidden: [hidden(needs, &exists), secrets].concat(),
-        placeholders: inside.placeholders,
-        unwanted: inside.unwanted,
+        placeholders: protected.placeholders,
+        unwanted: protected.unwanted,
         variables_unwanted_in: needs.writable.then(|| workspace.to_owned()),
-        repositories: inside.repositories,
+        repositories: protected.repositories,
         record: None,
         network: needs.network,
         environment: environment(needs.home, variables),
@@ -211,20 +211,20 @@ fn secrets(needs: &WorkspaceNeeds<'_>) -> Vec<PathBuf> {
 
 /// What a writable workspace protects.
 #[derive(Default)]
-struct Inside {
+struct ProtectedPaths {
     read_only: Vec<PathBuf>,
     unwanted: Vec<PathBuf>,
     placeholders: Vec<Placeholder>,
     repositories: Vec<PathBuf>,
 }
 
-fn inside(
+fn protected_paths(
     needs: &WorkspaceNeeds<'_>,
     names: &[OsString],
     exists: &impl Fn(&Path) -> bool,
-) -> Inside {
+) -> ProtectedPaths {
     if !needs.writable {
-        return Inside::default();
+        return ProtectedPaths::default();
     }
     let at = |name: &OsStr| needs.workspace.join(name);
     let control = CONTROL.iter().chain(needs.control).map(OsStr::new);
@@ -257,7 +257,7 @@ fn inside(
     } else {
         unwanted.push(head);
     }
-    Inside {
+    ProtectedPaths {
         read_only,
         unwanted,
         placeholders,

@@ -16,19 +16,10 @@ use sandbox::{Description, Layers, Level, Limits, Network, Session, Step};
 fn description(folder: &Path) -> Description {
     let system = ["/bin", "/etc", "/lib", "/lib64", "/usr"];
     Description {
-        folder: folder.to_owned(),
         readable: system.iter().map(Into::into).collect(),
         writable: vec![folder.to_owned()],
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        placeholders: Vec::new(),
-        unwanted: Vec::new(),
-        variables_unwanted_in: None,
-        repositories: Vec::new(),
-        record: None,
-        network: Network::Off,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        limits: Limits::default(),
+        ..Description::new(folder)
     }
 }
 

@@ -60,15 +60,15 @@ impl SpawnTeammate {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnTeammateArgs {
-    /// Its name: letters, digits, _ and -.
+    /// A name: letters, digits, _ and -.
     name: String,
-    /// What it is for, such as coder.
+    /// Such as coder.
     role: String,
     /// What it is to do. It knows nothing of your conversation.
     prompt: String,
-    /// true if it may change nothing before you have approved its plan.
+    /// It changes nothing before you approve its plan.
     require_plan: Option<bool>,
-    /// Its model, if not the same as yours.
+    /// If not yours.
     model: Option<String>,
 }
 
@@ -86,9 +86,8 @@ impl SpawnTeammateArgs {
 
 impl Tool for SpawnTeammate {
     const NAME: &'static str = "spawn_teammate";
-    const DESCRIPTION: &'static str = "Start a teammate as a process of its own, wake an idle one, or \
-         restart one that has ended, with its conversation. It reports to you when its turn ends: end \
-         your own turn instead of waiting in a loop.";
+    const DESCRIPTION: &'static str = "Start a teammate, wake an idle one, or restart an ended one with \
+         its conversation. It reports when its turn ends: end yours instead of waiting.";
     const EFFECT: Effect = Effect::State;
     type Args = SpawnTeammateArgs;
 
@@ -161,8 +160,7 @@ impl ListTeammates {
 
 impl Tool for ListTeammates {
     const NAME: &'static str = "list_teammates";
-    const DESCRIPTION: &'static str =
-        "Show all teammates with their roles and what they are doing.";
+    const DESCRIPTION: &'static str = "Show all teammates and what they do.";
     const EFFECT: Effect = Effect::Read;
     type Args = NoArgs;
 
@@ -212,16 +210,14 @@ impl ShutdownRequest {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShutdownRequestArgs {
-    /// The name of the teammate.
     teammate: String,
-    /// Why.
     reason: Option<String>,
 }
 
 impl Tool for ShutdownRequest {
     const NAME: &'static str = "shutdown_request";
-    const DESCRIPTION: &'static str = "Ask a teammate to end. It may refuse; its answer comes to you \
-         as a message.";
+    const DESCRIPTION: &'static str =
+        "Ask a teammate to end. It may refuse; its answer comes as mail.";
     const EFFECT: Effect = Effect::State;
     type Args = ShutdownRequestArgs;
 
@@ -283,13 +279,12 @@ impl ShutdownLookup {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShutdownLookupArgs {
-    /// The id of the request.
     request_id: String,
 }
 
 impl Tool for ShutdownLookup {
     const NAME: &'static str = "shutdown_response";
-    const DESCRIPTION: &'static str = "Look up the status of a shutdown request.";
+    const DESCRIPTION: &'static str = "Look up a shutdown request.";
     const EFFECT: Effect = Effect::Read;
     type Args = ShutdownLookupArgs;
 
@@ -328,18 +323,15 @@ impl PlanDecision {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanDecisionArgs {
-    /// The id from the plan_approval_request.
     request_id: String,
-    /// Whether the plan may be carried out.
     approve: bool,
-    /// What to change, or a remark.
     feedback: Option<String>,
 }
 
 impl Tool for PlanDecision {
     const NAME: &'static str = "plan_approval";
-    const DESCRIPTION: &'static str = "Approve or reject a teammate's plan. A rejected teammate stays \
-         unable to change anything until a later plan of it is approved.";
+    const DESCRIPTION: &'static str = "Approve or reject a teammate's plan. It can change nothing until \
+         one is approved.";
     const EFFECT: Effect = Effect::State;
     type Args = PlanDecisionArgs;
 

@@ -22,20 +22,19 @@ impl SendMessage {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendMessageArgs {
-    /// The name of a teammate, or `lead`.
+    /// A name, or `lead`.
     to: String,
-    /// The text of the message.
     content: String,
     // Models that know other agent programs pass it. Known and refused, it gets an answer that names the
-    // right tools; unknown, it would get one about an unknown field.
-    /// Leave this out. Only plain messages can be sent.
+    // right tools; unknown, it would get one about an unknown field. No schema offers it.
+    #[schemars(skip)]
     msg_type: Option<String>,
 }
 
 impl Tool for SendMessage {
     const NAME: &'static str = "send_message";
-    const DESCRIPTION: &'static str = "Send a message to a teammate or to the lead. It is read when \
-         the recipient next checks its mail; answers are delivered to you.";
+    const DESCRIPTION: &'static str = "Send a message to a teammate or the lead. Answers are delivered to \
+         you.";
     const EFFECT: Effect = Effect::State;
     type Args = SendMessageArgs;
 
@@ -98,8 +97,7 @@ pub struct NoArgs {}
 
 impl Tool for ReadInbox {
     const NAME: &'static str = "read_inbox";
-    const DESCRIPTION: &'static str = "Read your unread mail. You need \
-         not: mail is delivered to you automatically.";
+    const DESCRIPTION: &'static str = "Read unread mail. You need not: it is delivered to you.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = NoArgs;
@@ -128,14 +126,12 @@ impl Broadcast {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BroadcastArgs {
-    /// The text of the message.
     content: String,
 }
 
 impl Tool for Broadcast {
     const NAME: &'static str = "broadcast";
-    const DESCRIPTION: &'static str = "Send the same message to all teammates that have not been shut \
-         down. Each of them spends a turn on it.";
+    const DESCRIPTION: &'static str = "Send a message to all teammates. Each spends a turn on it.";
     const EFFECT: Effect = Effect::State;
     type Args = BroadcastArgs;
 

@@ -25,13 +25,12 @@ impl WriteNote {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteNoteArgs {
-    /// One fact or decision, in a sentence or two.
+    /// One fact, in a sentence or two.
     text: String,
     /// Words to find it by.
     #[serde(default)]
     #[schemars(with = "Option<Vec<String>>")]
     tags: Vec<String>,
-    /// The number of the task that it is about.
     #[serde(default, deserialize_with = "args::optional_number")]
     #[schemars(with = "Option<u64>")]
     task_id: Option<u64>,
@@ -39,9 +38,8 @@ pub struct WriteNoteArgs {
 
 impl Tool for WriteNote {
     const NAME: &'static str = "note";
-    const DESCRIPTION: &'static str = "Write a note that everybody in the team can read, now and \
-        later: a decision, a convention, a finding, where something is. The newest notes are shown to \
-        all. What one colleague has to do is a message; progress belongs to the task.";
+    const DESCRIPTION: &'static str = "Write a note for the whole team, now and later: a decision, a \
+        convention, a finding. The newest are shown to all.";
     // It changes no file of the workspace, so a member may use it before its plan is approved: what it
     // finds out while it plans is worth keeping.
     const EFFECT: Effect = Effect::State;
@@ -76,21 +74,19 @@ impl ReadNotes {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadNotesArgs {
-    /// Words that the notes must have.
     query: Option<String>,
-    /// Only notes with this tag.
     tag: Option<String>,
-    /// Only notes about this task.
     #[serde(default, deserialize_with = "args::optional_number")]
     #[schemars(with = "Option<u64>")]
     task_id: Option<u64>,
-    /// How many of the newest to show, 20 if absent.
+    /// 20 if absent.
     limit: Option<usize>,
 }
 
 impl Tool for ReadNotes {
     const NAME: &'static str = "notes";
-    const DESCRIPTION: &'static str = "Show the team's notes, the newest last: all, or those with certain words, a tag or a task.";
+    const DESCRIPTION: &'static str =
+        "Show the team's notes, newest last: all, or those with words, a tag or a task.";
     const EFFECT: Effect = Effect::Read;
     type Args = ReadNotesArgs;
 

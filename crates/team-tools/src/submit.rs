@@ -86,7 +86,6 @@ impl Submit {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitArgs {
-    /// The number of the task that the work is for.
     #[serde(default, deserialize_with = "crate::tasks::args::optional_number")]
     #[schemars(with = "Option<u64>")]
     task_id: Option<u64>,
@@ -94,9 +93,8 @@ pub struct SubmitArgs {
 
 impl Tool for Submit {
     const NAME: &'static str = "submit";
-    const DESCRIPTION: &'static str = "Submit what you have committed in your tree to be merged into \
-         team/main. If it conflicts with the work of others or fails the team's check, you get it back as \
-         mail. Completing a task submits by itself.";
+    const DESCRIPTION: &'static str = "Submit what you have committed to be merged into team/main. What \
+         conflicts or fails the check comes back as mail. Completing a task submits by itself.";
     const EFFECT: Effect = Effect::State;
     type Args = SubmitArgs;
 

@@ -30,11 +30,14 @@ fn failed(error: BoardError) -> ToolError {
     ToolError::from_error(&error)
 }
 
-/// A task as shown to the model after a change: without its history, which `task_get` shows.
+/// A task as shown to the model after a change: what it did not write itself, on one line. `task_get` shows
+/// the whole.
 fn short(task: &Task) -> Value {
-    let mut value = json!(task);
-    if let Value::Object(fields) = &mut value {
-        fields.remove("history");
+    let (status, owner) = (task.status, &task.owner);
+    let mut value =
+        json!({"id": task.id, "subject": task.subject, "status": status, "owner": owner});
+    if !task.blocked_by.is_empty() {
+        value["blockedBy"] = json!(task.blocked_by);
     }
     value
 }

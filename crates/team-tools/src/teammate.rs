@@ -22,18 +22,16 @@ impl ShutdownAnswer {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShutdownAnswerArgs {
-    /// The id from the shutdown_request.
     request_id: String,
-    /// true to end now, false to continue working.
     approve: bool,
-    /// The reason; give one if you refuse.
+    /// Needed if you refuse.
     reason: Option<String>,
 }
 
 impl Tool for ShutdownAnswer {
     const NAME: &'static str = "shutdown_response";
-    const DESCRIPTION: &'static str = "Answer a shutdown_request. With approve=true your process ends \
-         after this; with approve=false you continue, and the lead gets your reason.";
+    const DESCRIPTION: &'static str = "Answer a shutdown_request: approve and your process ends, or \
+         refuse and go on.";
     const EFFECT: Effect = Effect::State;
     type Args = ShutdownAnswerArgs;
 
@@ -72,14 +70,13 @@ impl PlanSubmission {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanSubmissionArgs {
-    /// What you will change and how.
     plan: String,
 }
 
 impl Tool for PlanSubmission {
     const NAME: &'static str = "plan_approval";
-    const DESCRIPTION: &'static str = "Submit a plan to the lead before major work. End your turn \
-         after it: the decision comes to you as a message.";
+    const DESCRIPTION: &'static str = "Submit a plan to the lead: what you will change and how. Then end \
+         your turn; the decision comes as mail.";
     const EFFECT: Effect = Effect::State;
     type Args = PlanSubmissionArgs;
 
@@ -102,8 +99,7 @@ pub struct Idle;
 
 impl Tool for Idle {
     const NAME: &'static str = "idle";
-    const DESCRIPTION: &'static str = "End your turn because you have nothing more to do. You are \
-         woken by mail and by tasks that you can claim.";
+    const DESCRIPTION: &'static str = "End your turn. Mail and tasks wake you.";
     const EFFECT: Effect = Effect::State;
     type Args = NoArgs;
 

@@ -25,6 +25,11 @@ use teamdir::{Liveness, PathError, RequestError, TeamDir, new_request_id};
 
 /// Which incarnation of a recipient runs, as the operating system says.
 pub fn addressee(team: &TeamDir, recipient: &Recipient) -> Addressee {
+    // The lock of somebody at home on another host is held here by the bridge.
+    let roster = team.roster();
+    if roster.is_ok_and(|roster| roster.host_of(recipient).is_some()) {
+        return Addressee::Unknown;
+    }
     match team.liveness(recipient) {
         Ok(Liveness::Alive(Some(holder))) => Addressee::Alive(holder.incarnation),
         Ok(Liveness::Gone(_)) => Addressee::Gone,

@@ -2,7 +2,11 @@
 //! are shown of it.
 //!
 //! Only the process that holds the lock writes them. An outbox is therefore a file with one writer, as a
-//! journal is: what a failed or killed append leaves at its end is cut off.
+//! journal is: what a failed or killed append leaves at its end is left out when the file is next replaced.
+
+mod outbox;
+
+pub use outbox::{Outbox, OutboxError};
 
 use crate::MemberGuard;
 use crate::error::{Context, PathError};
@@ -10,20 +14,12 @@ use crate::files::{self, atomic, create_dir};
 use crate::locks::{FileLock, LockError};
 use crate::team_dir::{Durability, TeamDir};
 use crate::team_files::{self, TeamFileError};
-use protocol::{
-    AppliedMark, Frame, FrameId, HostId, Incarnation, JsonLine, MAX_FRAME_BYTES, Payload, Peer,
-    Recipient, SentMark, StreamEpoch,
-};
-use safe_open::Opened;
-use std::collections::{HashSet, VecDeque};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use outbox::read_frames;
+use protocol::{AppliedMark, HostId, Incarnation, JsonLine, Peer, SentMark};
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use uuid::Uuid;
 
-/// An outbox of which all was accepted is emptied when it has reached this size.
-const EMPTY_FROM: u64 = 1 << 20;
 /// How long the copy of the lock in a child of a killed bridge is waited for.
 const ORPHAN_WAIT: Duration = Duration::from_secs(2);
 
@@ -31,47 +27,6 @@ const ORPHAN_WAIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct BridgeGuard {
     _lock: FileLock,
-}
-
-/// Why an outbox could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OutboxError {
-    #[error(transparent)]
-    File(#[from] PathError),
-    #[error(transparent)]
-    Mark(#[from] TeamFileError),
-    #[error(
-        "{} has the frame {found} where {expected} was to follow: the file was changed by hand or is from an \
-         old copy; move the folder {} away on this host and on the other one to begin a new stream",
-        path.display(),
-        path.parent().unwrap_or(path).display()
-    )]
-    Gap {
-        path: PathBuf,
-        expected: u64,
-        found: u64,
-    },
-}
-
-/// The frames to one host that it has not accepted yet.
-#[derive(Debug)]
-pub struct Outbox {
-    team: TeamDir,
-    me: HostId,
-    peer: HostId,
-    path: PathBuf,
-    file: File,
-    /// Everything before this byte is stored.
-    end: u64,
-    /// Whether bytes behind `end` may be left over from a failed append.
-    is_dirty: bool,
-    mark: SentMark,
-    pending: VecDeque<Frame>,
-    pending_bytes: usize,
-    /// The number and the id of the last frame.
-    last: (u64, Option<FrameId>),
-    /// The mail in the file when it was opened, which its reader may not have recorded as read.
-    recovered: HashSet<(Recipient, String)>,
 }
 
 impl TeamDir {
@@ -100,6 +55,15 @@ impl TeamDir {
             .collect();
         peers.sort();
         Ok(peers)
+    }
+
+    /// Moves what was kept of a host into the trash, frames that wait for it included. Returns where it is.
+    pub fn forget_peer(
+        &self,
+        _: &BridgeGuard,
+        host: &HostId,
+    ) -> Result<Option<PathBuf>, PathError> {
+        self.to_trash(&self.layout.bridge_peer_dir(host))
     }
 
     /// What people are shown of a host.
@@ -148,243 +112,4 @@ impl TeamDir {
         let (frames, _) = read_frames(&file, &path)?;
         Ok(frames.iter().filter(|frame| frame.seq > accepted).count() as u64)
     }
-}
-
-impl Outbox {
-    /// Opens the frames from `me` to `peer`, and finds how far they were accepted.
-    pub fn open(
-        team: &TeamDir,
-        _: &BridgeGuard,
-        me: &HostId,
-        peer: &HostId,
-    ) -> Result<Self, OutboxError> {
-        create_dir(&team.layout.bridge_peer_dir(peer))?;
-        let mark_path = team.layout.sent_mark(peer);
-        let mark = match team_files::read(&mark_path)? {
-            Some(mark) => mark,
-            None => {
-                let mark = SentMark {
-                    epoch: new_epoch(),
-                    accepted: 0,
-                    id: None,
-                    extra: protocol::Extra::new(),
-                };
-                put_mark(team, peer, &mark)?;
-                mark
-            }
-        };
-        let path = team.layout.outbox(peer);
-        let Opened { file, .. } = files::open_or_create_to_append(&path).context("open", &path)?;
-        atomic::sync_parent(&path, team.options.durability)?;
-        let reader = files::open_to_read(&path).context("read", &path)?.file;
-        let (frames, end) = read_frames(&reader, &path)?;
-        let recovered = frames.iter().filter_map(|frame| match &frame.payload {
-            Payload::Mail { to, line } => Some((to.clone(), line_id(line)?)),
-            Payload::Members(_) => None,
-        });
-        let mut outbox = Self {
-            team: team.clone(),
-            me: me.clone(),
-            peer: peer.clone(),
-            file,
-            end,
-            is_dirty: true,
-            pending: VecDeque::new(),
-            pending_bytes: 0,
-            last: (mark.accepted, mark.id.clone()),
-            mark,
-            recovered: recovered.collect(),
-            path,
-        };
-        for frame in frames {
-            outbox.take_up(frame)?;
-        }
-        Ok(outbox)
-    }
-
-    /// Takes up a frame that was found in the file.
-    fn take_up(&mut self, frame: Frame) -> Result<(), OutboxError> {
-        // Those of another epoch are from before the mark was made anew.
-        if frame.seq <= self.mark.accepted || frame.epoch != self.mark.epoch {
-            return Ok(());
-        }
-        if frame.seq != self.last.0 + 1 {
-            return Err(OutboxError::Gap {
-                path: self.path.clone(),
-                expected: self.last.0 + 1,
-                found: frame.seq,
-            });
-        }
-        self.push(frame, 0);
-        Ok(())
-    }
-
-    fn push(&mut self, frame: Frame, bytes: usize) {
-        self.last = (frame.seq, Some(frame.id.clone()));
-        self.pending_bytes += bytes;
-        self.pending.push_back(frame);
-    }
-
-    /// Whether a message was in the outbox already when it was opened. Each one is said once: the next of
-    /// the same id is a repeat of its sender's, which its reader recognises.
-    pub fn has_recovered(&mut self, to: &Recipient, id: &str) -> bool {
-        self.recovered.remove(&(to.clone(), id.to_owned()))
-    }
-
-    /// Stores frames with these payloads, all or none. They are synced when this returns.
-    pub fn append(&mut self, payloads: Vec<Payload>) -> Result<(), PathError> {
-        let mut frames = Vec::new();
-        let mut bytes = Vec::new();
-        let mut last = self.last.clone();
-        for payload in payloads {
-            let frame = Frame {
-                from: self.me.clone(),
-                to: self.peer.clone(),
-                epoch: self.mark.epoch.clone(),
-                seq: last.0 + 1,
-                id: new_frame_id(),
-                prev: last.1,
-                payload,
-            };
-            let line = JsonLine::encode(&frame).map_err(io::Error::other);
-            let line = line.context("encode a frame for", &self.path)?;
-            if line.len() > MAX_FRAME_BYTES {
-                let error = io::Error::from(io::ErrorKind::FileTooLarge);
-                return Err(PathError::new("append to", &self.path, error));
-            }
-            last = (frame.seq, Some(frame.id.clone()));
-            frames.push((frame, line.len()));
-            bytes.extend_from_slice(&line);
-        }
-        if frames.is_empty() {
-            return Ok(());
-        }
-        self.write(&bytes)?;
-        for (frame, size) in frames {
-            self.push(frame, size);
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), PathError> {
-        if self.is_dirty {
-            self.file.set_len(self.end).context("mend", &self.path)?;
-        }
-        self.is_dirty = true;
-        self.file
-            .write_all(bytes)
-            .context("append to", &self.path)?;
-        if self.team.options.durability == Durability::PowerCut {
-            // After a failed sync only writing the bytes again helps, so that they are taken back.
-            self.file.sync_data().context("sync", &self.path)?;
-        }
-        self.is_dirty = false;
-        self.end += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// The frames that were not accepted yet, oldest first.
-    pub fn pending(&self) -> impl Iterator<Item = &Frame> {
-        self.pending.iter()
-    }
-
-    /// About how many bytes they have.
-    pub const fn pending_bytes(&self) -> usize {
-        self.pending_bytes
-    }
-
-    /// The number and the id of the last frame.
-    pub const fn last(&self) -> &(u64, Option<FrameId>) {
-        &self.last
-    }
-
-    /// How far the frames were accepted.
-    pub const fn mark(&self) -> &SentMark {
-        &self.mark
-    }
-
-    /// The other host has accepted all frames up to the number `seq`.
-    pub fn accept(&mut self, seq: u64) -> Result<(), PathError> {
-        let accepted = self.pending.iter().take_while(|frame| frame.seq <= seq);
-        let Some(last) = accepted.last() else {
-            return Ok(());
-        };
-        let mark = SentMark {
-            accepted: last.seq,
-            id: Some(last.id.clone()),
-            ..self.mark.clone()
-        };
-        put_mark(&self.team, &self.peer, &mark)?;
-        self.mark = mark;
-        self.pending.retain(|frame| frame.seq > self.mark.accepted);
-        if self.pending.is_empty() {
-            self.pending_bytes = 0;
-            self.empty_if_large()?;
-        }
-        Ok(())
-    }
-
-    /// Everything in the file was accepted, which the mark says: it may go.
-    fn empty_if_large(&mut self) -> Result<(), PathError> {
-        if self.end < EMPTY_FROM {
-            return Ok(());
-        }
-        atomic::replace(&self.path, b"", self.team.options.durability)?;
-        let opened = files::open_or_create_to_append(&self.path);
-        self.file = opened.context("open", &self.path)?.file;
-        self.end = 0;
-        self.is_dirty = false;
-        Ok(())
-    }
-}
-
-fn put_mark(team: &TeamDir, peer: &HostId, mark: &SentMark) -> Result<(), PathError> {
-    let mut bytes = serde_json::to_vec_pretty(mark).expect("text keys encode");
-    bytes.push(b'\n');
-    atomic::replace(
-        &team.layout.sent_mark(peer),
-        &bytes,
-        team.options.durability,
-    )
-}
-
-/// The whole frames of a file, and where they end. What follows is what a killed append left.
-fn read_frames(file: &File, path: &std::path::Path) -> Result<(Vec<Frame>, u64), PathError> {
-    let mut reader = BufReader::new(file);
-    let (mut frames, mut end) = (Vec::new(), 0);
-    loop {
-        let line = files::read_line(&mut reader, MAX_FRAME_BYTES as u64).context("read", path)?;
-        let Some(line) = line.filter(|line| line.ends_with(b"\n")) else {
-            return Ok((frames, end));
-        };
-        let Ok(frame) = serde_json::from_slice(&line) else {
-            // Only the last append can be torn: after a power cut it may be zeroes.
-            let rest_is_frames = reader.fill_buf().context("read", path)?.starts_with(b"{");
-            if rest_is_frames {
-                let error = io::Error::other("a line in it is no frame");
-                return Err(PathError::new("read", path, error));
-            }
-            return Ok((frames, end));
-        };
-        frames.push(frame);
-        end += line.len() as u64;
-    }
-}
-
-fn line_id(line: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
-    Some(line.get("id")?.as_str()?.to_owned())
-}
-
-fn new_epoch() -> StreamEpoch {
-    StreamEpoch::new(&Uuid::new_v4().simple().to_string()).expect("hex digits are an epoch")
-}
-
-fn new_frame_id() -> FrameId {
-    let digits: String = Uuid::new_v4()
-        .simple()
-        .to_string()
-        .chars()
-        .take(16)
-        .collect();
-    FrameId::new(&digits).expect("hex digits are an id")
 }

@@ -131,12 +131,18 @@ impl TeamDir {
         &self,
         most: usize,
     ) -> Result<Vec<Result<Submission, SubmissionError>>, PathError> {
-        let mut ids = self.submission_ids()?;
-        ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
-        let newest = ids.into_iter().take(most);
+        let newest = self.newest_submission_ids(most)?.into_iter();
         Ok(newest
             .filter_map(|id| read(&self.layout.submission(id), id).transpose())
             .collect())
+    }
+
+    /// The numbers of the newest submissions, newest first.
+    pub fn newest_submission_ids(&self, most: usize) -> Result<Vec<SubmissionId>, PathError> {
+        let mut ids = self.submission_ids()?;
+        ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+        ids.truncate(most);
+        Ok(ids)
     }
 
     fn submission_ids(&self) -> Result<Vec<SubmissionId>, PathError> {

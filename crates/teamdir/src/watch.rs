@@ -39,6 +39,9 @@ pub const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// How often files are polled where there are no notifications.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
+/// How long the thread that receives notifications rests after one that nobody waits for.
+const UNHURRIED: Duration = Duration::from_millis(1);
+
 /// Watches a set of files and folders.
 #[derive(Debug)]
 pub struct Watcher {
@@ -328,8 +331,16 @@ fn notify_backend(changes: &Changes) -> Result<Backend, PollReason> {
     let watched = Watched::default();
     let (shared, raised) = (watched.clone(), changes.clone());
     let handler = move |event: notify::Result<notify::Event>| {
-        if event.map_or(true, |event| shared.is_concerned(&event)) {
-            raised.raise();
+        let is_data = event.as_ref().is_ok_and(is_about_data);
+        if !event.map_or(true, |event| shared.is_concerned(&event)) {
+            return;
+        }
+        let was_taken = raised.raise();
+        if is_data && !was_taken {
+            // Whoever is notified has something to look at already. Until then the kernel keeps further
+            // writes to the same file as one event, and waking this thread for each would cost their
+            // writers time.
+            std::thread::sleep(UNHURRIED);
         }
     };
     let config = Config::default().with_event_kinds(EventKindMask::CORE);
@@ -337,6 +348,10 @@ fn notify_backend(changes: &Changes) -> Result<Backend, PollReason> {
         Ok(watcher) => Ok(Backend::Notify { watcher, watched }),
         Err(error) => Err(refusal(&error).unwrap_or(PollReason::Refused(error.to_string()))),
     }
+}
+
+fn is_about_data(event: &notify::Event) -> bool {
+    matches!(event.kind, EventKind::Modify(ModifyKind::Data(_)))
 }
 
 /// Nothing that is done under these locks leaves a half-done state.

@@ -4,6 +4,7 @@
 //! files alone, and finds folder, member and incarnation in its environment.
 
 use crate::start_options::{Ended, TeammateError};
+use command::shell_word;
 use command::{End, Save, SaveWhen, Spec, Surroundings};
 use member::MemberRuntime;
 use processes::mark_of;
@@ -31,8 +32,8 @@ pub(crate) async fn run(
     let save = Save::new(outputs.join("program.txt"), SaveWhen::Large);
     let command = format!(
         "exec >>{} 2>&1\nexport TEAM_DIR={} TEAM_MEMBER={} TEAM_INCARNATION={}\n{program}",
-        quoted(&log),
-        quoted(layout.root()),
+        shell_word(&log.display().to_string()),
+        shell_word(&layout.root().display().to_string()),
         runtime.owner(),
         runtime.incarnation(),
     );
@@ -104,10 +105,4 @@ fn surroundings(confinement: &Confinement, program: &str, team: &Path) -> Surrou
         description.writable.push(team);
     }
     surroundings
-}
-
-/// A path as one word for a shell.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -134,6 +134,14 @@ fn handle_mail(
     requests
 }
 
+/// Ends what earlier processes asked. An engine may come back to what it asked in a turn that has not ended.
+fn withdraw_old_asks(runtime: &MemberRuntime, recovered: &Recovered, engine: Option<&str>) {
+    if let Some(engine) = engine.filter(|_| recovered.conversation.is_waiting()) {
+        runtime.keep_engine_asks(engine);
+    }
+    runtime.withdraw_old_asks(&recovered.conversation);
+}
+
 impl Teammate {
     fn new(
         options: StartOptions,
@@ -142,10 +150,11 @@ impl Teammate {
         termination: CancellationToken,
     ) -> Result<Self, TeammateError> {
         let (runtime, recovered, confinement, own_work) = start;
-        runtime.withdraw_old_asks(&recovered.conversation);
+        let engine = settings::engine(&options.workspace.config, member);
+        withdraw_old_asks(&runtime, &recovered, engine.as_deref());
         runtime.set_asking(settings::asking(&options.workspace.config, member)?);
         let name = member.spec.name.clone();
-        let is_engine = settings::engine(&options.workspace.config, member).is_some();
+        let is_engine = engine.is_some();
         let shutdown_requests = handle_mail(&runtime, &name, is_engine);
         let background = Background::new();
         let unreported = recovered.unreported.clone();
@@ -228,6 +237,8 @@ impl Teammate {
                 self.perform(action);
             }
             if let Some(exit) = self.exit.take() {
+                self.agent.abandon();
+                self.runtime.end_engine().await;
                 return self.end(exit);
             }
         }

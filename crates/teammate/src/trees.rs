@@ -3,7 +3,7 @@
 use crate::settings;
 use crate::start_options::TeammateError;
 use config::Config;
-use integration::{Integration, IntegrationError, Ran, Submitted, Work};
+use integration::{Integration, IntegrationError, QueueOutcome, Submitted, Work};
 use member::{MemberRuntime, OwnTree, log_queue, open_trees};
 use protocol::{
     AgentName, CommitId, Incarnation, Member, Phase, TaskId, TreeMode, UserMessage, WaitingFor,
@@ -133,7 +133,7 @@ impl OwnWork {
     /// Returns whether nothing was left in the queue.
     fn integrate_now(&self) -> bool {
         let ran = self.integration.run_queue();
-        let is_done = matches!(ran, Ok(Ran::Done(_)));
+        let is_done = matches!(ran, Ok(QueueOutcome::Done(_)));
         log_queue(&ran);
         if let Err(error) = self.integration.warn_of_conflicts(&self.name) {
             warn!("the work was not compared with that of others: {error}");

@@ -1,5 +1,6 @@
 //! The trait of a tool, and its output.
 
+pub use protocol::Effect;
 use std::error::Error;
 use std::fmt;
 
@@ -47,34 +48,6 @@ pub trait Tool: Send + Sync + 'static {
         args: Self::Args,
         context: &ToolContext,
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
-}
-
-/// What a tool may change, which decides how its calls are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It only reads. Calls may run concurrently with other such calls, and may be cancelled at any
-    /// point.
-    Read,
-    /// It changes only the state of its agent or team. Calls run in order.
-    State,
-    /// It changes the workspace, or starts programs that go on after the call. Calls run in order, and a
-    /// caller may refuse them, for example until a plan is approved.
-    Mutate,
-    /// It starts programs that end with the call, in a sandbox where there is one. Calls run in order,
-    /// and a caller may refuse them or have them run with [`CommandAccess::ReadOnly`](crate::CommandAccess::ReadOnly).
-    Execute,
-    /// It asks a person. The caller asks, and the result of the call is the answer. Calls run in order.
-    Ask,
-}
-
-impl Effect {
-    /// Whether calls may run concurrently with each other.
-    pub fn is_concurrent(self) -> bool {
-        match self {
-            Self::Read => true,
-            Self::State | Self::Mutate | Self::Execute | Self::Ask => false,
-        }
-    }
 }
 
 /// The result of a call.

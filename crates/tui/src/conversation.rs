@@ -8,8 +8,8 @@ use crate::text_line::{LineKind, TextLine};
 use call::Call;
 use highlight::highlight;
 use protocol::{
-    Block, ConversationRecord, JournalLine, JournalRecord, MAIL_TAG, MessageSource, TextBlock,
-    ToolResult, UserMessage,
+    Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
+    MessageSource, TextBlock, ToolResult, UserMessage,
 };
 use serde_json::Value;
 
@@ -17,8 +17,10 @@ use serde_json::Value;
 const MAX_LINES: usize = 200;
 
 /// Follows a conversation, record by record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Conversation {
+    /// Whether code is taken apart. Without colours that would only cost the loading of the languages.
+    colors: bool,
     /// The unfinished tool calls.
     calls: Vec<Call>,
     /// Those of an earlier incarnation: they do not run any more, and the next one says so in their results.
@@ -26,6 +28,19 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    pub const fn new(colors: bool) -> Self {
+        Self {
+            colors,
+            calls: Vec::new(),
+            interrupted: Vec::new(),
+        }
+    }
+
+    /// Begins another conversation.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.colors);
+    }
+
     /// The next line of the journal, as lines for people, without control characters.
     pub fn read(&mut self, line: &[u8]) -> Vec<TextLine> {
         let JournalLine::Known(record) = JournalLine::decode(line) else {
@@ -40,6 +55,7 @@ impl Conversation {
                 })
             }
             JournalRecord::Conversation(record) => self.conversation(record),
+            JournalRecord::EngineTool(record) => self.engine_tool(record),
             JournalRecord::Mail(_)
             | JournalRecord::Cut(_)
             | JournalRecord::Seal(_)
@@ -78,11 +94,25 @@ impl Conversation {
         self.calls.iter().flat_map(Call::running).collect()
     }
 
+    /// A call that the engine ran by itself. Its last record has all that is known of it.
+    fn engine_tool(&mut self, record: EngineToolRecord) -> Vec<TextLine> {
+        taken(&mut self.calls, &record.id);
+        let (call, result) = record.into_call();
+        self.reply(vec![call]);
+        match result {
+            Some(result) => self.result(&result),
+            None => Vec::new(),
+        }
+    }
+
     fn reply(&mut self, blocks: Vec<Block>) -> Vec<TextLine> {
         let mut lines = Vec::new();
         for block in blocks {
             if let Some(text) = block.readable_text() {
-                lines.extend(said_lines(&text));
+                lines.extend(match self.colors {
+                    true => said_lines(&text),
+                    false => first_lines(LineKind::Said, &text),
+                });
             }
             if let Block::ToolUse {
                 id, name, input, ..
@@ -200,12 +230,17 @@ fn next_block(lines: &[TextLine], from: usize) -> Option<(usize, CodeBlock)> {
     Some((start + 1, block))
 }
 
-/// The sender of a message, and its type unless it is a plain message.
+/// The sender of a message, and its type and what it answers unless it is a plain message.
 fn sender(mail: &TextBlock) -> String {
     let from = mail.get("from").unwrap_or("an unknown sender");
+    let answer = match mail.get("approve") {
+        Some("true") => ", yes",
+        Some("false") => ", no",
+        Some(_) | None => "",
+    };
     match mail.get("type") {
         None | Some("message") => format!("mail from {from}"),
-        Some(kind) => format!("mail from {from} ({})", kind.replace('_', " ")),
+        Some(kind) => format!("mail from {from} ({}{answer})", kind.replace('_', " ")),
     }
 }
 

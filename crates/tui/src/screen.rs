@@ -15,7 +15,7 @@ pub use mouse::MouseInput;
 
 use crate::text_line::TextLine;
 use overview::{MemberRow, RequestRow, Snapshot};
-use protocol::{AgentName, RequestId, Timestamp, WaitingFor};
+use protocol::{AgentName, RequestId, RequestKind, Timestamp, WaitingFor};
 use ratatui::layout::Rect;
 use rules::MemberState;
 use scroll::Scroll;
@@ -41,9 +41,12 @@ pub struct Screen {
     /// The selected member, by name because rows move.
     member: Option<AgentName>,
     request: Option<RequestId>,
-    /// The request that was looked at until somebody else answered it, while the one that took its place
-    /// was not chosen by the person.
-    replaced_request: Option<RequestId>,
+    /// The request that was looked at when it vanished. Keys may still be meant for it.
+    gone_request: Option<LookedAt>,
+    /// The request that was on the screen when it was last drawn.
+    drawn_request: Option<RequestId>,
+    /// The request that the person answered last.
+    answered_request: Option<RequestId>,
     mode: Mode,
     /// The result of the last command.
     notice: Option<Notice>,
@@ -81,6 +84,15 @@ pub enum Input {
     },
     /// The current time.
     Tick(Timestamp),
+    /// The person sees what was drawn.
+    Drawn,
+}
+
+/// A request that a person looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LookedAt {
+    id: RequestId,
+    kind: RequestKind,
 }
 
 /// An action that the screen requests.
@@ -184,8 +196,9 @@ impl Screen {
                 Vec::new()
             }
             Input::Snapshot(snapshot) => {
+                let looked_at = self.looked_at();
                 self.snapshot = sorted(*snapshot);
-                self.keep_selection()
+                self.keep_selection(looked_at)
             }
             Input::Events(lines) => {
                 self.scroll_events(&lines);
@@ -213,6 +226,10 @@ impl Screen {
                 self.now = now;
                 Vec::new()
             }
+            Input::Drawn => {
+                self.drawn_request = self.looked_at().map(|request| request.id);
+                Vec::new()
+            }
         }
     }
 
@@ -226,16 +243,25 @@ impl Screen {
         self.snapshot.requests.iter().find(|row| row.id == *id)
     }
 
+    /// The request that keys answer now.
+    fn looked_at(&self) -> Option<LookedAt> {
+        let row = self.selected_request().filter(|_| self.is_answering())?;
+        let (id, kind) = (row.id.clone(), row.kind);
+        Some(LookedAt { id, kind })
+    }
+
     /// Selects an existing member and request, if there are any.
     ///
-    /// The person has not seen a request that takes the place of one that is gone: a key that was meant
-    /// for the old one must not answer it.
-    fn keep_selection(&mut self) -> Vec<Effect> {
+    /// A key that was meant for a request that is gone must neither answer the one that takes its place,
+    /// which the person has not seen, nor act on a member.
+    fn keep_selection(&mut self, looked_at: Option<LookedAt>) -> Vec<Effect> {
         if self.selected_request().is_none() {
-            let gone = self.request.take();
             self.request = self.snapshot.requests.first().map(|row| row.id.clone());
-            let has_next = self.is_answering() && self.request.is_some();
-            self.replaced_request = gone.filter(|_| has_next);
+            let has_next = self.request.is_some();
+            let answered = self.answered_request.take();
+            let is_expected = |gone: &LookedAt| answered.as_ref() == Some(&gone.id);
+            let gone = looked_at.filter(|gone| has_next || !is_expected(gone));
+            self.gone_request = gone.or(self.gone_request.take());
         }
         if self.snapshot.requests.is_empty() {
             self.shows_request = false;

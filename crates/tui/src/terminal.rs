@@ -20,10 +20,14 @@ use ratatui::crossterm::event::{
 };
 use signals::Signals;
 use sources::{FollowedLines, Sources, Wake};
+use std::env::home_dir;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use teamdir::{PathError, TeamDir, now};
+
+/// How long one more key is waited for. Without any time, crossterm does not look for one.
+const KEY_WAIT: Duration = Duration::from_millis(1);
 
 /// The key that begins to use the mouse.
 const USE_MOUSE: Key = Key::Char('M');
@@ -64,7 +68,7 @@ pub fn watch(team: &TeamDir, options: &WatchOptions) -> Result<Exit, WatchError>
     let mut view = View {
         screen: Screen::new(options.colors),
         team,
-        sources: Sources::new(team)?,
+        sources: Sources::new(team, options.colors)?,
         commands: Commands::new(team, &options.program)?,
         signals,
     };
@@ -92,6 +96,7 @@ impl View<'_> {
             self.screen.handle(Input::Resize { width, height });
             self.screen.handle(Input::Tick(now()));
             terminal.draw(&self.screen)?;
+            self.screen.handle(Input::Drawn);
             let tick = self.screen.next_tick();
             let wake = self.sources.wait(&self.signals, &self.commands, tick)?;
             if let Some(signal) = self.signals.fatal() {
@@ -125,7 +130,8 @@ impl View<'_> {
     fn update(&mut self) -> Result<(), WatchError> {
         // Watch before reading, so that no change is missed.
         self.sources.watch_files(self.team);
-        let snapshot = snapshot(self.team);
+        let mut snapshot = snapshot(self.team);
+        snapshot.folder = below_home(&snapshot.folder, home_dir().as_deref());
         self.sources.watch_processes(self.team, &snapshot);
         let effects = self.screen.handle(Input::Snapshot(Box::new(snapshot)));
         self.follow(effects);
@@ -193,7 +199,7 @@ impl View<'_> {
     }
 
     fn read_keys(&mut self, terminal: &mut FullScreen) -> io::Result<Option<Exit>> {
-        while event::poll(Duration::ZERO)? {
+        while event::poll(KEY_WAIT)? {
             let pressed = match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Release => Pressed::Nothing,
                 Event::Key(key) => key_of(&key),
@@ -216,6 +222,17 @@ impl View<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+/// A folder as people write it, with `~` for their own.
+fn below_home(folder: &str, home: Option<&Path>) -> String {
+    // Every folder is below the root, which is the home of nobody who works there.
+    let home = home.filter(|home| home.parent().is_some());
+    let below = home.and_then(|home| Path::new(folder).strip_prefix(home).ok());
+    match below {
+        Some(below) => Path::new("~").join(below).display().to_string(),
+        None => folder.to_owned(),
     }
 }
 
@@ -261,4 +278,19 @@ const fn mouse_of(event: &MouseEvent) -> Pressed {
         _ => return Pressed::Nothing,
     };
     Pressed::Input(Input::Mouse(input))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_below_home_is_shorter() {
+        let shown = |home: &str| below_home("/home/ann/project/.team", Some(Path::new(home)));
+        assert_eq!(shown("/home/ann"), "~/project/.team");
+        for other in ["/", "", "/home/an", "/root"] {
+            assert_eq!(shown(other), "/home/ann/project/.team", "{other:?}");
+        }
+        assert_eq!(below_home("/srv/.team", None), "/srv/.team");
+    }
 }

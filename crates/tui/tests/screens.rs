@@ -177,9 +177,13 @@ fn follow(member: &str, pane: Pane) -> Effect {
     Effect::Follow { member, pane }
 }
 
+/// Presses keys, one after another as the screen changes.
 fn press(screen: &mut Screen, keys: &str) -> Vec<Effect> {
     keys.chars()
-        .flat_map(|c| screen.handle(Input::Key(Key::Char(c))))
+        .flat_map(|c| {
+            screen.handle(Input::Drawn);
+            screen.handle(Input::Key(Key::Char(c)))
+        })
         .collect()
 }
 
@@ -399,7 +403,7 @@ fn a_conversation_is_followed_and_the_log_is_a_key_away() {
     assert!(!shown(&screen, 80, 24).contains("of the log"));
     let effects = press(&mut screen, "l");
     assert_eq!(effects, [follow("alice", Pane::Conversation)]);
-    let mut conversation = Conversation::default();
+    let mut conversation = Conversation::new(true);
     for line in JOURNAL {
         let lines = conversation.read(line.as_bytes());
         screen.handle(Input::Lines(lines));

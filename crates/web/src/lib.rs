@@ -10,7 +10,8 @@
 //!
 //! **Who gets in.** A token of 256 bits is in a private file, and in the fragment of the address that is shown
 //! once; the page exchanges it for a session, a cookie and a key (`sessions`). Every request passes the same
-//! checks first (`guard`): the host is ours, the origin is absent or ours, a body is JSON.
+//! checks first (`guard`): the host is ours, the origin is absent or ours, a body is JSON. Connections of commands
+//! in the sandboxes of members are not served at all (`peer`).
 //!
 //! **Invariants:** without a session nothing of the team is shown or changed; a server that nobody looks at is
 //! not woken by anything; a page costs no more than its queue, however slow it is; text of the team never
@@ -22,6 +23,7 @@ mod assets;
 mod error;
 mod guard;
 mod hub;
+mod peer;
 mod rows;
 mod secret;
 mod server;

@@ -1,6 +1,7 @@
 //! The listener: connections with limits of number and time.
 
 use crate::app::{App, router};
+use crate::peer;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -11,9 +12,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::{Sleep, sleep};
 
 /// The most connections at a time. Further ones wait in the kernel.
@@ -26,6 +28,10 @@ const WRITE_TIME: Duration = Duration::from_secs(30);
 const BUFFER: usize = 64 << 10;
 /// How long to wait after the system has refused a connection.
 const REFUSED: Duration = Duration::from_millis(100);
+
+/// The whole reply to a command in a sandbox, of whose request nothing is read.
+const NOT_SERVED: &[u8] = b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: 72\r\n\
+    Connection: close\r\n\r\nCommands of members, and what looks like one, are not served this page.\n";
 
 /// Serves until the process ends.
 pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
@@ -51,7 +57,12 @@ pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
     }
 }
 
-async fn connection(stream: TcpStream, router: Router) {
+async fn connection(mut stream: TcpStream, router: Router) {
+    if is_sandboxed(&stream).await {
+        // Whoever does not take it misses nothing.
+        let _ = stream.write_all(NOT_SERVED).await;
+        return;
+    }
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(TimedStream::new(stream));
     let served = http1::Builder::new()
@@ -61,6 +72,15 @@ async fn connection(stream: TcpStream, router: Router) {
         .serve_connection(io, TowerToHyperService::new(router));
     // A connection that breaks concerns its client alone.
     let _ = served.await;
+}
+
+/// Whether the client is a command in the sandbox of a member.
+async fn is_sandboxed(stream: &TcpStream) -> bool {
+    let (Ok(peer), Ok(own)) = (stream.peer_addr(), stream.local_addr()) else {
+        return true;
+    };
+    let looked = spawn_blocking(move || peer::is_sandboxed(peer, own)).await;
+    looked.unwrap_or(true)
 }
 
 /// A connection that fails if its client takes nothing for too long.

@@ -4,8 +4,8 @@
 //! runs, and then has a result. Only the newest entries are kept, and long texts are cut.
 
 use protocol::{
-    Block, ConversationRecord, JournalLine, JournalRecord, MAIL_TAG, MessageSource, TextBlock,
-    ToolResult, UserMessage,
+    Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
+    MessageSource, TextBlock, ToolResult, UserMessage,
 };
 use rules::{call_line, main_argument};
 use serde_json::{Value, json};
@@ -60,6 +60,7 @@ impl Talk {
                 changed
             }
             JournalRecord::Conversation(record) => self.conversation(record),
+            JournalRecord::EngineTool(record) => self.engine_tool(record),
             JournalRecord::Mail(_)
             | JournalRecord::Cut(_)
             | JournalRecord::Seal(_)
@@ -133,6 +134,25 @@ impl Talk {
             Some(number) => self.replace(number, entry),
             None => self.add(entry),
         }
+    }
+
+    /// A call that the engine ran by itself. Its last record has all that is known of it.
+    fn engine_tool(&mut self, record: EngineToolRecord) -> Vec<Entry> {
+        let (call, result) = record.into_call();
+        let Some(result) = result else {
+            return self.reply(vec![call]);
+        };
+        let mut running = self.running.iter_mut();
+        let known = running.find(|known| known.id == result.tool_use_id);
+        let mut changed = match (known, call) {
+            (Some(known), Block::ToolUse { name, input, .. }) => {
+                (known.tool, known.input) = (name, input);
+                Vec::new()
+            }
+            (_, call) => self.reply(vec![call]),
+        };
+        changed.push(self.result(&result));
+        changed
     }
 
     /// The calls of an earlier incarnation do not run any more.

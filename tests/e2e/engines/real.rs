@@ -1,9 +1,11 @@
 //! The agents of others, installed by `scripts/install-test-agents`, against a model that a server plays.
 
 use crate::harness::{LIMIT, Run, Workspace, say, with_variable};
-use protocol::Phase;
+use protocol::{Phase, RequestKind};
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::Command;
+use test_support::llm_server::{CapturedRequest, ServerReply};
 use test_support::wait_until;
 
 /// Where the agents are installed, if they are.
@@ -67,7 +69,7 @@ fn with_agent(workspace: &Workspace, name: &str, mut command: Command) -> Comman
 fn configure(workspace: &Workspace) {
     let chat = workspace.server.openai_base_url("carol");
     let opencode = format!(
-        r#"{{"model":"fake/f1","small_model":"fake/f1","provider":{{"fake":{{"npm":"@ai-sdk/openai-compatible",
+        r#"{{"model":"fake/f1","small_model":"fake/f1","permission":{{"bash":"ask"}},"provider":{{"fake":{{"npm":"@ai-sdk/openai-compatible",
             "options":{{"baseURL":"{chat}","apiKey":"x"}},"models":{{"f1":{{"name":"f1","limit":{{"context":200000,"output":8000}}}}}}}}}}}}"#
     );
     workspace.write_home(".config/opencode/opencode.json", &opencode);
@@ -163,4 +165,145 @@ fn goose_answers_dies_and_answers_again() {
 #[test]
 fn opencode_answers_dies_and_answers_again() {
     answers_dies_and_answers_again("opencode");
+}
+
+/// The names that agents have for their shell.
+const SHELLS: [&str; 4] = ["Bash", "bash", "shell", "developer__shell"];
+
+/// A model that lets its agent run a command, and is done when it has a result.
+fn runs(command: &'static str) -> impl Fn(CapturedRequest) -> ServerReply {
+    move |request| {
+        let messages = request.messages().to_vec();
+        let has_result = messages.iter().any(|message| {
+            let is_result = message.to_string().contains("\"tool_result\"");
+            is_result || message["role"] == "tool"
+        });
+        let names = request.tool_names();
+        let shell = names.iter().find(|name| SHELLS.contains(name));
+        match shell {
+            Some(shell) if !has_result => {
+                let input = json!({"command": command, "description": "Makes a file"});
+                ServerReply::calls([(*shell, input)])
+            }
+            Some(_) | None => say("Done."),
+        }
+    }
+}
+
+/// Lets a real agent ask for permission, and answers it.
+fn asks_and_is_answered(name: &str) {
+    if programs(name).is_none() {
+        return skipped(name);
+    }
+    for is_allowed in [true, false] {
+        let workspace = Workspace::with_config("[permissions]\nask = ['Bash(touch *)']\n");
+        configure(&workspace);
+        workspace.server.accept_foreign("carol");
+        workspace.server.decide("carol", runs("touch made"));
+        let engine = format!("acp:{name}");
+        let spawn = workspace.command(&["spawn", "carol", "coder", "--engine", &engine]);
+        let mut spawn = with_agent(&workspace, name, spawn);
+        spawn.args(["--network", "on", "--prompt", "Make a file."]);
+        let run = Run::of(&mut spawn);
+        assert_eq!(run.code, 0, "{run:?}");
+        let asked = workspace.pending(RequestKind::Permission);
+        assert!(!workspace.path().join("made").exists());
+        match is_allowed {
+            true => workspace.ok(&["approve", asked.id.as_str()]),
+            false => workspace.ok(&["reject", asked.id.as_str(), "--feedback", "no"]),
+        };
+        workspace.wait_reports("carol", 1);
+        assert_eq!(workspace.path().join("made").exists(), is_allowed, "{name}");
+        assert!(workspace.journal("carol").contains("touch made"), "{name}");
+        workspace.end();
+    }
+}
+
+#[test]
+fn claude_asks_and_is_answered() {
+    asks_and_is_answered("claude");
+}
+
+#[test]
+fn opencode_asks_and_is_answered() {
+    asks_and_is_answered("opencode");
+}
+
+/// How many tools have given a result so far.
+fn results(request: &CapturedRequest) -> usize {
+    let messages = request.messages().iter();
+    let counts = messages.map(|message| {
+        let parts = message.to_string().matches("\"tool_result\"").count();
+        parts.max(usize::from(message["role"] == "tool"))
+    });
+    counts.sum()
+}
+
+/// A model that works on the first task with the agent's shell, and completes it with the team's tools. Claude has
+/// to look for these first.
+fn completes_task(request: CapturedRequest) -> ServerReply {
+    let names = request.tool_names();
+    let Some(shell) = names.iter().find(|name| SHELLS.contains(name)) else {
+        return say("Done.");
+    };
+    let update = names.iter().find(|name| name.ends_with("task_update"));
+    let completed = json!({"task_id": 1, "status": "completed", "result": "Painted."});
+    match (results(&request), update) {
+        (0, _) => {
+            let input = json!({"command": "touch made", "description": "Makes a file"});
+            ServerReply::calls([(*shell, input)])
+        }
+        (1, Some(update)) => ServerReply::calls([(*update, completed)]),
+        (1, None) => {
+            let input = json!({"query": "select:mcp__team__task_update"});
+            ServerReply::calls([("ToolSearch", input)])
+        }
+        (2, _) if names.contains(&"ToolSearch") => {
+            ServerReply::calls([("mcp__team__task_update", completed)])
+        }
+        (_, _) => say("Done."),
+    }
+}
+
+/// Lets a real agent finish a task of the board.
+fn finishes_a_task(name: &str) {
+    if programs(name).is_none() {
+        return skipped(name);
+    }
+    let workspace = Workspace::new();
+    configure(&workspace);
+    workspace.server.accept_foreign("carol");
+    workspace.server.decide("carol", completes_task);
+    workspace.ok(&["task", "create", "Paint"]);
+    let engine = format!("acp:{name}");
+    let spawn = workspace.command(&["spawn", "carol", "coder", "--engine", &engine]);
+    let mut spawn = with_agent(&workspace, name, spawn);
+    let run = Run::of(spawn.args(["--network", "on"]));
+    assert_eq!(run.code, 0, "{run:?}");
+    workspace.wait_reports("carol", 1);
+    assert!(workspace.path().join("made").exists(), "{name}");
+    let shown = workspace.ok(&["task", "show", "1"]);
+    let is_done = shown.contains("completed") && shown.contains("Painted.");
+    assert!(is_done, "{name}: {shown} {}", workspace.log("carol"));
+    workspace.end();
+}
+
+#[test]
+fn claude_finishes_a_task() {
+    finishes_a_task("claude");
+}
+
+#[test]
+fn goose_finishes_a_task() {
+    finishes_a_task("goose");
+}
+
+#[test]
+fn opencode_finishes_a_task() {
+    finishes_a_task("opencode");
+}
+
+#[test]
+fn goose_asks_and_is_answered() {
+    asks_and_is_answered("goose");
 }

@@ -110,6 +110,95 @@ fn what_it_asks_joins_the_queue_and_is_answered_by_kind() {
 }
 
 #[test]
+fn what_it_does_is_in_the_journal_and_hooks_hear_of_it() {
+    let workspace = Workspace::with_config(
+        "[[hooks.PostToolUse]]\nmatcher = 'Bash'\n\
+         command = 'cat > heard.json; echo Look at it again. >&2; exit 2'\n",
+    );
+    let run = Run::of(&mut spawn_command(
+        &workspace,
+        "",
+        &["--trust", "--prompt", "DO: run echo free"],
+    ));
+    assert_eq!(run.code, 0, "{run:?}");
+    let report = workspace.wait_reports("carol", 1).remove(0);
+    assert_eq!(report, "Done.", "what the hook says is given to the agent");
+    let prompts = prompts(&workspace);
+    assert_eq!(prompts.len(), 2, "{prompts:?}");
+    assert!(prompts[1].contains("Look at it again."), "{prompts:?}");
+    let heard = fs::read_to_string(workspace.path().join("heard.json")).unwrap();
+    let heard: Value = serde_json::from_str(&heard).unwrap();
+    assert_eq!(heard["tool_input"]["command"], "echo free", "{heard}");
+    let response = heard["tool_response"]["content"].as_str().unwrap();
+    assert!(response.contains("free"), "{heard}");
+    let journal = workspace.journal("carol");
+    let records = journal
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let tools: Vec<Value> = records
+        .filter(|record| record["kind"] == "engine_tool")
+        .collect();
+    assert_eq!(tools.len(), 2, "{tools:?}");
+    assert_eq!(tools[0]["name"], "bash");
+    assert_eq!(tools[1]["input"]["command"], "echo free");
+    let text = tools[1]["result"]["text"].as_str().unwrap();
+    assert!(text.contains("free"), "{tools:?}");
+    workspace.end();
+}
+
+#[test]
+fn what_it_spends_is_booked_and_a_limit_stops_it() {
+    let workspace = Workspace::new();
+    let args = ["--max-cost", "2", "--prompt", "DO: spend"];
+    spawn(&workspace, "--load", &args);
+    wait_for_lines(&workspace, "spent");
+    workspace.wait_for_budget("carol");
+    let cost = |workspace: &Workspace| {
+        let budget = workspace.team().budget().unwrap();
+        let nanos = budget.booked.iter().map(|row| row.cost.as_nanos());
+        nanos.sum::<u64>()
+    };
+    assert_eq!(cost(&workspace), 2_750_000_000);
+    wait_until("the prompt to be cancelled", LIMIT, || {
+        lines(&workspace, "told.jsonl").contains(&json!("session/cancel"))
+    });
+    workspace.ok(&["budget", "raise", "--member", "carol", "--max-cost", "10"]);
+    assert_eq!(workspace.wait_reports("carol", 1), ["Spent."]);
+    assert!(prompts(&workspace)[1].contains("<interrupted>"));
+    // It has begun to count anew.
+    assert_eq!(cost(&workspace), 3_000_000_000);
+    workspace.end();
+}
+
+#[test]
+fn a_question_outlives_its_agent_where_the_session_goes_on() {
+    let config = "[permissions]\nask = ['Bash(touch *)']\n";
+    for (options, goes_on) in [("--load", true), ("", false)] {
+        let workspace = Workspace::with_config(config);
+        spawn(&workspace, options, &["--prompt", "DO: run touch first"]);
+        let first = workspace.pending(RequestKind::Permission);
+        workspace.kill9("carol");
+        workspace.ok(&["restart", "carol"]);
+        wait_until("the second prompt", LIMIT, || {
+            prompts(&workspace).len() == 2
+        });
+        wait_until("carol to wait", LIMIT, || {
+            workspace.phase("carol") == Some(Phase::Waiting)
+        });
+        let second = workspace.pending(RequestKind::Permission);
+        assert_eq!(second.id == first.id, goes_on, "{options}");
+        assert_eq!(workspace.requests().len(), if goes_on { 1 } else { 2 });
+        let pending = team::pending(workspace.team()).unwrap();
+        assert_eq!(pending.len(), 1, "the other one has ended");
+        workspace.ok(&["approve", second.id.as_str()]);
+        let report = workspace.wait_reports("carol", 1).remove(0);
+        assert!(report.starts_with("The answer was b:"), "{report}");
+        assert!(workspace.path().join("first").exists());
+        workspace.end();
+    }
+}
+
+#[test]
 fn it_takes_part_in_the_team_through_the_server_beside_it() {
     let workspace = Workspace::new();
     let calls = json!([
@@ -214,6 +303,8 @@ fn a_prompt_ends_with_its_member_and_is_given_again_and_the_stubborn_are_killed(
     workspace.signal("carol", Signal::SIGTERM);
     workspace.wait_until_gone("carol");
     workspace.wait_until_commands_ended();
+    let told = fs::read_to_string(workspace.path().join("cancelled"));
+    assert!(told.is_ok(), "the agent has read that its prompt ends");
     workspace.ok(&["restart", "carol"]);
     assert_eq!(workspace.wait_reports("carol", 1), ["Done."]);
     fs::remove_file(workspace.path().join("waiting")).unwrap();

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use test_support::{AtTerminal, try_wait_for, wait_for, wait_until};
-use vt100::Parser;
+use vt100::{Color, Parser};
 
 /// A program at a terminal. It is killed when the value is dropped.
 pub(crate) struct Terminal {
@@ -97,6 +97,23 @@ impl Terminal {
     /// The text of the screen.
     pub(crate) fn text(&self) -> String {
         self.seen.lock().unwrap().parser.screen().contents()
+    }
+
+    /// The number of the colour in which the first such text of the screen is.
+    pub(crate) fn colour_of(&self, text: &str) -> Option<u8> {
+        let seen = self.seen.lock().unwrap();
+        let screen = seen.parser.screen();
+        let (_, columns) = screen.size();
+        let mut rows = screen.rows(0, columns.get()).enumerate();
+        let (row, column) = rows.find_map(|(row, line)| {
+            let (before, _) = line.split_once(text)?;
+            Some((row, before.chars().count()))
+        })?;
+        let cell = screen.cell(row.try_into().unwrap(), column.try_into().unwrap())?;
+        match cell.fgcolor() {
+            Color::Idx(number) => Some(number),
+            Color::Default | Color::Rgb(..) => None,
+        }
     }
 
     /// Waits until all of these are on the screen.

@@ -130,3 +130,57 @@ fn another_model_takes_over_and_goes_on_with_the_session() {
         leave(&mut terminal);
     }
 }
+
+#[test]
+fn the_arguments_of_commands_are_completed() {
+    for size in SIZES {
+        let workspace = repository();
+        let change = "echo two >> shared.txt && git commit --quiet --all --message more";
+        let submit = call("submit", json!({}));
+        workspace.script("alice", [bash(change), submit, say("Submitted.")]);
+        workspace.script("bob", [guarded(), say("Done.")]);
+        let mut terminal = lead(&workspace, size);
+        workspace.spawn("alice", &["--tree", "own", "--prompt", "Change it."]);
+        workspace.wait_phase("alice", Phase::Idle);
+        workspace.spawn("bob", &["--prompt", "Run it."]);
+        let request = workspace.pending(RequestKind::Permission);
+        terminal.wait_for(&["1 request waits for you"]);
+        let asked = workspace.lead_requests().len();
+        // As far as all agree, and then what there is to choose from.
+        terminal.type_keys("/model anthropic:claude-h\t");
+        terminal.wait_for_last_line("team >> /model anthropic:claude-haiku-");
+        terminal.wait_for(&[
+            "  anthropic:claude-haiku-4-5",
+            "  anthropic:claude-haiku-5-5",
+        ]);
+        terminal.type_keys("4\t");
+        terminal.wait_for_last_line("team >> /model anthropic:claude-haiku-4-5");
+        terminal.type_keys("\u{15}/model \t");
+        terminal.wait_for(&["  anthropic:claude-3-5-haiku", " more"]);
+        terminal.type_keys("off\t");
+        terminal.wait_for_last_line("team >> /model offline");
+        let start = request.id.as_str().get(..7).unwrap();
+        for (typed, completed) in [
+            (
+                format!("/approve {start}\t"),
+                format!("/approve {}", request.id),
+            ),
+            ("/reject b\t".to_owned(), "/reject bob".to_owned()),
+            ("/answer b\t".to_owned(), "/answer bob".to_owned()),
+            ("/send a\t".to_owned(), "/send alice".to_owned()),
+            ("/logs a\t".to_owned(), "/logs alice".to_owned()),
+            ("/diff a\t".to_owned(), "/diff alice".to_owned()),
+            ("/submissions \t".to_owned(), "/submissions 1".to_owned()),
+            // Nothing fits, so nothing changes.
+            ("/team \t".to_owned(), "/team".to_owned()),
+            ("/send zoe\t".to_owned(), "/send zoe".to_owned()),
+        ] {
+            terminal.type_keys(&format!("\u{15}{typed}"));
+            terminal.wait_for_last_line(&format!("team >> {completed}"));
+        }
+        terminal.type_keys("\u{15}");
+        // Nothing of this was sent to the model.
+        assert_eq!(workspace.lead_requests().len(), asked);
+        leave(&mut terminal);
+    }
+}

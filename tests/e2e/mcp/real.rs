@@ -125,15 +125,12 @@ struct HttpServer {
 }
 
 impl HttpServer {
-    fn start(packages: &Path) -> Self {
+    /// Starts a server at a free port, with a command that is told the port.
+    fn start(command: impl FnOnce(u16) -> Command) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let mut command = Command::new("node");
-        command
-            .arg(packages.join("server-everything/dist/index.js"))
-            .arg("streamableHttp")
-            .env("PORT", port.to_string());
+        let mut command = command(port);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap();
         wait_until("the server listens", LIMIT, || {
@@ -141,6 +138,17 @@ impl HttpServer {
         });
         let url = format!("http://127.0.0.1:{port}/mcp");
         Self { child, url }
+    }
+
+    fn everything(packages: &Path) -> Self {
+        Self::start(|port| {
+            let mut command = Command::new("node");
+            command
+                .arg(packages.join("server-everything/dist/index.js"))
+                .arg("streamableHttp")
+                .env("PORT", port.to_string());
+            command
+        })
     }
 }
 
@@ -157,7 +165,7 @@ fn every_tool_of_everything_runs_over_http() {
     let Some(packages) = test_tool(PACKAGES, test) else {
         return;
     };
-    let server = HttpServer::start(&packages);
+    let server = HttpServer::everything(&packages);
     let config = format!("[mcp_servers.web]\nurl = '{}'\n", server.url);
     let workspace = Workspace::with_config(&config);
     calls_every_tool(&workspace, "web", false);
@@ -202,4 +210,54 @@ fn known_tools_are_offered_by_name_if_their_schemas_fit() {
     let checked = workspace.json(&["mcp", "check", "--trust"]);
     assert_eq!(checked["servers"][0]["tools"].as_array().unwrap().len(), 14);
     assert_eq!(checked["servers"][0]["version"], "2025-11-25");
+}
+
+const SDK_SERVER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/e2e/python/mcp_sdk_server.py"
+);
+
+#[test]
+fn a_server_of_the_sdk_for_python_is_spoken_with_in_the_new_era() {
+    let test = "a_server_of_the_sdk_for_python_is_spoken_with_in_the_new_era";
+    let Some(python) = test_tool("python/bin/python", test) else {
+        return;
+    };
+    let server = HttpServer::start(|port| {
+        let mut command = Command::new(&python);
+        command.arg(SDK_SERVER).arg(port.to_string());
+        command
+    });
+    let packages = python.ancestors().nth(2).unwrap();
+    let real = python.canonicalize().unwrap();
+    let installed = real.ancestors().nth(2).unwrap();
+    let program = json!({"command": python, "args": [SDK_SERVER], "readable": [packages, installed, SDK_SERVER]});
+    let servers = json!({"sdk": program, "web": {"type": "http", "url": server.url}});
+    let workspace = Workspace::with_config("");
+    workspace.write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
+    let checked = workspace.json(&["mcp", "check", "--trust"]);
+    for server in checked["servers"].as_array().unwrap() {
+        assert_eq!(server["version"], "2026-07-28", "{checked}");
+        assert_eq!(server["tools"].as_array().unwrap().len(), 2, "{checked}");
+    }
+    let sum = |server: &str| call_found(&format!("mcp__{server}__add"), json!({"a": 2, "b": 40}));
+    let fails = call_found("mcp__sdk__fail", json!({}));
+    let requests = workspace.work("alice", vec![search("add"), sum("sdk"), sum("web"), fails]);
+    assert!(
+        requests[2].last_text().contains("42"),
+        "{}",
+        requests[2].last_text()
+    );
+    assert!(
+        requests[3].last_text().contains("42"),
+        "{}",
+        requests[3].last_text()
+    );
+    assert!(
+        requests[4]
+            .last_text()
+            .contains("Error executing tool fail"),
+        "{}",
+        requests[4].last_text()
+    );
 }

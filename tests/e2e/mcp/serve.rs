@@ -5,8 +5,9 @@ use crate::harness::{LIMIT, Run, Workspace};
 use protocol::exit;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use test_support::wait_until;
+use test_support::{report_skip, wait_until};
 
 const CLIENT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -132,4 +133,54 @@ fn a_question_of_a_member_s_program_is_answered_by_a_person() {
     assert!(answer.unwrap().unwrap().contains("8080"));
     drop(input);
     assert!(server.wait().unwrap().success());
+}
+
+/// The command of the official inspector, if it is installed by `scripts/install-test-agents`.
+fn inspector() -> Option<Command> {
+    let chosen = std::env::var_os("TEAM_TEST_CACHE").map(PathBuf::from);
+    let home = || std::env::home_dir().unwrap_or_default();
+    let cache = chosen.unwrap_or_else(|| home().join(".cache/team-lead-tests"));
+    let program = cache.join("inspector/node_modules/.bin/mcp-inspector");
+    if !program.exists() {
+        let path = program.display();
+        report_skip(
+            "the_inspector_calls_tools_of_the_team",
+            format_args!("{path} is missing: scripts/install-test-agents"),
+        );
+        return None;
+    }
+    let mut command = Command::new(program);
+    let usual = std::env::var_os("PATH").unwrap();
+    let node = cache.join("node22/node_modules/.bin");
+    let paths = std::iter::once(node).chain(std::env::split_paths(&usual));
+    command.env("PATH", std::env::join_paths(paths).unwrap());
+    Some(command)
+}
+
+#[test]
+fn the_inspector_calls_tools_of_the_team() {
+    let workspace = Workspace::new();
+    let server = workspace.command(&["-C", ".", "mcp", "serve"]);
+    let inspect = |args: &[&str]| {
+        let mut command = inspector()?;
+        command.arg("--cli").arg(server.get_program());
+        command.args(server.get_args()).args(args);
+        command.current_dir(workspace.path());
+        let variables = server.get_envs();
+        let variables = variables.filter(|(name, _)| *name != "PATH");
+        command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        let output = command.output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        Some(serde_json::from_slice::<Value>(&output.stdout).unwrap())
+    };
+    let Some(listed) = inspect(&["--method", "tools/list"]) else {
+        return;
+    };
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 11, "{listed}");
+    let create = ["--method", "tools/call", "--tool-name", "task_create"];
+    let create = [&create[..], &["--tool-arg", "subject=Paint"]].concat();
+    let created = inspect(&create).unwrap();
+    assert_eq!(created["isError"], false, "{created}");
+    assert!(workspace.ok(&["task", "list"]).contains("Paint"));
 }

@@ -124,6 +124,16 @@ def act(session, text):
         wait_for_cancel()
         note("cancelled", True)
         return "", "cancelled"
+    if order == "spend":
+        cost = {"amount": 0.25, "currency": "USD"}
+        update(session, {"sessionUpdate": "usage_update", "used": 10, "size": 1000, "cost": cost})
+        if not os.path.exists("spent"):
+            note("spent", True)
+            cost = {"amount": 2.75, "currency": "USD"}
+            update(session, {"sessionUpdate": "usage_update", "used": 10, "size": 1000, "cost": cost})
+            wait_for_cancel()
+            return "", "cancelled"
+        return "Spent.", "end_turn"
     if order == "stubborn":
         note("waiting", True)
         while True:

@@ -314,6 +314,10 @@ fn the_user_is_told_of_each_thing_that_begins_to_wait_once() {
         lines.collect::<Vec<Value>>()
     };
     wait_until("the user to be told", LIMIT, || told().len() == 1);
+    // A member that is killed before it has recorded this tells the user once more.
+    wait_until("the record of it", LIMIT, || {
+        workspace.request(&request).notified_at.is_some()
+    });
     workspace.kill9("alice");
     workspace.restart("alice");
     wait_for_permission(&workspace);

@@ -82,6 +82,23 @@ fn the_team_is_seen_as_it_changes_and_the_terminal_is_given_back() {
     terminal.assert_restored();
 }
 
+#[test]
+fn a_key_that_comes_with_a_new_size_is_read() {
+    const HELP: &str = "Any key closes this.";
+    let workspace = Workspace::new();
+    let mut terminal = watch(&workspace);
+    for round in 0..30 {
+        terminal.resize(30 + round % 2, 90);
+        terminal.type_keys("?");
+        terminal.wait_for(&[HELP]);
+        terminal.resize(40 + round % 2, 100);
+        terminal.type_keys("z");
+        terminal.wait_until("no keys", |screen| !screen.contains(HELP));
+    }
+    terminal.type_keys("q");
+    assert_eq!(terminal.end().code(), Some(0));
+}
+
 /// The lines of the lower pane.
 fn lower_pane(screen: &str, title: &str) -> Option<Vec<String>> {
     let mut lines = screen.lines().skip_while(|line| !line.contains(title));

@@ -273,3 +273,91 @@ fn commands_of_members_do_not_reach_the_server_or_its_secrets() {
     );
     assert!(result.contains("refused"), "{result}");
 }
+
+/// Tries to reach the server in every way that a command has, and says what came of it.
+const REACH: &str = r#"
+import os, socket, sys, time
+host, port, secret = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+ask = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode()
+def answer(stream):
+    stream.settimeout(60)
+    data = b""
+    try:
+        while piece := stream.recv(65536): data += piece
+    except OSError: pass
+    return data
+def plain(family, address, protocol=0):
+    stream = socket.socket(family, socket.SOCK_STREAM, protocol)
+    stream.connect((address, port))
+    stream.sendall(ask)
+    return answer(stream)
+def hidden():
+    # Nobody reads the descriptors of a process that cannot be dumped.
+    import ctypes
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+    return plain(socket.AF_INET, host)
+def handed_on():
+    # The socket is never in one process for long.
+    stream = socket.create_connection((host, port))
+    for _ in range(300):
+        if os.fork(): os._exit(0)
+    stream.sendall(ask)
+    return answer(stream)
+ways = {
+    "plain": lambda: plain(socket.AF_INET, host),
+    "mapped": lambda: plain(socket.AF_INET6, "::ffff:" + host),
+    "multipath": lambda: plain(socket.AF_INET, host, 262),
+    "hidden": hidden,
+    "handed on": handed_on,
+}
+for name, way in ways.items():
+    if os.fork() == 0:
+        try: got = way()
+        except OSError as error: got = str(error).encode()
+        with open("result", "ab") as file: file.write(name.encode() + b": " + got.replace(b"\n", b" ") + b"\n")
+        os._exit(0)
+for _ in range(3000):
+    if os.path.exists("result") and open("result", "rb").read().count(b"\n") == len(ways): break
+    time.sleep(0.02)
+try: print(os.listdir(secret))
+except OSError as error: print("secrets:", error)
+os.rename("result", "reached")
+while not os.path.exists("enough"): time.sleep(0.02)
+"#;
+
+#[test]
+fn commands_with_a_network_are_not_served_while_a_person_is() {
+    let workspace = with_team();
+    if workspace.level() != "full" {
+        eprintln!("left out: the sandbox has no processes of its own here");
+        return;
+    }
+    let served = serve(&workspace, &[]);
+    let (address, _) = parts(&served.url);
+    let (ip, port) = address.split_once(':').unwrap();
+    let secrets = workspace.home().join(".local/state/team-lead/web");
+    workspace.write("reach.py", REACH);
+    let command = format!("python3 reach.py {ip} {port} {}", secrets.display());
+    workspace.script("bob", [bash(&command), say("Done.")]);
+    workspace.spawn("bob", &["--network", "on", "--prompt", "Try it."]);
+    let reached = workspace.wait_for_file("reached");
+    assert_eq!(reached.lines().count(), 5, "{reached}");
+    for line in reached.lines() {
+        // Some ways do not exist on every kernel. Nobody gets the page.
+        assert!(
+            !line.contains("200 OK") && !line.contains("<html"),
+            "{line}"
+        );
+    }
+    let plain = reached.lines().find(|line| line.starts_with("plain"));
+    let plain = plain.unwrap();
+    // A reply that was not asked for may be lost with the connection.
+    assert!(plain.contains("403") || plain == "plain: ", "{plain}");
+    // The command still runs, and a person is served.
+    assert_eq!(served.client.get("/api/sessions").status, 200);
+    assert_eq!(served.client.get("/").status, 200);
+    workspace.write("enough", "");
+    workspace.wait_reports("bob", 1);
+    let journal = workspace.journal("bob");
+    assert!(journal.contains("secrets:"), "{journal}");
+}

@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         package: "permissions",
-        ours: &[],
+        ours: &["protocol"],
         external: &[
             "globset",
             "serde_json",
@@ -408,6 +408,7 @@ pub(super) const RULES: &[Rule] = &[
         ours: &[
             "backoff",
             "budget",
+            "catalogue",
             "highlight",
             "integration",
             "agent",
@@ -507,6 +508,7 @@ pub(super) const RULES: &[Rule] = &[
             "anstyle-svg",
             "anyhow",
             "clap",
+            "fastrand",
             "libc",
             "nix",
             "notify",
@@ -525,6 +527,7 @@ pub(super) const RULES: &[Rule] = &[
         ours: &[
             "acp",
             "bridge",
+            "command",
             "permissions",
             "integration",
             "prompts",

@@ -26,7 +26,8 @@ Examples:
   team-lead mcp check files --accept
 
 The tools of a server are accepted as they are the first time that somebody uses it. When they are different
-later, none of them runs until you accept the change with --accept.
+later, none of them runs until you accept the change: with --accept, or by approving the request of the member that
+uses them (team-lead requests).
 
 Exit codes: 0 all servers answer with accepted tools; 5 one does not. With --json: {\"servers\": [{\"name\",
 \"version\", \"tools\", \"left_out\", \"change\", \"problem\"}]}.")]

@@ -11,7 +11,13 @@ use serde_json::{Value, json};
 pub struct Question {
     /// The number to answer it by.
     pub ask: u64,
-    pub tool_id: String,
+    pub call: AgentCall,
+}
+
+/// A call of one of the agent's own tools, as far as the agent has described it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentCall {
+    pub id: String,
     pub title: String,
     pub kind: ToolKind,
     /// The arguments of the tool, as the agent says them.
@@ -56,10 +62,12 @@ impl Asked {
         let call = request.tool_call;
         let question = Question {
             ask: number,
-            tool_id: call.tool_call_id,
-            title: call.title.unwrap_or_default(),
-            kind: known_kind(call.kind),
-            arguments: call.raw_input.unwrap_or_default(),
+            call: AgentCall {
+                id: call.tool_call_id,
+                title: call.title.unwrap_or_default(),
+                kind: known_kind(call.kind),
+                arguments: call.raw_input.unwrap_or_default(),
+            },
         };
         let asked = Self {
             number,
@@ -97,7 +105,7 @@ impl Asked {
     }
 }
 
-fn known_kind(kind: Option<StoredKind>) -> ToolKind {
+pub(super) fn known_kind(kind: Option<StoredKind>) -> ToolKind {
     match kind {
         Some(StoredKind::Read | StoredKind::Search | StoredKind::Think) => ToolKind::Reads,
         Some(StoredKind::Edit | StoredKind::Delete | StoredKind::Move) => ToolKind::Changes,

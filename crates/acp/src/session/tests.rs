@@ -79,7 +79,7 @@ fn text_and_tools_come_out_and_a_prompt_ends_once() {
     assert_eq!(session.line(&update(text)), [Happened::Text("Hel".into())]);
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "ls", "status": "pending"});
     assert!(
-        matches!(&session.line(&update(call))[..], [Happened::ToolStarted { title, .. }] if title == "ls")
+        matches!(&session.line(&update(call))[..], [Happened::ToolStarted(call)] if call.title == "ls")
     );
     let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed",
         "content": [{"type": "content", "content": {"type": "text", "text": "no"}}]});
@@ -105,7 +105,10 @@ fn permissions_are_answered_by_kind_and_cancelled_with_the_prompt() {
         panic!("{asked:?}");
     };
     assert_eq!(
-        (question.kind, question.arguments["command"].as_str()),
+        (
+            question.call.kind,
+            question.call.arguments["command"].as_str()
+        ),
         (ToolKind::Executes, Some("ls"))
     );
     let line = session.decide(question.ask, Verdict::Allow).unwrap();

@@ -1,8 +1,9 @@
 //! How long a conversation may grow.
 
+use protocol::{DEFAULT_CLEAR_AT, DEFAULT_KEPT_RESULTS};
+
 /// The size of a model's window where nobody has named another.
 const USUAL_WINDOW: u64 = 200_000;
-const USUAL_KEPT_RESULTS: usize = 3;
 /// Clearing ends at this part of the size at which it begins, so that it is rare.
 const CLEAR_DOWN_TO: u64 = 2;
 
@@ -26,8 +27,8 @@ impl Limits {
         Self {
             window,
             threshold: window / 10 * 7,
-            keep_results: USUAL_KEPT_RESULTS,
-            clear_above: window / 2,
+            keep_results: usize::from(DEFAULT_KEPT_RESULTS),
+            clear_above: window.saturating_mul(u64::from(DEFAULT_CLEAR_AT)) / 100,
             clear_at_least: window / 20,
         }
     }

@@ -4,7 +4,7 @@
 //! with the real encoders, on every wire. The bytes that it sent go through [`cache`]. The same
 //! conversation is then sent again by the rules that the program had before, see [`old_rules`].
 
-mod cache;
+pub(super) mod cache;
 mod old_rules;
 mod session;
 

@@ -7,6 +7,7 @@
 mod parts;
 mod script;
 
+use super::context::cache::Anthropic;
 use super::programs::{PATIENCE, team_lead};
 use super::report::{Row, Section, Value};
 use super::{Plan, end, progress};
@@ -14,6 +15,7 @@ use agent::Estimator;
 use anyhow::ensure;
 use parts::{PARTS, Part, Piece, pieces};
 use script::{Script, Work};
+pub(super) use script::{agent, between};
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,16 +23,27 @@ use teamdir::{Durability, TeamDir};
 use test_support::Worker;
 use test_support::llm_server::{CapturedRequest, LlmServer};
 
+/// The share of coordination that is the aim.
+const MOST: f64 = 0.15;
+
 /// What the requests of a run were made of, in bytes.
 #[derive(Debug, Default)]
-struct Sums {
+pub(super) struct Sums {
     requests: usize,
     /// Everything that was sent.
     sent: BTreeMap<Part, usize>,
-    /// What came after the part that was the same in the request before, which providers keep.
-    new: BTreeMap<Part, usize>,
-    /// The last request of each agent.
+    /// What came after the part that was the same in the agent's request before.
+    own: BTreeMap<Part, usize>,
+    /// What the provider did not find in its cache.
+    uncached: BTreeMap<Part, usize>,
+    /// The same without the first request of each agent: what more work costs a team that is there.
+    further: BTreeMap<Part, usize>,
+    cache: Anthropic,
+    /// The tools and the system text of each agent, and its last request.
+    first: BTreeMap<String, Vec<u8>>,
     last: BTreeMap<String, Vec<Piece>>,
+    /// Requests that did not begin with the bytes of the agent's first one, tools and system text.
+    changed: usize,
 }
 
 pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
@@ -55,9 +68,15 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     section.note(format!(
         "counted on {} requests as bytes of their JSON, four to a token, as the product's own \
          estimate begins; read anew = behind the part that is the same as in the agent's request \
-         before, which a provider can keep",
+         before; uncached = what a provider with an empty cache at the start does not find in it, by the \
+         rules of the Messages API (see `context`), one cache for all agents as within one account; once \
+         the team is there = the same without the first request of each agent",
         sums.requests
     ));
+    section.note(
+        "what an agent that works alone has too counts as work: schemas and calls of ask_user, todo and explore, \
+         and in the system text the environment, how to work, the role and the instructions of the repository",
+    );
     section.note(
         "the share falls with the size of a task: these are as small as tasks get, 5 requests each",
     );
@@ -111,9 +130,15 @@ fn run(plan: &Plan<'_>, work: Work) -> anyhow::Result<Sums> {
 }
 
 impl Sums {
-    fn add(&mut self, request: &CapturedRequest) {
-        let pieces = pieces(request.body());
-        let agent = script::agent(request);
+    pub(super) fn add(&mut self, request: &CapturedRequest) {
+        let body = request.body();
+        let pieces = pieces(body);
+        let agent = agent(request);
+        let cached = self.cache.read_blocks(body);
+        let start = prefix(request.raw_body());
+        let is_first = !self.first.contains_key(&agent);
+        let first = self.first.entry(agent.clone());
+        self.changed += usize::from(*first.or_insert_with(|| start.clone()) != start);
         let before = self.last.remove(&agent).unwrap_or_default();
         let same = pieces
             .iter()
@@ -121,19 +146,45 @@ impl Sums {
             .take_while(|(now, then)| now == then);
         let same = same.count();
         for (place, piece) in pieces.iter().enumerate() {
-            *self.sent.entry(piece.part).or_default() += piece.json.len();
-            if place >= same {
-                *self.new.entry(piece.part).or_default() += piece.json.len();
+            for (part, bytes) in &piece.bytes {
+                *self.sent.entry(*part).or_default() += bytes;
+                if place >= same {
+                    *self.own.entry(*part).or_default() += bytes;
+                }
+                if place >= cached {
+                    *self.uncached.entry(*part).or_default() += bytes;
+                }
+                if place >= cached && !is_first {
+                    *self.further.entry(*part).or_default() += bytes;
+                }
             }
         }
         self.last.insert(agent, pieces);
         self.requests += 1;
     }
 
+    /// The bytes of coordination that a provider did not find in its cache.
+    pub(super) fn coordination(&self) -> usize {
+        let parts = self
+            .uncached
+            .iter()
+            .filter(|(part, _)| **part != Part::Work);
+        parts.map(|(_, bytes)| bytes).sum()
+    }
+
     fn rows(&self, tasks: usize) -> Vec<Row> {
         let tokens = |bytes: usize| Estimator::default().tokens(bytes) as f64 / tasks as f64;
         let mut rows = Vec::new();
-        for (name, sums) in [("sent", &self.sent), ("read anew", &self.new)] {
+        for (name, sums, most) in [
+            ("sent", &self.sent, None),
+            ("read anew", &self.own, None),
+            ("uncached", &self.uncached, Some(MOST)),
+            (
+                "uncached, once the team is there",
+                &self.further,
+                Some(MOST),
+            ),
+        ] {
             let of = |part: &Part| sums.get(part).copied().unwrap_or(0);
             let work = tokens(of(&Part::Work));
             let all = tokens(PARTS.iter().map(of).sum());
@@ -146,15 +197,32 @@ impl Sums {
                 format!("{name}: coordination per task"),
                 Value::Count(coordination),
             ));
-            rows.push(Row::new(
+            let share = coordination / all;
+            let row = Row::new(
                 format!("{name}: share of coordination"),
-                Value::Share(coordination / all),
-            ));
+                Value::Share(share),
+            );
+            rows.push(match most {
+                Some(most) => row.bar("under 15 %", share < most),
+                None => row,
+            });
             for part in PARTS.iter().filter(|part| **part != Part::Work) {
                 let what = format!("{name}:   {}", part.label());
                 rows.push(Row::new(what, Value::Count(tokens(of(part)))));
             }
         }
+        let what = "requests with other tools or another system text than the agent's first";
+        let changed = Row::new(what, Value::Count(self.changed as f64));
+        rows.push(changed.bar("none", self.changed == 0));
         rows
     }
+}
+
+/// The bytes of a body from its tools to its messages: what a provider reads before the conversation. The marks
+/// for its cache are always in the same places there.
+fn prefix(body: &[u8]) -> Vec<u8> {
+    let body: BTreeMap<String, Box<serde_json::value::RawValue>> =
+        serde_json::from_slice(body).unwrap_or_default();
+    let parts = ["tools", "system"].iter().filter_map(|key| body.get(*key));
+    parts.flat_map(|part| part.get().bytes()).collect()
 }

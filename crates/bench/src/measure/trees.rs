@@ -5,7 +5,7 @@ use super::stats::Blocks;
 use super::{Plan, progress};
 use anyhow::ensure;
 use config::Config;
-use integration::{Integration, Ran, Work};
+use integration::{Integration, QueueOutcome, Work};
 use member::{SandboxSettings, open_trees};
 use protocol::{AgentName, Member};
 use std::path::Path;
@@ -121,7 +121,7 @@ fn integrate(trees: &Integration, team: &TeamDir, number: usize) -> anyhow::Resu
     timed(|| {
         trees.submit(&member, &Work::default())?;
         let ran = trees.run_queue()?;
-        ensure!(matches!(ran, Ran::Done(_)), "{ran:?}");
+        ensure!(matches!(ran, QueueOutcome::Done(_)), "{ran:?}");
         Ok(())
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{Args, orphan, say};
 use anyhow::bail;
-use integration::{Ran, Work};
+use integration::{QueueOutcome, Work};
 use member::{SandboxSettings, load_settings, open_trees};
 use protocol::AgentName;
 use std::path::PathBuf;
@@ -34,9 +34,9 @@ pub(super) fn run(args: &Args, op: &Integrate) -> anyhow::Result<()> {
             submitted.map(|submitted| submitted.submission.id.to_string())
         }
         None => trees.run_queue().map(|ran| match ran {
-            Ran::Done(ended) => format!("{} ended", ended.len()),
-            Ran::Busy => "busy".to_owned(),
-            Ran::Blocked(folder) => format!("blocked by {}", folder.display()),
+            QueueOutcome::Done(ended) => format!("{} ended", ended.len()),
+            QueueOutcome::Busy => "busy".to_owned(),
+            QueueOutcome::Blocked(folder) => format!("blocked by {}", folder.display()),
         }),
     };
     mark_end();

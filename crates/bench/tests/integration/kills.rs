@@ -1,7 +1,7 @@
 //! Kills of whoever submits, integrates and checks, at every step and at random.
 
 use crate::support::{World, agent};
-use integration::Ran;
+use integration::QueueOutcome;
 use protocol::SubmissionStatus::{Conflict, Failed, Merged};
 use protocol::{Submission, SubmissionStatus};
 use std::collections::BTreeSet;
@@ -135,12 +135,12 @@ fn an_author_killed_at_any_call_has_submitted_once_or_not() {
         world
     };
     let struck = strike_each(prepare, &["--submit", "alice"], |world, what| {
-        let before = world.ledger().submitted;
+        let before = world.count().submitted;
         let again = world.submit("alice");
         assert_eq!(again.was_there, before == 1, "{what}");
         world.integrate();
-        let ledger = world.ledger();
-        assert_eq!((ledger.submitted, ledger.merged), (1, 1), "{what}");
+        let count = world.count();
+        assert_eq!((count.submitted, count.merged), (1, 1), "{what}");
         assert_eq!(world.moves(), 1, "{what}");
     });
     eprintln!("{struck}");
@@ -159,7 +159,10 @@ fn the_copy_of_a_lock_in_a_child_that_outlives_its_integrator_is_waited_for() {
     let mut integrator = started(world.folder(), &["--orphan", path]);
     gate.wait_for_visitor(Duration::from_secs(60));
     assert!(world.team().is_integrating());
-    assert!(matches!(world.trees().run_queue().unwrap(), Ran::Busy));
+    assert!(matches!(
+        world.trees().run_queue().unwrap(),
+        QueueOutcome::Busy
+    ));
     integrator.kill().unwrap();
     integrator.wait().unwrap();
     assert!(!world.team().is_integrating());
@@ -172,7 +175,7 @@ fn the_copy_of_a_lock_in_a_child_that_outlives_its_integrator_is_waited_for() {
     drop(gate);
     let ran = next.join().unwrap().unwrap();
     assert!(
-        matches!(&ran, Ran::Done(ended) if ended.len() == 1),
+        matches!(&ran, QueueOutcome::Done(ended) if ended.len() == 1),
         "{ran:?}"
     );
     assert_eq!(world.submission(1).status, Merged);
@@ -273,10 +276,10 @@ fn every_submitted_commit_is_merged_or_returned_whoever_is_killed() {
     let all = world.team().submissions().unwrap();
     let all: Vec<Submission> = all.into_iter().map(Result::unwrap).collect();
     assert!(all.len() >= members * commits, "{}", all.len());
-    let ledger = world.ledger();
-    let ended = ledger.merged + ledger.returned;
-    eprintln!("{members} members, {commits} rounds, {kills} kills: {ledger:?}");
-    assert_eq!((ledger.open, ledger.submitted), (0, ended));
+    let count = world.count();
+    let ended = count.merged + count.returned;
+    eprintln!("{members} members, {commits} rounds, {kills} kills: {count:?}");
+    assert_eq!((count.open, count.submitted), (0, ended));
     for submission in &all {
         let (id, commit) = (submission.id, submission.commit.as_str());
         if submission.status == Merged {

@@ -1,7 +1,7 @@
 //! What becomes of submitted work.
 
 use crate::support::{World, agent};
-use integration::{IntegrationError, Ran, Work};
+use integration::{IntegrationError, QueueOutcome, Work};
 use protocol::SubmissionStatus::{Conflict, Failed, Merged, Submitted};
 use protocol::{Priority, TaskId};
 use rules::NewTask;
@@ -70,11 +70,8 @@ fn a_conflict_comes_back_with_files_lines_and_the_other_author_and_can_be_resolv
     world.submit("bob");
     assert_eq!(world.integrate(), [(3, Merged)]);
     assert_eq!(world.merged("shared.txt"), "uno\ntwo\nthree\n");
-    let ledger = world.ledger();
-    assert_eq!(
-        (ledger.submitted, ledger.merged, ledger.returned),
-        (3, 2, 1)
-    );
+    let count = world.count();
+    assert_eq!((count.submitted, count.merged, count.returned), (3, 2, 1));
 }
 
 #[test]
@@ -188,7 +185,7 @@ fn nothing_moves_while_the_team_branch_is_checked_out() {
     world.submit("alice");
     world.git(["checkout", "--quiet", "team/main"]);
     let ran = world.trees().run_queue().unwrap();
-    assert!(matches!(ran, Ran::Blocked(_)), "{ran:?}");
+    assert!(matches!(ran, QueueOutcome::Blocked(_)), "{ran:?}");
     assert_eq!(world.submission(1).status, Submitted);
     assert_eq!(world.git(["status", "--porcelain"]), "");
     world.git(["checkout", "--quiet", "main"]);
@@ -201,7 +198,7 @@ fn the_same_commit_is_in_the_queue_once() {
     world.commit("alice", "a.txt", "hello\n");
     assert!(!world.submit("alice").was_there);
     assert!(world.submit("alice").was_there);
-    assert_eq!(world.ledger().submitted, 1);
+    assert_eq!(world.count().submitted, 1);
 }
 
 #[test]

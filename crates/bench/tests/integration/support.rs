@@ -1,9 +1,9 @@
 //! A team in a repository, whose members commit.
 
-use integration::{Integration, Ran, Submitted, Work};
+use integration::{Integration, QueueOutcome, Submitted, Work};
 use member::{SandboxSettings, load_settings, open_trees};
 use protocol::{AgentName, Recipient, Submission, SubmissionId, SubmissionStatus};
-use rules::Ledger;
+use rules::SubmissionCount;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use teamdir::{Options, TeamDir};
@@ -91,7 +91,7 @@ impl World {
     /// Integrates everything, and returns how each submission ended.
     pub(crate) fn integrate(&self) -> Vec<(u64, SubmissionStatus)> {
         match self.trees().run_queue().unwrap() {
-            Ran::Done(ended) => ended
+            QueueOutcome::Done(ended) => ended
                 .into_iter()
                 .map(|(id, status)| (id.0, status))
                 .collect(),
@@ -103,10 +103,10 @@ impl World {
         self.team().submission(SubmissionId(id)).unwrap()
     }
 
-    pub(crate) fn ledger(&self) -> Ledger {
+    pub(crate) fn count(&self) -> SubmissionCount {
         let all = self.team().submissions().unwrap();
         let all: Vec<Submission> = all.into_iter().map(Result::unwrap).collect();
-        Ledger::of(&all)
+        SubmissionCount::of(&all)
     }
 
     /// The content of a file in the team's branch.

@@ -245,7 +245,10 @@ fn references_may_be_packed_or_in_a_table() {
         world.submit("alice");
         world.git(["checkout", "--quiet", "team/main"]);
         let ran = world.trees().run_queue().unwrap();
-        assert!(matches!(ran, integration::Ran::Blocked(_)), "{ran:?}");
+        assert!(
+            matches!(ran, integration::QueueOutcome::Blocked(_)),
+            "{ran:?}"
+        );
         world.git(["checkout", "--quiet", "main"]);
         world.git(["pack-refs", "--all"]);
         world.integrate();

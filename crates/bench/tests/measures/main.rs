@@ -108,4 +108,28 @@ fn deaths_restarts_and_tokens_are_measured() {
         assert!(!section["rows"].as_array().unwrap().is_empty(), "{text}");
     }
     assert!(text.contains("share of coordination"), "{text}");
+    // The prefix of the requests of an agent never changes, byte by byte.
+    assert_eq!(value(&report, "requests with other tools"), 0.0, "{text}");
+}
+
+/// The number in the first row whose name begins so.
+fn value(report: &Value, begins: &str) -> f64 {
+    let sections = report["sections"].as_array().unwrap().iter();
+    let mut rows = sections.flat_map(|section| section["rows"].as_array().unwrap());
+    let row = rows.find(|row| row["what"].as_str().unwrap().starts_with(begins));
+    row.unwrap_or_else(|| panic!("no row {begins}"))["ours"]["value"]
+        .as_f64()
+        .unwrap()
+}
+
+#[test]
+fn a_team_does_every_task_of_a_graph_once_also_under_kills() {
+    let Some((text, dir)) = bench(&["measure", "--quick", "team"]) else {
+        return;
+    };
+    let report = report(&dir, &text);
+    let makespans = report["sections"][0]["rows"].as_array().unwrap().iter();
+    let makespans = makespans.filter(|row| row["what"].as_str().unwrap().starts_with("makespan"));
+    assert_eq!(makespans.count(), 4, "{text}");
+    assert_eq!(value(&report, "tasks left open"), 0.0, "{text}");
 }

@@ -1,10 +1,11 @@
 //! Checks of members: deaths, claims, requests, locks, processes.
 
-use super::{or_no_access, quoted};
+use super::or_no_access;
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
 use crate::lock_holders::{describe, holders, is_ours};
 use crate::stray_processes::{Stray, strays};
+use command::shell_word;
 use processes::{ProcessHandle, ProcessHandleError};
 use protocol::{Recipient, RequestKind, Timestamp};
 use team::unanswerable;
@@ -64,7 +65,7 @@ fn roles(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
             missing.to_string(),
             "Nobody claims these tasks, and what is blocked by them waits too. Spawn a member with the \
              role, or change the tasks with `team-lead task update N --role ''`.",
-            format!("team-lead spawn NAME {}", quoted(&missing.role)),
+            format!("team-lead spawn NAME {}", shell_word(&missing.role)),
         )
     });
     Ok(found.collect())

@@ -1,7 +1,7 @@
 //! The check of the shared notes.
 
-use super::quoted;
 use crate::finding::{Finding, Kind};
+use command::shell_word;
 use teamdir::{PathError, TeamDir};
 
 /// The most lines that the command for the notes names.
@@ -22,7 +22,11 @@ pub(super) fn check(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
         format!("{} lines are not notes", broken.len()),
         "Nobody is told what these lines say. The command removes them and keeps a copy of the file; \
          run it while no member works.",
-        format!("sed -i.damaged '{}' {}", deletions.join(";"), quoted(&path)),
+        format!(
+            "sed -i.damaged '{}' {}",
+            deletions.join(";"),
+            shell_word(&path)
+        ),
     );
     Ok(vec![finding])
 }

@@ -3,7 +3,7 @@
 use crate::broken_team::{BrokenTeam, broken_team, kinds, name};
 use command::Surroundings;
 use doctor::{Finding, Kind, Trees};
-use integration::{Integration, Ran, TreeSettings, Work};
+use integration::{Integration, QueueOutcome, TreeSettings, Work};
 use protocol::{Member, SubmissionId, SubmissionStatus};
 use std::fs;
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ fn a_damaged_submission_is_written_anew_and_merged() {
     assert_eq!(after.subject, before.subject);
     let ran = trees(&broken).run_queue().unwrap();
     let merged = SubmissionStatus::Merged;
-    assert_eq!(ran, Ran::Done(vec![(SubmissionId(1), merged)]));
+    assert_eq!(ran, QueueOutcome::Done(vec![(SubmissionId(1), merged)]));
     // One that had ended stays so.
     fs::write(&path, "").unwrap();
     broken.fix_all();

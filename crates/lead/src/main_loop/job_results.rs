@@ -31,12 +31,16 @@ impl Lead {
         }
         self.print_requests(&found.pending, &found.repairs.expired);
         self.offer_answers(&found.pending);
-        let waiting = found
-            .pending
-            .iter()
-            .filter(|request| request.kind().waits_for_person());
+        let pending = found.pending.iter();
+        let waiting = pending.filter(|request| request.kind().waits_for_person());
+        let mut asking: Vec<String> = waiting.clone().map(|r| r.from.to_string()).collect();
+        let requests: Vec<String> = waiting.map(|request| request.id.to_string()).collect();
+        asking.sort();
+        asking.dedup();
         self.writer.write(&Output::Status(&Status {
-            waiting: waiting.count(),
+            waiting: requests.len(),
+            requests,
+            asking,
             ..found.status
         }));
         self.check_tasks(found.tasks);

@@ -50,9 +50,7 @@ fn is_understood(block: &Block) -> bool {
             provider: Provider::Anthropic,
             ..
         } => true,
-        Block::Opaque { .. } => block
-            .readable_text()
-            .is_some_and(|text| !text.trim().is_empty()),
+        Block::Opaque { .. } => block.has_readable_text(),
         Block::Text { .. }
         | Block::RedactedThinking { .. }
         | Block::ToolUse(_)

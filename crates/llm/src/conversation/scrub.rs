@@ -8,12 +8,9 @@ use crate::json::RawJson;
 use crate::model::{Reply, StopReason};
 use crate::secret::Secret;
 
-/// Shorter keys are dummies for servers that need none, and might be ordinary words.
-const SHORTEST: usize = 16;
-
 /// Replaces every occurrence of the key in the texts of a reply.
 pub(crate) fn scrub_reply(reply: &mut Reply, secret: &Secret) {
-    if secret.expose().len() < SHORTEST {
+    if !secret.is_secret() {
         return;
     }
     let scrub = Scrub { secret };
@@ -47,11 +44,13 @@ struct Scrub<'a> {
 impl Scrub<'_> {
     /// Returns whether the key was in the text.
     fn text(&self, text: &mut String) -> bool {
-        let is_there = text.contains(self.secret.expose());
-        if is_there {
-            *text = self.secret.scrub(text);
+        if !text.contains(self.secret.expose()) {
+            return false;
         }
-        is_there
+        let clean = self.secret.scrub(text);
+        let has_changed = clean != *text;
+        *text = clean;
+        has_changed
     }
 
     fn block(&self, block: &mut Block) {
@@ -187,6 +186,9 @@ mod tests {
             text.contains(r#"{ "b" : 1.50, "a" : "\u0041\n" }"#),
             "{text}"
         );
+        // A short key counts where it stands alone, and a word is no key.
+        let text = scrubbed("sk-12345", vec![Block::text("sk-12345, not risk-12345")]);
+        assert!(text.contains("[secret], not risk-12345"), "{text}");
         let text = scrubbed("the", vec![Block::text("then they went there")]);
         assert!(text.contains("then they went there"), "{text}");
     }

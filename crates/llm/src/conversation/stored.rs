@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::{Block, InputFlaw, Provider, ToolResult, ToolUse};
+use super::{Block, InputError, Provider, ToolResult, ToolUse};
 use crate::images::Image;
 use crate::json::RawJson;
 
@@ -20,7 +20,7 @@ pub(super) struct StoredBlock {
     id: Option<String>,
     name: Option<String>,
     input: Option<RawJson>,
-    flaw: Option<InputFlaw>,
+    flaw: Option<InputError>,
     extra_content: Option<RawJson>,
     item: Option<RawJson>,
     tool_use_id: Option<String>,

@@ -81,8 +81,8 @@ fn arguments_are_an_object_or_a_flaw() {
     assert_eq!(input(""), Ok("{}".into()));
     assert_eq!(input(" null "), Ok("{}".into()));
     assert_eq!(input(r#"{"a": 1}"#), Ok(r#"{"a": 1}"#.into()));
-    assert_eq!(input("[1]"), Err(InputFlaw::NotAnObject));
-    assert_eq!(input("{\"a\":"), Err(InputFlaw::NotAnObject));
+    assert_eq!(input("[1]"), Err(InputError::NotAnObject));
+    assert_eq!(input("{\"a\":"), Err(InputError::NotAnObject));
     assert_eq!(input(r#"{"a":"\ud83d"}"#), Ok(r#"{"a":"\ufffd"}"#.into()));
     assert_eq!(input(r#"{"a":"\ud83dx"}"#), Ok(r#"{"a":"\ufffdx"}"#.into()));
 }
@@ -90,7 +90,7 @@ fn arguments_are_an_object_or_a_flaw() {
 #[test]
 fn a_cut_use_is_never_run_even_if_it_looks_complete() {
     let cut = ToolUse::new("t", "n", r#"{"a":1}"#).cut();
-    assert_eq!(cut.arguments(), Err(InputFlaw::Cut));
+    assert_eq!(cut.arguments(), Err(InputError::Cut));
     assert_eq!(
         cut.replayed_input().get(),
         r#"{"INVALID_JSON":"{\"a\":1}"}"#

@@ -58,9 +58,7 @@ fn is_understood(block: &Block, dialect: &Dialect) -> bool {
             provider: Provider::OpenAi,
             ..
         } => true,
-        Block::Opaque { .. } => block
-            .readable_text()
-            .is_some_and(|text| !text.trim().is_empty()),
+        Block::Opaque { .. } => block.has_readable_text(),
         Block::Text { .. } | Block::ToolUse(_) | Block::ToolResult(_) | Block::Image(_) => true,
     }
 }

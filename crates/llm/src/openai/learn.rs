@@ -6,7 +6,7 @@
 
 use super::OpenAiWire;
 use super::dialect::{Dialect, REASONING, TokenField};
-use super::responses::{Manner, bound_items};
+use super::responses::{ResponsesSettings, bound_items};
 use crate::failure::{Answer, ErrorInfo};
 use crate::images::ImageMemory;
 use crate::learned_settings::LearnedSettings;
@@ -14,19 +14,19 @@ use crate::request::Request;
 
 /// How a server is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Habits {
+pub(super) struct ServerSettings {
     pub(super) wire: OpenAiWire,
     /// Whether the user chose the wire format.
     pub(super) wire_is_chosen: bool,
     pub(super) dialect: Dialect,
-    pub(super) manner: Manner,
+    pub(super) responses: ResponsesSettings,
     pub(super) images: ImageMemory,
 }
 
 /// Another way to ask, after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    pub(super) habits: Habits,
+    pub(super) settings: ServerSettings,
     /// Whether the server did not say so. Only a success proves it then.
     pub(super) is_guess: bool,
 }
@@ -45,7 +45,7 @@ const UNKNOWN: [&str; 9] = [
 ];
 
 /// Texts about thoughts of this conversation that the server cannot open or does not have.
-const BROKEN_SEALS: [&str; 5] = [
+const UNUSABLE_REASONING: [&str; 5] = [
     "could not be verified",
     "could not be decrypted",
     "items are not persisted",
@@ -57,46 +57,50 @@ const BROKEN_SEALS: [&str; 5] = [
 const WEB: [&str; 2] = ["web_search", "max_tool_calls"];
 
 /// How to ask instead, if the refusal tells.
-pub(super) fn learn(answer: &Answer, habits: &Habits, request: &Request) -> Option<Change> {
-    let mut without = habits.clone();
-    let shown = habits.images.shown(request);
+pub(super) fn learn(
+    answer: &Answer,
+    settings: &ServerSettings,
+    request: &Request,
+) -> Option<Change> {
+    let mut without = settings.clone();
+    let shown = settings.images.shown(request);
     if without.images.refuse(answer, &shown) {
         return Some(Change {
-            habits: without,
+            settings: without,
             is_guess: false,
         });
     }
     let said = Said::new(answer)?;
-    let told = match habits.wire {
-        OpenAiWire::Chat => said.about_dialect(habits),
-        OpenAiWire::Responses => said.about_items(habits, request),
+    let told = match settings.wire {
+        OpenAiWire::Chat => said.about_dialect(settings),
+        OpenAiWire::Responses => said.about_items(settings, request),
     };
     let told = told.or_else(|| {
-        let names_other = !habits.wire_is_chosen && said.names_other_wire(habits.wire);
-        names_other.then(|| habits.on_other_wire())
+        let names_other = !settings.wire_is_chosen && said.names_other_wire(settings.wire);
+        names_other.then(|| settings.on_other_wire())
     });
-    if let Some(changed) = told.filter(|changed| changed != habits) {
+    if let Some(changed) = told.filter(|changed| changed != settings) {
         return Some(Change {
-            habits: changed,
+            settings: changed,
             is_guess: false,
         });
     }
     // The server may have only one of the two paths.
     let may_be_path = matches!(answer.status, 404 | 405 | 501) && !said.misses_model();
-    (may_be_path && !habits.wire_is_chosen).then(|| Change {
-        habits: habits.on_other_wire(),
+    (may_be_path && !settings.wire_is_chosen).then(|| Change {
+        settings: settings.on_other_wire(),
         is_guess: true,
     })
 }
 
-impl Habits {
+impl ServerSettings {
     /// What of it can be kept for later clients.
     pub(super) fn learned(&self) -> LearnedSettings {
         LearnedSettings {
             wire: (!self.wire_is_chosen).then_some(self.wire),
             dialect: Some(self.dialect.clone()),
-            has_no_seals: self.manner.has_no_seals,
-            has_no_web: self.manner.has_no_web,
+            has_no_encrypted_reasoning: self.responses.has_no_encrypted_reasoning,
+            has_no_web: self.responses.has_no_web,
             max_output: None,
         }
     }
@@ -114,9 +118,9 @@ impl Habits {
         changed
     }
 
-    fn with_manner(&self, change: impl FnOnce(&mut Manner)) -> Self {
+    fn with_responses(&self, change: impl FnOnce(&mut ResponsesSettings)) -> Self {
         let mut changed = self.clone();
-        change(&mut changed.manner);
+        change(&mut changed.responses);
         changed
     }
 }
@@ -173,16 +177,16 @@ impl<'a> Said<'a> {
     }
 
     /// The switches of Chat Completions.
-    fn about_dialect(&self, habits: &Habits) -> Option<Habits> {
-        let dialect = &habits.dialect;
+    fn about_dialect(&self, settings: &ServerSettings) -> Option<ServerSettings> {
+        let dialect = &settings.dialect;
         match dialect.token_field {
             TokenField::MaxTokens if self.says("max_completion_tokens") => {
-                return Some(habits.with_dialect(|dialect| {
+                return Some(settings.with_dialect(|dialect| {
                     dialect.token_field = TokenField::MaxCompletionTokens;
                 }));
             }
             TokenField::MaxCompletionTokens if self.does_not_know("max_completion_tokens") => {
-                return Some(habits.with_dialect(|dialect| {
+                return Some(settings.with_dialect(|dialect| {
                     dialect.token_field = TokenField::MaxTokens;
                 }));
             }
@@ -190,34 +194,37 @@ impl<'a> Said<'a> {
         }
         if let Some(field) = &dialect.reasoning_field {
             if self.does_not_know(field) {
-                return Some(habits.with_dialect(|dialect| dialect.reasoning_field = None));
+                return Some(settings.with_dialect(|dialect| dialect.reasoning_field = None));
             }
         } else if self.says(REASONING) && !self.does_not_know(REASONING) {
-            return Some(habits.with_dialect(|dialect| {
+            return Some(settings.with_dialect(|dialect| {
                 dialect.reasoning_field = Some(REASONING.into());
             }));
         }
         (dialect.asks_for_usage && self.does_not_know("stream_options"))
-            .then(|| habits.with_dialect(|dialect| dialect.asks_for_usage = false))
+            .then(|| settings.with_dialect(|dialect| dialect.asks_for_usage = false))
     }
 
-    /// The sealed thoughts of the Responses API, and the tools of its provider.
-    fn about_items(&self, habits: &Habits, request: &Request) -> Option<Habits> {
-        let sends_web = request.tuning.web.of_responses().is_some() && !habits.manner.has_no_web;
+    /// The encrypted reasoning of the Responses API, and the tools of its provider.
+    fn about_items(&self, settings: &ServerSettings, request: &Request) -> Option<ServerSettings> {
+        let sends_web =
+            request.tuning.web.of_responses().is_some() && !settings.responses.has_no_web;
         if sends_web && self.refuses_web() {
-            return Some(habits.with_manner(|manner| manner.has_no_web = true));
+            return Some(settings.with_responses(|responses| responses.has_no_web = true));
         }
         let is_broken = self.info.code == "invalid_encrypted_content"
-            || BROKEN_SEALS.iter().any(|text| self.says(text));
+            || UNUSABLE_REASONING.iter().any(|text| self.says(text));
         if is_broken {
-            return Some(habits.with_manner(|manner| {
-                manner.refused_items.extend(bound_items(request));
+            return Some(settings.with_responses(|responses| {
+                responses.refused_items.extend(bound_items(request));
             }));
         }
-        let no_seals = self.does_not_know("encrypted content")
+        let no_reasoning = self.does_not_know("encrypted content")
             || self.does_not_know("encrypted_content")
             || self.does_not_know("include");
-        no_seals.then(|| habits.with_manner(|manner| manner.has_no_seals = true))
+        no_reasoning.then(|| {
+            settings.with_responses(|responses| responses.has_no_encrypted_reasoning = true)
+        })
     }
 }
 
@@ -226,25 +233,25 @@ mod tests {
     use super::*;
     use crate::web::WebHosts;
 
-    fn habits(wire: OpenAiWire) -> Habits {
-        Habits {
+    fn settings(wire: OpenAiWire) -> ServerSettings {
+        ServerSettings {
             wire,
             wire_is_chosen: false,
             dialect: Dialect::compatible(),
-            manner: Manner::default(),
+            responses: ResponsesSettings::default(),
             images: ImageMemory::default(),
         }
     }
 
-    fn learned(status: u16, message: &str, habits: &Habits) -> Option<Change> {
+    fn learned(status: u16, message: &str, settings: &ServerSettings) -> Option<Change> {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         let info = ErrorInfo::parse(body.as_bytes());
-        learn(&Answer { status, info }, habits, &Request::default())
+        learn(&Answer { status, info }, settings, &Request::default())
     }
 
     #[test]
     fn the_server_names_the_other_wire() {
-        let chat = habits(OpenAiWire::Chat);
+        let chat = settings(OpenAiWire::Chat);
         for (status, message) in [
             (
                 404,
@@ -263,18 +270,18 @@ mod tests {
             ),
         ] {
             let change = learned(status, message, &chat).unwrap();
-            assert_eq!(change.habits.wire, OpenAiWire::Responses, "{message}");
+            assert_eq!(change.settings.wire, OpenAiWire::Responses, "{message}");
             assert!(!change.is_guess, "{message}");
         }
-        let responses = habits(OpenAiWire::Responses);
+        let responses = settings(OpenAiWire::Responses);
         let message = "The requested model 'x' is not supported with the Responses API.";
         let change = learned(400, message, &responses).unwrap();
-        assert_eq!(change.habits.wire, OpenAiWire::Chat);
+        assert_eq!(change.settings.wire, OpenAiWire::Chat);
     }
 
     #[test]
     fn a_path_that_is_not_there_is_a_guess_and_a_choice_of_the_user_stays() {
-        let chat = habits(OpenAiWire::Chat);
+        let chat = settings(OpenAiWire::Chat);
         assert!(learned(404, "Not Found", &chat).unwrap().is_guess);
         assert_eq!(learned(400, "Not Found", &chat), None);
         let missing = ErrorInfo {
@@ -287,7 +294,7 @@ mod tests {
         };
         assert_eq!(learn(&missing, &chat, &Request::default()), None);
         assert_eq!(learned(500, "use /v1/responses", &chat), None);
-        let chosen = Habits {
+        let chosen = ServerSettings {
             wire_is_chosen: true,
             ..chat
         };
@@ -296,37 +303,37 @@ mod tests {
 
     #[test]
     fn the_name_of_the_token_limit_is_learned_but_not_from_its_value() {
-        let old = habits(OpenAiWire::Chat);
+        let old = settings(OpenAiWire::Chat);
         let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
                        'max_completion_tokens' instead.";
-        let new = learned(400, message, &old).unwrap().habits;
+        let new = learned(400, message, &old).unwrap().settings;
         assert_eq!(new.dialect.token_field, TokenField::MaxCompletionTokens);
         let message = "Unrecognized request argument supplied: max_completion_tokens";
-        assert_eq!(learned(400, message, &new).unwrap().habits, old);
+        assert_eq!(learned(400, message, &new).unwrap().settings, old);
         let message = "max_completion_tokens is too large: this model supports at most 4096";
         assert_eq!(learned(400, message, &new), None);
     }
 
     #[test]
     fn thoughts_and_usage_are_sent_as_the_server_wants() {
-        let chat = habits(OpenAiWire::Chat);
+        let chat = settings(OpenAiWire::Chat);
         let message =
             "The `reasoning_content` in the thinking mode must be passed back to the API.";
-        let with = learned(400, message, &chat).unwrap().habits;
+        let with = learned(400, message, &chat).unwrap().settings;
         assert_eq!(
             with.dialect.reasoning_field.as_deref(),
             Some("reasoning_content")
         );
         let message = "body.messages.1.reasoning_content: Extra inputs are not permitted";
-        assert_eq!(learned(422, message, &with).unwrap().habits, chat);
+        assert_eq!(learned(422, message, &with).unwrap().settings, chat);
         let message = "unknown field `stream_options`";
-        let without = learned(400, message, &chat).unwrap().habits;
+        let without = learned(400, message, &chat).unwrap().settings;
         assert!(!without.dialect.asks_for_usage);
     }
 
     #[test]
     fn tools_of_the_provider_are_not_offered_where_there_are_none() {
-        let responses = habits(OpenAiWire::Responses);
+        let responses = settings(OpenAiWire::Responses);
         let mut request = Request::default();
         for message in [
             "Hosted tool 'web_search' is not supported with gpt-x.",
@@ -338,19 +345,23 @@ mod tests {
             let info = ErrorInfo::parse(body.as_bytes());
             let answer = Answer { status: 400, info };
             let change = learn(&answer, &responses, &request).unwrap();
-            assert!(change.habits.manner.has_no_web, "{message}");
-            assert_eq!(learn(&answer, &change.habits, &request), None, "{message}");
+            assert!(change.settings.responses.has_no_web, "{message}");
+            assert_eq!(
+                learn(&answer, &change.settings, &request),
+                None,
+                "{message}"
+            );
             request.tuning.web.both = None;
             assert_eq!(learn(&answer, &responses, &request), None, "{message}");
         }
     }
 
     #[test]
-    fn sealed_thoughts_are_not_asked_of_a_model_without_them() {
-        let responses = habits(OpenAiWire::Responses);
+    fn encrypted_reasoning_is_not_asked_of_a_model_without_them() {
+        let responses = settings(OpenAiWire::Responses);
         let message = "Encrypted content is not supported with this model.";
         let change = learned(400, message, &responses).unwrap();
-        assert!(change.habits.manner.has_no_seals);
-        assert_eq!(learned(400, message, &change.habits), None);
+        assert!(change.settings.responses.has_no_encrypted_reasoning);
+        assert_eq!(learned(400, message, &change.settings), None);
     }
 }

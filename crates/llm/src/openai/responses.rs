@@ -8,4 +8,4 @@ mod decode;
 mod encode;
 
 pub(crate) use decode::ResponseAssembler;
-pub(super) use encode::{Manner, bound_items, encode};
+pub(super) use encode::{ResponsesSettings, bound_items, encode};

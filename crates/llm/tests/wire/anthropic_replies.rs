@@ -1,7 +1,7 @@
 //! Replies of the Messages API.
 
 use llm::{
-    Block, DecodeError, Decoder, Event, InputFlaw, Provider, RawJson, Reply, StopReason, ToolUse,
+    Block, DecodeError, Decoder, Event, InputError, Provider, RawJson, Reply, StopReason, ToolUse,
     Usage,
 };
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ fn a_tool_use_at_a_limit_is_marked_as_cut() {
         ];
         let reply = reply(&stream(&events, json!({"stop_reason": reason}))).unwrap();
         let flaws: Vec<_> = reply.tool_uses().map(|it| it.arguments().err()).collect();
-        assert_eq!(flaws, [None, Some(InputFlaw::Cut)], "{reason}");
+        assert_eq!(flaws, [None, Some(InputError::Cut)], "{reason}");
     }
 }
 

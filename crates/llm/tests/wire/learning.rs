@@ -61,7 +61,7 @@ fn a_later_client_begins_with_what_was_learned() {
     let learned = learned_in(&events);
     assert_eq!(learned.len(), 1, "{learned:?}");
     assert_eq!(learned[0].wire, Some(OpenAiWire::Responses));
-    assert!(learned[0].has_no_seals);
+    assert!(learned[0].has_no_encrypted_reasoning);
     assert_eq!(learned_in(&ask(&model, hello()).1), [], "nothing new");
 
     let mut config = openai_config(&server, "a");
@@ -168,7 +168,7 @@ fn a_server_that_repeats_one_refusal_is_not_asked_for_ever() {
 }
 
 /// A conversation with encrypted reasoning.
-fn sealed() -> Request {
+fn with_encrypted_reasoning() -> Request {
     let thought = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#;
     request(vec![
         Turn::user("go"),
@@ -184,7 +184,7 @@ fn sealed() -> Request {
 }
 
 #[test]
-fn seals_that_the_server_cannot_open_do_not_end_the_conversation() {
+fn encrypted_reasoning_that_the_server_cannot_open_does_not_end_the_conversation() {
     let server = LlmServer::start();
     let mut config = openai_config(&server, "a");
     config.wire = Some(OpenAiWire::Responses);
@@ -193,8 +193,8 @@ fn seals_that_the_server_cannot_open_do_not_end_the_conversation() {
         "type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#;
     server.enqueue("a", ServerReply::raw(400, "application/json", &[body]));
     server.always("a", ServerReply::text("ok"));
-    ask(&model, sealed()).0.unwrap();
-    ask(&model, sealed()).0.unwrap();
+    ask(&model, with_encrypted_reasoning()).0.unwrap();
+    ask(&model, with_encrypted_reasoning()).0.unwrap();
     let items: Vec<_> = server
         .requests("a")
         .iter()
@@ -204,7 +204,7 @@ fn seals_that_the_server_cannot_open_do_not_end_the_conversation() {
 }
 
 #[test]
-fn a_model_without_sealed_thoughts_is_not_asked_for_them() {
+fn a_model_without_encrypted_reasoning_is_not_asked_for_them() {
     let server = LlmServer::start();
     let mut config = openai_config(&server, "a");
     config.wire = Some(OpenAiWire::Responses);

@@ -1,7 +1,7 @@
 //! Replies of Chat Completions, in the dialects of several servers.
 
 use llm::{
-    Block, DecodeError, Decoder, Event, InputFlaw, Provider, RawJson, Reply, StopReason, ToolUse,
+    Block, DecodeError, Decoder, Event, InputError, Provider, RawJson, Reply, StopReason, ToolUse,
     Usage,
 };
 use serde_json::{Value, json};
@@ -302,7 +302,7 @@ fn a_call_at_the_limit_is_marked_as_cut() {
     let reply = reply(&stream(&deltas, "length")).unwrap();
     assert_eq!(reply.stop, StopReason::MaxTokens);
     let cut = reply.tool_uses().next().unwrap();
-    assert_eq!(cut.arguments(), Err(InputFlaw::Cut));
+    assert_eq!(cut.arguments(), Err(InputError::Cut));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Replies of the Responses API.
 
 use llm::{
-    Block, DecodeError, Decoder, Event, InputFlaw, Provider, RawJson, Reply, StopReason, Turn,
+    Block, DecodeError, Decoder, Event, InputError, Provider, RawJson, Reply, StopReason, Turn,
     Usage,
 };
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ fn why_a_response_is_not_complete() {
     .unwrap();
     assert_eq!(cut.stop, StopReason::MaxTokens);
     let tool_use = cut.tool_uses().next().unwrap();
-    assert_eq!(tool_use.arguments(), Err(InputFlaw::Cut));
+    assert_eq!(tool_use.arguments(), Err(InputError::Cut));
 
     let filtered = reply(&ended(
         "incomplete",

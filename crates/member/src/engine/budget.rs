@@ -6,8 +6,9 @@ use crate::inner::AskedModels;
 use crate::runtime::MemberRuntime;
 use crate::workspace::owners;
 use agent::{Limits, Settings};
+use budget::{BudgetedModel, MemberBudget};
 use config::price_source;
-use llm::Variables;
+use llm::{Model, Variables};
 use std::sync::Arc;
 
 /// The window of an engine, which nobody knows: so large that it never counts.
@@ -29,7 +30,10 @@ impl MemberRuntime {
             max_rounds,
             ..Settings::default()
         };
-        let model = self.budgeted(vec![engine], &prices);
+        let (owner, incarnation) = (self.owner(), self.incarnation());
+        let budget = MemberBudget::new(self.team(), owner, incarnation, Arc::clone(&prices));
+        let budget = budget.with_reported_costs();
+        let model: Arc<dyn Model> = Arc::new(BudgetedModel::new(engine, budget));
         self.set_models(AskedModels {
             first: model.name().to_owned(),
             current: model.name().to_owned(),

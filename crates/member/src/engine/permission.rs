@@ -2,10 +2,14 @@
 
 use crate::asking::Asker;
 use crate::runtime::MemberRuntime;
-use acp::{Question, ToolKind, Verdict};
+use acp::{AgentCall, Question, ToolKind, Verdict};
 use agent::{Answered, AskedCall, MayRun};
+use hooks::HookEvent;
 use llm::{CancellationToken, ToolUse};
+use protocol::{RequestId, Subject};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use teamdir::RequestError;
 use tokio::sync::Notify;
 use tools::Effect;
 use tracing::{info, warn};
@@ -16,14 +20,17 @@ impl MemberRuntime {
         &self,
         question: Question,
         turn_waits: &Notify,
+        is_withdrawn: &AtomicBool,
         cancel: &CancellationToken,
     ) -> Verdict {
-        let (tool_use, effect) = as_call(&question);
-        let said = self.hooks_before(&tool_use, cancel).await;
+        let (tool_use, effect) = as_call(&question.call);
+        let mut said = self.hooks_before(&tool_use, cancel).await;
+        let context = said.messages(HookEvent::PreToolUse);
+        self.engine.shared().messages.extend(context);
         if said.input.is_some() {
             warn!(
                 "a hook wants other arguments for {}, which an engine cannot take",
-                question.title
+                question.call.title
             );
             return Verdict::Reject;
         }
@@ -36,43 +43,97 @@ impl MemberRuntime {
         let request_id = match asker.first_decision(&tool_use, Some(effect)) {
             MayRun::Yes(_) => return Verdict::Allow,
             MayRun::No(error) => {
-                info!("refused {}: {error}", question.title);
+                info!("refused {}: {error}", question.call.title);
                 return Verdict::Reject;
             }
-            MayRun::Ask(request_id) => request_id,
+            MayRun::Ask(new) => self.asked_before(&tool_use).unwrap_or(new),
         };
+        self.keep_ask(&request_id);
         let call = AskedCall {
             tool_use: &tool_use,
             effect: Some(effect),
             request_id: &request_id,
         };
         match asker.ask_person(call, cancel).await {
-            Answered::Run { .. } => Verdict::Allow,
+            Answered::Run { .. } => {
+                self.forget_ask(&request_id);
+                Verdict::Allow
+            }
             Answered::NotRun(output) => {
-                info!("refused {}: {}", question.title, output.text);
+                info!("refused {}: {}", question.call.title, output.text);
+                self.forget_ask(&request_id);
                 Verdict::Reject
             }
+            // An agent that has died comes back to it; whoever ends the prompt ends the request.
+            Answered::StillWaiting if !is_withdrawn.load(Ordering::Relaxed) => Verdict::Cancel,
             Answered::StillWaiting => {
-                // The agent asks again, under another number, when it comes back to it.
-                if let Err(error) = team::withdraw_ask(self.team(), &request_id) {
-                    warn!("request {request_id} stays pending: {error}");
-                }
+                self.withdraw_engine_ask(&request_id, "its engine needs no answer any more");
+                self.forget_ask(&request_id);
                 Verdict::Cancel
             }
+        }
+    }
+
+    /// The request of an agent that died before it got the answer, if this is the same call.
+    fn asked_before(&self, tool_use: &ToolUse) -> Option<RequestId> {
+        let asked = self.engine.shared().asked.clone();
+        let arguments: Value = serde_json::from_str(tool_use.replayed_input().get()).ok()?;
+        asked.into_iter().find(|id| {
+            let Ok(request) = self.team().request(id) else {
+                return false;
+            };
+            match &request.subject {
+                Subject::Permission(ask) => ask.tool == tool_use.name && ask.arguments == arguments,
+                Subject::Question(_) | Subject::Plan { .. } | Subject::Shutdown { .. } => false,
+            }
+        })
+    }
+
+    fn keep_ask(&self, id: &RequestId) {
+        let mut shared = self.engine.shared();
+        if !shared.asked.contains(id) {
+            shared.asked.push(id.clone());
+        }
+        drop(shared);
+        self.write_kept();
+    }
+
+    fn forget_ask(&self, id: &RequestId) {
+        self.engine.shared().asked.retain(|asked| asked != id);
+        self.write_kept();
+    }
+
+    /// Ends everything that the agent asked: it does not come back to it.
+    pub(super) fn withdraw_engine_asks(&self, why: &str) {
+        let asked = std::mem::take(&mut self.engine.shared().asked);
+        if asked.is_empty() {
+            return;
+        }
+        for id in asked {
+            self.withdraw_engine_ask(&id, why);
+        }
+        self.write_kept();
+    }
+
+    fn withdraw_engine_ask(&self, id: &RequestId, why: &str) {
+        match team::withdraw_ask(self.team(), id) {
+            Ok(true) => info!("request {id} is withdrawn: {why}"),
+            Ok(false) | Err(RequestError::Unknown(_)) => {}
+            Err(error) => warn!("request {id} stays pending: {error}"),
         }
     }
 }
 
 /// The tool of an agent as the tool of ours that does the same, so that the same rules decide about it.
-fn as_call(question: &Question) -> (ToolUse, Effect) {
-    let arguments = &question.arguments;
+pub(super) fn as_call(call: &AgentCall) -> (ToolUse, Effect) {
+    let arguments = &call.arguments;
     let command = command_of(arguments);
     let path = ["file_path", "filePath", "path", "abs_path", "absolute_path"]
         .into_iter()
         .find_map(|key| arguments[key].as_str());
-    let (name, arguments, effect) = match (question.kind, command, path) {
+    let (name, arguments, effect) = match (call.kind, command, path) {
         (ToolKind::Executes, None, _) => {
-            let command = question.title.clone();
+            let command = call.title.clone();
             ("bash", json!({ "command": command }), Effect::Execute)
         }
         (ToolKind::Executes | ToolKind::Other, Some(command), _) => {
@@ -81,11 +142,9 @@ fn as_call(question: &Question) -> (ToolUse, Effect) {
         (ToolKind::Changes, _, Some(path)) => {
             ("edit_file", json!({ "path": path }), Effect::Mutate)
         }
-        (ToolKind::Changes, _, None) => (
-            "edit_file",
-            json!({ "path": question.title }),
-            Effect::Mutate,
-        ),
+        (ToolKind::Changes, _, None) => {
+            ("edit_file", json!({ "path": call.title }), Effect::Mutate)
+        }
         (ToolKind::Reads, _, Some(path)) => ("read_file", json!({ "path": path }), Effect::Read),
         (ToolKind::Fetches, _, _) => (
             "web_fetch",
@@ -93,11 +152,11 @@ fn as_call(question: &Question) -> (ToolUse, Effect) {
             Effect::Read,
         ),
         (ToolKind::Reads | ToolKind::Other, _, _) => {
-            let name = question.title.as_str();
+            let name = call.title.as_str();
             (name, arguments.clone(), Effect::Execute)
         }
     };
-    let tool_use = ToolUse::new(&question.tool_id, name, &arguments.to_string());
+    let tool_use = ToolUse::new(&call.id, name, &arguments.to_string());
     (tool_use, effect)
 }
 
@@ -120,14 +179,13 @@ mod tests {
     use super::*;
 
     fn call(kind: ToolKind, arguments: Value) -> (String, Value, Effect) {
-        let question = Question {
-            ask: 1,
-            tool_id: "t".into(),
+        let call = AgentCall {
+            id: "t".into(),
             title: "the title".into(),
             kind,
             arguments,
         };
-        let (tool_use, effect) = as_call(&question);
+        let (tool_use, effect) = as_call(&call);
         let arguments = serde_json::from_str(tool_use.replayed_input().get()).unwrap();
         (tool_use.name, arguments, effect)
     }

@@ -10,7 +10,6 @@ use processes::mark_of;
 use protocol::{NetworkSetting, Recipient};
 use rules::PlanGate;
 use sandbox::Level;
-use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 use teamdir::new_request_id;
@@ -20,6 +19,8 @@ use tracing::{info, warn};
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
 /// How long the processes of an agent that is replaced may take to end.
 const END_LIMIT: Duration = Duration::from_secs(10);
+/// How long an agent has to end its prompt after it was told to.
+pub(super) const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 /// How long an agent has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -82,6 +83,40 @@ pub(super) struct Running {
     is_stale: bool,
 }
 
+impl Running {
+    /// Waits a moment for the end of a prompt that was cancelled. An agent that ends it can be given the next.
+    pub(super) async fn settle(&mut self) {
+        if !self.is_stale {
+            return;
+        }
+        let ended = async {
+            loop {
+                let Received::Line(line) = self.connection.receive().await else {
+                    return false;
+                };
+                for one in self.session.line(&line) {
+                    match one {
+                        Happened::Send(line) => self.connection.send(line),
+                        Happened::Ended(_) => return true,
+                        Happened::Failed(_) => return false,
+                        Happened::Opened { .. }
+                        | Happened::Text(_)
+                        | Happened::Thought(_)
+                        | Happened::ToolStarted(_)
+                        | Happened::ToolEnded { .. }
+                        | Happened::Cost(_)
+                        | Happened::Asked(_)
+                        | Happened::AskWithdrawn(_)
+                        | Happened::Garbage => {}
+                    }
+                }
+            }
+        };
+        let ended = tokio::time::timeout(CANCEL_LIMIT, ended).await;
+        self.is_stale = !ended.unwrap_or(false);
+    }
+}
+
 /// A prompt that runs. Dropped before its end, it cancels it.
 pub(super) struct PromptGuard<'a> {
     pub(super) agent: &'a mut Running,
@@ -142,6 +177,7 @@ impl MemberRuntime {
     ) -> Result<Running, EngineError> {
         let is_writable = self.is_gate_open();
         if let Some(mut running) = running {
+            running.settle().await;
             if running.is_writable == is_writable && !running.is_stale {
                 return Ok(running);
             }
@@ -194,6 +230,9 @@ impl MemberRuntime {
                 reason: format!("no session within {} s", OPEN_LIMIT.as_secs()),
             })
         })?;
+        if !is_restored {
+            self.withdraw_engine_asks("its engine has begun a new session");
+        }
         self.store_session(choice, &id);
         Ok(Running {
             connection,
@@ -240,23 +279,6 @@ impl MemberRuntime {
             environment: variables.to_vec(),
         })
     }
-
-    pub(super) fn engine_tool_started(&self, title: &str, arguments: &Value) {
-        info!("> {title}");
-        let mut inner = self.lock();
-        inner.live.begin_tool(title, &arguments.to_string());
-        inner.write_state();
-    }
-
-    pub(super) fn engine_tool_ended(
-        &self,
-        title: String,
-        text: &str,
-        is_error: bool,
-        took: Duration,
-    ) {
-        self.lock().tool_finished(title, text, is_error, took);
-    }
 }
 
 /// Waits until the session is open.
@@ -298,8 +320,9 @@ async fn open(
                 }
                 Happened::Text(_)
                 | Happened::Thought(_)
-                | Happened::ToolStarted { .. }
+                | Happened::ToolStarted(_)
                 | Happened::ToolEnded { .. }
+                | Happened::Cost(_)
                 | Happened::Asked(_)
                 | Happened::AskWithdrawn(_)
                 | Happened::Ended(_)

@@ -26,6 +26,9 @@ impl<H: Hooks> RuntimeHost<H> {
     ) -> Option<String> {
         let runtime = self.runtime.clone();
         let mut said = runtime.hooks_before(tool_use, cancel).await;
+        if said.block.is_none() {
+            said.changed_tools = runtime.changed_tools(tool_use, cancel).await;
+        }
         let messages = said.messages(HookEvent::PreToolUse);
         self.hook_messages.extend(messages);
         let arguments = said.input.as_ref().map(Value::to_string);

@@ -1,10 +1,9 @@
 //! Rules and calls in few words.
 
+use protocol::Effect;
 use std::path::{Path, PathBuf};
 
-use permissions::{
-    Call, Decision, Effect, Origin, Permissions, Rule, RuleList, Surroundings, Verdict,
-};
+use permissions::{Call, Decision, Origin, Permissions, Rule, RuleList, Surroundings, Verdict};
 use serde_json::{Value, json};
 
 pub(crate) const WORKSPACE: &str = "/work/space";
@@ -55,10 +54,10 @@ pub(crate) fn decide(permissions: &Permissions, tool: &str, arguments: &Value) -
 
 pub(crate) fn call<'a>(tool: &'a str, arguments: &'a Value) -> Call<'a> {
     let effect = match tool {
-        "bash" | "background_run" => Effect::RunsCommands,
-        "edit_file" | "write_file" => Effect::ChangesFiles,
-        "read_file" | "grep" | "glob" | "list_dir" => Effect::ReadsOnly,
-        _ => Effect::TeamOnly,
+        "bash" | "background_run" => Effect::Execute,
+        "edit_file" | "write_file" => Effect::Mutate,
+        "read_file" | "grep" | "glob" | "list_dir" => Effect::Read,
+        _ => Effect::State,
     };
     Call {
         tool,

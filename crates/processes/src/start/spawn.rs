@@ -8,7 +8,9 @@ use crate::start::roll_back::roll_back;
 use crate::start::roster_entry::{PreviousEntry, change_running, enter_in_roster};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{find, state_of};
-use protocol::{AgentName, EventKind, Incarnation, Member, MemberSpec, Recipient, RestartReason};
+use protocol::{
+    AgentName, EventKind, HostId, Incarnation, Member, MemberSpec, Recipient, RestartReason,
+};
 use rules::{MemberState, NameRefusal};
 use std::time::Duration;
 use team::{Actor, LimitedSendError, send};
@@ -46,6 +48,12 @@ pub enum SpawnError {
         /// What it does.
         state: MemberState,
     },
+    /// It is at home on another host.
+    #[error(
+        "'{name}' is at home on the host '{host}' and is started there: run \
+         `team-lead spawn {name} ROLE` on that host"
+    )]
+    Elsewhere { name: AgentName, host: HostId },
     /// Its process did not come to be.
     #[error("'{name}' was not started: {source}")]
     Launch {
@@ -104,6 +112,7 @@ pub fn spawn(
         let guard = StartGuard::hold(team, &spec.name, start_lock_timeout(programs))?;
         let known = team.roster()?.member(&guard.name).cloned();
         if let Some(member) = &known {
+            refuse_elsewhere(member)?;
             match wake(team, me, member, &spec)? {
                 Wake::Awake { prompt_sent } => return Ok(Spawned::Woken { prompt_sent }),
                 // What was sent waits in its inbox for the next incarnation.
@@ -123,6 +132,17 @@ pub fn spawn(
             incarnation: started.incarnation,
             came_back: known.is_some(),
         });
+    }
+}
+
+/// Refuses to start a member that another host starts.
+pub(crate) fn refuse_elsewhere(member: &Member) -> Result<(), SpawnError> {
+    match &member.host {
+        None => Ok(()),
+        Some(host) => Err(SpawnError::Elsewhere {
+            name: member.spec.name.clone(),
+            host: host.clone(),
+        }),
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::reap::is_unreaped;
 use crate::status::unread::UnreadCounts;
 use protocol::{
-    AgentName, Holder, LiveState, Member, Recipient, Submission, SubmissionId, SubmissionStatus,
-    TaskId, TodoSummary, TreeMode, tree_branch,
+    AgentName, Holder, LiveState, Member, MemberStatus, Recipient, Submission, SubmissionId,
+    SubmissionStatus, TaskId, TodoSummary, TreeMode, tree_branch,
 };
 use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
@@ -53,6 +53,25 @@ impl MemberView {
     /// Whether the member has a process.
     pub const fn is_alive(&self) -> bool {
         self.state.is_alive()
+    }
+
+    /// Why it failed, was given up or waits, if anybody said so.
+    pub fn reason(&self) -> Option<&str> {
+        let reason = match &self.state {
+            MemberState::Failed { reason, .. } | MemberState::GaveUp { reason } => {
+                Some(reason.as_str())
+            }
+            MemberState::Waiting { .. } => {
+                self.live.as_ref().and_then(|live| live.reason.as_deref())
+            }
+            MemberState::Starting { .. }
+            | MemberState::Working { .. }
+            | MemberState::Idle { .. }
+            | MemberState::Hung { .. }
+            | MemberState::Dead { .. }
+            | MemberState::Shutdown => None,
+        };
+        reason.filter(|reason| !reason.is_empty())
     }
 
     /// The branch of the member's own tree, if it has one.
@@ -148,11 +167,28 @@ fn submission_of(
     Some((found.id, found.status))
 }
 
+/// The state of a member at home on another host, as that host last reported it. Who holds its lock here
+/// is the bridge, which says nothing about the member.
+fn state_elsewhere(member: &Member) -> MemberState {
+    let since = member.joined_at.unwrap_or_else(now);
+    match member.status {
+        MemberStatus::Working => MemberState::Working {
+            activity: None,
+            since,
+        },
+        MemberStatus::Idle | MemberStatus::Other(_) => MemberState::Idle { since },
+        MemberStatus::Shutdown => MemberState::Shutdown,
+    }
+}
+
 /// A member's state, and what it was computed from.
 pub(crate) fn state_of(
     team: &TeamDir,
     member: &Member,
 ) -> Result<(MemberState, Option<Holder>, Option<LiveState>), PathError> {
+    if member.host.is_some() {
+        return Ok((state_elsewhere(member), None, None));
+    }
     let owner = Recipient::Member(member.spec.name.clone());
     let (lock_held, holder) = match team.liveness(&owner)? {
         Liveness::Alive(holder) => (true, holder),

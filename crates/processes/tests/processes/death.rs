@@ -4,7 +4,7 @@ use crate::support::{LIMIT, Members, name, programs, recipient};
 use nix::libc;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use processes::{KillError, ProcessHandleError, Reaped, RestartCause, RestartError, Spawned};
+use processes::{KillError, ProcessHandleError, Reaped, RestartError, Spawned};
 use protocol::{Incarnation, MemberSpec, MemberStatus, Recipient, TaskStatus};
 use rules::{ClaimLimit, NewTask};
 use serde_json::{Value, json};
@@ -66,22 +66,10 @@ fn a_death_has_a_cause_and_a_restart_a_reason() {
     let process = members.process("alice");
     process.signal(Signal::SIGTERM).unwrap();
     wait_until("the end of the process", LIMIT, || process.is_gone());
-    processes::restart(
-        members.team(),
-        &name("alice"),
-        &programs(),
-        RestartCause::Policy,
-    )
-    .unwrap();
+    processes::restart_dead(members.team(), &name("alice"), &programs()).unwrap();
     members.kill9("alice");
     members.start("alice", "busy");
-    processes::restart(
-        members.team(),
-        &name("alice"),
-        &programs(),
-        RestartCause::Requested,
-    )
-    .unwrap();
+    processes::restart(members.team(), &name("alice"), &programs()).unwrap();
     let events = members.events();
     let why = events.lines().filter_map(|line| {
         let event: Value = serde_json::from_str(line).unwrap();
@@ -332,12 +320,7 @@ fn a_process_that_reuses_the_pid_of_a_member_is_never_signalled() {
         KillError::ProcessHandle(ProcessHandleError::Unnamed { .. })
     );
     assert!(is_unnamed, "{error}");
-    let error = processes::restart(
-        members.team(),
-        &name("alice"),
-        &programs(),
-        RestartCause::Requested,
-    );
+    let error = processes::restart(members.team(), &name("alice"), &programs());
     assert!(error.is_err());
     assert!(bystander.try_wait().unwrap().is_none());
     bystander.kill().unwrap();
@@ -355,12 +338,7 @@ fn a_restart_ends_a_running_process_without_reaping() {
         member.restarts = Some(vec![teamdir::now()]);
         member.gave_up = Some("enough".to_owned());
     });
-    let restarted = processes::restart(
-        members.team(),
-        &name("alice"),
-        &programs(),
-        RestartCause::Requested,
-    );
+    let restarted = processes::restart(members.team(), &name("alice"), &programs());
     let Spawned::Started {
         pid: new,
         incarnation: Incarnation(2),
@@ -389,14 +367,7 @@ fn a_restart_ends_a_running_process_without_reaping() {
 fn the_policy_counts_its_restarts_and_leaves_running_members_alone() {
     let members = Members::new();
     members.start("alice", "busy");
-    let restart = || {
-        processes::restart(
-            members.team(),
-            &name("alice"),
-            &programs(),
-            RestartCause::Policy,
-        )
-    };
+    let restart = || processes::restart_dead(members.team(), &name("alice"), &programs());
     let error = restart().unwrap_err();
     assert!(matches!(error, RestartError::NotDead { .. }), "{error}");
     assert_eq!(members.process("alice").incarnation(), Incarnation(1));
@@ -448,12 +419,7 @@ fn a_restart_kills_a_process_that_ignores_sigterm() {
     let members = Members::new();
     let (pid, _) = members.start("alice", "deaf");
     let old = members.process("alice");
-    let restarted = processes::restart(
-        members.team(),
-        &name("alice"),
-        &programs(),
-        RestartCause::Requested,
-    );
+    let restarted = processes::restart(members.team(), &name("alice"), &programs());
     assert!(matches!(restarted, Ok(Spawned::Started { .. })));
     assert!(old.is_gone());
     assert_ne!(members.process("alice").holder().pid, pid);

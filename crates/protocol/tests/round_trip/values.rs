@@ -241,8 +241,7 @@ fn member() -> impl Strategy<Value = Member> {
         of(text().prop_map(SandboxMode::from)),
         of(network()),
     );
-    let host = of("[a-z][a-z0-9_-]{0,20}".prop_map(|text| HostId::new(&text).unwrap()));
-    let tuning = (tuning(), of(any::<bool>()), place(), host);
+    let tuning = (tuning(), of(any::<bool>()), place(), of(host()));
     (known, more, course, tuning, extra()).prop_map(|(known, more, course, tuning, extra)| {
         let (tuning, web, (tree, permissions, engine), host) = tuning;
         let (name, role, status, incarnation) = known;
@@ -282,6 +281,10 @@ fn member() -> impl Strategy<Value = Member> {
             extra,
         }
     })
+}
+
+fn host() -> impl Strategy<Value = HostId> {
+    "[a-z][a-z0-9_-]{0,20}".prop_map(|text| HostId::new(&text).unwrap())
 }
 
 pub(crate) fn roster() -> impl Strategy<Value = Roster> {

@@ -67,7 +67,7 @@ fn the_hash_is_sha256_in_hex() {
 fn a_gate_opens_only_with_the_matching_decision() {
     assert!(
         without_plan(Some(true))
-            .may_run("bash", ToolEffect::Mutating)
+            .may_run("bash", Effect::Mutate, false)
             .is_err()
     );
     let pending = request("one", "x");
@@ -86,7 +86,7 @@ fn a_gate_opens_only_with_the_matching_decision() {
         ..pending
     };
     let gate_of_rejected = gate("one", "x", PlanFile::Found(&rejected));
-    let refusal = gate_of_rejected.may_run("edit_file", ToolEffect::Mutating);
+    let refusal = gate_of_rejected.may_run("edit_file", Effect::Mutate, false);
     let refusal = refusal.unwrap_err().to_string();
     assert!(
         refusal.contains("too risky") && refusal.contains("plan_approval"),
@@ -100,7 +100,7 @@ fn a_gate_opens_only_with_the_matching_decision() {
         }
     );
     assert_eq!(
-        open.may_run("bash", ToolEffect::Mutating),
+        open.may_run("bash", Effect::Mutate, false),
         Ok(Permission::Unrestricted)
     );
 }
@@ -109,7 +109,7 @@ fn a_gate_opens_only_with_the_matching_decision() {
 fn what_can_be_confined_runs_read_only_until_the_plan_is_approved() {
     let pending = request("one", "x");
     let file = approved(Party::Lead, pending.clone());
-    let permission = |gate: PlanGate| gate.may_run("bash", ToolEffect::Confinable);
+    let permission = |gate: PlanGate| gate.may_run("bash", Effect::Execute, true);
     for closed in [
         without_plan(Some(true)),
         without_plan(None),
@@ -131,18 +131,18 @@ fn the_effect_of_a_tool_decides_and_not_its_name() {
     let closed = without_plan(Some(true));
     for tool in ["read_file", "send_message", "bash"] {
         assert_eq!(
-            closed.may_run(tool, ToolEffect::Harmless),
+            closed.may_run(tool, Effect::Read, false),
             Ok(Permission::Unrestricted)
         );
     }
     for tool in ["bash", "a_tool_of_tomorrow", "read_file"] {
-        let refusal = closed.may_run(tool, ToolEffect::Mutating);
+        let refusal = closed.may_run(tool, Effect::Mutate, false);
         let refusal = refusal.unwrap_err().to_string();
         assert!(refusal.starts_with(tool), "{refusal}");
         assert!(refusal.contains("call plan_approval"), "{refusal}");
         let free = without_plan(Some(false));
         assert_eq!(
-            free.may_run(tool, ToolEffect::Mutating),
+            free.may_run(tool, Effect::Mutate, false),
             Ok(Permission::Unrestricted)
         );
     }

@@ -2,7 +2,7 @@
 
 use super::ask::{chosen, is_as_asked, lead_may_answer};
 use super::expire::{Addressee, past_deadline};
-use crate::who::is_recipient;
+use crate::party::is_recipient;
 use protocol::{
     Answer, Body, Extra, GrantScope, IgnoredAnswer, Incarnation, Message, Party, Recipient,
     Request, RequestId, RequestKind, RequestState, RequestStatus, Sender, Subject, Timestamp,

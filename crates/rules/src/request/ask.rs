@@ -5,7 +5,7 @@
 //! derived from the file each time, so the author needs no state of its own.
 
 use super::answer::WhyIgnored;
-use crate::who::same_party;
+use crate::party::same_party;
 use protocol::{
     Actor, Answer, GrantScope, Party, QuestionAsk, Request, RequestState, Subject, Timestamp,
 };

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use protocol::{
-    Incarnation, Party, Recipient, Request, RequestId, RequestKind, Subject, Timestamp,
+    Effect, Incarnation, Party, Recipient, Request, RequestId, RequestKind, Subject, Timestamp,
 };
 use rules::{
     Addressee, AnswerSource, ExpireReason, Opening, Permission, PlanFacts, PlanFile, PlanGate,
-    Response, SubmittedPlan, ToolEffect, Verdict, answer, expire, open_plan, plan_hash,
+    Response, SubmittedPlan, Verdict, answer, expire, open_plan, plan_hash,
 };
 use std::collections::BTreeMap;
 
@@ -206,9 +206,9 @@ proptest! {
             world.take(&step);
             let gate = world.gate();
             let open = world.latest.is_some_and(|latest| latest.state == Expected::Approved);
-            prop_assert_eq!(gate.may_run("any_tool", ToolEffect::Mutating).is_ok(), open);
-            prop_assert!(gate.may_run("any_tool", ToolEffect::Harmless).is_ok());
-            let confined = gate.may_run("any_tool", ToolEffect::Confinable);
+            prop_assert_eq!(gate.may_run("any_tool", Effect::Mutate, false).is_ok(), open);
+            prop_assert!(gate.may_run("any_tool", Effect::Read, false).is_ok());
+            let confined = gate.may_run("any_tool", Effect::Execute, true);
             prop_assert_eq!(confined == Ok(Permission::Unrestricted), open);
             let is_pending = world.latest.is_some_and(|latest| latest.state == Expected::Pending);
             prop_assert_eq!(matches!(gate, PlanGate::Pending { .. }), is_pending);

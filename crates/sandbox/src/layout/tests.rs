@@ -1,21 +1,9 @@
 use super::*;
-use crate::description::{Limits, Network};
 
 fn wanted(root: &Path) -> Description {
     Description {
-        folder: root.to_owned(),
-        readable: Vec::new(),
         writable: vec![root.to_owned()],
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        placeholders: Vec::new(),
-        unwanted: Vec::new(),
-        variables_unwanted_in: None,
-        repositories: Vec::new(),
-        record: None,
-        network: Network::Off,
-        environment: Vec::new(),
-        limits: Limits::default(),
+        ..Description::new(root)
     }
 }
 

@@ -535,7 +535,10 @@ def terminal_input():
 
 @attempt
 def left_running():
-    """Writes a file two seconds after the command has ended."""
+    """Writes a file two seconds after the command has ended. The lock tells when it is over."""
+    import fcntl
+    lock = open("survivor.lock", "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:

@@ -1,6 +1,6 @@
 //! Creating, changing and claiming tasks.
 
-use super::{args, failed, ids, pretty, short};
+use super::{args, failed, ids, short};
 use crate::TeamContext;
 use crate::submit::SubmittedWork;
 use protocol::{Task, TaskId, TaskStatus};
@@ -21,15 +21,15 @@ pub struct TaskCreate {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskCreateArgs {
-    /// What is to be done, in a line.
+    /// In a line.
     subject: String,
-    /// What is to be done, in full: the teammate that claims the task sees nothing else.
+    /// In full: whoever claims it sees nothing else.
     description: Option<String>,
-    /// From 0 to 10; the highest ready task is taken first. 5 if left out.
+    /// 0 to 10, highest first; 5 if absent.
     priority: Option<u8>,
-    /// Only teammates of this role may claim it.
+    /// Only this role may claim it.
     role: Option<String>,
-    /// Numbers of the tasks that must be completed before this one can be claimed.
+    /// Tasks that come first.
     #[serde(
         default,
         rename = "blockedBy",
@@ -50,22 +50,17 @@ pub struct TaskUpdate {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskUpdateArgs {
-    /// The number of the task.
     #[serde(deserialize_with = "args::number")]
     #[schemars(with = "u64")]
     task_id: u64,
-    /// in_progress claims the task for you, completed finishes it, pending releases it.
+    /// in_progress claims it, pending gives it back.
     #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
     status: Option<String>,
-    /// A new subject.
     subject: Option<String>,
-    /// A new description.
     description: Option<String>,
-    /// A new priority from 0 to 10.
     priority: Option<u8>,
-    /// The role that may claim it; an empty text means any role.
+    /// Empty: any.
     role: Option<String>,
-    /// Numbers of tasks that it must wait for.
     #[serde(
         default,
         rename = "addBlockedBy",
@@ -74,7 +69,6 @@ pub struct TaskUpdateArgs {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     add_blocked_by: Vec<u64>,
-    /// Numbers of tasks that it no longer waits for.
     #[serde(
         default,
         rename = "removeBlockedBy",
@@ -83,9 +77,9 @@ pub struct TaskUpdateArgs {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     remove_blocked_by: Vec<u64>,
-    /// The result, with the status completed.
+    /// With completed.
     result: Option<String>,
-    /// The progress, or why you release it: kept for the next owner.
+    /// Progress, or why you give it back.
     note: Option<String>,
 }
 
@@ -99,11 +93,11 @@ pub struct ClaimTask {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimTaskArgs {
-    /// The number of the task. Leave it out to get the most urgent one that is ready.
+    /// If absent, the most urgent ready one.
     #[serde(default, deserialize_with = "args::optional_number")]
     #[schemars(with = "Option<u64>")]
     task_id: Option<u64>,
-    /// true: claim it although you have another task in progress.
+    /// Although you have one in progress.
     another: Option<bool>,
 }
 
@@ -127,8 +121,7 @@ impl ClaimTask {
 
 impl Tool for TaskCreate {
     const NAME: &'static str = "task_create";
-    const DESCRIPTION: &'static str = "Create a task on the team's board. Idle teammates claim \
-        ready tasks by themselves. Returns the task with its number.";
+    const DESCRIPTION: &'static str = "Put a task on the board. Idle teammates claim ready ones.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = TaskCreateArgs;
@@ -149,15 +142,14 @@ impl Tool for TaskCreate {
             let created = team::create(&context.team, &context.me, &new);
             created.map_err(failed)
         });
-        Ok(ToolOutput::ok(pretty(&short(&created.await?))))
+        Ok(ToolOutput::ok(short(&created.await?).to_string()))
     }
 }
 
 impl Tool for TaskUpdate {
     const NAME: &'static str = "task_update";
-    const DESCRIPTION: &'static str = "Change a task: its status, text, priority or dependencies. \
-        Complete your task with status completed and a result; if you cannot do it, give it back \
-        with status pending and a note.";
+    const DESCRIPTION: &'static str = "Change a task. Complete yours with a result, or give it back with \
+        a note.";
     const EFFECT: Effect = Effect::State;
     type Args = TaskUpdateArgs;
 
@@ -182,8 +174,7 @@ impl Tool for TaskUpdate {
 
 impl Tool for ClaimTask {
     const NAME: &'static str = "claim_task";
-    const DESCRIPTION: &'static str =
-        "Claim a task from the board: it is yours until you complete it or give it back.";
+    const DESCRIPTION: &'static str = "Claim a task until you complete it or give it back.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = ClaimTaskArgs;
@@ -293,5 +284,5 @@ fn describe(context: &TeamContext, task: &Task) -> String {
             shown["unblocked"] = json!(unblocked);
         }
     }
-    pretty(&shown)
+    shown.to_string()
 }

@@ -20,7 +20,6 @@ pub struct TaskList {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskListArgs {
-    /// Only tasks of this status.
     #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
     status: Option<String>,
 }
@@ -35,7 +34,6 @@ pub struct TaskGet {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskGetArgs {
-    /// The number of the task.
     #[serde(deserialize_with = "args::number")]
     #[schemars(with = "u64")]
     task_id: u64,
@@ -55,8 +53,8 @@ impl TaskGet {
 
 impl Tool for TaskList {
     const NAME: &'static str = "task_list";
-    const DESCRIPTION: &'static str = "List the tasks on the team's board: [ ] pending, \
-        [>] in progress, [x] completed, with owner and what blocks them.";
+    const DESCRIPTION: &'static str = "List the tasks on the board: [ ] pending, [>] in progress, [x] \
+        completed.";
     const EFFECT: Effect = Effect::Read;
     const KEEPS_RESULTS: bool = true;
     type Args = TaskListArgs;
@@ -79,8 +77,7 @@ impl Tool for TaskList {
 
 impl Tool for TaskGet {
     const NAME: &'static str = "task_get";
-    const DESCRIPTION: &'static str =
-        "Show one task in full: description, dependencies, owner, result and history.";
+    const DESCRIPTION: &'static str = "Show a task in full, with its result and history.";
     const EFFECT: Effect = Effect::Read;
     const KEEPS_RESULTS: bool = true;
     type Args = TaskGetArgs;

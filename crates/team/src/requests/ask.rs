@@ -130,13 +130,9 @@ pub fn expire_at_deadline(team: &TeamDir, id: &RequestId) -> Result<Request, Req
 }
 
 /// Ends what `party` asked and waits for no more: all its pending tool calls and questions but `kept`.
-pub fn withdraw_asks(
-    team: &TeamDir,
-    party: &Party,
-    kept: Option<&RequestId>,
-) -> Result<(), PathError> {
+pub fn withdraw_asks(team: &TeamDir, party: &Party, kept: &[RequestId]) -> Result<(), PathError> {
     for request in waiting(team)? {
-        if is_ask(&request) && request.from == *party && Some(&request.id) != kept {
+        if is_ask(&request) && request.from == *party && !kept.contains(&request.id) {
             // The next start finds what could not be expired now.
             let _ = change(team, &request.id, |request| {
                 expire(request, ExpireReason::Withdrawn, now()).ok()

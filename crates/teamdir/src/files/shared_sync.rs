@@ -34,6 +34,8 @@ const GATHERINGS: u32 = 8;
 /// Where the numbers of the mark begin: behind the word that is waited at, and one that says whether
 /// anybody was woken the last time.
 const NUMBERS: usize = 8;
+/// The bit of the word that is set while somebody leads who expects followers.
+const LED: u32 = 1;
 /// The length of the mark.
 const LENGTH: usize = NUMBERS + 5 * size_of::<u64>();
 
@@ -59,7 +61,7 @@ impl SyncedFile {
 /// What the mark says.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mark {
-    /// Changes whenever a leader is done.
+    /// Changes whenever a leader is done, and when one begins that expects followers.
     word: u32,
     /// Whether the last leader has woken somebody.
     had_followers: bool,
@@ -67,6 +69,11 @@ struct Mark {
 }
 
 impl Mark {
+    /// Whether somebody leads, unless it was killed meanwhile.
+    const fn is_led(&self) -> bool {
+        self.word & LED != 0
+    }
+
     fn synced_of(&self, file: SyncedFile) -> Option<u64> {
         let found = self.synced.filter(|(known, _)| *known == file);
         found.map(|(_, size)| size)
@@ -185,23 +192,24 @@ impl SharedSync {
 
     /// Returns when the line will survive a power cut.
     pub(crate) fn sync(&self, line: &Appended<'_>) -> io::Result<()> {
-        // A sender that is alone finds out no sooner.
-        if let Some(lead) = self.try_lead() {
-            return self.lead(lead, line);
-        }
         let began = Instant::now();
+        let mut waited_at = None;
         loop {
             let mark = self.read();
             if line.is_synced(&mark) {
                 return check_writeback(line.file);
             }
-            if let Some(lead) = self.try_lead() {
+            let is_stopped = self.stopped_at.get() == Some(mark.word);
+            // While somebody leads nobody else gets the lock. After a wait in vain it is tried all the same:
+            // whoever led may have been killed.
+            let is_led = mark.is_led() && !is_stopped && waited_at != Some(mark.word);
+            if !is_led && let Some(lead) = self.try_lead() {
                 return self.lead(lead, line);
             }
-            let is_stopped = self.stopped_at.get() == Some(mark.word);
             if is_stopped || self.word.wait(mark.word, LOOK_AFTER) == Waited::Impossible {
                 break;
             }
+            waited_at = Some(mark.word);
             if began.elapsed() >= PATIENCE {
                 // Whoever leads was stopped, or its disk is slow. Nobody waits for it a second time.
                 self.stopped_at.set(Some(self.read().word));
@@ -221,7 +229,10 @@ impl SharedSync {
             return check_writeback(line.file);
         }
         let size = match mark.had_followers {
-            true => gather(line.file),
+            true => {
+                self.write_word(new_word() | LED);
+                gather(line.file)
+            }
             false => Ok(line.end),
         };
         let result = size.and_then(|size| sync_alone(&line.with(&mark)).map(|()| size));
@@ -230,7 +241,7 @@ impl SharedSync {
         }
         // Only now: who finds the lock taken waits for the word, which must change after that.
         drop(lead);
-        let _ = self.mark.write_all_at(&new_word().to_ne_bytes(), 0);
+        self.write_word(new_word() & !LED);
         let had_followers = self.word.wake_all() > 0;
         if had_followers != mark.had_followers {
             let _ = self
@@ -257,6 +268,11 @@ impl SharedSync {
         let _ = self
             .mark
             .write_all_at(&Mark::encode(file, size), NUMBERS as u64);
+    }
+
+    /// If this fails, those who wait look after a while.
+    fn write_word(&self, word: u32) {
+        let _ = self.mark.write_all_at(&word.to_ne_bytes(), 0);
     }
 
     fn try_lead(&self) -> Option<Lead<'_>> {

@@ -169,7 +169,9 @@ impl InboxWriter {
         let is_alone = self.last.take() == Some((id, size));
         let mark = self.shared_sync.as_ref().filter(|_| !is_alone);
         let before = mark.and_then(|mark| mark.synced_of(id));
-        let tail = match is_alone {
+        // In a crowd what is the last line now need not be the last when this one is written: only a look
+        // afterwards can tell whether that line had an end.
+        let tail = match is_alone || self.is_crowded {
             true => Tail::Finished,
             false => Tail::Unknown,
         };
@@ -178,8 +180,11 @@ impl InboxWriter {
         let end = file.stream_position().context("append to", path)?;
         drop(held);
         let start = end - written.len() as u64;
+        let is_known = start == size && (is_alone || !self.is_crowded);
         self.is_crowded = start != size;
-        if self.is_crowded && !written.starts_with(b"\n") && !follows_a_line(&file, start) {
+        if !is_known && !written.starts_with(b"\n") && !follows_a_line(&file, start) {
+            // The next try looks at the end first.
+            self.is_crowded = false;
             return Ok(Sending::Uncertain);
         }
         let line = Appended {

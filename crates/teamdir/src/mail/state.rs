@@ -23,6 +23,7 @@ impl MailState {
             | JournalRecord::Cut(_)
             | JournalRecord::Report(_)
             | JournalRecord::Plan(_)
+            | JournalRecord::EngineTool(_)
             | JournalRecord::Conversation(_) => {}
             JournalRecord::Mail(mail) => {
                 let entries = mail.mail.iter().map(fingerprint);

@@ -8,7 +8,12 @@ use crate::team_dir::TeamDir;
 use crate::watch::{Changes, FolderWatch, WatchChoice, WatchMode, Watcher};
 use protocol::{CutRecord, JournalRecord, JsonLine, JsonLineError, Recipient};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How many messages of one batch show that more are on their way.
+const STREAM: usize = 5;
+/// For how long such messages are gathered before they are taken together.
+const GATHER_FOR: Duration = Duration::from_millis(2);
 
 /// What a process holds while it is a member: the lock, the journal, the mailbox and the watcher.
 #[derive(Debug)]
@@ -16,6 +21,8 @@ pub struct MemberSession {
     mailbox: Mailbox,
     journal: Journal,
     watcher: Watcher,
+    /// Whether the last batch of [`MemberSession::next`] shows that senders write all the time.
+    is_mail_streaming: bool,
     // Last, so that the lock is given up after everything it protects.
     guard: MemberGuard,
 }
@@ -57,6 +64,7 @@ impl MemberSession {
             mailbox,
             journal,
             watcher,
+            is_mail_streaming: false,
             guard,
         })
     }
@@ -93,12 +101,19 @@ impl MemberSession {
         Ok(delivery)
     }
 
-    /// Waits for the next mail, until `deadline` at most.
+    /// Waits for the next mail, until `deadline` at most. While senders write all the time it is taken in
+    /// larger batches: each of them is synced, and the syncs of the reader delay those of the senders.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Delivery>, ReceiveError> {
+        if self.is_mail_streaming {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            std::thread::sleep(left.map_or(GATHER_FOR, |left| left.min(GATHER_FOR)));
+        }
         loop {
             if let Some(delivery) = self.try_next()? {
+                self.is_mail_streaming = delivery.mail.len() >= STREAM;
                 return Ok(Some(delivery));
             }
+            self.is_mail_streaming = false;
             let plan = self
                 .mailbox
                 .prepare_to_wait(&mut self.journal, &mut self.watcher)?;

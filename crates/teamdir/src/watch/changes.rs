@@ -29,13 +29,20 @@ struct Signal {
 type Callback = Box<dyn Fn() + Send>;
 
 impl Changes {
-    pub(super) fn raise(&self) {
-        *lock(&self.signal.count) += 1;
+    /// Returns whether the changes before this one were taken.
+    pub(super) fn raise(&self) -> bool {
+        let before = {
+            let mut count = lock(&self.signal.count);
+            *count += 1;
+            *count - 1
+        };
+        let was_taken = self.taken.load(Ordering::Relaxed) == before;
         self.signal.thread.notify_all();
         self.signal.task.notify_waiters();
         if let Some(callback) = lock(&self.signal.callback).as_ref() {
             callback();
         }
+        was_taken
     }
 
     /// Whether something has changed since the last time. Does not wait.

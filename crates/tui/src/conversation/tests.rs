@@ -5,7 +5,7 @@ fn texts(lines: Vec<TextLine>) -> Vec<String> {
 }
 
 fn read(lines: &[&str]) -> (Vec<String>, Vec<String>) {
-    let mut conversation = Conversation::default();
+    let mut conversation = Conversation::new(true);
     let lines = lines.iter();
     let lines = lines.flat_map(|line| conversation.read(line.as_bytes()));
     (texts(lines.collect()), texts(conversation.running()))
@@ -13,7 +13,7 @@ fn read(lines: &[&str]) -> (Vec<String>, Vec<String>) {
 
 /// The lines of one tool call with this result.
 fn call(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<String> {
-    let mut conversation = Conversation::default();
+    let mut conversation = Conversation::new(true);
     let reply = serde_json::json!({
         "kind": "assistant", "stop": "tool_use",
         "blocks": [{"type": "tool_use", "id": "1", "name": tool, "input": input}],
@@ -52,7 +52,7 @@ fn a_turn_reads_as_a_conversation() {
             "",
             "mail from bob: a </b>",
             "",
-            "mail from carol (shutdown response): busy",
+            "mail from carol (shutdown response, no): busy",
             "",
             "plan-decided: Your plan was decided.",
         ]
@@ -187,4 +187,17 @@ fn long_texts_are_cut() {
     let long = "ž".repeat(9000);
     let shown = call("bash", &serde_json::json!({"command": long}), "", false);
     assert!(shown[0].chars().count() < 600);
+}
+
+#[test]
+fn without_colours_code_is_not_taken_apart() {
+    let record = serde_json::json!({
+        "kind": "assistant", "stop": "end_turn",
+        "blocks": [{"type": "text", "text": "```rust\nfn main() {}\n```"}],
+    });
+    for colors in [true, false] {
+        let lines = Conversation::new(colors).read(record.to_string().as_bytes());
+        let code = lines.iter().find(|line| line.text == "fn main() {}");
+        assert_eq!(code.unwrap().pieces.is_empty(), !colors);
+    }
 }

@@ -54,7 +54,8 @@ impl Screen {
 
     fn command(&mut self, key: Key) -> Vec<Effect> {
         self.notice = None;
-        if self.was_meant_for_another(key) {
+        if let Some(text) = self.refusal(key) {
+            self.notice = Some(Notice { ok: false, text });
             return Vec::new();
         }
         match key {
@@ -65,7 +66,7 @@ impl Screen {
             Key::PageUp | Key::PageDown | Key::Home | Key::End => self.page_key(key),
             Key::Tab => self.next_pane(1),
             Key::BackTab => self.next_pane(Focus::ALL.len() - 1),
-            Key::Char(key) if self.is_answering() && self.answers(key) => {
+            Key::Char(key) if self.looked_at().is_some_and(|at| answers(at.kind, key)) => {
                 return self.answer(key);
             }
             Key::Char('y' | 'a' | 't') => {
@@ -92,22 +93,29 @@ impl Screen {
         Vec::new()
     }
 
-    /// Whether a key would answer a request that took the place of the one the person looked at. It does
-    /// nothing until they choose the new one.
-    fn was_meant_for_another(&mut self, key: Key) -> bool {
-        let Some(gone) = self.replaced_request.take() else {
-            return false;
+    /// Why a key must do nothing: it would answer a request that the person has not seen, or was meant for
+    /// one that is gone.
+    fn refusal(&mut self, key: Key) -> Option<String> {
+        let looked_at = self.looked_at();
+        let would_answer = match (key, &looked_at) {
+            (Key::Char(key), Some(now)) => answers(now.kind, key),
+            (_, _) => false,
         };
-        let Key::Char(char) = key else {
-            return false;
+        let Some(gone) = self.gone_request.take() else {
+            let seen = looked_at.map(|now| now.id) == self.drawn_request;
+            let is_unseen = would_answer && !seen;
+            return is_unseen.then(|| "This request was not on the screen yet.".to_owned());
         };
-        let would_answer = self.is_answering() && self.answers(char);
-        if would_answer {
-            let text = format!("{gone} is no longer open, and this is another request. {GO_ON}.");
-            self.notice = Some(Notice { ok: false, text });
-            self.replaced_request = Some(gone);
+        let was_meant = matches!(key, Key::Char(key) if answers(gone.kind, key));
+        let id = &gone.id;
+        if looked_at.is_none() {
+            return was_meant.then(|| format!("{id} is no longer open; nothing was done."));
         }
-        would_answer
+        let text = format!("{id} is no longer open, and this is another request. {GO_ON}.");
+        if !chooses(key) {
+            self.gone_request = Some(gone);
+        }
+        (would_answer || was_meant).then_some(text)
     }
 
     fn page_key(&mut self, key: Key) {
@@ -211,22 +219,12 @@ impl Screen {
         }
     }
 
-    /// Whether a key answers the selected request.
-    fn answers(&self, key: char) -> bool {
-        let kind = self.selected_request().map(|row| row.kind);
-        match kind {
-            Some(RequestKind::Plan) => matches!(key, 'y' | 'a' | 'n' | 'x'),
-            Some(RequestKind::Permission) => matches!(key, 'y' | 'a' | 'm' | 't' | 'n' | 'x'),
-            Some(RequestKind::Question) => matches!(key, 'r' | 'n' | 'x' | '1'..='9'),
-            Some(RequestKind::Shutdown) | None => false,
-        }
-    }
-
     /// Answers the selected request. The command says whether the answer counts, or who was first.
     fn answer(&mut self, key: char) -> Vec<Effect> {
         let Some(id) = self.selected_request().map(|row| row.id.clone()) else {
             return Vec::new();
         };
+        self.answered_request = Some(id.clone());
         let purpose = match key {
             'm' => {
                 return vec![Effect::Run(args(&[
@@ -280,6 +278,30 @@ impl Screen {
         }
         self.mode = Mode::Type { purpose, text };
         Vec::new()
+    }
+}
+
+/// Whether a key answers a request of this kind.
+const fn answers(kind: RequestKind, key: char) -> bool {
+    match kind {
+        RequestKind::Plan => matches!(key, 'y' | 'a' | 'n' | 'x'),
+        RequestKind::Permission => matches!(key, 'y' | 'a' | 'm' | 't' | 'n' | 'x'),
+        RequestKind::Question => matches!(key, 'r' | 'n' | 'x' | '1'..='9'),
+        RequestKind::Shutdown => false,
+    }
+}
+
+/// Whether a key says which request is meant.
+const fn chooses(key: Key) -> bool {
+    match key {
+        Key::Enter | Key::Up | Key::Down | Key::Tab | Key::BackTab | Key::Char('j' | 'k') => true,
+        Key::Char(_)
+        | Key::Escape
+        | Key::Backspace
+        | Key::PageUp
+        | Key::PageDown
+        | Key::Home
+        | Key::End => false,
     }
 }
 

@@ -25,7 +25,6 @@ impl Screen {
             // Text that is typed, or a question, waits for keys.
             Mode::Type { .. } | Mode::Confirm { .. } => return Vec::new(),
         }
-        self.replaced_request = None;
         match mouse {
             MouseInput::Click { column, row } => match self.pane_at(column, row) {
                 Some(pane) => self.click(pane, row),
@@ -47,6 +46,7 @@ impl Screen {
         match self.pane_at(column, row) {
             Some(pane @ (Focus::Members | Focus::Requests)) => {
                 self.set_focus(pane);
+                self.gone_request = None;
                 self.step(by)
             }
             Some(pane) => {
@@ -62,6 +62,7 @@ impl Screen {
         let first = areas.of(pane).y + areas.rows_above(pane);
         let (_, height) = areas.content(pane);
         self.set_focus(pane);
+        self.gone_request = None;
         let Some(row) = row.checked_sub(first).map(usize::from) else {
             return Vec::new();
         };

@@ -7,7 +7,7 @@ use crate::conversation::Conversation;
 use crate::screen::Pane;
 use crate::text_line::{LineKind, TextLine};
 use nix::poll::PollFlags;
-use overview::{Snapshot, Tail, TeamWatch, event_text};
+use overview::{FileChange, Snapshot, Tail, TeamWatch, event_text};
 use protocol::{AgentName, Recipient};
 use std::io::{self, stdin};
 use std::os::fd::AsFd;
@@ -50,16 +50,18 @@ pub(super) struct Sources {
     watch: TeamWatch,
     events: EventReader,
     followed: Option<Followed>,
+    colors: bool,
 }
 
 impl Sources {
-    pub(super) fn new(team: &TeamDir) -> Result<Self, WatchError> {
+    pub(super) fn new(team: &TeamDir, colors: bool) -> Result<Self, WatchError> {
         let mut events = team.event_reader();
         events.skip_to_last(EVENT_BYTES)?;
         Ok(Self {
             watch: TeamWatch::new(team)?,
             events,
             followed: None,
+            colors,
         })
     }
 
@@ -85,7 +87,7 @@ impl Sources {
         self.followed = owner.map(|owner| match pane {
             Pane::Conversation => Followed {
                 tail: Tail::new(team.layout().transcript(&owner), JOURNAL_BYTES),
-                conversation: Some(Conversation::default()),
+                conversation: Some(Conversation::new(self.colors)),
             },
             Pane::Log => Followed {
                 tail: Tail::new(team.layout().member_log(&owner), LOG_BYTES),
@@ -149,16 +151,16 @@ impl Followed {
             let lines =
                 lines.map(|line| TextLine::new(LineKind::Said, &String::from_utf8_lossy(line)));
             return FollowedLines {
-                is_new_file: new.is_new_file,
+                is_new_file: new.file != FileChange::Same,
                 lines: lines.collect(),
                 running: Vec::new(),
             };
         };
         let is_new_file = new.is_other_conversation();
         if is_new_file {
-            *conversation = Conversation::default();
+            conversation.restart();
         }
-        let lines = new.lines.iter();
+        let lines = new.of_conversation();
         let lines = lines.flat_map(|line| conversation.read(line)).collect();
         FollowedLines {
             is_new_file,

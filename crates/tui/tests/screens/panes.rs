@@ -250,7 +250,7 @@ fn with_code(colors: bool) -> Screen {
     let record = serde_json::json!({
         "kind": "assistant", "blocks": [{"type": "text", "text": said}], "stop": "end_turn",
     });
-    let mut conversation = Conversation::default();
+    let mut conversation = Conversation::new(colors);
     let lines = conversation.read(record.to_string().as_bytes());
     let mut screen = Screen::new(colors);
     screen.handle(Input::Tick(NOW));
@@ -287,6 +287,9 @@ fn a_key_for_a_request_that_is_gone_answers_no_other() {
         screen.handle(Input::Snapshot(Box::new(snapshot.clone())));
         assert!(shown(&screen, width, height).contains("Enter goes on with it"));
         assert_eq!(press(&mut screen, "yyn"), []);
+        // Who scrolls has not chosen.
+        screen.handle(Input::Key(Key::PageDown));
+        assert_eq!(press(&mut screen, "y"), []);
         let text = shown(&screen, width, height);
         assert!(text.contains("11111111 is no longer open"), "{text}");
         screen.handle(Input::Key(Key::Enter));
@@ -295,6 +298,49 @@ fn a_key_for_a_request_that_is_gone_answers_no_other() {
         let effects = press(&mut screen, "y");
         assert_eq!(effects, run(&["approve", "--", "22222222"]));
     }
+}
+
+#[test]
+fn a_key_for_the_last_request_does_nothing_once_it_is_gone() {
+    let question = |id: &str| RequestRow {
+        kind: RequestKind::Question,
+        ..plan(id, "bob")
+    };
+    let mut snapshot = busy_snapshot();
+    snapshot.requests = vec![question("11111111")];
+    let mut screen = busy();
+    screen.handle(Input::Snapshot(Box::new(snapshot.clone())));
+    assert_eq!(press(&mut screen, "n"), []);
+    // Somebody else answers it: to reply must not become a restart that the first letter of a reply confirms.
+    snapshot.requests.clear();
+    screen.handle(Input::Snapshot(Box::new(snapshot.clone())));
+    assert_eq!(press(&mut screen, "r"), []);
+    let text = shown(&screen, 80, 24);
+    assert!(text.contains("11111111 is no longer open; nothing was done."));
+    assert_eq!(press(&mut screen, "y"), []);
+    // Who has answered it expects that it goes, and the next key is for the member.
+    snapshot.requests = vec![question("22222222")];
+    screen.handle(Input::Snapshot(Box::new(snapshot.clone())));
+    assert_eq!(
+        press(&mut screen, "n1"),
+        run(&["answer", "--", "22222222", "1"])
+    );
+    snapshot.requests.clear();
+    screen.handle(Input::Snapshot(Box::new(snapshot)));
+    press(&mut screen, "r");
+    assert!(shown(&screen, 80, 24).contains("Restart alice? y/n"));
+}
+
+#[test]
+fn keys_that_come_before_the_request_is_drawn_answer_nothing() {
+    let mut screen = busy();
+    screen.handle(Input::Drawn);
+    for _ in 0..3 {
+        assert_eq!(screen.handle(Input::Key(Key::Char('y'))), []);
+    }
+    assert!(shown(&screen, 80, 24).contains("not on the screen yet"));
+    let effects = press(&mut screen, "y");
+    assert_eq!(effects, run(&["approve", "--", "1a2b3c4d"]));
 }
 
 #[test]

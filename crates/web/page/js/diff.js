@@ -5,11 +5,19 @@ import { h } from "./dom.js";
 const MAX_LINES = 4000;
 const line = (kind, text) => h("div", { class: kind }, text);
 
+const kindOf = (row) => (/^(---|\+\+\+) /.test(row) ? "file" : ({ "+": "added", "-": "removed", "@": "place" }[row[0]] ?? ""));
+
+// Lines of a patch as somebody wrote them into a text.
+export function lines(rows) {
+  return h("div", { class: "diff", tabindex: 0, role: "region", "aria-label": "Changes" },
+    rows.slice(0, MAX_LINES).map((row) => line(kindOf(row), row)));
+}
+
 // A patch of git, one part that folds for each file.
 export function patch(text) {
   const out = h("div", { class: "stack" });
   let file = null;
-  for (const row of text.split("\n").slice(0, MAX_LINES)) {
+  for (const row of text.trimEnd().split("\n").slice(0, MAX_LINES)) {
     if (row.startsWith("diff --git ")) {
       const name = row.split(" b/").pop();
       file = h("div", { class: "diff", tabindex: 0, role: "region", "aria-label": `Changes of ${name}` });

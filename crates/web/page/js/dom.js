@@ -70,7 +70,7 @@ export function count(number) {
 
 export function money(amount) {
   const number = Number(amount ?? 0);
-  return `$${number.toFixed(number > 0 && number < 0.1 ? 4 : 2)}`;
+  return `$${number.toFixed(number > 0 && number < 0.01 ? 4 : 2)}`;
 }
 
 export function spentText(spent) {

@@ -12,9 +12,13 @@ export function events(main) {
   const button = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => load() }, "Search further back");
   let next = null;
   let isSearch = false;
+  let current = 0;
   async function load() {
+    const own = current;
     await run(async () => {
       const page = await get("/api/events", { q: words.value, ...next });
+      // The answer to an earlier search does not belong to this one.
+      if (own !== current) return;
       list.append(...page.events.map(eventItem));
       next = page.next;
       button.hidden = !next;
@@ -26,6 +30,7 @@ export function events(main) {
     isSearch = words.value.trim() !== "";
     list.replaceChildren();
     next = null;
+    current += 1;
     load();
   };
   main.replaceChildren(h("div", { class: "heading" }, h("h2", {}, "Events")),

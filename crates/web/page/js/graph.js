@@ -3,7 +3,7 @@
 import { taskDialog } from "./actions.js";
 import { h, s } from "./dom.js";
 
-const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [210, 46, 70, 16];
+const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [236, 46, 64, 16];
 const MAX_NODES = 150;
 
 // The longest way from a task without dependencies.
@@ -61,5 +61,5 @@ export function graph(all) {
   const left = all.length - shown.length;
   return h("div", {}, h("div", { class: "card graph", tabindex: 0, role: "group", "aria-label": "Dependencies of tasks" },
     s("svg", { width, height: height + 4, viewBox: `0 0 ${width} ${height + 4}` }, edges, nodes)),
-  left > 0 && h("p", { class: "muted small" }, `${left} completed or further tasks are not in the picture.`));
+  left > 0 && h("p", { class: "muted small" }, `Completed or further tasks that are not in the picture: ${left}.`));
 }

@@ -1,7 +1,7 @@
 // What waits for the person, the members, and the newest events.
 
 import { budgetDialog, run } from "./actions.js";
-import { patch } from "./diff.js";
+import { edits, patch } from "./diff.js";
 import { clock, h, keyed, spentText } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { get, post } from "./net.js";
@@ -40,9 +40,19 @@ function question(request, reason) {
   ];
 }
 
+// The old and the new text of a call that would edit a file.
+function changesOf({ tool, arguments: given }) {
+  if (tool === "write_file" && typeof given.content === "string") return [{ old: "", new: given.content }];
+  const all = tool === "edit_file" ? given.edits ?? [given] : [];
+  const isEdit = (edit) => typeof edit?.old_text === "string" && typeof edit?.new_text === "string";
+  return Array.isArray(all) && all.length > 0 && all.every(isEdit) ? all.map((edit) => ({ old: edit.old_text, new: edit.new_text })) : null;
+}
+
 function what(request) {
   if (request.kind === "plan") return markdown(request.plan);
   if (request.kind === "question") return markdown(request.question);
+  const changes = changesOf(request);
+  if (changes) return [h("pre", {}, request.arguments.path), edits(changes)];
   const rest = request.tool === "bash" ? "" : JSON.stringify(request.arguments, null, 2);
   return [h("pre", {}, request.tool === "bash" ? `$ ${request.arguments.command ?? request.text}` : request.text || rest)];
 }

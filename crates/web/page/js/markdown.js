@@ -1,6 +1,7 @@
 // Markdown as elements: headings, lists, code, quotes, emphasis. Everything else stays text; there is no HTML,
 // no picture, and a link shows where it leads.
 
+import { lines as diffLines } from "./diff.js";
 import { h } from "./dom.js";
 
 const INLINE = /(`[^`\n]+`)|(\*\*[^*\n]+\*\*)|(\*[^*\s][^*\n]*\*)|(\[[^\]\n]+\]\(https?:\/\/[^\s)]+\))/;
@@ -43,9 +44,10 @@ export function markdown(text) {
     const heading = /^#{1,6}\s+(.*)/.exec(line);
     if (line.trimStart().startsWith("```")) {
       flush();
+      const isDiff = /^\s*```(diff|patch)\s*$/.test(line);
       const code = [];
       for (at += 1; at < lines.length && !lines[at].trimStart().startsWith("```"); at += 1) code.push(lines[at]);
-      out.append(h("pre", { tabindex: 0 }, h("code", {}, code.join("\n"))));
+      out.append(isDiff ? diffLines(code) : h("pre", { tabindex: 0 }, h("code", {}, code.join("\n"))));
     } else if (heading) {
       flush();
       out.append(h("h4", {}, inline(heading[1])));

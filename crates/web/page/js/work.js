@@ -23,7 +23,7 @@ function tree(item, show) {
   const place = item.ahead === null ? "" : `${item.ahead} ahead, ${item.behind} behind`;
   return h("li", { class: "card row" }, h("strong", {}, item.name), h("code", {}, item.branch ?? "no branch"), h("span", { class: "muted" }, place),
     item.uncommitted.length > 0 && h("span", { class: "state waiting" }, `${item.uncommitted.length} not committed`),
-    h("button", { type: "button", class: "quiet", onclick: () => show(item.name) }, "Changes"));
+    h("span", { class: "grow" }), h("button", { type: "button", class: "quiet", onclick: () => show(item.name) }, "Changes"));
 }
 
 export function work(main) {

@@ -5,7 +5,7 @@ use crate::app::{App, Signed, blocking};
 use crate::error::ApiError;
 use axum::Json;
 use axum::extract::State;
-use budget::{By, Sum};
+use budget::{GroupBy, Sum};
 use protocol::{Event, EventKind, EventLine};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ const POINTS: usize = 120;
 pub(crate) async fn costs(State(app): State<Arc<App>>, Signed(_): Signed) -> Reply {
     blocking(move || {
         let stored = app.team.budget().map_err(ApiError::failed)?;
-        let by = |by: By| {
+        let by = |by: GroupBy| {
             let costs = budget::costs(&stored, by);
             let lines = costs.lines.iter();
             let lines = lines.map(|line| json!({"key": line.key, "sum": sum(&line.sum)}));
             lines.collect::<Vec<Value>>()
         };
-        let total = budget::costs(&stored, By::Member).total;
+        let total = budget::costs(&stored, GroupBy::Member).total;
         Ok(Json(json!({
-            "members": by(By::Member), "models": by(By::Model), "tasks": by(By::Task),
+            "members": by(GroupBy::Member), "models": by(GroupBy::Model), "tasks": by(GroupBy::Task),
             "total": sum(&total), "chart": chart(&app.team)?,
         })))
     })

@@ -5,7 +5,7 @@ use crate::app::{Acting, Given, blocking};
 use crate::error::ApiError;
 use ::member::{Clearance, TrustCheck, WorkspaceSettings, load_settings};
 use axum::Json;
-use processes::{Programs, RestartCause, Spawned};
+use processes::{Programs, Spawned};
 use protocol::{AgentName, MemberSpec, TreeMode};
 use rules::SHUTDOWN_TIMEOUT;
 use serde::Deserialize;
@@ -97,7 +97,7 @@ pub(crate) async fn restart(acting: Acting, Given(which): Given<Which>) -> Reply
         let team = acting.team();
         let name = member(&team, &which.name)?;
         let programs = programs(&clearance(&team)?)?;
-        let restarted = processes::restart(&team, &name, &programs, RestartCause::Requested);
+        let restarted = processes::restart(&team, &name, &programs);
         restarted.map_err(ApiError::refused)?;
         Ok(Json(json!({"name": name})))
     })

@@ -187,7 +187,7 @@ impl Followed {
         if is_other {
             self.talk = Talk::default();
         }
-        let lines = new.lines.iter();
+        let lines = new.of_conversation();
         let entries = lines.flat_map(|line| self.talk.read(line)).collect();
         (is_other, entries)
     }

@@ -51,7 +51,7 @@ fn tokens(bytes: usize) -> f64 {
 
 /// The Messages API: entries stand where a request had a mark.
 #[derive(Debug, Default)]
-pub(super) struct Anthropic {
+pub(in crate::measure) struct Anthropic {
     /// The hashes of the starts that were kept.
     entries: HashSet<u64>,
 }
@@ -63,23 +63,45 @@ struct Start {
     is_marked: bool,
 }
 
-impl Cache for Anthropic {
-    fn send(&mut self, body: &[u8]) -> anyhow::Result<Cost> {
-        let body: Value = serde_json::from_slice(body).context("read a body")?;
-        let starts = starts(&body);
-        let marks = || (0..starts.len()).filter(|at| starts[*at].is_marked);
+impl Anthropic {
+    /// How many blocks of the next request are read from the cache: tools, then the system text, then the
+    /// blocks of the messages.
+    pub(in crate::measure) fn read_blocks(&mut self, body: &Value) -> usize {
+        let (starts, read) = self.look_up(body);
+        self.keep(&starts);
+        read.map_or(0, |at| at + 1)
+    }
+
+    /// The starts of a request, and the last one that was kept before.
+    fn look_up(&self, body: &Value) -> (Vec<Start>, Option<usize>) {
+        let starts = starts(body);
         let found = |mark: usize| {
             let mut places = (mark.saturating_sub(LOOKBACK)..=mark).rev();
             places.find(|at| self.entries.contains(&starts[*at].hash))
         };
-        let read = marks().filter_map(found).max();
-        let read = read.map_or(0, |at| starts[at].bytes);
-        let written = marks().next_back().map_or(0, |at| starts[at].bytes);
-        let all = starts.last().map_or(0, |start| start.bytes);
+        let marks = (0..starts.len()).filter(|at| starts[*at].is_marked);
+        let read = marks.filter_map(found).max();
+        (starts, read)
+    }
+
+    /// Keeps what is marked, if it is long enough.
+    fn keep(&mut self, starts: &[Start]) {
         let is_long = |start: &&Start| start.bytes >= SHORTEST * BYTES_PER_TOKEN;
         let kept = starts.iter().filter(|start| start.is_marked);
         self.entries
             .extend(kept.filter(is_long).map(|start| start.hash));
+    }
+}
+
+impl Cache for Anthropic {
+    fn send(&mut self, body: &[u8]) -> anyhow::Result<Cost> {
+        let body: Value = serde_json::from_slice(body).context("read a body")?;
+        let (starts, read) = self.look_up(&body);
+        let marks = || (0..starts.len()).filter(|at| starts[*at].is_marked);
+        let read = read.map_or(0, |at| starts[at].bytes);
+        let written = marks().next_back().map_or(0, |at| starts[at].bytes);
+        let all = starts.last().map_or(0, |start| start.bytes);
+        self.keep(&starts);
         let is_written = written >= SHORTEST * BYTES_PER_TOKEN;
         let written = if is_written { written.max(read) } else { read };
         Ok(Cost {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(super) enum Part {
     /// What is to be done, and doing it.
     Work,
-    /// Who the agent is and how a team works.
+    /// That the agent is of a team, and how a team works.
     Rules,
     /// The schemas of the tools for the team.
     Tools,
@@ -42,8 +42,9 @@ impl Part {
     }
 }
 
-/// The tools with which work is done. All others are for the team.
-const WORK_TOOLS: [&str; 10] = [
+/// The tools with which work is done. All others are for the team. The last ones are those of an agent that
+/// works alone too: it asks its user, keeps a to-do list, and lets a helper search.
+const WORK_TOOLS: [&str; 13] = [
     "bash",
     "read_file",
     "write_file",
@@ -54,30 +55,77 @@ const WORK_TOOLS: [&str; 10] = [
     "background_run",
     "check_background",
     "compact",
+    "ask_user",
+    "todo",
+    "explore",
 ];
+
+/// The headings of a system text that are about the team. What is under others, such as the environment, how to
+/// work and the role, an agent that works alone is told too.
+const TEAM_HEADINGS: [&str; 3] = ["# Team", "# Board", "# Notes"];
 
 /// A piece of a request, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    pub(super) part: Part,
     pub(super) json: String,
+    /// What it is for, and how many bytes of it: a system text is for several things.
+    pub(super) bytes: Vec<(Part, usize)>,
+}
+
+impl Piece {
+    fn of(part: Part, value: &Value) -> Self {
+        let json = without_marks(value).to_string();
+        let bytes = vec![(part, json.len())];
+        Self { json, bytes }
+    }
+
+    /// A block of the system text.
+    fn system(block: &Value) -> Self {
+        let mut piece = Self::of(Part::Rules, block);
+        let text = block["text"].as_str().or(block.as_str()).unwrap_or("");
+        let work: usize = sections(text)
+            .filter(|(heading, _)| is_work(heading))
+            .map(|(_, section)| Value::from(section).to_string().len() - 2)
+            .sum();
+        let all = piece.json.len();
+        piece.bytes = vec![(Part::Work, work), (Part::Rules, all - work)];
+        piece
+    }
+}
+
+/// The sections of a system text with their headings; the first one has none.
+fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let whole = rest?;
+        let end = whole.find("\n\n# ").map(|at| at + 2);
+        let (section, after) = end.map_or((whole, None), |end| {
+            let (section, after) = whole.split_at(end);
+            (section, Some(after))
+        });
+        rest = after;
+        let first = section.lines().next().unwrap_or("");
+        let heading = if first.starts_with("# ") { first } else { "" };
+        Some((heading, section))
+    })
+}
+
+fn is_work(heading: &str) -> bool {
+    !heading.is_empty() && !TEAM_HEADINGS.contains(&heading)
 }
 
 /// Cuts the body of a request of the Messages API into pieces.
 pub(super) fn pieces(body: &Value) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let mut add = |part, value: &Value| {
-        let json = without_marks(value).to_string();
-        pieces.push(Piece { part, json });
-    };
     for tool in list(&body["tools"]) {
-        add(by_tool(&tool["name"], Part::Tools), tool);
+        pieces.push(Piece::of(by_tool(&tool["name"], Part::Tools), tool));
     }
     match &body["system"] {
-        Value::Array(blocks) => blocks.iter().for_each(|block| add(Part::Rules, block)),
+        Value::Array(blocks) => pieces.extend(blocks.iter().map(Piece::system)),
         Value::Null => {}
-        text => add(Part::Rules, text),
+        text => pieces.push(Piece::system(text)),
     }
+    let mut add = |part, value: &Value| pieces.push(Piece::of(part, value));
     // Which tool a result is of stands in the call before it.
     let mut calls: BTreeMap<&str, &Value> = BTreeMap::new();
     for message in list(&body["messages"]) {
@@ -172,7 +220,8 @@ mod tests {
             ],
         });
         let found = pieces(&body);
-        let parts: Vec<Part> = found.iter().map(|piece| piece.part).collect();
+        let parts = found.iter().map(|piece| piece.bytes.last().unwrap().0);
+        let parts: Vec<Part> = parts.collect();
         assert_eq!(
             parts,
             [
@@ -190,5 +239,16 @@ mod tests {
             ]
         );
         assert!(!found[5].json.contains("cache_control"));
+    }
+
+    #[test]
+    fn of_a_system_text_only_what_is_about_the_team_is_coordination() {
+        let text =
+            "You are 'alice'.\n\n# Environment\n- \"x\"\n\n# Team\n- Mail\n\n# Your role\nCode.";
+        let body = json!({"system": [{"type": "text", "text": text}]});
+        let found = pieces(&body);
+        let work = "# Environment\\n- \\\"x\\\"\\n\\n# Your role\\nCode.".len();
+        assert_eq!(found[0].bytes[0], (Part::Work, work));
+        assert_eq!(found[0].bytes[1], (Part::Rules, found[0].json.len() - work));
     }
 }

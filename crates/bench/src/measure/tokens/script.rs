@@ -32,7 +32,7 @@ pub(super) struct Script {
 }
 
 /// The agent that asks: its name is in the system prompt.
-pub(super) fn agent(request: &CapturedRequest) -> String {
+pub(in crate::measure) fn agent(request: &CapturedRequest) -> String {
     let system = request.system_text();
     let name = system.split('\'').nth(1);
     name.unwrap_or("nobody").to_owned()
@@ -123,7 +123,7 @@ fn last_call(request: &CapturedRequest) -> Option<&str> {
     call["name"].as_str()
 }
 
-fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+pub(in crate::measure) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let (_, rest) = text.rsplit_once(before)?;
     rest.split_once(after).map(|(found, _)| found)
 }

@@ -1,6 +1,8 @@
-//! Completes commands, members and files.
+//! Completes commands, their arguments, and members and files behind `@`.
 
-use crate::typed::COMMANDS;
+use super::status::Status;
+use crate::typed::{Argument, COMMANDS};
+use llm::ModelChoice;
 
 /// The most candidates that are shown.
 pub(crate) const MOST: usize = 8;
@@ -9,7 +11,8 @@ pub(crate) const MOST: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Command(String),
-    Member(String),
+    /// The first word behind a command.
+    Argument(Argument, String),
     /// A member or a file behind `@`.
     Mention(String),
 }
@@ -33,8 +36,31 @@ pub(crate) fn wanted(before: &str) -> Option<Wanted> {
     }
     let slash = COMMANDS.iter().find(|slash| slash.word == command)?;
     let is_first = words.count() == usize::from(!word.is_empty());
-    let names = slash.arguments.contains("NAME");
-    (names && is_first).then(|| Wanted::Member(word.to_owned()))
+    let argument = slash.first.filter(|_| is_first)?;
+    Some(Wanted::Argument(argument, word.to_owned()))
+}
+
+/// What an argument may be.
+pub(crate) fn arguments(argument: Argument, status: &Status) -> Vec<String> {
+    match argument {
+        Argument::Member => status.members.clone(),
+        // A request can also be named by its member, which is easier to type.
+        Argument::Request => [status.asking.as_slice(), status.requests.as_slice()].concat(),
+        Argument::Submission => status.submissions.clone(),
+        Argument::Model => models(),
+    }
+}
+
+/// The models that are known by name. There are others, and those of other servers.
+fn models() -> Vec<String> {
+    let known = catalogue::built_in().keys().cloned();
+    let known = known.map(|name| match name.starts_with("claude-") {
+        true => ModelChoice::Anthropic(name),
+        false => ModelChoice::OpenAi(name),
+    });
+    let mut all: Vec<String> = known.map(|model| model.to_string()).collect();
+    all.push(ModelChoice::Offline.to_string());
+    all
 }
 
 /// The commands that begin like this.
@@ -52,7 +78,7 @@ pub(crate) fn hints(start: &str) -> Vec<String> {
         let typed = format!("{} {}", slash.word, slash.arguments);
         format!("{typed:<24} {}", slash.meaning)
     });
-    lines.take(MOST).collect()
+    lines.collect()
 }
 
 /// The result of a completion: what replaces the word, and what else there is to choose from.
@@ -90,13 +116,17 @@ pub(crate) fn complete(word: &str, mut candidates: Vec<String>) -> Option<Comple
 #[cfg(test)]
 mod tests {
     use super::*;
+    use llm::Variables;
 
     #[test]
     fn what_stands_before_the_cursor_says_what_is_wanted() {
+        let member = |start: &str| Some(Wanted::Argument(Argument::Member, start.to_owned()));
+        let model = Wanted::Argument(Argument::Model, "off".to_owned());
         for (before, expected) in [
+            ("/model off", Some(model)),
             ("/se", Some(Wanted::Command("/se".to_owned()))),
-            ("/send al", Some(Wanted::Member("al".to_owned()))),
-            ("/send ", Some(Wanted::Member(String::new()))),
+            ("/send al", member("al")),
+            ("/send ", member("")),
             ("/send alice hi", None),
             ("/team ", None),
             ("ask @al", Some(Wanted::Mention("al".to_owned()))),
@@ -108,6 +138,26 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(wanted(before), expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn every_command_with_arguments_says_what_they_may_be() {
+        for slash in &COMMANDS {
+            assert_eq!(slash.arguments.is_empty(), slash.first.is_none());
+        }
+        let status = Status {
+            members: vec!["alice".to_owned()],
+            asking: vec!["bob".to_owned()],
+            requests: vec!["1a2b3c4d".to_owned()],
+            submissions: vec!["3".to_owned()],
+            ..Status::default()
+        };
+        assert_eq!(arguments(Argument::Request, &status), ["bob", "1a2b3c4d"]);
+        assert_eq!(arguments(Argument::Submission, &status), ["3"]);
+        for model in arguments(Argument::Model, &status) {
+            let chosen = ModelChoice::parse(&model, &Variables::default());
+            assert_eq!(chosen.unwrap().to_string(), model);
         }
     }
 

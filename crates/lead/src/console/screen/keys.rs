@@ -2,7 +2,7 @@
 
 use super::super::Input;
 use super::super::keys::Pressed;
-use super::completion::{Completed, Wanted, commands, complete, wanted};
+use super::completion::{Completed, Wanted, arguments, commands, complete, wanted};
 use super::line_editor::Edited;
 use super::width::paint;
 use super::{Action, Screen};
@@ -175,7 +175,9 @@ impl Screen {
         let before = self.editor.as_ref().map(|editor| editor.before_cursor());
         match wanted(&before.unwrap_or_default()) {
             Some(Wanted::Command(start)) => self.completed(&start, commands(&start)),
-            Some(Wanted::Member(start)) => self.completed(&start, self.status.members.clone()),
+            Some(Wanted::Argument(argument, start)) => {
+                self.completed(&start, arguments(argument, &self.status));
+            }
             Some(Wanted::Mention(start)) => return vec![Action::ListFiles(start)],
             None => {}
         }

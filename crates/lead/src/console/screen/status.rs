@@ -13,6 +13,12 @@ pub(crate) struct Status {
     pub(crate) working: Vec<String>,
     /// All members, for completion.
     pub(crate) members: Vec<String>,
+    /// The ids of the requests that wait for the person, for completion.
+    pub(crate) requests: Vec<String>,
+    /// The members that they are from.
+    pub(crate) asking: Vec<String>,
+    /// The numbers of the newest submissions, for completion.
+    pub(crate) submissions: Vec<String>,
     /// What the team has spent, with its currency.
     pub(crate) cost: Option<String>,
 }
@@ -88,6 +94,7 @@ mod tests {
             working: vec!["alice".to_owned()],
             members: vec!["alice".to_owned(), "bob".to_owned()],
             cost: Some("$0.12".to_owned()),
+            ..Status::default()
         };
         let shown = |width| {
             let spans = line(&place, &status, Some(335), width);

@@ -23,9 +23,9 @@ const MAX_WEB_USES: u32 = 16;
 
 /// What is known about a server of this wire format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::openai) struct Manner {
-    /// Whether the model has no sealed thoughts, and refuses requests for them.
-    pub(in crate::openai) has_no_seals: bool,
+pub(in crate::openai) struct ResponsesSettings {
+    /// Whether the model has no encrypted reasoning, and refuses requests for them.
+    pub(in crate::openai) has_no_encrypted_reasoning: bool,
     /// Whether the model has no tools of its provider for the web, and refuses them.
     pub(in crate::openai) has_no_web: bool,
     /// The items that the server could not open or connect, see [`bound_items`].
@@ -36,12 +36,12 @@ pub(in crate::openai) struct Manner {
 pub(in crate::openai) fn encode(
     request: &Request,
     model: &str,
-    manner: &Manner,
+    settings: &ResponsesSettings,
     images: &ShownImages,
 ) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(is_understood)?;
     let web = request.tuning.web.of_responses();
-    let web = web.filter(|_| !manner.has_no_web);
+    let web = web.filter(|_| !settings.has_no_web);
     let tools: Vec<_> = tools(&request.tools, web).collect();
     let tool_choice = tool_choice(&request.tool_choice).filter(|_| !tools.is_empty());
     let body = Body {
@@ -50,7 +50,7 @@ pub(in crate::openai) fn encode(
         max_output_tokens: request.max_tokens.max(LEAST_TOKENS),
         store: false,
         stream: true,
-        include: included(manner, web.is_some()),
+        include: included(settings, web.is_some()),
         max_tool_calls: web.is_some().then_some(MAX_WEB_USES),
         temperature: request.tuning.temperature,
         top_p: request.tuning.top_p,
@@ -59,20 +59,20 @@ pub(in crate::openai) fn encode(
         tool_choice,
         input: turns
             .iter()
-            .flat_map(|turn| items(turn, manner, images))
+            .flat_map(|turn| items(turn, settings, images))
             .collect(),
     };
     Ok(serde_json::to_vec(&body).expect("the body has only strings, numbers and JSON"))
 }
 
 /// What is asked for besides the usual: what thoughts need to come back, and where a search has looked.
-fn included(manner: &Manner, uses_web: bool) -> Vec<&'static str> {
-    let thoughts = (!manner.has_no_seals).then_some("reasoning.encrypted_content");
+fn included(settings: &ResponsesSettings, uses_web: bool) -> Vec<&'static str> {
+    let thoughts = (!settings.has_no_encrypted_reasoning).then_some("reasoning.encrypted_content");
     let sources = uses_web.then_some("web_search_call.action.sources");
     thoughts.into_iter().chain(sources).collect()
 }
 
-/// The marks of the items in a conversation that the server takes only from where they came: sealed
+/// The marks of the items in a conversation that the server takes only from where they came: encrypted
 /// thoughts, and the searches that followed them.
 pub(in crate::openai) fn bound_items(request: &Request) -> impl Iterator<Item = u64> {
     let blocks = request.turns.iter().flat_map(|turn| &turn.blocks);
@@ -110,13 +110,11 @@ fn is_understood(block: &Block) -> bool {
             provider: Provider::Responses,
             ..
         } => true,
-        Block::Opaque { .. } => block
-            .readable_text()
-            .is_some_and(|text| !text.trim().is_empty()),
+        Block::Opaque { .. } => block.has_readable_text(),
     }
 }
 
-/// Whether a thought carries what it says, sealed or open.
+/// Whether a thought carries what it says, encrypted or open.
 fn has_content(json: &RawJson) -> bool {
     #[derive(Deserialize)]
     struct Thought<'a> {
@@ -326,9 +324,13 @@ impl Serialize for Item<'_> {
 /// The items of a turn, without thoughts that the server cannot read: it has them only in a memory that
 /// is not used, or has refused them. What follows a refused thought goes back as if it had come from
 /// elsewhere, since under its own id it would be refused for the lack of its thought.
-fn items<'a>(turn: &TurnView<'a>, manner: &Manner, images: &ShownImages) -> Vec<Item<'a>> {
+fn items<'a>(
+    turn: &TurnView<'a>,
+    settings: &ResponsesSettings,
+    images: &ShownImages,
+) -> Vec<Item<'a>> {
     let is_refused = |json| {
-        let refused = &manner.refused_items;
+        let refused = &settings.refused_items;
         !refused.is_empty() && refused.contains(&mark(json))
     };
     let mut is_bound = true;

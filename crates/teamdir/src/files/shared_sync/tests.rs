@@ -108,6 +108,40 @@ fn a_stopped_leader_is_waited_for_once() {
 }
 
 #[test]
+fn a_leader_that_was_killed_while_it_led_is_followed_by_the_next() {
+    let mut fixture = Fixture::new();
+    let (leader, follower) = (fixture.mark(), fixture.mark());
+    let word = new_word() | LED;
+    // The kernel has freed the lock of the dead.
+    leader.write_word(word);
+    let line = fixture.append(&follower);
+    follower.sync(&line).unwrap();
+    assert_eq!(follower.synced_of(line.id), Some(line.end), "it has led");
+    assert_eq!(follower.stopped_at.get(), None);
+    assert!(!follower.read().is_led());
+}
+
+#[test]
+fn a_leader_that_expects_followers_says_that_it_leads() {
+    let mut fixture = Fixture::new();
+    let (leader, follower) = (fixture.mark(), fixture.mark());
+    let lead = leader.try_lead().unwrap();
+    leader.write_word(new_word() | LED);
+    let line = fixture.append(&follower);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            follower.sync(&line).unwrap();
+            follower.stopped_at.get()
+        });
+        leader.publish(line.id, line.end);
+        leader.write_word(new_word() & !LED);
+        leader.word.wake_all();
+        assert_eq!(waiting.join().unwrap(), None);
+    });
+    drop(lead);
+}
+
+#[test]
 fn a_mark_from_before_the_write_proves_nothing() {
     let mut fixture = Fixture::new();
     let mark = fixture.mark();

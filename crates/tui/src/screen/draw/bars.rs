@@ -109,7 +109,7 @@ impl Screen {
 
     /// The keys that mean something now, the most important first.
     fn keys(&self) -> Vec<&'static str> {
-        if self.is_answering() && self.replaced_request.is_some() {
+        if self.is_answering() && self.gone_request.is_some() {
             return vec![GO_ON];
         }
         if self.is_answering() {

@@ -18,7 +18,7 @@ const MOST_NAMES: usize = 200;
 
 /// A tree, and the sandbox that commands in it run in.
 #[derive(Debug)]
-pub struct Inside {
+pub struct SandboxedTree {
     pub(crate) folder: PathBuf,
     surroundings: Surroundings,
 }
@@ -35,7 +35,7 @@ pub struct Status {
     pub uncommitted: Vec<String>,
 }
 
-impl Inside {
+impl SandboxedTree {
     /// Commands in the tree `folder` run in these surroundings. They should show the objects that the tree
     /// borrows.
     pub fn new(folder: &Path, surroundings: Surroundings) -> Self {

@@ -13,13 +13,17 @@ use teamdir::TeamDir;
 use tools::{Background, Definition, DuplicateTool, ToolError, ToolOutput};
 
 /// What a member is told by its system prompt and its tools.
-pub struct Told {
+pub struct Instructions {
     pub prompt: PromptSpec,
     pub tools: Vec<Definition>,
 }
 
 /// What the member's process would tell its model if it started now.
-pub fn told(team: &TeamDir, config: &Config, member: &Member) -> Result<Told, DuplicateTool> {
+pub fn instructions(
+    team: &TeamDir,
+    config: &Config,
+    member: &Member,
+) -> Result<Instructions, DuplicateTool> {
     let is_own_tree = settings::tree(config, member) == TreeMode::Own;
     let workspace = match is_own_tree {
         true => team.layout().tree(&member.spec.name),
@@ -42,7 +46,7 @@ pub fn told(team: &TeamDir, config: &Config, member: &Member) -> Result<Told, Du
     let tools = (&context, &handle, &Background::new());
     let registry = registry(tools, &prompt, config, member)?;
     let tools = all_definitions(&registry);
-    Ok(Told { prompt, tools })
+    Ok(Instructions { prompt, tools })
 }
 
 /// In the place of a member's process, for tools that are shown and never called.

@@ -1,0 +1,292 @@
+//! How much longer a team takes for a graph of tasks than the graph itself asks for.
+//!
+//! Real teammates work through a board of random tasks. A server on the loopback interface is their model:
+//! it thinks about each task as long as the task takes. What is above max(longest chain, work / members) is
+//! the cost of coordination: finding, claiming and completing tasks, wake-ups, journals, syncs, and the
+//! shape of the graph, which is shown beside it.
+
+mod graph;
+mod model;
+
+use super::programs::PATIENCE;
+use super::report::{Row, Section, Value};
+use super::teammates::{launch, start_all};
+use super::{Plan, end, progress};
+use agent::Estimator;
+use anyhow::{Context as _, ensure};
+use graph::Graph;
+use model::Model;
+use protocol::{Priority, TaskId, TaskStatus};
+use rules::NewTask;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use team::Actor;
+use teamdir::{Durability, TeamDir};
+use test_support::Worker;
+use test_support::llm_server::LlmServer;
+
+/// How far above the bound a team may be.
+const MOST: f64 = 1.1;
+/// A role that nobody has: the task with it holds the others back until the clock runs.
+const NOBODY: &str = "starter";
+
+/// What a run is like.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    tasks: usize,
+    mean: Duration,
+    kills: Option<Kills>,
+}
+
+/// How members are killed.
+#[derive(Debug, Clone, Copy)]
+struct Kills {
+    pause: Duration,
+    most: usize,
+}
+
+/// What came of a run.
+struct Outcome {
+    makespan: Duration,
+    /// What was thrown away by kills.
+    redone: Duration,
+    kills: usize,
+    /// Tokens of coordination per task, behind what a provider keeps.
+    coordination: f64,
+    ledger: Ledger,
+}
+
+/// What must be zero.
+#[derive(Debug, Default)]
+struct Ledger {
+    /// Tasks that are not completed.
+    open: usize,
+    /// Tasks that were completed more than once.
+    doubled: usize,
+}
+
+impl Ledger {
+    const fn faults(&self) -> usize {
+        self.open + self.doubled
+    }
+}
+
+pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
+    let mut section = Section::new(
+        "team",
+        "real teammates work through a random graph of tasks whose model thinks as long as a task takes, \
+         from the first task ready to the last completion known; bare = max(longest chain, work / members), \
+         with kills including the work that they threw away; beside it the same graph with members that \
+         cost nothing",
+    );
+    let sizes: &[u32] = plan.pick(&[1, 2, 4, 8, 16], &[1, 3]);
+    let (tasks, mean) = plan.pick((48, 1_000), (9, 120));
+    let mean = Duration::from_millis(mean);
+    let mut faults = 0;
+    let mut done = 0;
+    let mut costs = Vec::new();
+    let kills = Kills {
+        pause: mean * 2,
+        most: plan.pick(8, 2),
+    };
+    for kills in [None, Some(kills)] {
+        for members in sizes {
+            let shape = Shape { tasks, mean, kills };
+            let graph = Graph::random(u64::from(*members), shape.tasks, shape.mean);
+            let outcome = run(plan, &graph, *members, shape)
+                .with_context(|| format!("a team of {members}"))?;
+            faults += outcome.ledger.faults();
+            done += shape.tasks;
+            if kills.is_none() {
+                costs.push((*members, outcome.coordination));
+            }
+            section.rows.push(row(&graph, *members, shape, &outcome));
+        }
+    }
+    section.rows.extend(costs.iter().map(|(members, tokens)| {
+        let what = format!("tokens of coordination per task, {}", people(*members));
+        Row::new(what, Value::Count(*tokens))
+    }));
+    let what = format!("tasks left open or done twice, of {done}");
+    let row = Row::new(what, Value::Count(faults as f64));
+    section.rows.push(row.bar("none", faults == 0));
+    section.note(format!(
+        "{tasks} tasks of {:.1} s on average in three layers, each waiting for up to three of the layer before; \
+         two model calls a task, synced as by default, all members on this machine",
+        mean.as_secs_f64()
+    ));
+    section.note(
+        "a kill is SIGKILL to a member at work; it is started again at once, as a lead does, and the task that it \
+         had begun is thought about anew",
+    );
+    section.note(
+        "tokens of coordination: those that the provider does not find in its cache, as in `tokens`; the first \
+         request of each member is part of them",
+    );
+    Ok(section)
+}
+
+fn people(members: u32) -> String {
+    format!("{members} member{}", if members == 1 { "" } else { "s" })
+}
+
+fn row(graph: &Graph, members: u32, shape: Shape, outcome: &Outcome) -> Row {
+    let bound = graph.bound(members, outcome.redone).as_secs_f64();
+    let ours = outcome.makespan.as_secs_f64();
+    let killed = match shape.kills {
+        Some(_) => format!(", {} kills", outcome.kills),
+        None => String::new(),
+    };
+    let row = Row::new(
+        format!("makespan, {}{killed}", people(members)),
+        Value::Seconds(ours),
+    );
+    let row = row.bare(Value::Seconds(bound), ours / bound);
+    let row = row.bar(format!("at most {MOST}x"), ours / bound <= MOST);
+    match shape.kills {
+        Some(_) => row,
+        None => row.beside(
+            "members that cost nothing",
+            Value::Seconds(graph.without_costs(members).as_secs_f64()),
+        ),
+    }
+}
+
+fn run(plan: &Plan<'_>, graph: &Graph, members: u32, shape: Shape) -> anyhow::Result<Outcome> {
+    let with = if shape.kills.is_some() {
+        " and kills"
+    } else {
+        ""
+    };
+    progress(&format!("a graph of tasks with {}{with}", people(members)));
+    let dir = plan.folder("team")?;
+    let names: Vec<String> = (0..members).map(|number| format!("m{number:02}")).collect();
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let team = end::create_team(&dir, &known)?;
+    let gate = fill_board(&team, graph)?;
+    let first = usize::try_from(gate.0)? + 1;
+    let model = Model::new(graph, first);
+    let server = LlmServer::start();
+    let answering = model.clone();
+    server.decide("team", move |request| answering.answer(&request));
+    let address = server.base_url("team");
+    let environment = [
+        ("TEAM_MODEL", "anthropic:bench"),
+        ("ANTHROPIC_API_KEY", "none"),
+        ("ANTHROPIC_BASE_URL", address.as_str()),
+        ("TEAM_MAX_ROUNDS", "0"),
+    ];
+    let mut workers = start_all(&dir, &team, &names, &environment)?;
+    let started = Instant::now();
+    team::complete(&team, &Actor::user(), gate, None)?;
+    let (kills, redone) = watch(
+        &model,
+        shape.kills,
+        started,
+        &mut Processes {
+            dir: &dir,
+            names: &names,
+            environment: &environment,
+            workers: &mut workers,
+        },
+    )?;
+    let seen = model.seen();
+    let last = seen.done.values().max().context("no task was completed")?;
+    let makespan = last.duration_since(started);
+    let tokens = Estimator::default().tokens(seen.sums.coordination()) as f64;
+    drop(seen);
+    let ledger = ledger(&team, gate)?;
+    drop((workers, server));
+    std::fs::remove_dir_all(&dir)?;
+    Ok(Outcome {
+        makespan,
+        redone,
+        kills,
+        coordination: tokens / shape.tasks as f64,
+        ledger,
+    })
+}
+
+/// Puts the graph on the board, behind one task that nobody can claim.
+fn fill_board(team: &TeamDir, graph: &Graph) -> anyhow::Result<TaskId> {
+    // What is written before the clock runs need not be synced.
+    let quick = TeamDir::open(team.workspace(), end::options(Durability::ProcessDeath))?;
+    let create = |subject: String, role: Option<String>, blocked_by: Vec<TaskId>| {
+        let new = NewTask {
+            subject,
+            description: String::new(),
+            priority: Priority::default(),
+            role,
+            blocked_by,
+        };
+        team::create(&quick, &Actor::user(), &new)
+    };
+    let gate = create("Begin".to_owned(), Some(NOBODY.to_owned()), Vec::new())?.id;
+    let mut ids = Vec::new();
+    for (at, node) in graph.0.iter().enumerate() {
+        let mut before = vec![gate];
+        before.extend(node.waits_for.iter().filter_map(|before| ids.get(*before)));
+        ids.push(create(format!("Part {at}"), None, before)?.id);
+    }
+    Ok(gate)
+}
+
+/// The processes of a team that is killed and started again.
+struct Processes<'a> {
+    dir: &'a Path,
+    names: &'a [String],
+    environment: &'a [(&'a str, &'a str)],
+    workers: &'a mut Vec<Worker>,
+}
+
+/// Waits for the last task, and kills members at work meanwhile. Returns how many, and the work thrown away.
+fn watch(
+    model: &Model,
+    plan: Option<Kills>,
+    started: Instant,
+    processes: &mut Processes<'_>,
+) -> anyhow::Result<(usize, Duration)> {
+    let (mut kills, mut redone) = (0, Duration::ZERO);
+    while !model.wait(plan.map_or(PATIENCE, |plan| plan.pause)) {
+        ensure!(
+            started.elapsed() < PATIENCE,
+            "the tasks are not done after {:?}: {:?}",
+            started.elapsed(),
+            model.seen().done.keys()
+        );
+        if plan.is_none_or(|plan| kills >= plan.most) {
+            continue;
+        }
+        // Whoever has been at its task for the longest time loses the most.
+        let mut seen = model.seen();
+        let oldest = seen.busy.iter().min_by_key(|(_, (_, since))| *since);
+        let Some((name, (_, since))) = oldest.map(|(name, busy)| (name.clone(), *busy)) else {
+            continue;
+        };
+        seen.busy.remove(&name);
+        drop(seen);
+        let at = processes.names.iter().position(|known| *known == name);
+        let at = at.with_context(|| format!("{name} is not of the team"))?;
+        let worker = processes.workers.get_mut(at).context("no process")?;
+        worker.kill9();
+        redone += since.elapsed();
+        *worker = launch(processes.dir, &name, processes.environment)?;
+        kills += 1;
+    }
+    Ok((kills, redone))
+}
+
+/// What the board says when all is over.
+fn ledger(team: &TeamDir, gate: TaskId) -> anyhow::Result<Ledger> {
+    let mut ledger = Ledger::default();
+    let board = team::list(team)?.board;
+    for task in board.tasks().filter(|task| task.id != gate) {
+        ledger.open += usize::from(task.status != TaskStatus::Completed);
+        let completions = task
+            .history
+            .iter()
+            .filter(|entry| entry.action == "completed");
+        ledger.doubled += completions.count().saturating_sub(1);
+    }
+    Ok(ledger)
+}

@@ -1,0 +1,223 @@
+//! Moves frames both ways between the core and a transport, until the connection ends.
+
+use crate::core::{ApplyError, CollectError, Core, OpenError};
+use crate::judge::{StreamError, check_peer_mark};
+use crate::pipe::{Hello, Pipe};
+use crate::transport::{ReceiveFrames, SendFrames, TransportError};
+use protocol::{Extra, Frame, HostId, MAX_FRAMES_UNDER_WAY, Peer};
+use std::cell::RefCell;
+use std::time::Duration;
+use teamdir::{PathError, RosterError, TeamFileError, WatchChoice, Watcher, now};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+/// How long a bridge sleeps at most before it looks at the folder again.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Why a bridge does not move frames any more.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    #[error(transparent)]
+    Outbox(#[from] PathError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error(transparent)]
+    Mark(#[from] TeamFileError),
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    #[error(
+        "the team there is called '{there}' and this one '{here}': only teams of the same name are linked"
+    )]
+    OtherTeam { here: String, there: String },
+    #[error(
+        "the lead of this team is at home on the host '{known}', and '{caller}' calls: let it call '{known}' instead"
+    )]
+    OtherLead { known: HostId, caller: HostId },
+}
+
+impl RunError {
+    /// Whether a person has to do something before a new connection may work.
+    pub const fn is_refusal(&self) -> bool {
+        match self {
+            Self::Transport(TransportError::Refused(_))
+            | Self::Apply(ApplyError::Stream(_))
+            | Self::Collect(CollectError::Runs { .. })
+            | Self::Open(_)
+            | Self::Stream(_)
+            | Self::OtherTeam { .. }
+            | Self::OtherLead { .. } => true,
+            // A lost connection, or a disk that is full.
+            Self::Transport(TransportError::Ended(_))
+            | Self::Apply(_)
+            | Self::Collect(_)
+            | Self::Outbox(_)
+            | Self::Mark(_)
+            | Self::Roster(_) => false,
+        }
+    }
+}
+
+/// Which side of a pipe this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It has called, and the lead is at home on its host.
+    Caller,
+    /// It was called.
+    Called,
+}
+
+/// Moves frames over a pipe until it ends. `address` is how the other host is called.
+pub async fn run_pipe<R, W>(
+    core: &mut Core,
+    side: Side,
+    address: Option<&str>,
+    (reader, writer): (R, W),
+) -> RunError
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let mut pipe = Pipe::new(reader, writer);
+    let peer = match greet(core, side, &mut pipe).await {
+        Ok(peer) => peer,
+        Err(error) => {
+            if error.is_refusal() && !matches!(error, RunError::Transport(_)) {
+                pipe.refuse(&error.to_string()).await;
+            }
+            return error;
+        }
+    };
+    show(core, &peer, address, None);
+    let (mut sender, mut receiver) = pipe.split();
+    let error = run(core, &peer, &mut sender, &mut receiver).await;
+    if error.is_refusal() && !matches!(error, RunError::Transport(_)) {
+        sender.refuse(&error.to_string()).await;
+    }
+    show(core, &peer, address, Some(&error));
+    error
+}
+
+fn show(core: &Core, peer: &HostId, address: Option<&str>, problem: Option<&RunError>) {
+    core.show_peer(
+        peer,
+        &Peer {
+            address: address.map(str::to_owned),
+            reachable: problem.is_none(),
+            since: Some(now()),
+            problem: problem.map(ToString::to_string),
+            extra: Extra::new(),
+        },
+    );
+}
+
+/// Finds out who the other side is, and whether the streams fit.
+async fn greet<R, W>(core: &mut Core, side: Side, pipe: &mut Pipe<R, W>) -> Result<HostId, RunError>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let team = core.team().roster()?.team_name.0.clone();
+    let me = core.me().clone();
+    let hello = |applied| Hello::new(me.clone(), team.clone(), applied);
+    if side == Side::Caller {
+        pipe.greet(hello(None)).await?;
+    }
+    let mut there = pipe.greeting().await?;
+    if there.team != team {
+        return Err(RunError::OtherTeam {
+            here: team,
+            there: there.team,
+        });
+    }
+    let peer = there.host.clone();
+    core.meet(&peer)?;
+    if side == Side::Called {
+        let known = core.team().roster()?.lead_host.clone();
+        if let Some(known) = known.filter(|known| *known != peer) {
+            let caller = peer;
+            return Err(RunError::OtherLead { known, caller });
+        }
+        core.follow_lead(&peer)?;
+    }
+    pipe.greet(hello(core.applied(&peer)?)).await?;
+    if side == Side::Called {
+        there = pipe.greeting().await?;
+    }
+    if let Some(outbox) = core.outbox(&peer) {
+        let mark = outbox.mark();
+        let sent = (&mark.epoch, mark.accepted, outbox.last());
+        check_peer_mark((core.me(), &peer), sent, there.applied.as_ref())?;
+    }
+    Ok(peer)
+}
+
+/// Moves frames both ways between this host and `peer` until something ends it.
+pub async fn run(
+    core: &mut Core,
+    peer: &HostId,
+    sender: &mut impl SendFrames,
+    receiver: &mut impl ReceiveFrames,
+) -> RunError {
+    let mut watcher = Watcher::new(&core.team().layout().inbox_dir(), WatchChoice::Auto);
+    // Both ways use the core, and neither holds it while it waits.
+    let core = RefCell::new(core);
+    let outgoing = async {
+        let changes = watcher.changes();
+        loop {
+            core.borrow().watch(&mut watcher);
+            core.borrow_mut().collect()?;
+            let frames = under_way(&core.borrow(), peer);
+            if frames.is_empty() {
+                // A missed notification costs this long.
+                let _ = timeout(LOOK_EVERY, changes.changed()).await;
+                continue;
+            }
+            let accepted = sender.send(&frames).await?;
+            if let Some(mut outbox) = core.borrow().outbox(peer) {
+                outbox.accept(accepted)?;
+            }
+        }
+    };
+    let incoming = async {
+        loop {
+            let frames = receiver.receive().await?;
+            let other = frames.iter().find(|frame| frame.from != *peer);
+            if let Some(frame) = other {
+                let why = format!("a frame of '{}' came from '{peer}'", frame.from);
+                return Err(TransportError::Refused(why).into());
+            }
+            let applied = core.borrow_mut().apply(&frames)?;
+            if let Some(seq) = applied {
+                receiver.acknowledge(peer, seq).await?;
+            }
+        }
+    };
+    let ended: Result<(), RunError> = tokio::select! {
+        ended = outgoing => ended,
+        ended = incoming => ended,
+    };
+    match ended {
+        Err(error) => error,
+        Ok(()) => TransportError::Ended("it was given up".to_owned()).into(),
+    }
+}
+
+/// The next frames to a host.
+fn under_way(core: &Core, peer: &HostId) -> Vec<Frame> {
+    let Some(outbox) = core.outbox(peer) else {
+        return Vec::new();
+    };
+    outbox
+        .pending()
+        .take(MAX_FRAMES_UNDER_WAY)
+        .cloned()
+        .collect()
+}
