@@ -12,7 +12,7 @@
 //! a [`Note`]; what was published is remembered for the connection alone ([`progress`]), and published again when
 //! the numbers of the stream show a loss, or when the other host does not get on.
 //!
-//! Notes, and the sign of life that hosts find each other by, are plain messages that nobody stores: each is
+//! Notes, and the greetings that hosts find each other by, are plain messages that nobody stores: each is
 //! repeated when it is asked for.
 //!
 //! Who may be here at all is decided by the broker, by its users and their permissions.
@@ -31,7 +31,7 @@ use crate::core::{CollectError, Core, OpenError};
 use crate::transport::TransportError;
 use backoff::Backoff;
 use broker::Broker;
-use protocol::{AppliedMark, Extra, HostId, Peer, Recipient};
+use protocol::{AppliedMark, Extra, HostId, Peer};
 use serde::{Deserialize, Serialize};
 use session::{Memory, Session};
 use std::future::Future;
@@ -53,7 +53,7 @@ pub struct Settings {
     pub address: NatsAddress,
     /// A `.creds` file of a NATS user.
     pub credentials: Option<PathBuf>,
-    /// Certificates to trust besides those of the system.
+    /// Certificates to trust instead of those of the system.
     pub root_certificates: Option<PathBuf>,
     /// The host that the lead is at home on, if it is another one.
     pub lead: Option<HostId>,
@@ -82,8 +82,8 @@ pub enum NatsError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     #[error(
-        "the broker at {0} does not let this user in: check the user and the password in the address, or give a file \
-         of credentials"
+        "the broker at {0} does not let this user in: check the user and the password in `TEAM_NATS_URL`, or the file \
+         that `--credentials` names"
     )]
     Login(String),
     #[error("cannot use the credentials in {}: {error}", path.display())]
@@ -201,7 +201,7 @@ async fn queue_for(
 
 /// Moves mail into the outboxes. A full disk is no reason to end: the mail stays where it is.
 fn collect(core: &mut Core, watch: &mut InboxWatch) -> Result<(), NatsError> {
-    watch.follow(core);
+    core.watch(&mut watch.watcher);
     match core.collect() {
         Err(error @ CollectError::Runs { .. }) => Err(error.into()),
         Err(error) => {
@@ -232,7 +232,7 @@ fn show(core: &Core, host: &HostId, address: &str, problem: Option<&str>) {
     );
 }
 
-/// Watches what [`Core::collect`] reads.
+/// Notices changes of what [`Core::collect`] reads.
 struct InboxWatch {
     watcher: Watcher,
     changes: Changes,
@@ -243,22 +243,5 @@ impl InboxWatch {
         let mut watcher = Watcher::new(&core.team().layout().inbox_dir(), WatchChoice::Auto);
         let changes = watcher.changes();
         Self { watcher, changes }
-    }
-
-    fn follow(&mut self, core: &Core) {
-        let layout = core.team().layout();
-        self.watcher.watch_folder(layout.root());
-        self.watcher.watch_folder(&layout.inbox_dir());
-        // What cannot be read now is watched with the next look.
-        let Ok(roster) = core.team().roster() else {
-            return;
-        };
-        let members = roster.members.iter().map(|member| &member.spec.name);
-        let all = members.map(|name| Recipient::Member(name.clone()));
-        for owner in all.chain([Recipient::Lead]) {
-            if roster.host_of(&owner).is_some() {
-                self.watcher.watch_file(&layout.inbox(&owner));
-            }
-        }
     }
 }

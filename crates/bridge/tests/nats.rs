@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{self, Context};
 use bridge::Core;
 use bridge::nats::{Settings, run};
 use protocol::{AgentName, HostId, JsonLine, Line, Member, Recipient};
@@ -105,8 +107,8 @@ impl Server {
         format!("nats://anna:se%3Acret@127.0.0.1:{}", self.port)
     }
 
-    /// Deletes the stream of the team, as somebody at the broker may.
-    fn delete_stream(&self) {
+    /// Does something at the broker, as another user of it.
+    fn use_broker<T>(&self, act: impl AsyncFnOnce(Context) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -117,8 +119,34 @@ impl Server {
                 .connect(format!("nats://127.0.0.1:{}", self.port))
                 .await
                 .unwrap();
-            let broker = async_nats::jetstream::new(client);
-            broker.delete_stream("team-lead-default").await.unwrap();
+            act(jetstream::new(client)).await
+        })
+    }
+
+    /// Deletes the stream of the team, as somebody at the broker may.
+    fn delete_stream(&self) {
+        self.use_broker(async |broker| broker.delete_stream("team-lead-default").await)
+            .unwrap();
+    }
+
+    /// Whether the broker takes a message for a repeat because of its id. Each is on a subject of its own.
+    fn is_repeat(&self, id: &str, number: usize) -> bool {
+        let subject = format!("team-lead.default.frame.nobody.{number}");
+        let message = PublishMessage::build().message_id(id);
+        let published = self.use_broker(async |broker| {
+            let answer = broker.send_publish(subject, message).await.unwrap();
+            answer.await
+        });
+        published.unwrap().duplicate
+    }
+
+    /// Waits until the broker has forgotten the ids of what it has stored so far.
+    fn wait_for_end_of_window(&self) {
+        assert!(!self.is_repeat("probe", 0));
+        let mut number = 0;
+        wait_until("the window for duplicates is over", LIMIT, || {
+            number += 1;
+            !self.is_repeat("probe", number)
         });
     }
 }
@@ -278,7 +306,7 @@ fn a_host_is_off_for_longer_than_the_duplicate_window() {
     wait_until("mail is queued", LIMIT, || laptop.waiting("gpu1") >= 20);
     // A bridge that begins anew publishes everything again, after the window.
     laptop.kill();
-    std::thread::sleep(2 * WINDOW);
+    server.wait_for_end_of_window();
     laptop.start(&server);
     gpu.start(&server);
     wait_for_inbox(&gpu, "alice", &expected);

@@ -39,6 +39,11 @@ impl NatsAddress {
         text.starts_with("nats://") || text.starts_with("tls://")
     }
 
+    /// Whether there is a password or a token in it.
+    pub const fn has_login(&self) -> bool {
+        self.login.is_some()
+    }
+
     pub(super) fn servers(&self) -> &[ServerAddr] {
         &self.servers
     }

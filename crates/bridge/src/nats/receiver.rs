@@ -37,6 +37,19 @@ pub(super) struct Parts {
     frame: Option<Frame>,
 }
 
+/// Why messages of the broker make no frame.
+#[derive(Debug, thiserror::Error)]
+enum NoFrame {
+    #[error("its subject is none of a frame")]
+    Subject,
+    #[error("it has more than {MAX_FRAME_BYTES} bytes")]
+    TooLong,
+    #[error(transparent)]
+    Form(#[from] serde_json::Error),
+    #[error("its subject is that of another frame")]
+    OtherFrame,
+}
+
 impl Receiver {
     pub(super) async fn new(broker: &Broker, me: &HostId) -> Result<Self, TransportError> {
         let messages = broker
@@ -81,7 +94,7 @@ impl Receiver {
         let part = self.names.parse_part(&subject);
         let longest = MAX_FRAME_BYTES;
         let Some(part) = part.filter(|part| part.to == self.me && part.of <= longest) else {
-            return discard(&message, "its subject is none of a frame").await;
+            return discard(&message, &NoFrame::Subject).await;
         };
         let key = (part.from.clone(), part.epoch.clone());
         let held = self.held.entry(key).or_default();
@@ -177,23 +190,23 @@ impl Parts {
 
     /// Makes a frame of the parts, once they are all here. It must be the one that its subject says, since
     /// the broker checks who may publish on a subject, and not what.
-    fn join(&mut self, name: &PartName) -> Result<(), String> {
+    fn join(&mut self, name: &PartName) -> Result<(), NoFrame> {
         let payloads = || self.messages.values().map(|message| &message.payload);
         let bytes: usize = payloads().map(|payload| payload.len()).sum();
         if bytes > MAX_FRAME_BYTES {
-            return Err(format!("it has more than {MAX_FRAME_BYTES} bytes"));
+            return Err(NoFrame::TooLong);
         }
         if self.messages.len() < self.of || self.frame.is_some() {
             return Ok(());
         }
         let whole: Vec<u8> = payloads().flatten().copied().collect();
-        let frame: Frame = serde_json::from_slice(&whole).map_err(|error| error.to_string())?;
+        let frame: Frame = serde_json::from_slice(&whole)?;
         let fits = frame.from == name.from
             && frame.to == name.to
             && frame.epoch == name.epoch
             && frame.seq == name.seq;
         if !fits {
-            return Err("its subject is that of another frame".to_owned());
+            return Err(NoFrame::OtherFrame);
         }
         self.frame = Some(frame);
         Ok(())
@@ -201,7 +214,7 @@ impl Parts {
 }
 
 /// A message that no bridge has made is not brought again.
-async fn discard(message: &Message, why: &str) {
+async fn discard(message: &Message, why: &NoFrame) {
     warn!(
         "a message of the broker on '{}' is no frame: {why}",
         message.subject

@@ -1,13 +1,14 @@
 //! One connection to a broker, from its beginning to its end.
 
+mod talk;
+
 use super::broker::{Broker, Seen, in_words};
-use super::names::publisher;
 use super::progress::Progress;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::{InboxWatch, NatsError, Note, collect, show};
 use crate::core::{ApplyError, Core};
-use crate::judge::{StreamError, check_peer_mark};
+use crate::judge::StreamError;
 use crate::transport::{SendFrames, TransportError};
 use async_nats::{Message, RequestErrorKind, Subscriber};
 use backoff::Backoff;
@@ -17,11 +18,11 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
-use tracing::{info, warn};
+use tracing::warn;
 
-/// How often a host gives a sign of life, and asks about what it has published.
+/// How often a host greets the others, and asks about what it has published.
 const BEAT: Duration = Duration::from_secs(1);
-/// A host that gave no sign of life for this long is shown as one that cannot be reached.
+/// A host that did not greet for this long is shown as one that cannot be reached.
 const SILENT: Duration = Duration::from_secs(15);
 /// When frames come again that could not be stored here.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
@@ -51,7 +52,7 @@ impl Default for Instance {
 #[derive(Default)]
 struct Contact {
     progress: Progress,
-    /// The last sign of life; the process that gave it.
+    /// When it greeted last; the process that did.
     heard: Option<(Instant, String)>,
     /// What people were shown of it last: nothing, or a problem or none.
     shown: Option<Option<String>>,
@@ -231,7 +232,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Gives a sign of life, and asks those who have not said that they have applied everything.
+    /// Greets the other hosts, and asks those who have not said that they have applied everything.
     async fn beat(&mut self) -> Result<(), NatsError> {
         self.look_at_stream().await?;
         let me = self.core.me().clone();
@@ -248,107 +249,6 @@ impl<'a> Session<'a> {
                 .await?;
         }
         Ok(())
-    }
-
-    async fn hear_hello(&mut self, message: &Message) -> Result<(), NatsError> {
-        let Some(host) = publisher(&message.subject) else {
-            return Ok(());
-        };
-        let instance = String::from_utf8_lossy(&message.payload).into_owned();
-        if host == *self.core.me() {
-            // Of two that began at the same time, one goes on.
-            return if instance < self.memory.instance.0 {
-                Err(NatsError::Twice(host))
-            } else {
-                Ok(())
-            };
-        }
-        self.core.meet(&host)?;
-        let contact = self.contacts.entry(host.clone()).or_default();
-        let known = contact.heard.as_ref().map(|(_, known)| known);
-        let is_new = known != Some(&instance);
-        contact.heard = Some((Instant::now(), instance));
-        if is_new {
-            info!("the host '{host}' is there");
-            self.tell(&host, Note::default()).await?;
-        }
-        Ok(())
-    }
-
-    /// The other host says how far it has applied the frames of this one: the mark of the outbox moves.
-    fn hear_note(&mut self, message: &Message) -> Result<(), NatsError> {
-        let (Some(host), Ok(note)) = (
-            publisher(&message.subject),
-            serde_json::from_slice::<Note>(&message.payload),
-        ) else {
-            return Ok(());
-        };
-        let Some(contact) = self.contacts.get_mut(&host) else {
-            return Ok(());
-        };
-        let Some(mut outbox) = self.core.outbox(&host) else {
-            return Ok(());
-        };
-        let (me, mark) = (self.core.me(), outbox.mark());
-        let sent = (&mark.epoch, mark.accepted, outbox.last());
-        let mut checked = check_peer_mark((me, &host), sent, note.applied.as_ref());
-        if let (Ok(()), Some(applied)) = (&checked, &note.applied) {
-            let same_number = outbox.pending().find(|frame| frame.seq == applied.seq);
-            if same_number.is_some_and(|frame| frame.id != applied.id) {
-                checked = Err(StreamError::Forked {
-                    from: host.clone(),
-                    me: me.clone(),
-                    seq: applied.seq,
-                });
-            }
-        }
-        if let Err(error) = checked {
-            contact.problem = Some(error.to_string());
-            return Ok(());
-        }
-        let seq = note.applied.as_ref().map_or(0, |applied| applied.seq);
-        if let Err(error) = outbox.accept(seq) {
-            // The frames are published again later, and are recognised there.
-            warn!("the mark of the outbox for '{host}' stays behind: {error}");
-        }
-        if contact.progress.hear(seq, note.misses) {
-            warn!(
-                "the host '{host}' has not got what comes after frame {seq}, which the broker had accepted: it is sent again"
-            );
-        }
-        let refused = note.refused;
-        contact.problem =
-            refused.map(|why| format!("it does not accept frames of this host: {why}"));
-        Ok(())
-    }
-
-    async fn answer(&mut self, message: &Message) -> Result<(), NatsError> {
-        let Some(host) = publisher(&message.subject) else {
-            return Ok(());
-        };
-        self.tell(&host, Note::default()).await
-    }
-
-    async fn say_here(&self, message: &Message) -> Result<(), NatsError> {
-        let Some(reply) = message.reply.clone() else {
-            return Ok(());
-        };
-        let instance = self.memory.instance.0.clone();
-        self.say(reply.to_string(), instance.into_bytes()).await
-    }
-
-    /// Tells a host how far its frames were applied.
-    async fn tell(&self, host: &HostId, note: Note) -> Result<(), NatsError> {
-        let applied = self.core.applied(host)?;
-        let note = Note { applied, ..note };
-        let payload = serde_json::to_vec(&note).expect("text keys encode");
-        self.say(self.broker.names.note(host, self.core.me()), payload)
-            .await
-    }
-
-    async fn say(&self, subject: String, payload: Vec<u8>) -> Result<(), NatsError> {
-        let said = self.broker.client.publish(subject, payload.into()).await;
-        said.map_err(|error| ended(&error))
     }
 
     /// Applies the frames that have come, as far as they follow each other.
@@ -416,7 +316,7 @@ impl<'a> Session<'a> {
             let problem = match &contact.problem {
                 Some(problem) => Some(problem.clone()),
                 None if is_silent => Some("its bridge is not connected to the broker".to_owned()),
-                // It has its time to give a sign of life.
+                // It has its time to greet.
                 None if last.is_none() => continue,
                 None => None,
             };
