@@ -1,31 +1,43 @@
-//! `bridge`: links the team with the one of the same name on another host.
+//! `bridge`: links the team with the one of the same name on other hosts.
+
+mod address;
+mod service;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::output::print;
+use address::Address;
+use bridge::nats::{self, NatsError, Settings};
 use bridge::ssh::{Ssh, SshAddress, call};
 use bridge::{Core, RunError, Side, run_pipe};
 use protocol::HostId;
 use serde_json::json;
+use service::service;
+use std::path::PathBuf;
 use teamdir::{RosterError, TeamDir};
+use tokio::runtime::Runtime;
 
-/// Link the team with the one of the same name on another host.
+/// Link the team with the one of the same name on other hosts.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   team-lead bridge ssh://gpu1/home/anna/project
   team-lead bridge ssh://gpu1/~/project --name laptop
   team-lead bridge ssh://gpu1/~/project --service > ~/.config/systemd/user/team-bridge.service
+  team-lead bridge nats://broker.example.org:4222 --lead laptop
+  team-lead bridge tls://broker.example.org:4222 --credentials gpu1.creds --lead laptop
   team-lead bridge --forget gpu1
 
-It runs until Ctrl-C, and calls the host again when the connection ends. The lead is at home on the host
-that calls; members are at home where they were spawned. Mail for a member of the other host waits while
-that host cannot be reached. Both hosts need team-lead and a team (`team-lead init`). docs/several-machines.md
-says what is promised.")]
+It runs until Ctrl-C, and connects again when the connection ends. Members are at home where they were
+spawned. The lead is at home on the host that calls with ssh, or on the one that --lead names to the
+others. Mail for a member of another host waits while that host cannot be reached. Each host needs
+team-lead and a team (`team-lead init`). Without an address the variable TEAM_NATS_URL has that of a broker,
+as nats://USER:PASSWORD@HOST:PORT. docs/several-machines.md says what is promised.")]
 pub(crate) struct Bridge {
-    /// The other host, and the workspace there.
-    #[arg(value_name = "ssh://HOST/PATH", required_unless_present_any = ["stdio", "forget"])]
-    address: Option<SshAddress>,
+    /// The other host and the workspace there, or a NATS broker (nats://HOST:PORT).
+    // Not parsed here, because a wrong value would be shown, with the password that it may have.
+    #[arg(value_name = "ssh://HOST/PATH")]
+    address: Option<String>,
     /// What other hosts call this one; from the first time on it stays.
     #[arg(long, value_name = "NAME")]
     name: Option<HostId>,
@@ -35,8 +47,17 @@ pub(crate) struct Bridge {
     /// The program on the other host.
     #[arg(long, value_name = "PROGRAM", default_value = "team-lead")]
     remote_program: String,
+    /// The host that the lead is at home on, if it is not this one.
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["forget", "stdio"])]
+    lead: Option<HostId>,
+    /// A file with the credentials of a user of the broker.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["forget", "stdio"])]
+    credentials: Option<PathBuf>,
+    /// The certificates that the broker's is checked with, instead of those of the system.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["forget", "stdio"])]
+    root_certificates: Option<PathBuf>,
     /// Print a unit of systemd that runs this bridge, instead of running it.
-    #[arg(long, requires = "address")]
+    #[arg(long, conflicts_with_all = ["forget", "stdio"])]
     service: bool,
     /// Move what is kept of a host into the trash, mail that waits for it included, to begin anew with it.
     #[arg(long, value_name = "HOST", conflicts_with_all = ["address", "stdio"])]
@@ -53,8 +74,12 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     if let Some(host) = &command.forget {
         return forget(team, args, host);
     }
-    if command.service {
-        return print(&service(team, command)?);
+    let address = match command.stdio {
+        true => None,
+        false => Some(Address::of(command)?),
+    };
+    if let (true, Some(address)) = (command.service, &address) {
+        return print(&service(team, command, address)?);
     }
     let default = default_name(command)?;
     let core = Core::open(team, command.name.as_ref(), &default);
@@ -63,35 +88,62 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::failed(error.to_string()))?;
-    let error = match &command.address {
-        Some(address) => {
+    let ended = match &address {
+        Some(Address::Ssh(address)) => {
             args.note(&format!("this host is {}; calling {address}", core.me()));
-            let ssh = Ssh {
-                command: command.ssh.split_whitespace().map(str::to_owned).collect(),
-                program: command.remote_program.clone(),
-            };
-            runtime.block_on(call(&mut core, &ssh, address))
+            run_ssh(&runtime, &mut core, command, address)
         }
-        None => runtime.block_on(async {
-            let pipe = (tokio::io::stdin(), tokio::io::stdout());
-            run_pipe(&mut core, Side::Called, None, pipe).await
-        }),
+        Some(Address::Nats { settings, .. }) => {
+            let (me, broker) = (core.me(), &settings.address);
+            args.note(&format!("this host is {me}; connecting to {broker}"));
+            run_nats(&runtime, &mut core, settings)
+        }
+        None => run_stdio(&runtime, &mut core),
     };
     // A thread may still wait for standard input.
     runtime.shutdown_background();
-    ended(command, &error)
+    ended
 }
 
-fn ended(command: &Bridge, error: &RunError) -> Result<(), Failure> {
-    if command.stdio && !error.is_refusal() {
-        return Ok(());
+fn run_ssh(
+    runtime: &Runtime,
+    core: &mut Core,
+    command: &Bridge,
+    address: &SshAddress,
+) -> Result<(), Failure> {
+    let ssh = Ssh {
+        command: command.ssh.split_whitespace().map(str::to_owned).collect(),
+        program: command.remote_program.clone(),
+    };
+    let error = runtime.block_on(call(core, &ssh, address));
+    Err(failure(error.is_refusal(), &error))
+}
+
+/// Ctrl-C ends the process at any step, as any signal may.
+fn run_nats(runtime: &Runtime, core: &mut Core, settings: &Settings) -> Result<(), Failure> {
+    let ended = runtime.block_on(nats::run(core, settings, std::future::pending()));
+    ended.map_err(|error: NatsError| failure(error.is_refusal(), &error))
+}
+
+/// A connection that ends is the usual end of this side.
+fn run_stdio(runtime: &Runtime, core: &mut Core) -> Result<(), Failure> {
+    let error: RunError = runtime.block_on(async {
+        let pipe = (tokio::io::stdin(), tokio::io::stdout());
+        run_pipe(core, Side::Called, None, pipe).await
+    });
+    if error.is_refusal() {
+        return Err(failure(true, &error));
     }
-    let kind = if error.is_refusal() {
+    Ok(())
+}
+
+fn failure(is_refusal: bool, error: &dyn std::error::Error) -> Failure {
+    let kind = if is_refusal {
         Kind::Refused
     } else {
         Kind::Failed
     };
-    Err(Failure::new(kind, error.to_string()).hint("team-lead status"))
+    Failure::new(kind, error.to_string()).hint("team-lead status")
 }
 
 /// The name of the machine, as far as it can be a name of a host.
@@ -125,40 +177,4 @@ fn forget(team: &TeamDir, args: &Args, host: &HostId) -> Result<(), Failure> {
         None => format!("Nothing is kept of a host {host}"),
     };
     args.confirm(&json!({"host": host, "kept": place}), &text)
-}
-
-/// A unit of systemd for this user.
-fn service(team: &TeamDir, command: &Bridge) -> Result<String, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::failed(error.to_string()))?;
-    let mut words = vec![
-        program.display().to_string(),
-        "bridge".to_owned(),
-        "--dir".to_owned(),
-        team.workspace().display().to_string(),
-    ];
-    if let Some(name) = &command.name {
-        words.extend(["--name".to_owned(), name.to_string()]);
-    }
-    for (option, value, usual) in [
-        ("--ssh", &command.ssh, "ssh"),
-        ("--remote-program", &command.remote_program, "team-lead"),
-    ] {
-        if value != usual {
-            words.extend([option.to_owned(), value.clone()]);
-        }
-    }
-    words.extend(command.address.as_ref().map(ToString::to_string));
-    let words: Vec<String> = words.iter().map(|word| unit_word(word)).collect();
-    Ok(format!(
-        "[Unit]\nDescription=Bridge of a team to another host\nAfter=network-online.target\n\n\
-         [Service]\nExecStart={}\nRestart=on-failure\nRestartSec=10\n\n\
-         [Install]\nWantedBy=default.target",
-        words.join(" ")
-    ))
-}
-
-/// A word of a command in a unit: systemd reads quotes, backslashes, `%` and `$`.
-fn unit_word(word: &str) -> String {
-    let word = word.replace('\\', r"\\").replace('"', "\\\"");
-    format!("\"{}\"", word.replace('%', "%%").replace('$', "$$"))
 }

@@ -138,13 +138,14 @@ impl Core {
         Ok(())
     }
 
-    /// From now on the lead is at home on another host: mail for it goes there.
+    /// From now on the lead is at home on `host`: mail for it goes there, unless that is this host.
     pub fn follow_lead(&self, host: &HostId) -> Result<(), RosterError> {
-        if self.team.roster()?.lead_host.as_ref() == Some(host) {
+        let lead = (*host != self.me).then_some(host);
+        if self.team.roster()?.lead_host.as_ref() == lead {
             return Ok(());
         }
         self.team.update_roster(|roster| {
-            roster.lead_host = Some(host.clone());
+            roster.lead_host = lead.cloned();
             Ok(())
         })
     }

@@ -19,6 +19,7 @@ mod core;
 mod forward;
 mod home;
 mod judge;
+pub mod nats;
 mod pipe;
 mod run;
 pub mod ssh;

@@ -183,7 +183,17 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "bridge",
         ours: &["backoff", "protocol", "rules", "team", "teamdir"],
-        external: &["serde", "serde_json", "thiserror", "tokio", "tracing"],
+        external: &[
+            "async-nats",
+            "bytes",
+            "futures-util",
+            "percent-encoding",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tracing",
+        ],
         dev_ours: &["test-support"],
     },
     Rule {

@@ -1,0 +1,225 @@
+//! Receives frames, and keeps their messages until they are acknowledged.
+
+use super::broker::{Broker, in_words};
+use super::names::{Names, PartName};
+use crate::transport::TransportError;
+use async_nats::jetstream::consumer::pull::Stream;
+use async_nats::jetstream::{AckKind, Message};
+use futures_util::future::{FutureExt, join_all};
+use futures_util::stream::StreamExt;
+use protocol::{Frame, HostId, MAX_FRAME_BYTES, StreamEpoch};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tracing::{debug, warn};
+
+/// How many messages are taken at once.
+const BATCH: usize = 64;
+/// How many frames of one host are kept while an earlier one is missing.
+const KEPT: usize = 128;
+/// How often the broker says that there is nothing new.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// The frames from one host in one epoch, by their numbers.
+pub(super) type Held = BTreeMap<u64, Parts>;
+
+pub(super) struct Receiver {
+    messages: Stream,
+    names: Names,
+    me: HostId,
+    held: BTreeMap<(HostId, StreamEpoch), Held>,
+}
+
+/// What has come of a frame.
+pub(super) struct Parts {
+    of: usize,
+    messages: BTreeMap<usize, Message>,
+    /// All of it.
+    frame: Option<Frame>,
+}
+
+/// Why messages of the broker make no frame.
+#[derive(Debug, thiserror::Error)]
+enum NoFrame {
+    #[error("its subject is none of a frame")]
+    Subject,
+    #[error("it has more than {MAX_FRAME_BYTES} bytes")]
+    TooLong,
+    #[error(transparent)]
+    Form(#[from] serde_json::Error),
+    #[error("its subject is that of another frame")]
+    OtherFrame,
+}
+
+impl Receiver {
+    pub(super) async fn new(broker: &Broker, me: &HostId) -> Result<Self, TransportError> {
+        let messages = broker
+            .consumer
+            .stream()
+            .max_messages_per_batch(BATCH)
+            .heartbeat(HEARTBEAT)
+            .messages()
+            .await
+            .map_err(|error| TransportError::Ended(in_words(&error)))?;
+        Ok(Self {
+            messages,
+            names: broker.names.clone(),
+            me: me.clone(),
+            held: BTreeMap::new(),
+        })
+    }
+
+    /// Waits for messages. Can be dropped at any time.
+    pub(super) async fn receive(&mut self) -> Result<(), TransportError> {
+        let mut next = self.messages.next().await;
+        for _ in 0..BATCH {
+            match next {
+                Some(Ok(message)) => self.take(message).await,
+                Some(Err(error)) => return Err(TransportError::Ended(in_words(&error))),
+                None => return Err(TransportError::Ended("nothing more comes".to_owned())),
+            }
+            match self.messages.next().now_or_never() {
+                Some(more) => next = more,
+                None => return Ok(()),
+            }
+        }
+        // The one that is too many is kept for its turn.
+        if let Some(Ok(message)) = next {
+            self.take(message).await;
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, message: Message) {
+        let subject = message.subject.to_string();
+        let part = self.names.parse_part(&subject);
+        let longest = MAX_FRAME_BYTES;
+        let Some(part) = part.filter(|part| part.to == self.me && part.of <= longest) else {
+            return discard(&message, &NoFrame::Subject).await;
+        };
+        let key = (part.from.clone(), part.epoch.clone());
+        let held = self.held.entry(key).or_default();
+        let parts = held.entry(part.seq).or_insert_with(|| Parts::new(part.of));
+        if parts.of != part.of {
+            // The sender has cut it anew for a server with other limits.
+            *parts = Parts::new(part.of);
+        }
+        parts.messages.insert(part.part, message);
+        if let Err(why) = parts.join(&part) {
+            let Some(parts) = held.remove(&part.seq) else {
+                return;
+            };
+            for message in parts.messages.values() {
+                discard(message, &why).await;
+            }
+        }
+    }
+
+    /// Whose frames are here.
+    pub(super) fn streams(&self) -> Vec<(HostId, StreamEpoch)> {
+        self.held.keys().cloned().collect()
+    }
+
+    /// The whole frames of one host, in their order.
+    pub(super) fn frames(&self, stream: &(HostId, StreamEpoch)) -> Vec<Frame> {
+        let held = self.held.get(stream).into_iter().flatten();
+        held.filter_map(|(_, parts)| parts.frame.clone()).collect()
+    }
+
+    /// The frames up to the number `seq` are applied and synced. Returns when the broker has confirmed that
+    /// it will not bring them again.
+    pub(super) async fn acknowledge(
+        &mut self,
+        stream: &(HostId, StreamEpoch),
+        seq: u64,
+    ) -> Result<(), TransportError> {
+        let Some(held) = self.held.get_mut(stream) else {
+            return Ok(());
+        };
+        let rest = held.split_off(&(seq + 1));
+        let applied = std::mem::replace(held, rest);
+        if held.is_empty() {
+            self.held.remove(stream);
+        }
+        let messages = applied.values().flat_map(|parts| parts.messages.values());
+        for confirmed in join_all(messages.map(Message::double_ack)).await {
+            // Without it the frame comes again, and is recognised.
+            confirmed.map_err(|error| TransportError::Ended(in_words(&*error)))?;
+        }
+        Ok(())
+    }
+
+    /// Gives frames back to the broker, which brings them again after `delay`.
+    pub(super) async fn put_back(&mut self, stream: &(HostId, StreamEpoch), delay: Duration) {
+        self.put_back_from(stream, 0, delay).await;
+    }
+
+    /// Keeps only so many frames that wait for an earlier one.
+    pub(super) async fn keep_few(&mut self, stream: &(HostId, StreamEpoch), delay: Duration) {
+        let held = self.held.get(stream);
+        let first_too_many = held.and_then(|held| held.keys().nth(KEPT).copied());
+        if let Some(seq) = first_too_many {
+            self.put_back_from(stream, seq, delay).await;
+        }
+    }
+
+    async fn put_back_from(&mut self, stream: &(HostId, StreamEpoch), seq: u64, delay: Duration) {
+        let Some(held) = self.held.get_mut(stream) else {
+            return;
+        };
+        let back = held.split_off(&seq);
+        if held.is_empty() {
+            self.held.remove(stream);
+        }
+        for message in back.values().flat_map(|parts| parts.messages.values()) {
+            // If this is lost, the message comes again by itself, later.
+            if let Err(error) = message.ack_with(AckKind::Nak(Some(delay))).await {
+                debug!("a message was not put back: {error}");
+            }
+        }
+    }
+}
+
+impl Parts {
+    fn new(of: usize) -> Self {
+        Self {
+            of,
+            messages: BTreeMap::new(),
+            frame: None,
+        }
+    }
+
+    /// Makes a frame of the parts, once they are all here. It must be the one that its subject says, since
+    /// the broker checks who may publish on a subject, and not what.
+    fn join(&mut self, name: &PartName) -> Result<(), NoFrame> {
+        let payloads = || self.messages.values().map(|message| &message.payload);
+        let bytes: usize = payloads().map(|payload| payload.len()).sum();
+        if bytes > MAX_FRAME_BYTES {
+            return Err(NoFrame::TooLong);
+        }
+        if self.messages.len() < self.of || self.frame.is_some() {
+            return Ok(());
+        }
+        let whole: Vec<u8> = payloads().flatten().copied().collect();
+        let frame: Frame = serde_json::from_slice(&whole)?;
+        let fits = frame.from == name.from
+            && frame.to == name.to
+            && frame.epoch == name.epoch
+            && frame.seq == name.seq;
+        if !fits {
+            return Err(NoFrame::OtherFrame);
+        }
+        self.frame = Some(frame);
+        Ok(())
+    }
+}
+
+/// A message that no bridge has made is not brought again.
+async fn discard(message: &Message, why: &NoFrame) {
+    warn!(
+        "a message of the broker on '{}' is no frame: {why}",
+        message.subject
+    );
+    if let Err(error) = message.ack_with(AckKind::Term).await {
+        debug!("it may come again: {error}");
+    }
+}

@@ -1,0 +1,160 @@
+//! Publishes frames, each on a subject of its own.
+
+use super::broker::{Broker, in_words, is_store_refusal};
+use super::names::Names;
+use crate::transport::{SendFrames, TransportError};
+use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
+use async_nats::jetstream::{Context, ErrorCode};
+use bytes::Bytes;
+use protocol::Frame;
+
+/// See [`SendFrames`]: a frame is accepted when JetStream has acknowledged all its parts.
+pub(super) struct Sender {
+    context: Context,
+    stream: Stream,
+    names: Names,
+    part_bytes: usize,
+    /// The highest number that the broker has given to a message.
+    pub(super) last_sequence: u64,
+}
+
+/// A part of a frame on its way to the broker.
+struct UnderWay {
+    seq: u64,
+    subject: String,
+    payload: Bytes,
+    answer: Result<PublishAckFuture, PublishError>,
+}
+
+impl Sender {
+    pub(super) fn new(broker: &Broker) -> Self {
+        Self {
+            context: broker.context.clone(),
+            stream: broker.stream.clone(),
+            names: broker.names.clone(),
+            part_bytes: broker.part_bytes,
+            last_sequence: 0,
+        }
+    }
+
+    async fn publish(&self, frame: &Frame) -> Result<Vec<UnderWay>, TransportError> {
+        let encoded = serde_json::to_vec(frame);
+        let encoded = encoded.map_err(|error| TransportError::Refused(error.to_string()))?;
+        let encoded = Bytes::from(encoded);
+        let of = encoded.len().div_ceil(self.part_bytes);
+        let mut parts = Vec::with_capacity(of);
+        for part in 0..of {
+            let begin = part * self.part_bytes;
+            let payload = encoded.slice(begin..encoded.len().min(begin + self.part_bytes));
+            let subject = self.names.part(frame, part, of);
+            let message = PublishMessage::build()
+                .payload(payload.clone())
+                .expected_stream(self.names.stream());
+            let answer = self.context.send_publish(subject.clone(), message).await;
+            parts.push(UnderWay {
+                seq: frame.seq,
+                subject,
+                payload,
+                answer,
+            });
+        }
+        Ok(parts)
+    }
+
+    /// Waits for the broker's answer about one part.
+    async fn confirm(&mut self, part: UnderWay) -> Result<(), TransportError> {
+        let answer = match part.answer {
+            Ok(answer) => answer.await,
+            Err(error) => Err(error),
+        };
+        let error = match answer {
+            Ok(ack) => {
+                self.last_sequence = self.last_sequence.max(ack.sequence);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        if is_store_refusal(&error) {
+            // It is there already, or there is no room for it. Both are said with the same number.
+            return self.find(&part.subject, &part.payload, &error).await;
+        }
+        Err(match error.kind() {
+            PublishErrorKind::StreamNotFound => {
+                TransportError::Ended("the broker has no stream for this team any more".to_owned())
+            }
+            PublishErrorKind::WrongLastMessageId
+            | PublishErrorKind::WrongLastSequence
+            | PublishErrorKind::TimedOut
+            | PublishErrorKind::BrokenPipe
+            | PublishErrorKind::MaxAckPending
+            | PublishErrorKind::MaxPayloadExceeded
+            | PublishErrorKind::Other => TransportError::Ended(in_words(&error)),
+        })
+    }
+
+    /// A message that the broker has under this subject counts as accepted, if it is the same.
+    async fn find(
+        &self,
+        subject: &str,
+        payload: &Bytes,
+        refused: &PublishError,
+    ) -> Result<(), TransportError> {
+        match self.stream.get_last_raw_message_by_subject(subject).await {
+            Ok(stored) if stored.payload == *payload => Ok(()),
+            Ok(_) => Err(TransportError::Refused(format!(
+                "the broker has another frame under the number that this host gives to its next one ({subject}): this \
+                 host has come back with an old disk, or two hosts bear its name. Give one of them another name \
+                 (`team-lead bridge --name NAME`)"
+            ))),
+            Err(error) => match error.kind() {
+                LastRawMessageErrorKind::NoMessageFound => {
+                    Err(TransportError::Ended(in_words(refused)))
+                }
+                LastRawMessageErrorKind::JetStream(inner)
+                    if inner.error_code() == ErrorCode::NO_MESSAGE_FOUND =>
+                {
+                    Err(TransportError::Ended(in_words(refused)))
+                }
+                LastRawMessageErrorKind::JetStream(_)
+                | LastRawMessageErrorKind::InvalidSubject
+                | LastRawMessageErrorKind::Other => Err(TransportError::Ended(in_words(&error))),
+            },
+        }
+    }
+}
+
+impl SendFrames for Sender {
+    async fn send(&mut self, frames: &[Frame]) -> Result<u64, TransportError> {
+        let mut under_way = Vec::new();
+        for frame in frames {
+            under_way.extend(self.publish(frame).await?);
+        }
+        let (mut accepted, mut failed) = (None, None);
+        for part in under_way {
+            let seq = part.seq;
+            match self.confirm(part).await {
+                Ok(()) if failed.is_none() => accepted = Some(seq),
+                // Those behind a failed one are published again with it, and are found then.
+                Ok(()) => {}
+                Err(error) => {
+                    // A frame is accepted with its last part only.
+                    if failed.is_none() {
+                        accepted = accepted.filter(|accepted| *accepted < seq).or_else(|| {
+                            let before = frames.iter().map(|frame| frame.seq);
+                            before.take_while(|before| *before < seq).last()
+                        });
+                    }
+                    failed.get_or_insert(error);
+                }
+            }
+        }
+        match (accepted, failed) {
+            (_, Some(refused @ TransportError::Refused(_))) => Err(refused),
+            (Some(accepted), _) => Ok(accepted),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(0),
+        }
+    }
+}

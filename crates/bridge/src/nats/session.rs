@@ -1,0 +1,342 @@
+//! One connection to a broker, from its beginning to its end.
+
+mod talk;
+
+use super::broker::{Broker, Seen, in_words};
+use super::progress::Progress;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::{InboxWatch, NatsError, Note, collect, show};
+use crate::core::{ApplyError, Core};
+use crate::judge::StreamError;
+use crate::transport::{SendFrames, TransportError};
+use async_nats::{Message, RequestErrorKind, Subscriber};
+use backoff::Backoff;
+use futures_util::stream::StreamExt;
+use protocol::{HostId, MAX_FRAMES_UNDER_WAY, StreamEpoch};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::warn;
+
+/// How often a host greets the others, and asks about what it has published.
+const BEAT: Duration = Duration::from_secs(1);
+/// A host that did not greet for this long is shown as one that cannot be reached.
+const SILENT: Duration = Duration::from_secs(15);
+/// When frames come again that could not be stored here.
+const STORE_AGAIN: Duration = Duration::from_secs(1);
+/// When frames come again that a person has to do something about.
+const REFUSED_AGAIN: Duration = Duration::from_secs(20);
+/// The first and the longest pause after the broker did not store a frame.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(20));
+
+/// What is kept from one connection to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    seen: Option<Seen>,
+    /// Of this process.
+    instance: Instance,
+}
+
+/// Tells two processes apart that bear the name of the same host.
+struct Instance(String);
+
+impl Default for Instance {
+    fn default() -> Self {
+        Self(teamdir::new_message_id().to_string())
+    }
+}
+
+/// Another host, in this connection.
+#[derive(Default)]
+struct Contact {
+    progress: Progress,
+    /// When it greeted last; the process that did.
+    heard: Option<(Instant, String)>,
+    /// What people were shown of it last: nothing, or a problem or none.
+    shown: Option<Option<String>>,
+    /// Why it does not get on, although it is there.
+    problem: Option<String>,
+    publish_again: Option<Instant>,
+    failures: Backoff,
+}
+
+pub(super) struct Session<'a> {
+    core: &'a mut Core,
+    memory: &'a mut Memory,
+    broker: Broker,
+    address: &'a str,
+    sender: Sender,
+    receiver: Receiver,
+    hellos: Subscriber,
+    notes: Subscriber,
+    asks: Subscriber,
+    here: Subscriber,
+    contacts: BTreeMap<HostId, Contact>,
+    begun: Instant,
+}
+
+/// What a session waits for.
+enum Event {
+    Frames(Result<(), TransportError>),
+    Hello(Option<Message>),
+    Note(Option<Message>),
+    Ask(Option<Message>),
+    Here(Option<Message>),
+    Mail,
+    Beat,
+    Lost,
+}
+
+impl<'a> Session<'a> {
+    pub(super) async fn begin(
+        core: &'a mut Core,
+        memory: &'a mut Memory,
+        broker: Broker,
+        address: &'a str,
+    ) -> Result<Self, NatsError> {
+        let me = core.me().clone();
+        let (client, names) = (broker.client.clone(), broker.names.clone());
+        match client.request(names.here(&me), Vec::new().into()).await {
+            Ok(answer) if answer.payload != memory.instance.0.as_bytes() => {
+                return Err(NatsError::Twice(me));
+            }
+            Ok(_) => {}
+            Err(error) => match error.kind() {
+                // Nobody is there, or it was killed and the broker has not noticed yet.
+                RequestErrorKind::NoResponders | RequestErrorKind::TimedOut => {}
+                RequestErrorKind::InvalidSubject
+                | RequestErrorKind::MaxPayloadExceeded
+                | RequestErrorKind::Other => return Err(ended(&error)),
+            },
+        }
+        let subscribe = async |subject: String| {
+            let subscribed = client.subscribe(subject).await;
+            subscribed.map_err(|error| ended(&error))
+        };
+        let mut session = Self {
+            here: subscribe(names.here(&me)).await?,
+            hellos: subscribe(names.hellos()).await?,
+            notes: subscribe(names.notes_to(&me)).await?,
+            asks: subscribe(names.asks_to(&me)).await?,
+            sender: Sender::new(&broker),
+            receiver: Receiver::new(&broker, &me).await?,
+            core,
+            memory,
+            broker,
+            address,
+            contacts: BTreeMap::new(),
+            begun: Instant::now(),
+        };
+        for host in session.core.team().peers()? {
+            session.contacts.entry(host).or_default();
+        }
+        session.look_at_stream().await?;
+        Ok(session)
+    }
+
+    pub(super) async fn run(mut self, watch: &mut InboxWatch) -> Result<Infallible, NatsError> {
+        let mut beats = interval(BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut lost = self.broker.lost.clone();
+        loop {
+            let event = tokio::select! {
+                received = self.receiver.receive() => Event::Frames(received),
+                hello = self.hellos.next() => Event::Hello(hello),
+                note = self.notes.next() => Event::Note(note),
+                ask = self.asks.next() => Event::Ask(ask),
+                asked = self.here.next() => Event::Here(asked),
+                () = watch.changes.changed() => Event::Mail,
+                _ = beats.tick() => Event::Beat,
+                _ = lost.wait_for(|lost| *lost) => Event::Lost,
+            };
+            match event {
+                Event::Frames(received) => {
+                    received?;
+                    self.apply().await?;
+                }
+                Event::Hello(message) => self.hear_hello(&present(message)?).await?,
+                Event::Note(message) => self.hear_note(&present(message)?)?,
+                Event::Ask(message) => self.answer(&present(message)?).await?,
+                Event::Here(message) => self.say_here(&present(message)?).await?,
+                Event::Mail => collect(self.core, watch)?,
+                Event::Beat => {
+                    collect(self.core, watch)?;
+                    self.beat().await?;
+                    self.apply().await?;
+                }
+                Event::Lost => {
+                    let why = "the connection to the broker was lost".to_owned();
+                    return Err(TransportError::Ended(why).into());
+                }
+            }
+            self.publish().await?;
+            self.show_hosts();
+        }
+    }
+
+    /// Publishes what waits in the outboxes. What the broker does not store stays there.
+    async fn publish(&mut self) -> Result<(), NatsError> {
+        for (host, contact) in &mut self.contacts {
+            let pauses = |at: Instant| at > Instant::now();
+            if contact.publish_again.is_some_and(pauses) {
+                continue;
+            }
+            loop {
+                let frames = match self.core.outbox(host) {
+                    Some(outbox) => contact
+                        .progress
+                        .next(outbox.pending(), MAX_FRAMES_UNDER_WAY),
+                    None => break,
+                };
+                if frames.is_empty() {
+                    break;
+                }
+                match self.sender.send(&frames).await {
+                    Ok(seq) => {
+                        contact.progress.publish(seq);
+                        contact.failures.reset();
+                        contact.publish_again = None;
+                        contact.problem = None;
+                    }
+                    Err(error) => {
+                        let pause = contact.failures.delay(PAUSES.0, PAUSES.1);
+                        contact.failures.fail();
+                        contact.publish_again = Some(Instant::now() + pause);
+                        contact.problem = Some(format!("the broker does not store mail: {error}"));
+                        break;
+                    }
+                }
+            }
+        }
+        if let Some(seen) = &mut self.memory.seen {
+            seen.acknowledged(self.sender.last_sequence);
+        }
+        Ok(())
+    }
+
+    /// Compares the numbers of the stream with those that are known.
+    async fn look_at_stream(&mut self) -> Result<(), NatsError> {
+        let now = Seen::new(&self.broker.look().await?);
+        if let Some(lost) = self.memory.seen.as_ref().and_then(|seen| seen.lost(&now)) {
+            warn!(
+                "the stream '{}' of the broker has lost messages: {lost}. What other hosts have not applied is sent again",
+                self.broker.names.stream()
+            );
+            for contact in self.contacts.values_mut() {
+                contact.progress.start_over();
+            }
+        }
+        self.memory.seen = Some(now);
+        Ok(())
+    }
+
+    /// Greets the other hosts, and asks those who have not said that they have applied everything.
+    async fn beat(&mut self) -> Result<(), NatsError> {
+        self.look_at_stream().await?;
+        let me = self.core.me().clone();
+        let instance = self.memory.instance.0.clone();
+        self.say(self.broker.names.hello(&me), instance.into_bytes())
+            .await?;
+        let waiting = self.contacts.iter().filter(|(host, contact)| {
+            let outbox = self.core.outbox(host);
+            outbox.is_some_and(|outbox| contact.progress.published() > outbox.mark().accepted)
+        });
+        let waiting: Vec<HostId> = waiting.map(|(host, _)| host.clone()).collect();
+        for host in waiting {
+            self.say(self.broker.names.ask(&host, &me), Vec::new())
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Applies the frames that have come, as far as they follow each other.
+    async fn apply(&mut self) -> Result<(), NatsError> {
+        for stream in self.receiver.streams() {
+            let frames = self.receiver.frames(&stream);
+            if !frames.is_empty() {
+                self.apply_stream(&stream, &frames).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn apply_stream(
+        &mut self,
+        stream: &(HostId, StreamEpoch),
+        frames: &[protocol::Frame],
+    ) -> Result<(), NatsError> {
+        let host = &stream.0;
+        if host == self.core.me() {
+            self.receiver.put_back(stream, REFUSED_AGAIN).await;
+            return Ok(());
+        }
+        self.core.meet(host)?;
+        self.contacts.entry(host.clone()).or_default();
+        let outcome = self.core.apply(frames);
+        let mark = self.core.applied(host)?;
+        let mut note = Note::default();
+        let mut back = None;
+        match outcome {
+            Ok(_) => {}
+            Err(ApplyError::Stream(StreamError::Gap { .. })) => note.misses = true,
+            Err(ApplyError::Stream(error)) => {
+                self.set_problem(host, &error.to_string());
+                note.refused = Some(error.to_string());
+                back = Some(REFUSED_AGAIN);
+            }
+            Err(error) => {
+                self.set_problem(host, &error.to_string());
+                back = Some(STORE_AGAIN);
+            }
+        }
+        self.tell(host, note).await?;
+        if let Some(mark) = mark.filter(|mark| mark.epoch == stream.1) {
+            self.receiver.acknowledge(stream, mark.seq).await?;
+        }
+        match back {
+            Some(delay) => self.receiver.put_back(stream, delay).await,
+            None => self.receiver.keep_few(stream, STORE_AGAIN).await,
+        }
+        Ok(())
+    }
+
+    fn set_problem(&mut self, host: &HostId, problem: &str) {
+        if let Some(contact) = self.contacts.get_mut(host) {
+            contact.problem = Some(problem.to_owned());
+        }
+    }
+
+    /// Shows people what has changed about the other hosts.
+    fn show_hosts(&mut self) {
+        for (host, contact) in &mut self.contacts {
+            let last = contact.heard.as_ref().map(|(at, _)| *at);
+            let is_silent = last.unwrap_or(self.begun).elapsed() > SILENT;
+            let problem = match &contact.problem {
+                Some(problem) => Some(problem.clone()),
+                None if is_silent => Some("its bridge is not connected to the broker".to_owned()),
+                // It has its time to greet.
+                None if last.is_none() => continue,
+                None => None,
+            };
+            if contact.shown.as_ref() == Some(&problem) {
+                continue;
+            }
+            if let Some(problem) = &problem {
+                warn!("mail for the host '{host}' is queued: {problem}");
+            }
+            show(self.core, host, self.address, problem.as_deref());
+            contact.shown = Some(problem);
+        }
+    }
+}
+
+fn present(message: Option<Message>) -> Result<Message, NatsError> {
+    let ended = || TransportError::Ended("the connection to the broker was lost".to_owned());
+    Ok(message.ok_or_else(ended)?)
+}
+
+fn ended(error: &(dyn std::error::Error + 'static)) -> NatsError {
+    TransportError::Ended(in_words(error)).into()
+}
