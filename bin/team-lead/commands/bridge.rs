@@ -39,7 +39,7 @@ pub(crate) struct Bridge {
     #[arg(value_name = "ssh://HOST/PATH")]
     address: Option<String>,
     /// What other hosts call this one; from the first time on it stays.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "HOST")]
     name: Option<HostId>,
     /// The command that calls the other host, with its arguments between spaces.
     #[arg(long, value_name = "COMMAND", env = "TEAM_SSH", default_value = "ssh")]
@@ -66,7 +66,7 @@ pub(crate) struct Bridge {
     #[arg(long, conflicts_with = "address")]
     stdio: bool,
     /// What this host is called if it has no name yet.
-    #[arg(long, value_name = "NAME", hide = true)]
+    #[arg(long, value_name = "HOST", hide = true)]
     default_name: Option<HostId>,
 }
 
