@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod board;
+mod bridge;
 mod budgets;
 mod chaos;
 mod completions;
