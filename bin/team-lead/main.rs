@@ -45,8 +45,10 @@ fn main() -> ExitCode {
 
 /// Runs a command. Returns the exit code.
 fn dispatch(args: &Args) -> Result<u8, Failure> {
-    // The lead logs to its own file, and a command to standard error, if it is asked to.
-    let is_asked = args.log.filter.is_some() || args.log.verbose > 0;
+    // The lead logs to its own file, and a command to standard error, if it is asked to. A bridge runs for
+    // days and prints nothing else: whoever started it must see that a host cannot be reached.
+    let is_bridge = matches!(args.verb, Verb::Bridge(_));
+    let is_asked = is_bridge || args.log.filter.is_some() || args.log.verbose > 0;
     if is_asked && !matches!(args.verb, Verb::Run(_)) {
         member::log_to_stderr(&args.log.options(false));
         tracing::debug!(version = env!("CARGO_PKG_VERSION"), "started");

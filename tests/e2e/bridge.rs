@@ -1,141 +1,385 @@
-//! `bridge` with a broker: how its address is given, and that a password in it is never shown.
+//! `bridge`: two workspaces as two hosts, each with a home folder of its own.
 
-use crate::harness::{LIMIT, Run, Session, Workspace, agent, recipient};
-use protocol::exit;
-use std::net::TcpListener;
+mod nats;
+mod sshd;
+
+use crate::harness::{LIMIT, Session, Workspace, agent, recipient, signal};
+use nix::sys::signal::Signal;
+use protocol::{Actor, Body, HostId, Incarnation, Line, Message, exit};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use test_support::{Worker, report_skip, wait_until};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use teamdir::{MemberSession, WatchChoice};
+use test_support::wait_until;
 
-const VARIABLE: &str = "TEAM_NATS_URL";
+/// The name of the host that is called.
+const CALLED: &str = "gpu1";
+/// The name of the host that calls.
+const CALLER: &str = "laptop";
 
-#[test]
-fn wrong_usage_of_an_address_does_not_repeat_its_password() {
-    let workspace = Workspace::new();
-    let before = workspace.listing();
-    for words in [
-        &["nats://anna:se-cret@broker"][..],
-        &["tls://anna:se-cret@broker,ftp://broker"],
-        &["natss://anna:se-cret@broker"],
-        &["ssh://gpu1/~/project", "--lead", "gpu1"],
-        &[],
-    ] {
-        let run = workspace.run(&[&["bridge"], words].concat());
-        run.complains(exit::USAGE, "", "team-lead bridge --help");
-        assert!(!run.err.contains("cret"), "{run:?}");
+/// A host that calls, and one that is called.
+struct Hosts {
+    laptop: Workspace,
+    gpu: Workspace,
+    /// `team-lead` as the called host has it installed.
+    program: PathBuf,
+    /// What is used in place of `ssh`: it runs the command on this machine.
+    ssh: PathBuf,
+    scratch: tempfile::TempDir,
+}
+
+impl Hosts {
+    fn new(at_laptop: &[&str], at_gpu: &[&str]) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let gpu = Workspace::with_members(at_gpu);
+        let program = scratch.path().join("team-lead");
+        let lines = format!(
+            "#!/bin/sh\nexport HOME='{}' TEAM_FSYNC=off TEAM_TEST_WORKSPACE='{}'\nexec '{}' \"$@\"\n",
+            gpu.home().display(),
+            gpu.path().display(),
+            env!("CARGO_BIN_EXE_team-lead")
+        );
+        script(&program, &lines);
+        let ssh = scratch.path().join("ssh");
+        script(
+            &ssh,
+            "#!/bin/sh\nfor last; do :; done\nexec sh -c \"exec $last\"\n",
+        );
+        Self {
+            laptop: Workspace::with_members(at_laptop),
+            gpu,
+            program,
+            ssh,
+            scratch,
+        }
     }
-    let mut command = workspace.command(&["bridge"]);
-    let run = Run::of(command.env(VARIABLE, "ssh://anna:se-cret@broker"));
-    run.complains(exit::USAGE, VARIABLE, "team-lead bridge --help");
-    assert!(!run.err.contains("cret"), "{run:?}");
-    assert_eq!(workspace.listing(), before, "wrong use changed something");
+
+    /// Starts the bridge that calls with this command and address.
+    fn call(&self, ssh: &str, address: &str) -> Session {
+        let program = self.program.to_str().unwrap();
+        let mut command = self.laptop.command(&["bridge", address, "--name", CALLER]);
+        command.args(["--remote-program", program]);
+        self.laptop.start_command(command.env("TEAM_SSH", ssh))
+    }
+
+    fn address(&self) -> String {
+        format!("ssh://{CALLED}{}", self.gpu.path().display())
+    }
+
+    fn bridge(&self) -> Session {
+        self.call(self.ssh.to_str().unwrap(), &self.address())
+    }
+
+    /// Waits until each host knows this member of the other one.
+    #[track_caller]
+    fn wait_linked(&self, session: &Session, at_laptop: &str, at_gpu: &str) {
+        for (workspace, name, host) in [
+            (&self.laptop, at_gpu, CALLED),
+            (&self.gpu, at_laptop, CALLER),
+        ] {
+            let what = format!("{name} of {host} to be known: {}", session.err());
+            wait_until(&what, LIMIT, || {
+                let roster = workspace.team().roster().unwrap();
+                let member = roster.member(&agent(name));
+                member.is_some_and(|member| member.host == HostId::new(host).ok())
+            });
+        }
+    }
+
+    /// The process that the call has started on the called host.
+    fn called_process(&self) -> Option<u32> {
+        let program = env!("CARGO_BIN_EXE_team-lead");
+        let found = self.gpu.processes().into_iter();
+        let mut found =
+            found.filter(|(_, line)| line.starts_with(program) && line.contains("--stdio"));
+        found.next().map(|(pid, _)| pid)
+    }
+
+    /// How many frames neither host knows to be accepted.
+    fn frames_waiting(&self) -> u64 {
+        let there = self.laptop.team().frames_waiting(&host(CALLED)).unwrap();
+        there + self.gpu.team().frames_waiting(&host(CALLER)).unwrap()
+    }
+}
+
+fn host(name: &str) -> HostId {
+    HostId::new(name).unwrap()
+}
+
+fn script(path: &Path, lines: &str) {
+    fs::write(path, lines).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The unread texts of somebody, each after its sender.
+fn mail(workspace: &Workspace, owner: &str) -> Vec<String> {
+    let messages = workspace.inbox(&recipient(owner));
+    messages.iter().map(text_of).collect()
+}
+
+fn text_of(message: &Message) -> String {
+    let from = message.from.as_ref().expect("a sender");
+    format!("{from}: {}", message.body.text())
+}
+
+#[track_caller]
+fn wait_for_mail(workspace: &Workspace, owner: &str, expected: &[&str]) {
+    wait_until(&format!("mail of {owner}"), LIMIT, || {
+        mail(workspace, owner).len() >= expected.len()
+    });
+    assert_eq!(mail(workspace, owner), expected);
 }
 
 #[test]
-fn usage_as_a_service_leaves_the_password_in_a_file_of_its_own() {
-    let workspace = Workspace::new();
-    let words = ["bridge", "--service", "--lead", "laptop"];
-    let run = Run::of(
-        workspace
-            .command(&words)
-            .env(VARIABLE, "nats://anna:se-cret@broker"),
-    );
-    run.has_code(exit::DONE);
-    assert!(!format!("{run:?}").contains("cret"), "{run:?}");
-    assert!(run.out.contains("EnvironmentFile="), "{run:?}");
-    assert!(run.out.contains(r#""--lead" "laptop""#), "{run:?}");
-    let words = [
-        "bridge",
-        "nats://broker",
-        "--service",
-        "--credentials",
-        "my.creds",
+fn mail_crosses_both_ways_and_waits_while_no_bridge_runs() {
+    let hosts = Hosts::new(&["alice"], &["bob"]);
+    let (laptop, gpu) = (&hosts.laptop, &hosts.gpu);
+    laptop
+        .run(&["send", "bob", "hello"])
+        .has_code(exit::NOT_FOUND);
+    let mut bridge = hosts.bridge();
+    hosts.wait_linked(&bridge, "alice", "bob");
+    assert_eq!(laptop.shown("bob")["host"], CALLED);
+    let sent = laptop.run(&["send", "bob", "one"]);
+    assert_eq!(sent.has_code(exit::DONE).err, "queued for the host gpu1\n");
+    wait_for_mail(gpu, "bob", &["user: one"]);
+    gpu.ok(&["send", "alice", "two"]);
+    wait_for_mail(laptop, "alice", &["user@gpu1: two"]);
+
+    bridge.signal(Signal::SIGINT);
+    bridge.wait(LIMIT);
+    wait_until("the end of the other side", LIMIT, || {
+        hosts.called_process().is_none()
+    });
+    for (workspace, to, expected) in [(laptop, "bob", CALLED), (gpu, "lead", CALLER)] {
+        let sent = workspace.run(&["send", to, "three"]);
+        let said = format!("queued for the host {expected}; no bridge runs here");
+        assert!(sent.has_code(exit::DONE).err.contains(&said), "{sent:?}");
+    }
+    assert_eq!(mail(gpu, "bob").len(), 1);
+    let again = hosts.bridge();
+    wait_for_mail(gpu, "bob", &["user: one", "user: three"]);
+    wait_for_mail(laptop, "lead", &["user@gpu1: three"]);
+    drop(again);
+}
+
+/// Sends messages until it is told to stop. Returns how many that were.
+fn traffic(workspace: &Workspace, from: &str, to: &str, stop: &AtomicBool) -> usize {
+    let sender = Actor::member(agent(from), Incarnation(1));
+    let mut count = 0;
+    while !stop.load(Ordering::SeqCst) {
+        // Without the limit of messages that one member may send to another in a minute.
+        let content = count.to_string();
+        let mut message = sender.sign(Message::new(Body::Message { content }));
+        message.to = Some(recipient(to));
+        team::send_message(workspace.team(), message).unwrap();
+        count += 1;
+        // Traffic, and not as much as the disk takes.
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    count
+}
+
+/// Kills one side after the other, each when more mail has crossed both ways.
+fn kill_bridges(hosts: &Hosts) -> Session {
+    let arrived = || {
+        (
+            mail(&hosts.laptop, "alice").len(),
+            mail(&hosts.gpu, "bob").len(),
+        )
+    };
+    let mut bridge = hosts.bridge();
+    for round in 1..=6 {
+        let before = arrived();
+        let what = format!("mail after {} kills: {}", round - 1, bridge.err());
+        wait_until(&what, LIMIT, || {
+            let now = arrived();
+            now.0 > before.0 + round && now.1 > before.1 + round
+        });
+        if round % 2 == 0 {
+            bridge.signal(Signal::SIGKILL);
+            bridge.wait(LIMIT);
+            bridge = hosts.bridge();
+        } else {
+            let pid = hosts.called_process();
+            signal(pid.expect("mail crosses, so it runs"), Signal::SIGKILL);
+        }
+    }
+    bridge
+}
+
+#[test]
+fn every_message_arrives_once_and_in_order_whichever_bridge_is_killed() {
+    let hosts = Hosts::new(&["alice", "ann"], &["bob", "ben"]);
+    let bridge = hosts.bridge();
+    hosts.wait_linked(&bridge, "alice", "bob");
+    drop(bridge);
+    let stop = AtomicBool::new(false);
+    let ways = [
+        (&hosts.laptop, "alice", &hosts.gpu, "bob"),
+        (&hosts.laptop, "ann", &hosts.gpu, "bob"),
+        (&hosts.gpu, "bob", &hosts.laptop, "alice"),
+        (&hosts.gpu, "ben", &hosts.laptop, "alice"),
     ];
-    let unit = workspace.ok(&words);
-    let file = workspace.path().join("my.creds");
-    let end = format!(
-        r#""--credentials" "{}" "nats://broker:4222""#,
-        file.display()
-    );
-    assert!(unit.contains(&end), "{unit}");
-    assert!(!unit.contains("EnvironmentFile="), "{unit}");
-}
-
-/// A NATS server with one user, or nothing if none is installed.
-fn broker(place: &Path, test: &str) -> Option<(Worker, String)> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?;
-    let program = cache.join("team-lead-test-tools/nats/bin/nats-server");
-    if !program.exists() {
-        report_skip(test, "no NATS server: scripts/install-test-tools");
-        return None;
+    let (sent, _bridge) = std::thread::scope(|scope| {
+        let stop = &stop;
+        let senders =
+            ways.map(|(from, sender, _, to)| scope.spawn(move || traffic(from, sender, to, stop)));
+        // The senders end however this ends, so that a failure is told.
+        let killed =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| kill_bridges(&hosts)));
+        stop.store(true, Ordering::SeqCst);
+        let sent = senders.map(|sender| sender.join().unwrap());
+        (
+            sent,
+            killed.unwrap_or_else(|why| std::panic::resume_unwind(why)),
+        )
+    });
+    wait_until("all mail", LIMIT, || {
+        let mut last = ways.iter().zip(sent);
+        let is_there = last.all(|((_, sender, there, to), count)| {
+            mail(there, to).contains(&format!("{sender}: {}", count - 1))
+        });
+        is_there && hosts.frames_waiting() == 0
+    });
+    let delivered = [
+        delivered(&hosts.gpu, "bob"),
+        delivered(&hosts.laptop, "alice"),
+    ];
+    for (number, ((_, sender, _, _), count)) in ways.iter().zip(sent).enumerate() {
+        let mut found = delivered[number / 2].clone();
+        found.retain(|text| text.starts_with(&format!("{sender}: ")));
+        let expected: Vec<_> = (0..count).map(|n| format!("{sender}: {n}")).collect();
+        assert_eq!(found, expected, "what {sender} sent");
     }
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port().to_string();
-    drop(free);
-    let mut command = Command::new(program);
-    command.args(["-js", "-a", "127.0.0.1", "-p", &port]);
-    command.args(["--user", "anna", "--pass", "se-cret"]);
-    command.arg("-sd").arg(place).stderr(Stdio::null());
-    let address = format!("nats://anna:se-cret@127.0.0.1:{port}");
-    Some((Worker::spawn(&mut command).unwrap(), address))
+    let all = delivered.iter().map(Vec::len).sum::<usize>();
+    assert_eq!(all, sent.iter().sum::<usize>(), "nothing of anybody else");
 }
 
-fn start(workspace: &Workspace, words: &[&str], address: &str) -> Session {
-    let mut command = workspace.command(&[&["bridge"], words].concat());
-    workspace.start_command(command.env(VARIABLE, address))
+/// What a member gets when it reads its mail. A bridge that was killed before it could note what it stored
+/// stores it again, under the same identifiers, by which whoever reads recognises it.
+fn delivered(workspace: &Workspace, owner: &str) -> Vec<String> {
+    let opened = MemberSession::open(workspace.team(), &recipient(owner), WatchChoice::Poll);
+    let mut member = opened.unwrap();
+    let mut texts = Vec::new();
+    while let Some(delivery) = member.try_next().unwrap() {
+        assert!(delivery.bad.is_empty(), "{:?}", delivery.bad);
+        for entry in delivery.mail {
+            let Line::Message(message) = entry.decode() else {
+                panic!("{entry:?}");
+            };
+            texts.push(text_of(&message));
+        }
+    }
+    texts
 }
 
 #[test]
-fn two_hosts_are_linked_by_a_broker_and_the_lead_gets_mail_from_the_other() {
-    let place = tempfile::tempdir().unwrap();
-    let Some((_broker, address)) = broker(place.path(), "two_hosts_are_linked_by_a_broker") else {
-        return;
-    };
-    let laptop = Workspace::with_members(&["bob"]);
-    let gpu = Workspace::with_members(&["alice"]);
-    let wrong = address.replace("se-cret", "other-cret");
-    let refused = start(&gpu, &["--name", "gpu1"], &wrong).end();
-    refused.complains(
-        exit::FAILED,
-        "does not let this user in",
-        "team-lead status",
+fn a_second_bridge_is_refused_with_the_one_that_runs() {
+    let hosts = Hosts::new(&["alice"], &["bob"]);
+    let (laptop, gpu) = (&hosts.laptop, &hosts.gpu);
+    let mut bridge = hosts.bridge();
+    hosts.wait_linked(&bridge, "alice", "bob");
+    let address = hosts.address();
+    for args in [["bridge", &address], ["bridge", "--forget=gpu1"]] {
+        let said = format!("another bridge runs for this team: process {}", bridge.id());
+        let next = format!("kill {}", bridge.id());
+        laptop.run(&args).complains(exit::HELD, &said, &next);
+    }
+    let pid = hosts.called_process().unwrap();
+    let said = format!("another bridge runs for this team: process {pid}");
+    gpu.run(&["bridge", "--stdio"])
+        .complains(exit::HELD, &said, &format!("kill {pid}"));
+
+    bridge.signal(Signal::SIGKILL);
+    bridge.wait(LIMIT);
+    laptop
+        .run(&["bridge", &address, "--name", "other"])
+        .complains(
+            exit::FAILED,
+            "this host is called 'laptop' in this team, not 'other'",
+            "team-lead bridge --help",
+        );
+    let said = laptop.ok(&["bridge", "--forget", CALLED]);
+    let place = said
+        .trim()
+        .strip_prefix("Forgot the host gpu1; what was kept of it is in ");
+    assert!(Path::new(place.expect(&said)).exists(), "{said}");
+    laptop
+        .run(&["send", "bob", "hello"])
+        .has_code(exit::NOT_FOUND);
+    let said = laptop.ok(&["bridge", "--forget", CALLED]);
+    assert_eq!(said, "Nothing is kept of a host gpu1\n");
+    // The other host kept what it knew, and says which command begins anew.
+    let refused = hosts.bridge().end();
+    let said = "team-lead bridge --forget laptop";
+    assert!(
+        refused.has_code(exit::FAILED).err.contains(said),
+        "{refused:?}"
     );
-    let here = start(&laptop, &["--name", "laptop", "-v"], &address);
-    let there = start(&gpu, &["--lead", "laptop", "-v"], &address);
-    let knows = |workspace: &Workspace, name: &str| {
-        workspace
-            .team()
-            .roster()
-            .unwrap()
-            .member(&agent(name))
-            .is_some()
-    };
-    wait_until("the hosts know each other", LIMIT, || {
-        knows(&laptop, "alice") && knows(&gpu, "bob")
+    wait_until("the end of the other side", LIMIT, || {
+        hosts.called_process().is_none()
     });
-    laptop.ok(&["send", "alice", "hello from the laptop"]);
-    let arrived = |workspace: &Workspace, owner: &str, text: &str| {
-        let mail = workspace.inbox(&recipient(owner));
-        mail.iter().any(|message| message.body.text() == text)
-    };
-    wait_until("mail comes to the other host", LIMIT, || {
-        arrived(&gpu, "alice", "hello from the laptop")
-    });
-    gpu.write_line(
-        "lead",
-        &serde_json::json!({
-            "type": "message",
-            "id": teamdir::new_message_id(),
-            "from": "alice",
-            "to": "lead",
-            "content": "hello from the other host",
-        }),
+    gpu.ok(&["bridge", "--forget", CALLER]);
+    let bridge = hosts.bridge();
+    hosts.wait_linked(&bridge, "alice", "bob");
+}
+
+#[test]
+fn wrong_addresses_are_refused_and_hosts_that_do_not_answer_are_called_again() {
+    let hosts = Hosts::new(&["alice"], &["bob"]);
+    let laptop = &hosts.laptop;
+    for address in ["gpu1", "http://gpu1/p", "ssh://gpu1", "ssh://-oX=y/p"] {
+        let run = laptop.run(&["bridge", address]);
+        let err = &run.has_code(exit::USAGE).err;
+        assert!(err.contains("write ssh://HOST/PATH, such as"), "{run:?}");
+        assert!(err.contains("--help"), "{run:?}");
+    }
+    let bridge = hosts.call("/does/not/exist", &hosts.address());
+    bridge.wait_for_error_text("ssh cannot be started");
+    bridge.wait_for_error_text("the next try is in");
+    drop(bridge);
+    let bridge = hosts.call(hosts.ssh.to_str().unwrap(), "ssh://gpu1/does/not/exist");
+    bridge.wait_for_error_text("the next try is in");
+    drop(bridge);
+    let bridge = hosts.call(
+        hosts.ssh.to_str().unwrap(),
+        &format!("ssh://{CALLER}{}", hosts.gpu.path().display()),
     );
-    wait_until("mail comes to the lead", LIMIT, || {
-        arrived(&laptop, "lead", "hello from the other host")
-    });
-    let said = format!("{refused:?}{}{}", here.err(), there.err());
-    assert!(!said.contains("cret"), "{said}");
-    assert!(!laptop.ok(&["status", "--json"]).contains("cret"));
+    let refused = bridge.end();
+    let said = "both hosts are called 'laptop'";
+    assert!(
+        refused.has_code(exit::FAILED).err.contains(said),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_unit_of_systemd_is_printed_instead() {
+    let laptop = Workspace::new();
+    let unit = laptop.ok(&[
+        "bridge",
+        "ssh://gpu1/~/a%b",
+        "--name",
+        CALLER,
+        "--ssh",
+        "ssh -v",
+        "--service",
+    ]);
+    let words = format!(
+        "ExecStart=\"{}\" \"bridge\" \"--dir\" \"{}\" \"--name\" \"laptop\" \"--ssh\" \"ssh -v\" \"ssh://gpu1/~/a%%b\"\n",
+        env!("CARGO_BIN_EXE_team-lead"),
+        laptop.path().display()
+    );
+    assert!(unit.contains(&words), "{unit}");
+    for part in [
+        "[Unit]\n",
+        "[Service]\n",
+        "Restart=on-failure\n",
+        "[Install]\n",
+    ] {
+        assert!(unit.contains(part), "{unit}");
+    }
 }

@@ -9,12 +9,12 @@ use crate::output::print;
 use address::Address;
 use bridge::nats::{self, NatsError, Settings};
 use bridge::ssh::{Ssh, SshAddress, call};
-use bridge::{Core, RunError, Side, run_pipe};
+use bridge::{Core, OpenError, RunError, Side, run_pipe};
 use protocol::HostId;
 use serde_json::json;
 use service::service;
 use std::path::PathBuf;
-use teamdir::{RosterError, TeamDir};
+use teamdir::{Liveness, LockError, RosterError, TeamDir};
 use tokio::runtime::Runtime;
 
 /// Link the team with the one of the same name on other hosts.
@@ -83,7 +83,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     }
     let default = default_name(command)?;
     let core = Core::open(team, command.name.as_ref(), &default);
-    let mut core = core.map_err(|error| Failure::new(Kind::Held, error.to_string()))?;
+    let mut core = core.map_err(|error| not_opened(team, error))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -103,6 +103,34 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     // A thread may still wait for standard input.
     runtime.shutdown_background();
     ended
+}
+
+fn not_opened(team: &TeamDir, error: OpenError) -> Failure {
+    match error {
+        OpenError::Lock(error) => held(team, error),
+        error @ (OpenError::SameName(_) | OpenError::Renamed { .. }) => {
+            Failure::new(Kind::Refused, error.to_string()).hint("team-lead bridge --help")
+        }
+        error @ (OpenError::Roster(_) | OpenError::Outbox(_) | OpenError::File(_)) => {
+            Failure::failed(error.to_string())
+        }
+    }
+}
+
+/// There is one bridge for each host and team. Says which process it is.
+fn held(team: &TeamDir, error: LockError) -> Failure {
+    match (error, team.bridge_liveness()) {
+        (LockError::Busy { .. }, Ok(Liveness::Alive(Some(holder)))) => {
+            let (pid, host) = (holder.pid, terminal_text::clean(&holder.host).into_owned());
+            let message = format!("another bridge runs for this team: process {pid} on {host}");
+            Failure::new(Kind::Held, message).hint(format!("kill {pid}"))
+        }
+        (error @ LockError::Busy { .. }, Ok(_) | Err(_)) => {
+            let message = format!("another bridge runs for this team: {error}");
+            Failure::new(Kind::Held, message).hint("lslocks")
+        }
+        (error @ LockError::File(_), Ok(_) | Err(_)) => Failure::from(error),
+    }
 }
 
 fn run_ssh(
@@ -162,7 +190,7 @@ fn default_name(command: &Bridge) -> Result<HostId, Failure> {
 }
 
 fn forget(team: &TeamDir, args: &Args, host: &HostId) -> Result<(), Failure> {
-    let guard = team.lock_bridge()?;
+    let guard = team.lock_bridge().map_err(|error| held(team, error))?;
     let kept = team.forget_peer(&guard, host)?;
     team.update_roster(|roster| {
         roster

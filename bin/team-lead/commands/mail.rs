@@ -9,7 +9,7 @@ use crate::input::text_or_stdin;
 use crate::names;
 use crate::output::{print, print_json};
 use crate::sandboxed_caller::{self, Needs};
-use protocol::{AgentName, Line, Party, Recipient, RequestFile, Sender};
+use protocol::{AgentName, HostId, Line, Party, Recipient, RequestFile, Sender};
 use serde_json::{Value, json};
 use team::Actor;
 use teamdir::{Liveness, TeamDir};
@@ -89,16 +89,7 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
     let sent = team::send(team, &sender()?, to, &content)?;
     let elsewhere = team.roster()?.host_of(&sent.to).cloned();
     if let Some(host) = &elsewhere {
-        let unreachable = team
-            .peer(host)
-            .ok()
-            .flatten()
-            .is_none_or(|peer| !peer.reachable);
-        let problem = if unreachable {
-            ", which cannot be reached now"
-        } else {
-            ""
-        };
+        let problem = host_problem(team, host);
         args.note(&format!("queued for the host {host}{problem}"));
     } else if let Ok(Liveness::Gone(_)) = team.liveness(&sent.to) {
         args.note(&match &sent.to {
@@ -114,6 +105,18 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
         &json!({"id": sent.id, "to": sent.to}),
         &format!("Sent message to {}", sent.to),
     )
+}
+
+/// Why mail for a host waits. A bridge that was killed leaves its last word of the host behind, so that the
+/// word counts only while a bridge runs.
+fn host_problem(team: &TeamDir, host: &HostId) -> &'static str {
+    if let Ok(Liveness::Gone(_)) = team.bridge_liveness() {
+        return "; no bridge runs here, see: team-lead bridge --help";
+    }
+    match team.peer(host) {
+        Ok(Some(peer)) if peer.reachable => "",
+        Ok(_) | Err(_) => ", which cannot be reached now",
+    }
 }
 
 pub(crate) fn broadcast(team: &TeamDir, args: &Args, command: &Broadcast) -> Result<(), Failure> {

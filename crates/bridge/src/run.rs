@@ -10,6 +10,7 @@ use std::time::Duration;
 use teamdir::{PathError, RosterError, TeamFileError, WatchChoice, Watcher, now};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
+use tracing::info;
 
 /// How long a bridge sleeps at most before it looks at the folder again.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -96,6 +97,9 @@ where
         }
     };
     show(core, &peer, address, None);
+    if let Some(address) = address {
+        info!("linked with the host {peer} at {address}");
+    }
     let (mut sender, mut receiver) = pipe.split();
     let error = run(core, &peer, &mut sender, &mut receiver).await;
     if error.is_refusal() && !matches!(error, RunError::Transport(_)) {

@@ -21,8 +21,9 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
 /// The crates whose events are logged.
-const CRATES: [&str; 20] = [
+const CRATES: [&str; 21] = [
     "agent",
+    "bridge",
     "budget",
     "command",
     "config",

@@ -8,12 +8,13 @@ mod outbox;
 
 pub use outbox::{Outbox, OutboxError};
 
-use crate::MemberGuard;
 use crate::error::{Context, PathError};
 use crate::files::{self, atomic, create_dir};
 use crate::locks::{FileLock, LockError};
+use crate::members::lock::liveness_of;
 use crate::team_dir::{Durability, TeamDir};
 use crate::team_files::{self, TeamFileError};
+use crate::{Liveness, MemberGuard};
 use outbox::read_frames;
 use protocol::{AppliedMark, HostId, Incarnation, JsonLine, Peer, SentMark};
 use std::io;
@@ -40,6 +41,11 @@ impl TeamDir {
             let _ = lock.note(&line);
         }
         Ok(BridgeGuard { _lock: lock })
+    }
+
+    /// Whether a bridge runs on this host, and which process it is.
+    pub fn bridge_liveness(&self) -> Result<Liveness, PathError> {
+        liveness_of(&self.layout.bridge_lock())
     }
 
     /// The other hosts that this one has had to do with.

@@ -147,29 +147,7 @@ impl TeamDir {
 
     /// Whether a member runs, according to its lock.
     pub fn liveness(&self, owner: &Recipient) -> Result<Liveness, PathError> {
-        let path = self.layout.member_lock(owner);
-        let mut file = match files::open_to_read(&path) {
-            Ok(opened) => opened.file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Liveness::Gone(None));
-            }
-            Err(error) => return Err(PathError::new("open the lock", &path, error)),
-        };
-        let alive = match file.try_lock_shared() {
-            Ok(()) => {
-                // At once: whoever becomes the member now must not wait while we read.
-                file.unlock().context("unlock", &path)?;
-                false
-            }
-            Err(TryLockError::WouldBlock) => true,
-            Err(TryLockError::Error(error)) => return Err(PathError::new("lock", &path, error)),
-        };
-        let holder = read_holder(&mut file);
-        Ok(if alive {
-            Liveness::Alive(holder)
-        } else {
-            Liveness::Gone(holder)
-        })
+        liveness_of(&self.layout.member_lock(owner))
     }
 
     /// Writes the live state of this member. Not synced: it means nothing after a power cut.
@@ -265,4 +243,30 @@ fn read_holder(lock: &mut File) -> Option<Holder> {
     let mut text = String::new();
     lock.take(HOLDER_LIMIT).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
+}
+
+/// Whether a process holds the lock file at `path`, and what is noted there of the last one that did.
+pub(crate) fn liveness_of(path: &Path) -> Result<Liveness, PathError> {
+    let mut file = match files::open_to_read(path) {
+        Ok(opened) => opened.file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Liveness::Gone(None));
+        }
+        Err(error) => return Err(PathError::new("open the lock", path, error)),
+    };
+    let alive = match file.try_lock_shared() {
+        Ok(()) => {
+            // At once: whoever becomes the member now must not wait while we read.
+            file.unlock().context("unlock", path)?;
+            false
+        }
+        Err(TryLockError::WouldBlock) => true,
+        Err(TryLockError::Error(error)) => return Err(PathError::new("lock", path, error)),
+    };
+    let holder = read_holder(&mut file);
+    Ok(if alive {
+        Liveness::Alive(holder)
+    } else {
+        Liveness::Gone(holder)
+    })
 }
