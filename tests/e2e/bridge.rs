@@ -9,8 +9,7 @@ use protocol::{Actor, Body, HostId, Incarnation, Line, Message, exit};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use teamdir::{MemberSession, WatchChoice};
 use test_support::wait_until;
 
@@ -165,25 +164,38 @@ fn mail_crosses_both_ways_and_waits_while_no_bridge_runs() {
     drop(again);
 }
 
-/// Sends messages until it is told to stop. Returns how many that were.
-fn traffic(workspace: &Workspace, from: &str, to: &str, stop: &AtomicBool) -> usize {
+/// How many messages a sender sends between two kills.
+const BETWEEN_KILLS: usize = 40;
+
+/// How many messages each sender may have sent by now, and whether more will be allowed.
+#[derive(Default)]
+struct Allowed {
+    count: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+/// Sends messages as they are allowed. Returns how many that were.
+fn traffic(workspace: &Workspace, from: &str, to: &str, allowed: &Allowed) -> usize {
     let sender = Actor::member(agent(from), Incarnation(1));
     let mut count = 0;
-    while !stop.load(Ordering::SeqCst) {
+    loop {
+        wait_until("leave to send", LIMIT, || {
+            count < allowed.count.load(Ordering::SeqCst) || allowed.is_over.load(Ordering::SeqCst)
+        });
+        if allowed.is_over.load(Ordering::SeqCst) {
+            return count;
+        }
         // Without the limit of messages that one member may send to another in a minute.
         let content = count.to_string();
         let mut message = sender.sign(Message::new(Body::Message { content }));
         message.to = Some(recipient(to));
         team::send_message(workspace.team(), message).unwrap();
         count += 1;
-        // Traffic, and not as much as the disk takes.
-        std::thread::sleep(Duration::from_millis(5));
     }
-    count
 }
 
 /// Kills one side after the other, each when more mail has crossed both ways.
-fn kill_bridges(hosts: &Hosts) -> Session {
+fn kill_bridges(hosts: &Hosts, allowed: &Allowed) -> Session {
     let arrived = || {
         (
             mail(&hosts.laptop, "alice").len(),
@@ -193,6 +205,7 @@ fn kill_bridges(hosts: &Hosts) -> Session {
     let mut bridge = hosts.bridge();
     for round in 1..=6 {
         let before = arrived();
+        allowed.count.fetch_add(BETWEEN_KILLS, Ordering::SeqCst);
         let what = format!("mail after {} kills: {}", round - 1, bridge.err());
         wait_until(&what, LIMIT, || {
             let now = arrived();
@@ -216,7 +229,7 @@ fn every_message_arrives_once_and_in_order_whichever_bridge_is_killed() {
     let bridge = hosts.bridge();
     hosts.wait_linked(&bridge, "alice", "bob");
     drop(bridge);
-    let stop = AtomicBool::new(false);
+    let allowed = Allowed::default();
     let ways = [
         (&hosts.laptop, "alice", &hosts.gpu, "bob"),
         (&hosts.laptop, "ann", &hosts.gpu, "bob"),
@@ -224,13 +237,14 @@ fn every_message_arrives_once_and_in_order_whichever_bridge_is_killed() {
         (&hosts.gpu, "ben", &hosts.laptop, "alice"),
     ];
     let (sent, _bridge) = std::thread::scope(|scope| {
-        let stop = &stop;
-        let senders =
-            ways.map(|(from, sender, _, to)| scope.spawn(move || traffic(from, sender, to, stop)));
+        let allowed = &allowed;
+        let senders = ways
+            .map(|(from, sender, _, to)| scope.spawn(move || traffic(from, sender, to, allowed)));
         // The senders end however this ends, so that a failure is told.
-        let killed =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| kill_bridges(&hosts)));
-        stop.store(true, Ordering::SeqCst);
+        let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            kill_bridges(&hosts, allowed)
+        }));
+        allowed.is_over.store(true, Ordering::SeqCst);
         let sent = senders.map(|sender| sender.join().unwrap());
         (
             sent,

@@ -47,16 +47,16 @@ fn start(hosts: &Hosts, program: &Path, folder: &Path) -> (Session, u16) {
             .args(["-D", "-e", "-f"])
             .arg(folder.join("sshd_config"));
         let mut server = hosts.gpu.start_command(&mut command);
-        loop {
-            if server.try_wait().is_some() {
-                assert!(server.err().contains("in use"), "{}", server.err());
-                return None;
-            }
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some((server, port));
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let listens = wait_for("the server to listen", LIMIT, || match server.try_wait() {
+            Some(_) => Some(false),
+            None => TcpStream::connect(("127.0.0.1", port)).ok().map(|_| true),
+        });
+        assert!(
+            listens || server.err().contains("in use"),
+            "{}",
+            server.err()
+        );
+        listens.then_some((server, port))
     })
 }
 
