@@ -24,7 +24,6 @@ const JOURNAL_BYTES: u64 = 256 << 10;
 /// What woke the view.
 #[derive(Debug, Default)]
 pub(super) struct Wake {
-    pub(super) keyboard: bool,
     pub(super) files: bool,
     pub(super) deaths: bool,
 }
@@ -136,7 +135,6 @@ impl Sources {
             ));
         }
         Ok(Wake {
-            keyboard: !keyboard.is_empty(),
             files: woken.files,
             deaths: woken.deaths,
         })
