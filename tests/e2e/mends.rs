@@ -83,7 +83,7 @@ fn tasks_for_a_role_that_nobody_has_are_named() {
     let finding = findings.find(|finding| finding["kind"] == "missing_role");
     let finding = finding.unwrap_or_else(|| panic!("{found:#}"));
     assert!(finding["problem"].as_str().unwrap().contains(said));
-    assert_eq!(finding["fix"], "team-lead spawn NAME 'painter'");
+    assert_eq!(finding["fix"], "team-lead spawn NAME painter");
 }
 
 #[test]

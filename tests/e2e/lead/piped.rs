@@ -52,7 +52,7 @@ fn the_commands_show_the_team() {
         "No requests.",
         "lead: 0 tokens in 0 calls",
         "/requests ",
-        "plans and shutdowns that wait for an answer",
+        "what waits for an answer: plans, permissions, questions, shutdowns",
     ] {
         assert!(run.out.contains(text), "{text}: {run:?}");
     }
