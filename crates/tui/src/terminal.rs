@@ -102,7 +102,11 @@ impl View<'_> {
             if let Some(signal) = self.signals.fatal() {
                 return Ok(Exit::Signal(signal));
             }
-            let Wake { files, deaths } = wake;
+            let Wake {
+                keyboard,
+                files,
+                deaths,
+            } = wake;
             for (ok, output) in self.commands.finished() {
                 self.screen.handle(Input::Done { ok, output });
             }
@@ -111,9 +115,7 @@ impl View<'_> {
             } else if files {
                 self.update()?;
             }
-            // Also if no key woke the view: crossterm reports a new size first and then forgets that there is
-            // a key to read, so the report must not be left for the next key.
-            if let Some(exit) = self.read_keys(terminal)? {
+            if keyboard && let Some(exit) = self.read_keys(terminal)? {
                 return Ok(exit);
             }
         }

@@ -24,6 +24,7 @@ const JOURNAL_BYTES: u64 = 256 << 10;
 /// What woke the view.
 #[derive(Debug, Default)]
 pub(super) struct Wake {
+    pub(super) keyboard: bool,
     pub(super) files: bool,
     pub(super) deaths: bool,
 }
@@ -135,6 +136,7 @@ impl Sources {
             ));
         }
         Ok(Wake {
+            keyboard: !keyboard.is_empty(),
             files: woken.files,
             deaths: woken.deaths,
         })
