@@ -1,4 +1,4 @@
-//! The bridge of a host: moves mail and requests between its team folder and those of other hosts.
+//! The bridge of a host: moves mail between its team folder and those of other hosts.
 //!
 //! # Theory of operation
 //!
@@ -6,7 +6,7 @@
 //! roster of every other host has it with the name of that host. On those hosts the bridge is the reader of
 //! its inbox: [`Core::collect`] moves what lies there into the outbox of that host, a file of numbered
 //! [`protocol::Frame`]s. A [`transport`] takes frames to their host; when they are accepted there the mark of
-//! the outbox moves. [`Core::apply`] takes in what came from another host by the [`rules`](mod@judge), syncs it,
+//! the outbox moves. [`Core::apply`] takes in what came from another host by the rules of `judge.rs`, syncs it,
 //! and only then is it acknowledged.
 //!
 //! Whoever is killed at any step, the step is done again, and recognised: a frame by its number, a message

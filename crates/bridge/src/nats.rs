@@ -3,13 +3,13 @@
 //! # Theory of operation
 //!
 //! A team has one stream at the broker. Each frame is a message on a subject of its own, which the stream
-//! stores once and refuses for ever after ([`broker`]), so that publishing it again is always safe. A host
+//! stores once and refuses for ever after (`broker.rs`), so that publishing it again is always safe. A host
 //! has a durable consumer for what is for it; it applies a frame, syncs it, and only then lets the broker
 //! forget that it is to come.
 //!
 //! A broker can lose what it has accepted: a stream is deleted, a disk is replaced, a server without synced
 //! writes loses power. A frame therefore stays in the outbox until the other host says that it has applied it, in
-//! a [`Note`]; what was published is remembered for the connection alone ([`progress`]), and published again when
+//! a `Note`; what was published is remembered for the connection alone (`progress.rs`), and published again when
 //! the numbers of the stream show a loss, or when the other host does not get on.
 //!
 //! Notes, and the greetings that hosts find each other by, are plain messages that nobody stores: each is
