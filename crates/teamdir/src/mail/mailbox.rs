@@ -181,7 +181,6 @@ impl Mailbox {
 
     /// Whether a file holds more than was read of it.
     pub(crate) fn has_unread(&self) -> bool {
-        let grown = |segment: &Segment| segment.size().is_ok_and(|size| segment.has_more(size));
         let found = std::fs::symlink_metadata(&self.inbox);
         let live = match (&self.live, found) {
             (Some(live), Ok(found)) if FileId::of(&found) == live.id => {
@@ -191,7 +190,7 @@ impl Mailbox {
             (_, Ok(found)) => found.len() > 0,
             (_, Err(_)) => false,
         };
-        live || self.aside.values().any(grown)
+        live || self.aside.values().any(has_grown)
     }
 
     fn take_from_aside(&mut self, journal: &mut Journal) -> Result<Option<Delivery>, ReceiveError> {
@@ -220,6 +219,11 @@ impl Mailbox {
         let (segment, delivery) = self.take_from(segment, journal);
         self.live = Some(segment);
         delivery
+    }
+
+    fn may_senders_have_written_aside(&self) -> bool {
+        let mut open = self.aside.values().filter(|aside| !aside.is_closed);
+        open.any(has_grown)
     }
 
     fn is_time_to_check_aside(&self) -> bool {
@@ -254,6 +258,16 @@ impl Mailbox {
         let bytes = bytes.context("read the inbox", &self.inbox)?;
         if bytes.is_empty() {
             return Ok(None);
+        }
+        // A sender whose line came into a file that was set aside at that moment has sent it once more, to the
+        // live file, before anything else. So that file is read first: the line is shown in its order, and
+        // while its second copy is still recognised.
+        let is_live = segment.set_aside.is_none();
+        if is_live
+            && self.may_senders_have_written_aside()
+            && let Some(delivery) = self.take_from_aside(journal)?
+        {
+            return Ok(Some(delivery));
         }
         let place = Place {
             inbox: self.owner.as_str(),
@@ -486,6 +500,11 @@ impl Mailbox {
         positions.retain(|number, _| *number > sealed || aside.contains_key(number));
         Ok(())
     }
+}
+
+/// Whether a file holds more than was read of it.
+fn has_grown(segment: &Segment) -> bool {
+    segment.size().is_ok_and(|size| segment.has_more(size))
 }
 
 impl TeamDir {

@@ -34,6 +34,9 @@ pub(crate) struct Segment {
     pub(crate) asked: bool,
     /// When it was set aside, as far as this process knows.
     pub(crate) set_aside: Option<Instant>,
+    /// Whether nobody had it open for writing when it was last looked at, after it was set aside and read to
+    /// its end. Then no sender writes to it any more.
+    pub(crate) is_closed: bool,
     /// Whether the file can be opened by its number. One that was moved away cannot.
     pub(crate) has_name: bool,
 }
@@ -52,6 +55,7 @@ impl Segment {
             may_be_large: false,
             asked: false,
             set_aside: None,
+            is_closed: false,
             has_name: true,
         })
     }

@@ -29,6 +29,8 @@ const TOO_MANY: usize = 128;
 const LOCK_WAIT: Duration = Duration::from_millis(250);
 /// How long a deleted inbox stays missing, unless mail is sent to it.
 const CREATE_AFTER: Duration = Duration::from_millis(500);
+/// How long after it was set aside a file is asked for its writers: who was about to open it has by then.
+const CLOSED_AFTER: Duration = Duration::from_secs(1);
 /// How soon something that could not be done is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -252,9 +254,10 @@ impl Mailbox {
         let mut next = None;
         let numbers: Vec<u64> = self.aside.keys().copied().collect();
         for number in numbers {
-            let Some(segment) = self.aside.get(&number) else {
+            let Some(segment) = self.aside.get_mut(&number) else {
                 continue;
             };
+            note_whether_closed(segment);
             let due = segment.set_aside.map_or_else(Instant::now, |at| at + grace);
             if due > Instant::now() {
                 next = earliest(next, due);
@@ -366,6 +369,15 @@ impl Mailbox {
         }
         self.watches_folder = is_missing;
         is_missing
+    }
+}
+
+fn note_whether_closed(segment: &mut Segment) {
+    let is_old = |at: Instant| at.elapsed() > CLOSED_AFTER;
+    if !segment.is_closed && segment.set_aside.is_some_and(is_old) {
+        // In this order: without writers the size is final.
+        segment.is_closed =
+            has_no_writer(&segment.file) && segment.size().is_ok_and(|size| size == segment.end);
     }
 }
 

@@ -500,3 +500,32 @@ fn a_process_killed_while_it_reads_again_repeats_nothing() {
     assert_eq!(drain(&mut f.post()), ["new"]);
     assert_eq!(drain(&mut f.post()), [""; 0]);
 }
+
+/// A sender opens the inbox, the reader sets it aside, the sender writes its line, finds that the file is not
+/// the inbox any more, and sends the line once more with all its later ones.
+#[test]
+fn a_line_that_came_into_the_file_set_aside_is_shown_once_and_in_order() {
+    let options = Options {
+        segment_grace: Duration::from_secs(60),
+        ..eager()
+    };
+    let fixture = fixture(options);
+    fixture.send("0", "zero");
+    let mut session = fixture.post();
+    let mut late = std::fs::OpenOptions::new()
+        .append(true)
+        .open(fixture.inbox())
+        .unwrap();
+    assert_eq!(drain(&mut session), ["zero"]);
+    assert_eq!(fixture.hidden_files(), 1);
+    let line = r#"{"id":"late","from":"bob","to":"alice","type":"message","content":"late"}"#;
+    writeln!(late, "{line}").unwrap();
+    fixture.send("late", "late");
+    let later: Vec<String> = (1..300).map(|number| format!("later {number}")).collect();
+    for text in &later {
+        fixture.send(&text.replace(' ', "-"), text);
+    }
+    let shown = drain(&mut session);
+    assert_eq!(shown[0], "late");
+    assert_eq!(shown[1..], later);
+}
