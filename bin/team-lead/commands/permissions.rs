@@ -8,7 +8,7 @@ use crate::sandboxed_caller::Needs;
 use crate::trusted_workspace::UncheckedWorkspace;
 use ::config::Config;
 use permissions::{
-    Call, ListKind, Origin, Permissions, Reason, Rule, RuleError, RuleList, Surroundings,
+    Call, Conditions, ListKind, Origin, Permissions, Reason, Rule, RuleError, RuleList,
 };
 use protocol::{Effect, Member, Party, RequestId, SandboxMode};
 use serde_json::{Value, json};
@@ -138,7 +138,7 @@ fn show(args: &Args, unchecked: &UncheckedWorkspace, list: &List) -> Result<(), 
     let member = member(args, list.member.as_deref())?;
     let mut lists = rule_lists(config, member.as_ref())?;
     let web = uses_web(config, member.as_ref());
-    let web = web.then(|| Permissions::new(lists.clone(), Surroundings::default()).web());
+    let web = web.then(|| Permissions::new(lists.clone(), Conditions::default()).web());
     if list.member.is_none() {
         lists.extend(config.role_lists());
     }
@@ -191,7 +191,7 @@ fn decide(args: &Args, unchecked: &UncheckedWorkspace, check: &Check) -> Result<
     let flags = member
         .as_ref()
         .and_then(|member| member.spec.permissions.as_ref());
-    let surroundings = Surroundings {
+    let conditions = Conditions {
         confined: is_confined,
         yes: flags.is_some_and(|flags| flags.yes),
         home: std::env::home_dir(),
@@ -215,7 +215,7 @@ fn decide(args: &Args, unchecked: &UncheckedWorkspace, check: &Check) -> Result<
         effect: effect(&check.tool),
         workspace: &workspace,
     };
-    let decision = Permissions::new(lists, surroundings).decide(&call);
+    let decision = Permissions::new(lists, conditions).decide(&call);
     let (verdict, reason) = (decision.verdict, &decision.reason);
     if args.json {
         let (rule, origin, part) = decided_by(reason);

@@ -126,7 +126,7 @@ fn run_inside(args: &Args, run: &Run) -> Result<u8, Failure> {
     };
     let proxy = start_proxy(&session, &run.network)?;
     let status = child.wait().context("cannot wait for the command")?;
-    move_aside(args, &session);
+    rename_new_files(args, &session);
     if let Some(proxy) = proxy {
         tell_refused(args, &proxy, &run.network);
     }
@@ -216,11 +216,11 @@ fn code(status: ExitStatus) -> u8 {
 
 /// Files that would make other programs run code, and that the command has created, get another
 /// name. No mount can keep a name from being created that does not exist.
-fn move_aside(args: &Args, session: &Session) {
-    for moved in session.move_aside() {
-        match moved.error {
-            None => args.note(&moved.to_string()),
-            Some(_) => print_stderr(&format!("error: {moved}")),
+fn rename_new_files(args: &Args, session: &Session) {
+    for renamed in session.rename_new_files() {
+        match renamed.error {
+            None => args.note(&renamed.to_string()),
+            Some(_) => print_stderr(&format!("error: {renamed}")),
         }
     }
 }

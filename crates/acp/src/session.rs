@@ -1,4 +1,4 @@
-//! A session with an agent as a state machine: lines and wishes go in, lines and happenings come out.
+//! A session with an agent as a state machine: lines and wishes go in, lines and events come out.
 //!
 //! ```text
 //!   initialize --> session/resume, session/load or session/new --> set_mode --> free <--> prompting
@@ -44,9 +44,9 @@ pub struct TeamServer {
     pub environment: Vec<(String, String)>,
 }
 
-/// What has happened.
+/// What the session tells its caller.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Happened {
+pub enum SessionEvent {
     /// This line is to be sent to the agent.
     Send(String),
     /// The session is open.
@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// Takes in a line of the agent.
-    pub fn line(&mut self, line: &str) -> Vec<Happened> {
+    pub fn line(&mut self, line: &str) -> Vec<SessionEvent> {
         if line.trim().is_empty() {
             return Vec::new();
         }
@@ -219,13 +219,13 @@ impl Session {
                 self.garbage += 1;
                 match self.garbage > MAX_GARBAGE {
                     true => self.fail(Failure::Garbage),
-                    false => vec![Happened::Garbage],
+                    false => vec![SessionEvent::Garbage],
                 }
             }
         }
     }
 
-    fn answered(&mut self, id: u64, result: Result<Value, RpcError>) -> Vec<Happened> {
+    fn answered(&mut self, id: u64, result: Result<Value, RpcError>) -> Vec<SessionEvent> {
         match self.state {
             State::Initialize(expected) if id == expected => self.initialized(result),
             State::Restore(expected) if id == expected => match result {
@@ -268,7 +268,7 @@ impl Session {
         &mut self,
         result: Result<Value, RpcError>,
         is_cancelled: bool,
-    ) -> Vec<Happened> {
+    ) -> Vec<SessionEvent> {
         self.state = State::Free;
         self.asked.clear();
         self.tools.clear();
@@ -287,13 +287,13 @@ impl Session {
                 None => PromptEnd::Finished { usage: None },
             },
         };
-        vec![Happened::Ended(end)]
+        vec![SessionEvent::Ended(end)]
     }
 
-    fn requested(&mut self, id: &Value, method: &str, params: Value) -> Vec<Happened> {
+    fn requested(&mut self, id: &Value, method: &str, params: Value) -> Vec<SessionEvent> {
         if method != "session/request_permission" {
             let message = format!("{method} is not offered");
-            return vec![Happened::Send(refusal(id, METHOD_NOT_FOUND, &message))];
+            return vec![SessionEvent::Send(refusal(id, METHOD_NOT_FOUND, &message))];
         }
         let number = self.next_ask;
         self.next_ask += 1;
@@ -309,22 +309,22 @@ impl Session {
             Some((asked, mut question)) if is_prompting => {
                 self.complete(&mut question.call);
                 self.asked.push(asked);
-                vec![Happened::Asked(Box::new(question))]
+                vec![SessionEvent::Asked(Box::new(question))]
             }
-            Some((asked, _)) => vec![Happened::Send(asked.cancelled())],
-            None => vec![Happened::Send(refusal(id, -32602, "it cannot be read"))],
+            Some((asked, _)) => vec![SessionEvent::Send(asked.cancelled())],
+            None => vec![SessionEvent::Send(refusal(id, -32602, "it cannot be read"))],
         }
     }
 
-    fn withdrawn(&mut self, params: &Value) -> Vec<Happened> {
+    fn withdrawn(&mut self, params: &Value) -> Vec<SessionEvent> {
         let id = [&params["id"], &params["requestId"]];
         let place = self.asked.iter().position(|asked| id.contains(&&asked.id));
         let withdrawn = place.map(|place| self.asked.swap_remove(place));
-        let withdrawn = withdrawn.map(|asked| Happened::AskWithdrawn(asked.number));
+        let withdrawn = withdrawn.map(|asked| SessionEvent::AskWithdrawn(asked.number));
         withdrawn.into_iter().collect()
     }
 
-    fn refused(&mut self, method: &'static str, error: RpcError) -> Vec<Happened> {
+    fn refused(&mut self, method: &'static str, error: RpcError) -> Vec<SessionEvent> {
         let RpcError { code, message } = error;
         self.fail(match code {
             LOGIN_NEEDED if method != "session/prompt" => Failure::Login(message),
@@ -336,9 +336,9 @@ impl Session {
         })
     }
 
-    fn fail(&mut self, failure: Failure) -> Vec<Happened> {
+    fn fail(&mut self, failure: Failure) -> Vec<SessionEvent> {
         self.state = State::Broken;
-        vec![Happened::Failed(failure)]
+        vec![SessionEvent::Failed(failure)]
     }
 
     fn take_id(&mut self) -> u64 {

@@ -12,16 +12,16 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use proxy::{Proxy, Refusal};
-use sandbox::{Moved, PrepareError, Session};
+use sandbox::{PrepareError, RenamedFile, Session};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, Captured};
 use crate::dialogue::Streams;
 use crate::lifecycle::{Action, End, Lifecycle};
+use crate::marked_processes::{MARK, kill_marked};
 use crate::spec::{ProxySpec, Spec, Surroundings};
 use crate::supervisor::{Prepared, Report, Supervisor};
-use crate::survivors::{MARK, kill_survivors};
 
 /// A finished command. None of its processes is left, with the exceptions in the documentation of the
 /// crate.
@@ -32,7 +32,7 @@ pub struct Finished {
     /// The number of processes that could not be killed in time.
     pub left_behind: usize,
     /// Files that it created under names that other programs trust.
-    pub moved: Vec<Moved>,
+    pub renamed: Vec<RenamedFile>,
     /// What its proxy refused.
     pub refused: Vec<Refusal>,
 }
@@ -70,7 +70,7 @@ pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Finished, Sta
         end: End::Lost,
         output: Capture::new(0, spec.save.clone()).finish(),
         left_behind: 0,
-        moved: Vec::new(),
+        renamed: Vec::new(),
         refused: Vec::new(),
     };
     let (sender, mut receiver) = oneshot::channel();
@@ -278,20 +278,20 @@ impl Attendant {
     fn finish(mut self, buffer: &mut [u8]) -> (Finished, Supervisor) {
         let left_behind = self.left_behind.unwrap_or_else(|| {
             let mark = self.mark.as_str();
-            kill_survivors(|found| found == mark);
+            kill_marked(|found| found == mark);
             0
         });
         let mut rest = LAST;
         while rest > 0 && self.read_output(buffer) {
             rest = rest.saturating_sub(buffer.len());
         }
-        let moved = self.session.as_ref().map(Session::move_aside);
+        let renamed = self.session.as_ref().map(Session::rename_new_files);
         let refused = self.proxy.as_ref().map(Proxy::refused);
         let finished = Finished {
             end: self.incarnation.end(),
             output: self.capture.finish(),
             left_behind,
-            moved: moved.unwrap_or_default(),
+            renamed: renamed.unwrap_or_default(),
             refused: refused.unwrap_or_default(),
         };
         (finished, self.supervisor)

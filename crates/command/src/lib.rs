@@ -40,7 +40,7 @@
 //!   it (`PR_SET_PDEATHSIG`), and the owner kills every process that carries the mark. A
 //!   process without the mark keeps running.
 //! * If owner and reaper are killed at the same instant, the leader dies and its children keep running.
-//!   A later process finds them by their mark ([`survivors()`], [`kill_survivors`]).
+//!   A later process finds them by their mark ([`marked_processes()`], [`kill_marked`]).
 //! * A program that runs as another user cannot be signalled, and one that is blocked in the
 //!   kernel dies later. The reaper gives up after ten seconds and reports that
 //!   ([`Finished::left_behind`]).
@@ -54,6 +54,7 @@ mod dialogue;
 mod environment;
 mod job;
 mod lifecycle;
+mod marked_processes;
 mod pidfd;
 mod reaper;
 mod record;
@@ -61,14 +62,13 @@ mod session;
 mod shell_word;
 mod spec;
 mod supervisor;
-mod survivors;
 
 pub use capture::{Captured, Saved};
 pub use dialogue::{Dialogue, start_dialogue};
 pub use job::{Finished, Job, StartError, run, start};
 pub use lifecycle::End;
+pub use marked_processes::{MARK, MarkedProcess, kill_marked, marked_processes};
 pub use pidfd::Pidfd;
 pub use session::session_of;
 pub use shell_word::shell_word;
 pub use spec::{ProxySpec, Save, SaveWhen, Spec, Surroundings};
-pub use survivors::{MARK, Survivor, kill_survivors, survivors};

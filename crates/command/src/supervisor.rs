@@ -9,10 +9,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, setsid};
 use sandbox::{EndPipe, Level, Session};
 
+use crate::marked_processes::MARK;
 use crate::reaper::{Kept, Plan, put_under_reaper};
 use crate::record::{LENGTH, Record};
 use crate::spec::{Spec, Surroundings};
-use crate::survivors::MARK;
 
 /// What will stand between the owner and the command.
 pub(crate) enum Prepared {

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use command::{
-    End, Finished, MARK, Save, SaveWhen, Saved, Spec, kill_survivors, run, start, survivors,
+    End, Finished, MARK, Save, SaveWhen, Saved, Spec, kill_marked, marked_processes, run, start,
 };
 use test_support::{wait_for, wait_until};
 use tokio_util::sync::CancellationToken;
@@ -44,8 +44,8 @@ impl Bench {
     }
 
     fn left(&self) -> usize {
-        let all = survivors().into_iter();
-        all.filter(|survivor| survivor.mark == self.mark).count()
+        let all = marked_processes().into_iter();
+        all.filter(|process| process.mark == self.mark).count()
     }
 
     /// Runs to the end and checks that no process is left.
@@ -58,7 +58,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        kill_survivors(|mark| mark == self.mark);
+        kill_marked(|mark| mark == self.mark);
     }
 }
 
@@ -282,10 +282,10 @@ fn marked_processes_are_found_and_killed() {
         .spawn()
         .unwrap();
     wait_until("it is found", LONG, || bench.left() == 1);
-    assert!(kill_survivors(|mark| mark == bench.mark) >= 1);
+    assert!(kill_marked(|mark| mark == bench.mark) >= 1);
     assert!(!child.wait().unwrap().success());
     assert_eq!(bench.left(), 0);
-    assert_eq!(kill_survivors(|mark| mark == bench.mark), 0);
+    assert_eq!(kill_marked(|mark| mark == bench.mark), 0);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_process_that_keeps_executing_programs_is_never_missed() {
             .spawn()
             .unwrap();
         // Much of the time it has no environment, because it is in the middle of exec.
-        let killed = kill_survivors(|mark| mark == bench.mark);
+        let killed = kill_marked(|mark| mark == bench.mark);
         let has_ended = child.try_wait().unwrap().is_some();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -324,7 +324,7 @@ async fn many_commands_at_once_do_not_mix() {
     for (number, task) in tasks.into_iter().enumerate() {
         assert_eq!(text(&task.await.unwrap()), format!("{number}\n"));
     }
-    let left = survivors().into_iter();
-    let left = left.filter(|survivor| survivor.mark.starts_with(&format!("{}-", bench.mark)));
+    let left = marked_processes().into_iter();
+    let left = left.filter(|process| process.mark.starts_with(&format!("{}-", bench.mark)));
     assert_eq!(left.count(), 0);
 }

@@ -181,13 +181,13 @@ async fn names_that_other_programs_trust_do_not_stay() {
     };
     for number in 1..=2 {
         let finished = bench.run("echo x > .envrc").await;
-        let [moved] = &finished.moved[..] else {
-            panic!("nothing was moved: {finished:?}");
+        let [renamed] = &finished.renamed[..] else {
+            panic!("nothing was renamed: {finished:?}");
         };
-        assert!(moved.error.is_none(), "{moved}");
+        assert!(renamed.error.is_none(), "{renamed}");
         let kept = bench.root.join(format!(".envrc.from-sandbox.{number}"));
         assert_eq!(
-            (&moved.to, fs::read_to_string(&kept).unwrap()),
+            (&renamed.to, fs::read_to_string(&kept).unwrap()),
             (&kept, "x\n".into())
         );
     }

@@ -1,6 +1,6 @@
 //! What is wrong with a team, and how to fix it.
 
-use crate::stray_processes::Stray;
+use crate::orphan_processes::OrphanProcess;
 use protocol::{AgentName, Recipient, SubmissionId};
 use std::path::PathBuf;
 use teamdir::{StaleFile, UnfinishedLine};
@@ -56,7 +56,7 @@ pub enum Kind {
     /// A file belongs to another user.
     ForeignOwner,
     /// A process of this team belongs to no member.
-    StrayProcess,
+    OrphanProcess,
     /// The own tree of a member that is not in the team.
     TreeWithoutMember,
     /// Git cannot work in a member's own tree.
@@ -86,7 +86,7 @@ pub enum Fix {
     CloseLine(UnfinishedLine),
     /// Grant the owner access.
     GrantAccess(PathBuf),
-    EndProcess(Stray),
+    EndProcess(OrphanProcess),
     /// End processes of this team that hold the lock of a member without being the member.
     ReleaseLock(Recipient),
     /// Move the dead letters to the trash.
@@ -136,7 +136,7 @@ impl Kind {
         Self::Misplaced,
         Self::SeveralNames,
         Self::ForeignOwner,
-        Self::StrayProcess,
+        Self::OrphanProcess,
         Self::TreeWithoutMember,
         Self::BrokenTree,
         Self::StalledSubmissions,
@@ -166,7 +166,7 @@ impl Kind {
             Self::Misplaced => "misplaced",
             Self::SeveralNames => "several_names",
             Self::ForeignOwner => "foreign_owner",
-            Self::StrayProcess => "stray_process",
+            Self::OrphanProcess => "orphan_process",
             Self::TreeWithoutMember => "tree_without_member",
             Self::BrokenTree => "broken_tree",
             Self::StalledSubmissions => "stalled_submissions",

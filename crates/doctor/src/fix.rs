@@ -5,7 +5,7 @@ use crate::environment::{Environment, Trees};
 use crate::finding::{Finding, Fix};
 use crate::fix_error::FixError;
 use crate::lock_holders::release_lock;
-use crate::stray_processes::end_stray;
+use crate::orphan_processes::end_orphan;
 use integration::Integration;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown};
@@ -59,7 +59,7 @@ fn apply(team: &TeamDir, environment: &Environment, fix: &Fix) -> Result<String,
             "the line is closed".to_owned()
         }
         Fix::GrantAccess(path) => grant_access(path)?,
-        Fix::EndProcess(stray) => match end_stray(team, stray)? {
+        Fix::EndProcess(orphan) => match end_orphan(team, orphan)? {
             true => "ended".to_owned(),
             false => "it has ended or belongs to a member by now".to_owned(),
         },

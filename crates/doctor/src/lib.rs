@@ -24,7 +24,7 @@ mod fix;
 mod fix_all;
 mod fix_error;
 mod lock_holders;
-mod stray_processes;
+mod orphan_processes;
 mod unreadable_roster;
 
 pub use checks::examine;
@@ -34,5 +34,5 @@ pub use finding::{Finding, Fix, Kind};
 pub use fix::{Fixed, fix};
 pub use fix_all::{FixReport, fix_all};
 pub use fix_error::FixError;
-pub use stray_processes::Stray;
+pub use orphan_processes::OrphanProcess;
 pub use unreadable_roster::{examine_unreadable_roster, fix_unreadable_roster};

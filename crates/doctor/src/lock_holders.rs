@@ -2,8 +2,8 @@
 
 use crate::environment::processes;
 use crate::fix_error::FixError;
-use crate::stray_processes::{end_process, teammate_name, workspace};
-use command::survivors;
+use crate::orphan_processes::{end_process, teammate_name, workspace};
+use command::marked_processes;
 use processes::mark_of;
 use protocol::Recipient;
 use std::fs;
@@ -47,7 +47,7 @@ fn has_lock(info: &Path) -> bool {
 pub(crate) fn is_ours(team: &TeamDir, owner: &Recipient, pid: i32) -> bool {
     let mark = format!("{}.", mark_of(team, owner));
     let is_marked = || {
-        let mut marked = survivors().into_iter();
+        let mut marked = marked_processes().into_iter();
         marked.any(|found| found.pid == pid && found.mark.starts_with(&mark))
     };
     let process = PathBuf::from(format!("/proc/{pid}"));

@@ -22,4 +22,4 @@ pub use event::HookEvent;
 pub use hook::{DEFAULT_TIMEOUT, Hook, HookOrigin, Matcher, MatcherError};
 pub use names::{claude_input, claude_name};
 pub use reply::{Decision, Reply, ReplyError};
-pub use run::{HookError, Place, outside, run};
+pub use run::{HookContext, HookError, outside, run};

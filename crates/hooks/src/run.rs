@@ -19,7 +19,7 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 /// Where and in what a hook runs.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct HookContext {
     /// The working directory.
     pub folder: PathBuf,
     /// The folder that the hook finds as `CLAUDE_PROJECT_DIR`.
@@ -61,20 +61,20 @@ pub const fn outside() -> Surroundings {
 pub async fn run(
     hook: &Hook,
     input: String,
-    place: Place,
+    context: HookContext,
     cancel: &CancellationToken,
 ) -> Result<Reply, HookError> {
-    let project = place.project.display().to_string();
+    let project = context.project.display().to_string();
     let project = project.replace('\'', r"'\''");
     let command = format!("export CLAUDE_PROJECT_DIR='{project}'\n{}", hook.command);
     let save = Save {
         max_bytes: 0,
-        ..Save::new(&place.scratch, SaveWhen::Large)
+        ..Save::new(&context.scratch, SaveWhen::Large)
     };
-    let mut spec = Spec::new(&command, &place.folder, &place.mark, save);
+    let mut spec = Spec::new(&command, &context.folder, &context.mark, save);
     spec.limit = hook.timeout;
     spec.memory = MAX_ERRORS;
-    spec.surroundings = place.surroundings;
+    spec.surroundings = context.surroundings;
     let (sender, mut ended) = oneshot::channel();
     let started = command::start_dialogue(&spec, move |finished| drop(sender.send(finished)));
     let (job, dialogue) = started?;
@@ -97,7 +97,7 @@ pub async fn run(
     };
     let output = tokio::time::timeout(LAST_OUTPUT, output).await;
     let output = output.ok().and_then(Result::ok).unwrap_or_default();
-    let _ = std::fs::remove_file(&place.scratch);
+    let _ = std::fs::remove_file(&context.scratch);
     let finished = finished.ok_or(HookError::Cancelled)?;
     let errors = text(&finished.output);
     match finished.end {

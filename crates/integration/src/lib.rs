@@ -70,9 +70,9 @@ pub enum Purpose {
     Run,
 }
 
-/// Where a command runs, and what for.
+/// A command that is to be confined: where it runs, and what for.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct TreeCommand<'a> {
     /// A tree.
     pub folder: &'a Path,
     /// What must be readable outside of it: the objects that it borrows, and what its links lead to.
@@ -81,7 +81,7 @@ pub struct Place<'a> {
 }
 
 /// What a command in a tree runs in.
-pub type Confine = Arc<dyn Fn(Place<'_>) -> Surroundings + Send + Sync>;
+pub type Confine = Arc<dyn Fn(TreeCommand<'_>) -> Surroundings + Send + Sync>;
 
 /// What people set about trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl Integration {
     }
 
     fn surroundings(&self, folder: &Path, purpose: Purpose) -> Surroundings {
-        (self.confine)(Place {
+        (self.confine)(TreeCommand {
             folder,
             readable: &self.readable(),
             purpose,

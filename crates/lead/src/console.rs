@@ -26,7 +26,7 @@ mod terminal;
 pub(crate) use keys::{Offered, OfferedKey, Pressed};
 pub use render::Verbosity;
 pub(crate) use render::{Mode, Output};
-pub(crate) use screen::{Place, RequestBox, Status};
+pub(crate) use screen::{RequestBox, Status, WorkInfo};
 
 use colour::Colour;
 use history::LineHistory;

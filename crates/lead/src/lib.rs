@@ -30,7 +30,7 @@ mod machine;
 mod mail_handler;
 mod main_loop;
 mod model;
-mod place;
+mod opening_lines;
 mod prompt;
 mod restart_queue;
 mod run;

@@ -9,7 +9,7 @@ use crate::jobs::{JobResult, Jobs};
 use crate::machine::{Action, Event, LeadMachine, ShutdownMode};
 use crate::mail_handler::wakes;
 use crate::model::ModelSwitch;
-use crate::place::show_place;
+use crate::opening_lines::show_work_info;
 use crate::restart_queue::RestartQueue;
 use crate::show::show;
 use crate::signals::{Request, Signals};
@@ -234,7 +234,7 @@ impl Lead {
         }
         self.model = built.names;
         let workspace = self.runtime.team().workspace().to_path_buf();
-        show_place(&workspace, &self.model, window, &self.writer);
+        show_work_info(&workspace, &self.model, window, &self.writer);
         for remark in &built.remarks {
             self.writer.notice(remark);
         }

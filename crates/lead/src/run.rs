@@ -8,7 +8,7 @@ use crate::machine::{self, LeadMachine};
 use crate::mail_handler::LeadMailHandler;
 use crate::main_loop::{Finish, Lead, State};
 use crate::model::{self, BuiltModel, ModelSwitch};
-use crate::place::{show_end, show_place};
+use crate::opening_lines::{show_end, show_work_info};
 use crate::run_error::RunError;
 use crate::session::{Resume, begin_session, choose_session};
 use crate::signals::Signals;
@@ -203,7 +203,7 @@ impl LeadBuilder<'_> {
         let writer = self.console.writer();
         let model_name = model.names.clone();
         let window = model.models.settings.limits.window;
-        show_place(self.team.workspace(), &model_name, window, &writer);
+        show_work_info(self.team.workspace(), &model_name, window, &writer);
         self.say_remarks(&model, &writer);
         let resume = &self.options.resume;
         let conversation = &mut recovered.conversation;

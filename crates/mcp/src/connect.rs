@@ -1,7 +1,7 @@
 //! Starts a server, or reaches it, and learns its tools.
 
 use crate::described::Listed;
-use crate::server::{Place, ProgressSink};
+use crate::server::{ProgressSink, ServerContext};
 use crate::spec::{ServerSpec, Transport};
 use command::{Captured, Dialogue, Finished, Job, Save, SaveWhen, Spec, StartError, Surroundings};
 use rmcp::model::{
@@ -141,8 +141,11 @@ impl ClientHandler for Client {
     }
 }
 
-pub(crate) async fn connect(spec: &ServerSpec, place: &Place) -> Result<Connection, ConnectError> {
-    let connected = tokio::time::timeout(START_LIMIT, begin(spec, place)).await;
+pub(crate) async fn connect(
+    spec: &ServerSpec,
+    context: &ServerContext,
+) -> Result<Connection, ConnectError> {
+    let connected = tokio::time::timeout(START_LIMIT, begin(spec, context)).await;
     let (service, job) = connected.map_err(|_| ConnectError::Late)??;
     let mut connection = Connection {
         service,
@@ -155,17 +158,17 @@ pub(crate) async fn connect(spec: &ServerSpec, place: &Place) -> Result<Connecti
 
 type Begun = (RunningService<RoleClient, Client>, Option<Job>);
 
-async fn begin(spec: &ServerSpec, place: &Place) -> Result<Begun, ConnectError> {
+async fn begin(spec: &ServerSpec, context: &ServerContext) -> Result<Begun, ConnectError> {
     let client = || Client {
         server: spec.name.clone(),
-        progress: place.progress.clone(),
+        progress: context.progress.clone(),
         have_tools_changed: AtomicBool::new(false),
     };
     match &spec.transport {
         Transport::Stdio { command, args, .. } => {
             let line = ServerSpec::shell_command(command, args);
-            let surroundings = surroundings(&spec.transport, place);
-            let (job, dialogue, said) = start(&line, surroundings, place)?;
+            let surroundings = surroundings(&spec.transport, context);
+            let (job, dialogue, said) = start(&line, surroundings, context)?;
             let input = pipe::Sender::from_owned_fd(OwnedFd::from(dialogue.input))?;
             let output = pipe::Receiver::from_owned_fd(OwnedFd::from(dialogue.output))?;
             let transport = AsyncRwTransport::new_client(output, input);
@@ -207,7 +210,7 @@ fn either_era() -> ClientLifecycleMode {
 
 /// What the program of a server runs in: what the member's commands run in, but for its own network,
 /// variables and files.
-fn surroundings(transport: &Transport, place: &Place) -> Surroundings {
+fn surroundings(transport: &Transport, context: &ServerContext) -> Surroundings {
     let Transport::Stdio {
         env,
         network,
@@ -217,7 +220,7 @@ fn surroundings(transport: &Transport, place: &Place) -> Surroundings {
     else {
         return Surroundings::Environment(Vec::new());
     };
-    let mut surroundings = match &place.confinement {
+    let mut surroundings = match &context.confinement {
         Some(confinement) => {
             let mut confinement = (**confinement).clone();
             confinement.network = network.clone();
@@ -244,9 +247,12 @@ type LastWords = oneshot::Receiver<String>;
 fn start(
     line: &str,
     surroundings: Surroundings,
-    place: &Place,
+    context: &ServerContext,
 ) -> Result<(Job, Dialogue, LastWords), ConnectError> {
-    let errors = place.output.new_file("mcp").map_err(ConnectError::Output)?;
+    let errors = context
+        .output
+        .new_file("mcp")
+        .map_err(ConnectError::Output)?;
     let save = Save {
         max_bytes: 4 * 1024 * 1024,
         ..Save::new(errors, SaveWhen::Large)
@@ -254,7 +260,7 @@ fn start(
     let spec = Spec {
         memory: KEPT_BYTES,
         surroundings,
-        ..Spec::new(line, &place.folder, &place.mark, save).with_limit(NO_LIMIT)
+        ..Spec::new(line, &context.folder, &context.mark, save).with_limit(NO_LIMIT)
     };
     let (sender, said) = oneshot::channel();
     let done = move |finished: Finished| {

@@ -36,5 +36,5 @@ pub use changed::{ChangedTools, WeakServers};
 pub use connect::ConnectError;
 pub use described::DescribedTool;
 pub use registry::{CALL_TOOL, SEARCH_TOOL, add_tools, judged_call};
-pub use server::{Checked, Place, ProgressSink, Servers, ToolsError};
+pub use server::{Checked, ProgressSink, ServerContext, Servers, ToolsError};
 pub use spec::{ServerSpec, Transport};

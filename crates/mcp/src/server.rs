@@ -21,7 +21,7 @@ pub type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Where the programs of servers run.
 #[derive(Clone)]
-pub struct Place {
+pub struct ServerContext {
     pub folder: PathBuf,
     /// How they are confined; without it they run as this process does, without its variables.
     pub confinement: Option<Arc<Confinement>>,
@@ -39,7 +39,7 @@ pub struct Servers(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     servers: Vec<Server>,
     accepted: AcceptedTools,
-    place: Place,
+    context: ServerContext,
 }
 
 struct Server {
@@ -85,7 +85,7 @@ pub struct Checked {
 
 impl Servers {
     /// Starts none of them.
-    pub fn new(specs: Vec<ServerSpec>, accepted: AcceptedTools, place: Place) -> Self {
+    pub fn new(specs: Vec<ServerSpec>, accepted: AcceptedTools, context: ServerContext) -> Self {
         let servers = specs.into_iter().map(|spec| Server {
             known: Mutex::new(accepted.of(&spec).map(Arc::new)),
             spec,
@@ -94,7 +94,7 @@ impl Servers {
         Self(Arc::new(Inner {
             servers: servers.collect(),
             accepted,
-            place,
+            context,
         }))
     }
 
@@ -198,7 +198,7 @@ impl Servers {
             },
             None => {
                 info!("starts the MCP server {}", server.spec.name);
-                connect(&server.spec, &self.0.place).await
+                connect(&server.spec, &self.0.context).await
             }
         };
         match begun {

@@ -1,7 +1,7 @@
 //! The rules that decide about a member's tool calls, with those that people grant while it runs.
 
 use crate::runtime::MemberRuntime;
-use permissions::{Call, Origin, Permissions, Reason, Rule, RuleList, Surroundings, Verdict};
+use permissions::{Call, Conditions, Origin, Permissions, Reason, Rule, RuleList, Verdict};
 use protocol::{Grant, NetworkSetting, Party};
 use sandbox::Level;
 use serde_json::Value;
@@ -140,13 +140,13 @@ impl CallRules {
         lists.extend(granted.iter().filter_map(granted_list));
         let confined = self.confined().has_sandbox;
         let confinement = self.confinement.as_ref();
-        let surroundings = Surroundings {
+        let conditions = Conditions {
             home: confinement.and_then(|all| all.home.clone()),
             confined,
             yes: self.settings.yes,
             readable: confinement.map_or_else(Vec::new, |all| all.readable.clone()),
         };
-        self.effective = Some(Arc::new(Permissions::new(lists, surroundings)));
+        self.effective = Some(Arc::new(Permissions::new(lists, conditions)));
         true
     }
 

@@ -20,7 +20,7 @@ mod state;
 mod tools;
 
 use crate::runtime::MemberRuntime;
-use acp::{EngineChoice, Happened, PromptEnd, Question, Received, Verdict};
+use acp::{EngineChoice, PromptEnd, Question, Received, SessionEvent, Verdict};
 use llm::{
     Block, BoxFuture, CancellationToken, Event, EventSink, Model, ModelError, Reply, Request,
     StopReason, Usage,
@@ -199,7 +199,7 @@ impl EngineModel {
         // Dropped with the turn: then the agent is told to stop, and nobody is asked any more.
         let mut guard = process::PromptGuard::new(agent, cancel.child_token());
         loop {
-            let happened = tokio::select! {
+            let received = tokio::select! {
                 received = guard.agent.connection.receive() => match received {
                     Received::Line(line) => guard.agent.session.line(&line),
                     Received::Gone { how, errors } => {
@@ -211,12 +211,12 @@ impl EngineModel {
                 Some((ask, verdict)) = decisions.recv() => {
                     asks.remove(&ask);
                     let line = guard.agent.session.decide(ask, verdict);
-                    line.map(Happened::Send).into_iter().collect()
+                    line.map(SessionEvent::Send).into_iter().collect()
                 }
             };
-            for one in happened {
-                match one {
-                    Happened::Asked(question) => {
+            for event in received {
+                match event {
+                    SessionEvent::Asked(question) => {
                         let asking = Asking {
                             cancel: guard.asking.child_token(),
                             is_withdrawn: Arc::default(),
@@ -224,24 +224,24 @@ impl EngineModel {
                         asks.insert(question.ask, asking.clone());
                         self.decide(*question, asking, decided.clone());
                     }
-                    Happened::AskWithdrawn(ask) => {
+                    SessionEvent::AskWithdrawn(ask) => {
                         if let Some(asking) = asks.remove(&ask) {
                             asking.is_withdrawn.store(true, Ordering::Relaxed);
                             asking.cancel.cancel();
                         }
                     }
-                    Happened::Ended(end) => {
+                    SessionEvent::Ended(end) => {
                         guard.is_over = true;
                         return self.ended(end, said).await;
                     }
-                    Happened::Failed(failure) => {
+                    SessionEvent::Failed(failure) => {
                         guard.is_over = true;
                         return Attempt::Failed(ModelError::Engine {
                             reason: failure.to_string(),
                             is_temporary: true,
                         });
                     }
-                    Happened::Send(line) => guard.agent.connection.send(line),
+                    SessionEvent::Send(line) => guard.agent.connection.send(line),
                     other => self.note(other, &mut said, events, &guard.asking),
                 }
             }
@@ -268,22 +268,22 @@ impl EngineModel {
     /// Takes in what the agent says and does.
     fn note(
         &self,
-        happened: Happened,
+        event: SessionEvent,
         said: &mut Said,
         events: &mut EventSink<'_>,
         cancel: &CancellationToken,
     ) {
-        match happened {
-            Happened::Text(text) => {
+        match event {
+            SessionEvent::Text(text) => {
                 said.add(&text);
                 events(Event::TextDelta(text));
             }
-            Happened::Thought(text) => events(Event::ThinkingDelta(text)),
-            Happened::ToolStarted(call) => {
+            SessionEvent::Thought(text) => events(Event::ThinkingDelta(text)),
+            SessionEvent::ToolStarted(call) => {
                 said.is_after_tool = true;
                 said.tools.started(&self.runtime, &call);
             }
-            Happened::ToolEnded {
+            SessionEvent::ToolEnded {
                 call,
                 text,
                 is_error,
@@ -295,18 +295,18 @@ impl EngineModel {
                 };
                 said.tools.ended(&self.runtime, tool, cancel);
             }
-            Happened::Cost(dollars) => {
+            SessionEvent::Cost(dollars) => {
                 let nanos = self.runtime.spent_since(dollars).as_nanos();
                 events(Event::Cost { nanos });
                 self.runtime.store_cost(dollars);
             }
-            Happened::Garbage => warn!("{} sent a line that is no message", self.name),
-            Happened::Opened { .. }
-            | Happened::Send(_)
-            | Happened::Asked(_)
-            | Happened::AskWithdrawn(_)
-            | Happened::Ended(_)
-            | Happened::Failed(_) => {}
+            SessionEvent::Garbage => warn!("{} sent a line that is no message", self.name),
+            SessionEvent::Opened { .. }
+            | SessionEvent::Send(_)
+            | SessionEvent::Asked(_)
+            | SessionEvent::AskWithdrawn(_)
+            | SessionEvent::Ended(_)
+            | SessionEvent::Failed(_) => {}
         }
     }
 

@@ -4,7 +4,7 @@ use crate::runtime::MemberRuntime;
 use crate::workspace::{WorkspaceSettings, state_folder};
 use config::{Config, DEFAULT_CALL_SECONDS, DEFAULT_SCHEMA_TOKENS, McpServer, McpServerError};
 use llm::Variables;
-use mcp::{AcceptedTools, Place, ServerSpec, Servers, Transport, WeakServers};
+use mcp::{AcceptedTools, ServerContext, ServerSpec, Servers, Transport, WeakServers};
 use protocol::Recipient;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,14 +50,18 @@ pub fn checked_servers(
     confinement: Confinement,
 ) -> Servers {
     let workspace = team.workspace();
-    let place = Place {
+    let context = ServerContext {
         folder: workspace.to_path_buf(),
         confinement: Some(Arc::new(confinement)),
         mark: format!("mcp-check-{}", std::process::id()),
         output: OutputFolder::new(team.layout().member_outputs(&Recipient::Lead)),
         progress: None,
     };
-    Servers::new(specs, AcceptedTools::new(state_folder(), workspace), place)
+    Servers::new(
+        specs,
+        AcceptedTools::new(state_folder(), workspace),
+        context,
+    )
 }
 
 impl MemberRuntime {
@@ -74,7 +78,7 @@ impl MemberRuntime {
         }
         let (team, owner) = (self.team(), self.owner());
         let runtime = self.clone();
-        let place = Place {
+        let context = ServerContext {
             folder: self.folder(),
             confinement: self.confinement(),
             mark: processes::mark_of(team, owner),
@@ -82,7 +86,7 @@ impl MemberRuntime {
             progress: Some(Arc::new(move |text| runtime.show_call_progress(text))),
         };
         let accepted = AcceptedTools::new(state_folder(), team.workspace());
-        let servers = Servers::new(specs, accepted, place);
+        let servers = Servers::new(specs, accepted, context);
         self.mcp.lock_shared().servers = servers.downgrade();
         mcp::add_tools(registry, &servers, schema_budget(&settings.config))
     }

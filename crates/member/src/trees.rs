@@ -5,7 +5,7 @@ use crate::inner::OwnTree;
 use crate::runtime::MemberRuntime;
 use config::Config;
 use integration::{
-    Confine, Integration, IntegrationError, Place, Purpose, QueueOutcome, TreeSettings,
+    Confine, Integration, IntegrationError, Purpose, QueueOutcome, TreeCommand, TreeSettings,
 };
 use protocol::{NetworkSetting, SandboxMode};
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ pub fn open_trees(
 ) -> Result<Integration, IntegrationError> {
     let settings = tree_settings(config);
     let sandbox = sandbox.clone();
-    let confine: Confine = Arc::new(move |place: Place<'_>| {
-        let (network, has_sandbox, access) = match place.purpose {
+    let confine: Confine = Arc::new(move |command: TreeCommand<'_>| {
+        let (network, has_sandbox, access) = match command.purpose {
             Purpose::Read => (NetworkSetting::Off, true, CommandAccess::ReadOnly),
             Purpose::Change => (NetworkSetting::Off, true, CommandAccess::Full),
             Purpose::Run => {
@@ -49,9 +49,9 @@ pub fn open_trees(
             }
         };
         let confinement = Confinement {
-            readable: place.readable.to_vec(),
+            readable: command.readable.to_vec(),
             has_sandbox,
-            ..workspace_confinement(place.folder, network)
+            ..workspace_confinement(command.folder, network)
         };
         confinement.surroundings(access)
     });

@@ -6,7 +6,7 @@
 mod events;
 
 use crate::runtime::MemberRuntime;
-use hooks::{Decision, Hook, HookError, HookEvent, HookOrigin, Place, Reply};
+use hooks::{Decision, Hook, HookContext, HookError, HookEvent, HookOrigin, Reply};
 use llm::CancellationToken;
 use processes::mark_of;
 use protocol::{EventKind, Recipient, TextBlock, UserMessage};
@@ -91,8 +91,8 @@ impl MemberRuntime {
         let input = self.hook_input(event, fields()).to_string();
         for hook in hooks {
             debug!("runs a {event} hook: {}", hook.command);
-            let place = self.hook_place(&hook);
-            match hooks::run(&hook, format!("{input}\n"), place, cancel).await {
+            let context = self.hook_context(&hook);
+            match hooks::run(&hook, format!("{input}\n"), context, cancel).await {
                 Ok(reply) => {
                     if let Some(message) = &reply.message {
                         info!("a {event} hook says: {message}");
@@ -108,14 +108,14 @@ impl MemberRuntime {
     }
 
     /// Where a hook runs: in the member's sandbox, or outside if the user wrote it.
-    pub(crate) fn hook_place(&self, hook: &Hook) -> Place {
+    pub(crate) fn hook_context(&self, hook: &Hook) -> HookContext {
         let (team, owner) = (self.team(), self.owner());
         let confined = self.confinement().filter(|_| match hook.origin {
             HookOrigin::User => false,
             HookOrigin::Workspace => true,
         });
         let id = new_request_id();
-        Place {
+        HookContext {
             folder: self.folder(),
             project: team.workspace().to_path_buf(),
             surroundings: match confined {

@@ -3,7 +3,7 @@
 use crate::build::ModelOptions;
 use config::Config;
 use llm::{ModelChoice, OpenAiWire, WebTools};
-use permissions::{Permissions, RuleError, Surroundings, WebAccess, WebHosts, WebTool};
+use permissions::{Conditions, Permissions, RuleError, WebAccess, WebHosts, WebTool};
 
 /// What the setting `web` and the rules of a member leave of the tools.
 pub(crate) struct WebChoice {
@@ -16,7 +16,7 @@ impl WebChoice {
         let is_on = options.web.or(config.web().value).unwrap_or(false);
         let lists = config.rule_lists(options.role.as_deref(), options.permissions.as_ref())?;
         // What surrounds commands says nothing about what a provider runs.
-        let rules = Permissions::new(lists, Surroundings::default());
+        let rules = Permissions::new(lists, Conditions::default());
         Ok(Self {
             access: is_on.then(|| rules.web()),
         })

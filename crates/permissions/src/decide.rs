@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::call::Call;
-use crate::decision::{Decision, Reason, RuleList, Surroundings, Verdict};
+use crate::decision::{Conditions, Decision, Reason, RuleList, Verdict};
 use crate::defaults::only_reads;
 use crate::needs::{Access, FilePart, Needs, Part};
 use crate::path_pattern::{Folders, absolute, exact};
@@ -19,23 +19,20 @@ use protocol::Effect;
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
     lists: Vec<RuleList>,
-    surroundings: Surroundings,
+    conditions: Conditions,
 }
 
 impl Permissions {
-    pub fn new(lists: Vec<RuleList>, surroundings: Surroundings) -> Self {
-        Self {
-            lists,
-            surroundings,
-        }
+    pub fn new(lists: Vec<RuleList>, conditions: Conditions) -> Self {
+        Self { lists, conditions }
     }
 
     pub fn lists(&self) -> &[RuleList] {
         &self.lists
     }
 
-    pub fn surroundings(&self) -> &Surroundings {
-        &self.surroundings
+    pub fn conditions(&self) -> &Conditions {
+        &self.conditions
     }
 
     /// Decides about a call: the strictest verdict about any of its parts.
@@ -98,7 +95,7 @@ impl Permissions {
     pub(crate) fn folders<'a>(&'a self, call: &Call<'a>) -> Folders<'a> {
         Folders {
             workspace: call.workspace,
-            home: self.surroundings.home.as_deref(),
+            home: self.conditions.home.as_deref(),
         }
     }
 
@@ -172,7 +169,7 @@ impl Permissions {
 
     /// Whether a part changes nothing outside of the team.
     fn is_harmless(&self, part: &Part, needs: &Needs<'_>) -> bool {
-        let readable = &self.surroundings.readable;
+        let readable = &self.conditions.readable;
         let inside = |path: &PathBuf| {
             path.starts_with(needs.folders.workspace)
                 || readable.iter().any(|folder| path.starts_with(folder))
@@ -199,8 +196,8 @@ impl Permissions {
     /// What holds for a part that changes something, if no rule mentions it.
     fn default(&self, part: &Part, needs: &Needs<'_>) -> Decision {
         let unconfined = || match () {
-            () if self.surroundings.confined => Decision::new(Verdict::Allow, Reason::Confined),
-            () if self.surroundings.yes => Decision::new(Verdict::Allow, Reason::Yes),
+            () if self.conditions.confined => Decision::new(Verdict::Allow, Reason::Confined),
+            () if self.conditions.yes => Decision::new(Verdict::Allow, Reason::Yes),
             () if needs.is_unreadable => Decision::new(Verdict::Ask, Reason::Unparsable),
             () => Decision::new(
                 Verdict::Ask,
@@ -220,7 +217,7 @@ impl Permissions {
                 // The sandbox, or its absence, decides about what a command opens; a file tool knows only
                 // the workspace.
                 match needs.call.command() {
-                    Some(_) if is_inside || self.surroundings.confined => unconfined(),
+                    Some(_) if is_inside || self.conditions.confined => unconfined(),
                     None if is_inside => Decision::new(Verdict::Allow, Reason::InWorkspace),
                     Some(_) | None => {
                         Decision::new(Verdict::Ask, Reason::OutsideWorkspace(path.clone()))

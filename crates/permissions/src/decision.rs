@@ -31,7 +31,7 @@ pub enum Origin {
 
 /// What holds without rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct Conditions {
     /// Whether commands run in a sandbox.
     pub confined: bool,
     /// Whether the user chose not to be asked about commands that run without one.

@@ -3,7 +3,7 @@
 //! [`Permissions`] are the rules that hold for one member. [`Permissions::decide`] takes a call apart into
 //! what it needs: the commands of a script, the files that it reads and writes, the network. Deny rules
 //! come first, then ask rules, then allow rules; which rule is more specific never matters. What no rule
-//! mentions is decided by the surroundings: inside a sandbox ordinary work is allowed.
+//! mentions is decided by the conditions: inside a sandbox ordinary work is allowed.
 //!
 //! A compound command passes only if every command in it does. The commands are found by a real parser,
 //! tree-sitter with its grammar of bash: it takes linear time and no stack for any input, reports every
@@ -32,6 +32,6 @@ mod web;
 
 pub use call::Call;
 pub use decide::Permissions;
-pub use decision::{Decision, Origin, Reason, RuleList, Surroundings, Verdict};
+pub use decision::{Conditions, Decision, Origin, Reason, RuleList, Verdict};
 pub use rule::{ListKind, Rule, RuleError};
 pub use web::{WebAccess, WebHosts, WebTool};

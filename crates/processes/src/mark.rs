@@ -2,7 +2,7 @@
 //! the member.
 
 use crate::start::start_lock::StartGuard;
-use command::kill_survivors;
+use command::kill_marked;
 use protocol::Recipient;
 use teamdir::{Liveness, TeamDir};
 
@@ -24,7 +24,7 @@ pub(crate) fn sweep(team: &TeamDir, guard: &StartGuard) -> usize {
     match team.liveness(&owner) {
         Ok(Liveness::Gone(_)) => {
             let mark = mark_of(team, &owner);
-            kill_survivors(|found| is_of(found, &mark))
+            kill_marked(|found| is_of(found, &mark))
         }
         Ok(Liveness::Alive(_)) | Err(_) => 0,
     }

@@ -105,9 +105,11 @@ fn finish(team: &TeamDir, path: &Path, command: Unfinished) -> Vec<String> {
         problems.extend(sent.err().map(|error| error.to_string()));
     }
     match command.finish() {
-        Ok(moved) => {
-            let failed = moved.into_iter().filter(|moved| moved.error.is_some());
-            problems.extend(failed.map(|moved| moved.to_string()));
+        Ok(renamed) => {
+            let failed = renamed
+                .into_iter()
+                .filter(|renamed| renamed.error.is_some());
+            problems.extend(failed.map(|renamed| renamed.to_string()));
         }
         Err(error) => problems.push(format!("cannot remove {}: {error}", path.display())),
     }

@@ -27,21 +27,21 @@ const OPERATIONS: [(&str, &str); 6] = [
 /// What is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
-    place: Place,
+    target: Target,
     operation: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Target {
     Branch(String),
     Commit(String),
 }
 
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Branch(name) => write!(f, "branch {name}")?,
-            Place::Commit(id) => write!(f, "commit {id} without a branch")?,
+        match &self.target {
+            Target::Branch(name) => write!(f, "branch {name}")?,
+            Target::Commit(id) => write!(f, "commit {id} without a branch")?,
         }
         match self.operation {
             Some(operation) => write!(f, ", {operation} in progress"),
@@ -56,15 +56,15 @@ pub(crate) fn head(folder: &Path) -> Option<Head> {
     let root = root(folder)?;
     let files = git_folder(root)?;
     let text = read(&files.join("HEAD"))?;
-    let place = match text.trim().strip_prefix("ref: refs/heads/") {
-        Some(branch) if is_name(branch) => Place::Branch(branch.to_owned()),
+    let target = match text.trim().strip_prefix("ref: refs/heads/") {
+        Some(branch) if is_name(branch) => Target::Branch(branch.to_owned()),
         Some(_) => return None,
-        None => Place::Commit(short_id(text.trim())?),
+        None => Target::Commit(short_id(text.trim())?),
     };
     let is_there = |name: &str| files.join(name).symlink_metadata().is_ok();
     let operation = OPERATIONS.iter().find(|(file, _)| is_there(file));
     Some(Head {
-        place,
+        target,
         operation: operation.map(|(_, operation)| *operation),
     })
 }

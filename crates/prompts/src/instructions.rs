@@ -10,7 +10,7 @@ pub(crate) use changes::changes;
 pub(crate) use file::{Origin, Problem, open_within};
 
 use crate::git;
-use file::{InstructionFile, LIMIT, Place};
+use file::{InstructionFile, LIMIT, SearchFolder};
 use protocol::TextBlock;
 use std::path::Path;
 
@@ -35,20 +35,20 @@ impl Instructions {
     pub(crate) fn read(workspace: &Path, user: Option<&Path>) -> Self {
         let mut read = Self::default();
         if let Some(folder) = user {
-            read.add(Place::user(folder));
+            read.add(SearchFolder::user(folder));
         }
         let root = git::root(workspace).unwrap_or(workspace);
         let folders = workspace.ancestors().take_while(|at| at.starts_with(root));
         let folders: Vec<&Path> = folders.collect();
         for folder in folders.into_iter().rev() {
-            read.add(Place::repository(folder, root, workspace));
+            read.add(SearchFolder::repository(folder, root, workspace));
         }
         read.share_the_room();
         read
     }
 
-    fn add(&mut self, place: Place<'_>) {
-        match place.read() {
+    fn add(&mut self, folder: SearchFolder<'_>) {
+        match folder.read() {
             Ok(found) => self.files.extend(found),
             Err(problem) => self.problems.push(problem.to_string()),
         }

@@ -65,8 +65,6 @@
 //!   processes, and processes that are left behind.
 
 mod aliases;
-mod aside;
-mod before;
 mod child;
 mod description;
 mod descriptors;
@@ -80,15 +78,17 @@ mod mounts;
 mod network;
 mod probe;
 mod record;
+mod rename;
 mod session;
+mod snapshot;
 mod syscalls;
 mod watch;
 pub mod workspace;
 
-pub use aside::Moved;
 pub use description::{Content, Description, Limits, Network, Placeholder};
 pub use descriptors::PROXY;
 pub use error::{PrepareError, StartError, Step};
 pub use probe::{Layer, Layers, Level, Missing};
 pub use record::{RecordState, Unfinished, records};
+pub use rename::RenamedFile;
 pub use session::{EndPipe, Session, prepare};

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use safe_open::{Folder, Links, Opened, Options, read_opened};
 
-use crate::aside::Moved;
-use crate::before::Before;
+use crate::rename::RenamedFile;
+use crate::snapshot::Snapshot;
 
 /// The longest record: some paths for each submodule.
 const LONGEST: u64 = 16 << 20;
@@ -88,7 +88,7 @@ pub enum RecordState {
 #[derive(Debug)]
 pub struct Unfinished {
     record: Record,
-    before: Option<Before>,
+    snapshot: Option<Snapshot>,
 }
 
 impl RecordState {
@@ -113,7 +113,7 @@ impl RecordState {
         let path = record.to_owned();
         Ok(Self::Left(Unfinished {
             record: Record { file, path },
-            before: Before::decode(&bytes, folder),
+            snapshot: Snapshot::decode(&bytes, folder),
         }))
     }
 }
@@ -123,17 +123,17 @@ impl Unfinished {
     /// so that they are unknown.
     #[must_use]
     pub fn created(&self) -> Option<Vec<PathBuf>> {
-        self.before.as_ref().map(Before::created)
+        self.snapshot.as_ref().map(Snapshot::created)
     }
 
     /// Renames everything that was created, and removes the record unless a rename failed.
-    pub fn finish(self) -> io::Result<Vec<Moved>> {
-        let moved = self.before.map(|before| before.move_aside());
-        let moved = moved.unwrap_or_default();
-        if moved.iter().all(|moved| moved.error.is_none()) {
+    pub fn finish(self) -> io::Result<Vec<RenamedFile>> {
+        let renamed = self.snapshot.map(|snapshot| snapshot.rename_new_files());
+        let renamed = renamed.unwrap_or_default();
+        if renamed.iter().all(|renamed| renamed.error.is_none()) {
             self.record.remove()?;
         }
-        Ok(moved)
+        Ok(renamed)
     }
 }
 
@@ -173,10 +173,10 @@ mod tests {
     /// How long another process may take to start.
     const LIMIT: Duration = Duration::from_secs(60);
 
-    fn before(root: &Path) -> Vec<u8> {
-        let text = "before 1\nunwanted .envrc\nfolder \nvariables .env\nend\n";
-        let before = Before::decode(text.as_bytes(), root).unwrap();
-        before.encode(root)
+    fn snapshot(root: &Path) -> Vec<u8> {
+        let text = "snapshot 1\nunwanted .envrc\nfolder \nvariables .env\nend\n";
+        let snapshot = Snapshot::decode(text.as_bytes(), root).unwrap();
+        snapshot.encode(root)
     }
 
     /// Waits until nobody holds the record. A program that another test starts has a copy of every
@@ -203,7 +203,7 @@ mod tests {
             RecordState::of(&path, &root),
             Ok(RecordState::Gone)
         ));
-        let record = Record::create(&path, &before(&root)).unwrap();
+        let record = Record::create(&path, &snapshot(&root)).unwrap();
         assert!(Record::create(&path, b"").is_err(), "one name, one record");
         let copy = record.share().unwrap();
         for name in [".env", ".envrc", ".env.new", "other"] {
@@ -245,7 +245,7 @@ mod tests {
         let path = root.join("alice.1");
         fs::write(root.join(".envrc"), "").unwrap();
         for length in [0, LONGEST + 1] {
-            fs::write(&path, "before 1\nunwanted .env").unwrap();
+            fs::write(&path, "snapshot 1\nunwanted .env").unwrap();
             let longer = File::options().write(true).open(&path).unwrap();
             longer.set_len(length.max(22)).unwrap();
             let left = left(&path, &root);

@@ -15,8 +15,6 @@ use nix::sched::CloneFlags;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{getegid, geteuid, mkdtemp, pipe2};
 
-use crate::aside::{Moved, create};
-use crate::before::Before;
 use crate::child::{Namespaces, Plan, enter};
 use crate::description::{Description, Limits, Network};
 use crate::descriptors::receive_descriptor;
@@ -27,6 +25,8 @@ use crate::landlock_rules::{FIRST_SCOPED, for_own_tree, for_shared_tree};
 use crate::layout::{mounts, text};
 use crate::probe::{Layers, Level};
 use crate::record::Record;
+use crate::rename::{RenamedFile, create};
+use crate::snapshot::Snapshot;
 
 /// The variable that names the folder for temporary files.
 const TMPDIR: &str = "TMPDIR";
@@ -44,8 +44,8 @@ pub struct Session {
     listener: Option<UnixDatagram>,
     /// The paths of the mounts, to name the one that failed.
     paths: Vec<PathBuf>,
-    before: Before,
-    /// `before` on disk, in case the caller is killed.
+    snapshot: Snapshot,
+    /// The snapshot on disk, in case the caller is killed.
     record: Option<Record>,
     /// The private folder for temporary files where there is no private `/tmp`.
     tmp: Option<PathBuf>,
@@ -106,8 +106,8 @@ pub fn prepare(
     let (namespaces, end) = namespaces.unzip();
     let targets = namespaces.iter().flat_map(|spaces| &spaces.mounts);
     let paths = targets.map(|mount| absolute(mount.target())).collect();
-    let before = Before::of(&extended);
-    let record = record(wanted, &before)?;
+    let snapshot = Snapshot::of(&extended);
+    let record = record(wanted, &snapshot)?;
     let plan = Plan {
         record: record.as_ref().map(Record::share).transpose()?,
         namespaces,
@@ -140,7 +140,7 @@ pub fn prepare(
         end,
         listener,
         paths,
-        before,
+        snapshot,
         record,
         tmp,
     })
@@ -190,18 +190,18 @@ impl Session {
     /// new files with variables, and `.git` in new submodules. Ask when the command has ended.
     #[must_use]
     pub fn created(&self) -> Vec<PathBuf> {
-        self.before.created()
+        self.snapshot.created()
     }
 
     /// Renames everything that was [created](Self::created), each within its folder. Call it when the
     /// command has ended. If a rename fails, the record stays.
     #[must_use]
-    pub fn move_aside(&self) -> Vec<Moved> {
-        let moved = self.before.move_aside();
-        if moved.iter().all(|moved| moved.error.is_none()) {
+    pub fn rename_new_files(&self) -> Vec<RenamedFile> {
+        let renamed = self.snapshot.rename_new_files();
+        if renamed.iter().all(|renamed| renamed.error.is_none()) {
             self.forget_record();
         }
-        moved
+        renamed
     }
 
     /// The lock of the record. While any process holds a copy of it, nobody else finishes the command.
@@ -229,11 +229,11 @@ impl Drop for Session {
 }
 
 /// Writes the record, if the caller asked for one and there is something to look for.
-fn record(wanted: &Description, before: &Before) -> Result<Option<Record>, PrepareError> {
-    let Some(path) = wanted.record.as_ref().filter(|_| !before.is_empty()) else {
+fn record(wanted: &Description, snapshot: &Snapshot) -> Result<Option<Record>, PrepareError> {
+    let Some(path) = wanted.record.as_ref().filter(|_| !snapshot.is_empty()) else {
         return Ok(None);
     };
-    let created = Record::create(path, &before.encode(&wanted.folder));
+    let created = Record::create(path, &snapshot.encode(&wanted.folder));
     created
         .map(Some)
         .map_err(|error| PrepareError::path(path, error))

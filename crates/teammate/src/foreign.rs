@@ -52,8 +52,8 @@ pub(crate) async fn run(
             running.await
         }
     };
-    for moved in finished.iter().flat_map(|finished| &finished.moved) {
-        warn!("{moved}");
+    for renamed in finished.iter().flat_map(|finished| &finished.renamed) {
+        warn!("{renamed}");
     }
     let how = match finished.map(|finished| finished.end) {
         Ok(End::Exited(0)) => {

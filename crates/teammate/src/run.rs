@@ -54,7 +54,7 @@ pub async fn run(options: StartOptions) -> Result<Ended, TeammateError> {
     // member sees to that, but it may have been started by hand.
     if !is_previous_reaped(&member) {
         let mark = mark_of(&options.team, runtime.owner());
-        command::kill_survivors(|found| found.starts_with(&format!("{mark}.")));
+        command::kill_marked(|found| found.starts_with(&format!("{mark}.")));
     }
     if let Some(program) = member.spec.exec.clone() {
         return tokio::select! {

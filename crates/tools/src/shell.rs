@@ -17,7 +17,7 @@ const SECONDS: u64 = 120;
 const SHOWN: usize = 20_000;
 
 /// The most renamed files that are listed one by one. A command can create any number.
-const MOST_MOVED: usize = 10;
+const MOST_RENAMED: usize = 10;
 
 /// Runs a command in the workspace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,11 +143,11 @@ pub(crate) fn report(finished: &Finished, seconds: u64, context: &ToolContext) -
         let count = finished.left_behind;
         line(format!("[{count} of its processes could not be killed]"));
     }
-    for moved in finished.moved.iter().take(MOST_MOVED) {
-        line(format!("[{moved}]"));
+    for renamed in finished.renamed.iter().take(MOST_RENAMED) {
+        line(format!("[{renamed}]"));
     }
-    if finished.moved.len() > MOST_MOVED {
-        let more = finished.moved.len() - MOST_MOVED;
+    if finished.renamed.len() > MOST_RENAMED {
+        let more = finished.renamed.len() - MOST_RENAMED;
         line(format!("[and {more} more like these]"));
     }
     remark.into_iter().for_each(line);

@@ -11,9 +11,9 @@
 //! lead inside. Files are written to a temporary file and renamed, which never follows a link and leaves
 //! other hard links alone.
 
+mod entries;
 mod error;
 mod guard;
-mod look;
 mod outside;
 mod replace;
 mod walk;
@@ -29,9 +29,9 @@ use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
 use crate::access::{FileAccess, IsHidden};
+pub(crate) use entries::EntryKind;
 pub use error::PathError;
 use guard::Guard;
-pub(crate) use look::EntryKind;
 pub(crate) use outside::Forbidden;
 use outside::{Outside, must_not_be_kernel};
 use walk::Walk;

@@ -1,10 +1,10 @@
 //! The JSON interface of the page.
 
-pub(crate) mod act;
+pub(crate) mod actions;
 pub(crate) mod costs;
 pub(crate) mod events;
-pub(crate) mod look;
 pub(crate) mod members;
+pub(crate) mod queries;
 pub(crate) mod session;
 pub(crate) mod work;
 

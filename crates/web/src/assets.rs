@@ -61,7 +61,7 @@ pub(crate) fn file(path: &str) -> Option<(&'static str, &'static str)> {
         "/js/net.js" => (JS, page!("js/net.js")),
         "/js/sessions.js" => (JS, page!("js/sessions.js")),
         "/js/state.js" => (JS, page!("js/state.js")),
-        "/js/talk.js" => (JS, page!("js/talk.js")),
+        "/js/conversation.js" => (JS, page!("js/conversation.js")),
         "/js/work.js" => (JS, page!("js/work.js")),
         _ => return None,
     })

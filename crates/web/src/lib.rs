@@ -20,6 +20,7 @@
 mod api;
 mod app;
 mod assets;
+mod conversation;
 mod error;
 mod guard;
 mod hub;
@@ -30,7 +31,6 @@ mod server;
 mod sessions;
 mod store;
 mod stream;
-mod talk;
 
 pub use secret::Secret;
 pub use sessions::revoke;

@@ -210,7 +210,7 @@ fn the_page_says_when_the_folder_is_gone_and_follows_a_member_live() {
         move |event: &str, data: &Value| {
             let entries = data["entries"].as_array()?;
             let is_said = |entry: &Value| entry["kind"] == "said" && entry["text"] == text;
-            (event == "talk" && entries.iter().any(is_said)).then_some(())
+            (event == "conversation" && entries.iter().any(is_said)).then_some(())
         }
     };
     stream.wait_for(said("**First** answer."));

@@ -1,12 +1,12 @@
 //! How a session is begun, or gone on with.
 
-use super::{Failure, Happened, Session, State, decoded};
+use super::{Failure, Session, SessionEvent, State, decoded};
 use crate::schema::InitializeResponse;
 use crate::wire::{RpcError, request};
 use serde_json::{Value, json};
 
 impl Session {
-    pub(super) fn initialized(&mut self, result: Result<Value, RpcError>) -> Vec<Happened> {
+    pub(super) fn initialized(&mut self, result: Result<Value, RpcError>) -> Vec<SessionEvent> {
         let value = match result {
             Ok(value) => value,
             Err(error) => return self.refused("initialize", error),
@@ -33,17 +33,17 @@ impl Session {
                 self.state = State::Restore(id);
                 let mut params = self.folder_and_servers();
                 params["sessionId"] = earlier.into();
-                vec![Happened::Send(request(id, method, params))]
+                vec![SessionEvent::Send(request(id, method, params))]
             }
             (Some(_), None) | (None, _) => self.open_new(),
         }
     }
 
-    pub(super) fn open_new(&mut self) -> Vec<Happened> {
+    pub(super) fn open_new(&mut self) -> Vec<SessionEvent> {
         let id = self.take_id();
         self.state = State::New(id);
         let params = self.folder_and_servers();
-        vec![Happened::Send(request(id, "session/new", params))]
+        vec![SessionEvent::Send(request(id, "session/new", params))]
     }
 
     fn folder_and_servers(&self) -> Value {
@@ -56,7 +56,7 @@ impl Session {
         json!({"cwd": self.opening.folder, "mcpServers": servers})
     }
 
-    pub(super) fn opened(&mut self, value: &Value, is_restored: bool) -> Vec<Happened> {
+    pub(super) fn opened(&mut self, value: &Value, is_restored: bool) -> Vec<SessionEvent> {
         let wanted = self.opening.mode.clone();
         let modes = value["modes"]["availableModes"].as_array();
         let has = |wanted: &String| {
@@ -71,7 +71,7 @@ impl Session {
                     is_restored,
                 };
                 let params = json!({"sessionId": self.id, "modeId": mode});
-                vec![Happened::Send(request(
+                vec![SessionEvent::Send(request(
                     request_id,
                     "session/set_mode",
                     params,
@@ -81,9 +81,9 @@ impl Session {
         }
     }
 
-    pub(super) fn ready(&mut self, is_restored: bool) -> Vec<Happened> {
+    pub(super) fn ready(&mut self, is_restored: bool) -> Vec<SessionEvent> {
         self.state = State::Free;
-        vec![Happened::Opened {
+        vec![SessionEvent::Opened {
             id: self.id.clone(),
             is_restored,
             agent: self.agent.clone(),

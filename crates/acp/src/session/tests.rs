@@ -16,9 +16,9 @@ fn opening(earlier: Option<&str>) -> Opening {
     }
 }
 
-fn sent(happened: &[Happened]) -> Value {
-    match happened {
-        [Happened::Send(line)] => serde_json::from_str(line).unwrap(),
+fn sent(events: &[SessionEvent]) -> Value {
+    match events {
+        [SessionEvent::Send(line)] => serde_json::from_str(line).unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -43,7 +43,9 @@ fn prompting() -> (Session, Value) {
     let mode = sent(&mode);
     assert_eq!(mode["params"]["modeId"], "ask");
     let opened = session.line(&answer(&mode["id"], json!({})));
-    assert!(matches!(&opened[..], [Happened::Opened { id, is_restored: false, .. }] if id == "s1"));
+    assert!(
+        matches!(&opened[..], [SessionEvent::Opened { id, is_restored: false, .. }] if id == "s1")
+    );
     let prompt: Value = serde_json::from_str(&session.prompt("Hi.").unwrap()).unwrap();
     assert_eq!(prompt["params"]["prompt"][0]["text"], "Hi.");
     assert_eq!(session.prompt("Again."), None, "one at a time");
@@ -76,22 +78,25 @@ fn text_and_tools_come_out_and_a_prompt_ends_once() {
     let (mut session, prompt) = prompting();
     let text =
         json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hel"}});
-    assert_eq!(session.line(&update(text)), [Happened::Text("Hel".into())]);
+    assert_eq!(
+        session.line(&update(text)),
+        [SessionEvent::Text("Hel".into())]
+    );
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "ls", "status": "pending"});
     assert!(
-        matches!(&session.line(&update(call))[..], [Happened::ToolStarted(call)] if call.title == "ls")
+        matches!(&session.line(&update(call))[..], [SessionEvent::ToolStarted(call)] if call.title == "ls")
     );
     let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed",
         "content": [{"type": "content", "content": {"type": "text", "text": "no"}}]});
     let ended = session.line(&update(done));
     assert!(
-        matches!(&ended[..], [Happened::ToolEnded { text, is_error: true, .. }] if text == "no")
+        matches!(&ended[..], [SessionEvent::ToolEnded { text, is_error: true, .. }] if text == "no")
     );
     let usage = json!({"totalTokens": 3, "inputTokens": 1, "outputTokens": 2});
     let end = answer(&prompt, json!({"stopReason": "end_turn", "usage": usage}));
     assert!(matches!(
         &session.line(&end)[..],
-        [Happened::Ended(PromptEnd::Finished { usage: Some(_) })]
+        [SessionEvent::Ended(PromptEnd::Finished { usage: Some(_) })]
     ));
     assert_eq!(session.line(&end), [], "a second answer is none");
     assert!(session.prompt("Next.").is_some());
@@ -101,7 +106,7 @@ fn text_and_tools_come_out_and_a_prompt_ends_once() {
 fn permissions_are_answered_by_kind_and_cancelled_with_the_prompt() {
     let (mut session, prompt) = prompting();
     let asked = session.line(&ask(7, options()));
-    let [Happened::Asked(question)] = &asked[..] else {
+    let [SessionEvent::Asked(question)] = &asked[..] else {
         panic!("{asked:?}");
     };
     assert_eq!(
@@ -119,14 +124,14 @@ fn permissions_are_answered_by_kind_and_cancelled_with_the_prompt() {
     );
     assert_eq!(session.decide(question.ask, Verdict::Allow), None, "once");
 
-    let [Happened::Asked(second)] = &session.line(&ask(8, options()))[..] else {
+    let [SessionEvent::Asked(second)] = &session.line(&ask(8, options()))[..] else {
         panic!("asked");
     };
     let line = session.decide(second.ask, Verdict::Reject).unwrap();
     assert!(line.contains(r#""optionId":"n""#), "{line}");
     // Without an option that allows once, nothing is allowed.
     let only_always = json!([{"optionId": "x", "name": "Always", "kind": "allow_always"}]);
-    let [Happened::Asked(third)] = &session.line(&ask(9, only_always))[..] else {
+    let [SessionEvent::Asked(third)] = &session.line(&ask(9, only_always))[..] else {
         panic!("asked");
     };
     let line = session.decide(third.ask, Verdict::Allow).unwrap();
@@ -142,7 +147,10 @@ fn permissions_are_answered_by_kind_and_cancelled_with_the_prompt() {
     let late = sent(&session.line(&ask(11, options())));
     assert_eq!(late["result"]["outcome"]["outcome"], "cancelled");
     let end = answer(&prompt, json!({"stopReason": "end_turn"}));
-    assert_eq!(session.line(&end), [Happened::Ended(PromptEnd::Cancelled)]);
+    assert_eq!(
+        session.line(&end),
+        [SessionEvent::Ended(PromptEnd::Cancelled)]
+    );
 }
 
 #[test]
@@ -179,7 +187,7 @@ fn logins_other_versions_and_garbage_are_failures() {
     let failed = |line: &str| {
         let (mut session, _) = Session::begin(opening(None));
         match &session.line(line)[..] {
-            [Happened::Failed(failure)] => failure.clone(),
+            [SessionEvent::Failed(failure)] => failure.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -189,8 +197,8 @@ fn logins_other_versions_and_garbage_are_failures() {
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Authentication required"}}"#;
     assert!(matches!(failed(login), Failure::Login(_)));
     let (mut session, _) = Session::begin(opening(None));
-    let all: Vec<Happened> = (0..=MAX_GARBAGE).flat_map(|_| session.line("{")).collect();
-    assert_eq!(all.last(), Some(&Happened::Failed(Failure::Garbage)));
+    let all: Vec<SessionEvent> = (0..=MAX_GARBAGE).flat_map(|_| session.line("{")).collect();
+    assert_eq!(all.last(), Some(&SessionEvent::Failed(Failure::Garbage)));
     let (mut session, _) = prompting();
     let unknown = r#"{"jsonrpc":"2.0","id":"q","method":"fs/read_text_file","params":{}}"#;
     assert_eq!(sent(&session.line(unknown))["error"]["code"], -32601);

@@ -1,7 +1,7 @@
 //! What an agent says and does during a prompt.
 
 use super::permission::known_kind;
-use super::{AgentCall, Happened, Session, State, ToolKind};
+use super::{AgentCall, Session, SessionEvent, State, ToolKind};
 use crate::schema::{
     ContentBlock, Cost, SessionNotification, SessionUpdate, ToolCall, ToolCallContent,
     ToolCallStatus,
@@ -64,28 +64,30 @@ fn says_something(arguments: &Value) -> bool {
 
 impl Session {
     /// Takes in an update. Outside of a prompt it is history that is shown again, or nothing that matters.
-    pub(super) fn updated(&mut self, params: &Value) -> Vec<Happened> {
+    pub(super) fn updated(&mut self, params: &Value) -> Vec<SessionEvent> {
         let State::Prompt { .. } = self.state else {
             return Vec::new();
         };
         let Ok(notification) = serde_json::from_value::<SessionNotification>(params.clone()) else {
             return Vec::new();
         };
-        let happened = match notification.update {
-            SessionUpdate::AgentMessageChunk { content } => text_of(&content).map(Happened::Text),
+        let events = match notification.update {
+            SessionUpdate::AgentMessageChunk { content } => {
+                text_of(&content).map(SessionEvent::Text)
+            }
             SessionUpdate::AgentThoughtChunk { content } => {
-                text_of(&content).map(Happened::Thought)
+                text_of(&content).map(SessionEvent::Thought)
             }
             SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call) => {
                 return self.tool(call);
             }
-            SessionUpdate::UsageUpdate { cost } => cost.and_then(dollars).map(Happened::Cost),
+            SessionUpdate::UsageUpdate { cost } => cost.and_then(dollars).map(SessionEvent::Cost),
             SessionUpdate::Other => None,
         };
-        happened.into_iter().collect()
+        events.into_iter().collect()
     }
 
-    fn tool(&mut self, update: ToolCall) -> Vec<Happened> {
+    fn tool(&mut self, update: ToolCall) -> Vec<SessionEvent> {
         let (id, status) = (update.tool_call_id.clone(), update.status);
         if self.tools.len() >= MAX_RUNNING && !self.tools.contains_key(&id) {
             return Vec::new();
@@ -93,23 +95,23 @@ impl Session {
         let running = self.tools.entry(id.clone());
         let running = running.or_insert_with(|| Running::new(&id));
         running.update(update);
-        let mut happened = Vec::new();
+        let mut events = Vec::new();
         if !std::mem::replace(&mut running.is_started, true) {
-            happened.push(Happened::ToolStarted(running.call.clone()));
+            events.push(SessionEvent::ToolStarted(running.call.clone()));
         }
         let is_error = match status {
             Some(ToolCallStatus::Completed) => false,
             Some(ToolCallStatus::Failed) => true,
-            Some(ToolCallStatus::Open) | None => return happened,
+            Some(ToolCallStatus::Open) | None => return events,
         };
         if let Some(Running { call, text, .. }) = self.tools.remove(&id) {
-            happened.push(Happened::ToolEnded {
+            events.push(SessionEvent::ToolEnded {
                 call,
                 text,
                 is_error,
             });
         }
-        happened
+        events
     }
 
     /// Adds what earlier updates said of a call that the agent asks about.

@@ -33,7 +33,7 @@ pub struct ClearingRules<'a> {
 }
 
 /// One tool result with its place and the call that it answers.
-struct Place<'a> {
+struct FoundResult<'a> {
     turn: usize,
     block: usize,
     result: &'a ToolResult,
@@ -58,22 +58,22 @@ pub fn plan_clearing(
     else {
         return Vec::new();
     };
-    let places = places(turns);
-    let seen = places.partition_point(|place| place.turn < last_reply);
-    let old = seen.min(places.len().saturating_sub(limits.keep_results));
+    let results = results(turns);
+    let seen = results.partition_point(|found| found.turn < last_reply);
+    let old = seen.min(results.len().saturating_sub(limits.keep_results));
     let mut saved = 0;
     let mut planned = Vec::new();
-    let old = places.iter().take(old);
-    let (seen, read): (Vec<_>, Vec<_>) = old.partition(|place| !place.result.images.is_empty());
-    for place in seen.into_iter().chain(read) {
+    let old = results.iter().take(old);
+    let (seen, read): (Vec<_>, Vec<_>) = old.partition(|found| !found.result.images.is_empty());
+    for found in seen.into_iter().chain(read) {
         if estimator.tokens(bytes - saved) <= limits.clear_down_to() {
             break;
         }
-        if let Some(placeholder) = place.placeholder(rules) {
-            saved += result_bytes(place.result) - placeholder.len();
+        if let Some(placeholder) = found.placeholder(rules) {
+            saved += result_bytes(found.result) - placeholder.len();
             planned.push(ClearedResult {
-                turn: place.turn,
-                block: place.block,
+                turn: found.turn,
+                block: found.block,
                 placeholder,
             });
         }
@@ -103,7 +103,7 @@ pub fn clear_results(turns: &mut [Turn], results: Vec<ClearedResult>) -> Vec<Cle
     results.into_iter().filter_map(clear).collect()
 }
 
-impl Place<'_> {
+impl FoundResult<'_> {
     /// What is to stand in the place of the result, if it is to be cleared.
     fn placeholder(&self, rules: &ClearingRules<'_>) -> Option<String> {
         let call = self.call?;
@@ -121,8 +121,8 @@ impl Place<'_> {
 }
 
 /// All results in order.
-fn places(turns: &[Turn]) -> Vec<Place<'_>> {
-    let mut places = Vec::new();
+fn results(turns: &[Turn]) -> Vec<FoundResult<'_>> {
+    let mut results = Vec::new();
     let mut calls: Vec<&ToolUse> = Vec::new();
     let mut last = Role::User;
     for (turn, value) in turns.iter().enumerate() {
@@ -135,7 +135,7 @@ fn places(turns: &[Turn]) -> Vec<Place<'_>> {
                 Block::ToolUse(tool_use) => calls.push(tool_use),
                 Block::ToolResult(result) => {
                     let call = calls.iter().find(|call| call.id == result.tool_use_id);
-                    places.push(Place {
+                    results.push(FoundResult {
                         turn,
                         block,
                         result,
@@ -150,7 +150,7 @@ fn places(turns: &[Turn]) -> Vec<Place<'_>> {
             }
         }
     }
-    places
+    results
 }
 
 #[cfg(test)]

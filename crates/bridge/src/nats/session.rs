@@ -1,6 +1,6 @@
 //! One connection to a broker, from its beginning to its end.
 
-mod talk;
+mod presence;
 
 use super::broker::{Broker, Seen, in_words};
 use super::progress::Progress;

@@ -4,7 +4,7 @@ use super::or_no_access;
 use crate::environment::Environment;
 use crate::finding::{Finding, Fix, Kind};
 use crate::lock_holders::{describe, holders, is_ours};
-use crate::stray_processes::{Stray, strays};
+use crate::orphan_processes::{OrphanProcess, orphan_processes};
 use command::shell_word;
 use processes::{ProcessHandle, ProcessHandleError};
 use protocol::{Recipient, RequestKind, Timestamp};
@@ -18,7 +18,7 @@ pub(super) fn check(team: &TeamDir, environment: &Environment) -> Vec<Finding> {
     findings.extend(or_no_access(requests(team, environment.now)));
     findings.extend(commands(team));
     findings.extend(locks(team));
-    findings.extend(strays(team).into_iter().map(stray));
+    findings.extend(orphan_processes(team).into_iter().map(orphan));
     findings
 }
 
@@ -146,25 +146,25 @@ fn held_lock(team: &TeamDir, owner: Recipient) -> Finding {
     Finding::manual(Kind::HeldLock, owner.as_str(), problem, &meaning, command)
 }
 
-fn stray(stray: Stray) -> Finding {
-    let (pid, problem) = match &stray {
-        Stray::Command { pid, owner, mark } => {
+fn orphan(orphan: OrphanProcess) -> Finding {
+    let (pid, problem) = match &orphan {
+        OrphanProcess::Command { pid, owner, mark } => {
             let whose = owner.as_ref().map_or(mark.as_str(), Recipient::as_str);
             (
                 *pid,
                 format!("process {pid} is a command of '{whose}', which is not running"),
             )
         }
-        Stray::Teammate { pid, name } => (
+        OrphanProcess::Teammate { pid, name } => (
             *pid,
             format!("process {pid} is the teammate '{name}', which is not in the roster"),
         ),
     };
     Finding::automatic(
-        Kind::StrayProcess,
+        Kind::OrphanProcess,
         format!("process {pid}"),
         problem,
         "It uses the workspace and may cost money, and no member uses its results.",
-        Fix::EndProcess(stray),
+        Fix::EndProcess(orphan),
     )
 }

@@ -165,7 +165,7 @@ pub(crate) fn broken_team(kind: Kind) -> BrokenTeam {
             fs::write(&task, r#"{"id":1,"subject":"x"}"#).unwrap();
             chown(task, Some(STRANGER), None).unwrap();
         }
-        Kind::StrayProcess => {
+        Kind::OrphanProcess => {
             let command = marked_command(&broken);
             broken.keep(command);
             let teammate = unknown_teammate(&broken);
@@ -207,7 +207,7 @@ fn unusable_skill() -> Problem {
 /// A command whose member was killed, and what it had created.
 fn unfinished_command(broken: &BrokenTeam) {
     let record = broken.team().commands_folder().unwrap().join("alice.1");
-    fs::write(record, "before 1\nunwanted .envrc\nend\n").unwrap();
+    fs::write(record, "snapshot 1\nunwanted .envrc\nend\n").unwrap();
     fs::write(broken.team().workspace().join(".envrc"), "").unwrap();
 }
 

@@ -44,14 +44,14 @@ const fn is_manual(kind: Kind) -> bool {
         | Kind::SeveralNames
         | Kind::TreeWithoutMember
         | Kind::BrokenTree
-        | Kind::StrayProcess => false,
+        | Kind::OrphanProcess => false,
     }
 }
 
 /// The number of findings of a kind.
 const fn expected(kind: Kind) -> usize {
     match kind {
-        Kind::StrayProcess | Kind::Misplaced => 2,
+        Kind::OrphanProcess | Kind::Misplaced => 2,
         Kind::DamagedFile => 3,
         _ => 1,
     }
@@ -151,15 +151,15 @@ fn commands_of_a_running_member_are_left_alone() {
     // It was found while alice was not running; then alice was started.
     drop(guard);
     wait_until("the command is seen", LIMIT, || {
-        kinds(&broken.examine()).contains(&Kind::StrayProcess)
+        kinds(&broken.examine()).contains(&Kind::OrphanProcess)
     });
     let found = broken.examine();
     let _guard = broken.start_alice(MemberStatus::Idle);
-    let stray: Vec<Finding> = found
+    let orphan: Vec<Finding> = found
         .into_iter()
-        .filter(|finding| finding.kind == Kind::StrayProcess)
+        .filter(|finding| finding.kind == Kind::OrphanProcess)
         .collect();
-    fix(broken.team(), &broken.environment, &stray);
+    fix(broken.team(), &broken.environment, &orphan);
     assert!(command.0.try_wait().unwrap().is_none(), "it still runs");
 }
 

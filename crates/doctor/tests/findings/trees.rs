@@ -27,7 +27,7 @@ fn give_tree(broken: &mut BrokenTeam) -> PathBuf {
         &folder,
         ["commit", "--quiet", "--allow-empty", "--message", "Begin"],
     );
-    let confine = Arc::new(|_: integration::Place<'_>| Surroundings::Inherited);
+    let confine = Arc::new(|_: integration::TreeCommand<'_>| Surroundings::Inherited);
     let opened = Integration::open(broken.team(), TreeSettings::default(), confine).unwrap();
     opened.ensure_tree(&name("alice")).unwrap();
     broken.environment.trees = Trees::Usable(Box::new(opened));

@@ -3,7 +3,7 @@
 use super::colour::Colour;
 use super::keys::Offered;
 use super::one_line::one_line;
-use super::screen::{Place, RequestBox, Status};
+use super::screen::{RequestBox, Status, WorkInfo};
 use std::time::Duration;
 use terminal_text::clean;
 
@@ -71,7 +71,7 @@ pub(crate) enum Output<'a> {
     /// What was typed is in the conversation now.
     Taken(&'a str),
     Status(&'a Status),
-    Place(&'a Place),
+    WorkInfo(&'a WorkInfo),
     /// The keys that answer what waits.
     Offer(&'a Option<Offered>),
     /// What waits for the person.
@@ -180,7 +180,7 @@ impl Render {
             | Output::TurnEnded
             | Output::Taken(_)
             | Output::Status(_)
-            | Output::Place(_)
+            | Output::WorkInfo(_)
             | Output::Offer(_)
             | Output::Reply(_)
             | Output::Leaving => Vec::new(),

@@ -28,7 +28,7 @@ mod width;
 
 pub(crate) use bottom::Bottom;
 pub(crate) use boxes::RequestBox;
-pub(crate) use status::{Place, Status};
+pub(crate) use status::{Status, WorkInfo};
 
 use super::colour::{Colour, Style};
 use super::keys::{Offered, Pressed};
@@ -99,7 +99,7 @@ pub(crate) struct Screen {
     /// Since when members work.
     members_since: Option<Instant>,
     status: Status,
-    place: Place,
+    work: WorkInfo,
     /// The tokens of the last request and its reply.
     context: Option<u64>,
     /// What was typed for the lead and is in no request yet.
@@ -127,7 +127,7 @@ impl Screen {
             turn: None,
             members_since: None,
             status: Status::default(),
-            place: Place::default(),
+            work: WorkInfo::default(),
             context: None,
             queued: Vec::new(),
             last_call: None,
@@ -203,8 +203,8 @@ impl Screen {
             }
             Output::Taken(text) => self.taken(text),
             Output::Status(status) => self.set_status(status, now),
-            Output::Place(place) => {
-                self.place = (*place).clone();
+            Output::WorkInfo(work) => {
+                self.work = (*work).clone();
                 Vec::new()
             }
             Output::Offer(offered) => {

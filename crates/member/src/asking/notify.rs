@@ -51,9 +51,9 @@ impl MemberRuntime {
             HookOrigin::Workspace => {
                 let runtime = self.clone();
                 let run = async move {
-                    let place = runtime.hook_place(&hook);
+                    let context = runtime.hook_context(&hook);
                     let cancel = CancellationToken::new();
-                    let ran = hooks::run(&hook, format!("{input}\n"), place, &cancel).await;
+                    let ran = hooks::run(&hook, format!("{input}\n"), context, &cancel).await;
                     if let Err(error) = ran {
                         runtime.hook_failed(&hook, &error);
                     }

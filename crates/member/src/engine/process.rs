@@ -3,7 +3,9 @@
 use super::confine::find;
 use crate::gate::gate;
 use crate::runtime::MemberRuntime;
-use acp::{Connection, EngineChoice, Failure, Happened, Opening, Received, Session, TeamServer};
+use acp::{
+    Connection, EngineChoice, Failure, Opening, Received, Session, SessionEvent, TeamServer,
+};
 use command::{Save, SaveWhen, Spec};
 use llm::CancellationToken;
 use processes::mark_of;
@@ -96,18 +98,18 @@ impl Running {
                 };
                 for one in self.session.line(&line) {
                     match one {
-                        Happened::Send(line) => self.connection.send(line),
-                        Happened::Ended(_) => return true,
-                        Happened::Failed(_) => return false,
-                        Happened::Opened { .. }
-                        | Happened::Text(_)
-                        | Happened::Thought(_)
-                        | Happened::ToolStarted(_)
-                        | Happened::ToolEnded { .. }
-                        | Happened::Cost(_)
-                        | Happened::Asked(_)
-                        | Happened::AskWithdrawn(_)
-                        | Happened::Garbage => {}
+                        SessionEvent::Send(line) => self.connection.send(line),
+                        SessionEvent::Ended(_) => return true,
+                        SessionEvent::Failed(_) => return false,
+                        SessionEvent::Opened { .. }
+                        | SessionEvent::Text(_)
+                        | SessionEvent::Thought(_)
+                        | SessionEvent::ToolStarted(_)
+                        | SessionEvent::ToolEnded { .. }
+                        | SessionEvent::Cost(_)
+                        | SessionEvent::Asked(_)
+                        | SessionEvent::AskWithdrawn(_)
+                        | SessionEvent::Garbage => {}
                     }
                 }
             }
@@ -298,8 +300,8 @@ async fn open(
         };
         for one in happened {
             match one {
-                Happened::Send(line) => connection.send(line),
-                Happened::Opened {
+                SessionEvent::Send(line) => connection.send(line),
+                SessionEvent::Opened {
                     id,
                     is_restored,
                     agent,
@@ -307,26 +309,26 @@ async fn open(
                     info!("{engine} is ready ({agent}, session {id}, restored: {is_restored})");
                     return Ok((id, is_restored));
                 }
-                Happened::Failed(failure @ Failure::Login(_)) => {
+                SessionEvent::Failed(failure @ Failure::Login(_)) => {
                     return Err(EngineError::Login {
                         engine,
                         failure: failure.to_string(),
                         login: choice.login().to_owned(),
                     });
                 }
-                Happened::Failed(failure) => {
+                SessionEvent::Failed(failure) => {
                     let reason = failure.to_string();
                     return Err(EngineError::NotBegun { engine, reason });
                 }
-                Happened::Text(_)
-                | Happened::Thought(_)
-                | Happened::ToolStarted(_)
-                | Happened::ToolEnded { .. }
-                | Happened::Cost(_)
-                | Happened::Asked(_)
-                | Happened::AskWithdrawn(_)
-                | Happened::Ended(_)
-                | Happened::Garbage => {}
+                SessionEvent::Text(_)
+                | SessionEvent::Thought(_)
+                | SessionEvent::ToolStarted(_)
+                | SessionEvent::ToolEnded { .. }
+                | SessionEvent::Cost(_)
+                | SessionEvent::Asked(_)
+                | SessionEvent::AskWithdrawn(_)
+                | SessionEvent::Ended(_)
+                | SessionEvent::Garbage => {}
             }
         }
     }

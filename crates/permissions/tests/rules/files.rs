@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use permissions::{Permissions, Surroundings, Verdict};
+use permissions::{Conditions, Permissions, Verdict};
 use serde_json::{Value, json};
 
 use crate::support::{call, confined, decide, permissions};
@@ -35,11 +35,11 @@ fn a_path_outside_is_told_in_full_and_others_are_not() {
 
 #[test]
 fn what_commands_may_read_anyway_is_read_without_a_question() {
-    let surroundings = Surroundings {
+    let conditions = Conditions {
         readable: vec!["/work/outputs".into()],
         ..confined()
     };
-    let rules = permissions(surroundings, &["Read(//work/outputs/x)"], &[], &[]);
+    let rules = permissions(conditions, &["Read(//work/outputs/x)"], &[], &[]);
     let verdict = |tool, path| decide(&rules, tool, &json!({ "path": path })).verdict;
     assert_eq!(verdict("read_file", "/work/outputs/a.txt"), Verdict::Allow);
     assert_eq!(verdict("read_file", "/work/outputs/x"), Verdict::Deny);

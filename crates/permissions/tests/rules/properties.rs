@@ -1,6 +1,6 @@
 //! What holds for all rules and commands.
 
-use permissions::{ListKind, Origin, Permissions, Rule, RuleList, Surroundings, Verdict};
+use permissions::{Conditions, ListKind, Origin, Permissions, Rule, RuleList, Verdict};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -52,8 +52,8 @@ fn lists() -> impl Strategy<Value = RuleList> {
     (some(), some(), some()).prop_map(|(deny, ask, allow)| list(Origin::Flag, &deny, &ask, &allow))
 }
 
-fn surroundings() -> impl Strategy<Value = Surroundings> {
-    (any::<bool>(), any::<bool>()).prop_map(|(confined, yes)| Surroundings {
+fn conditions() -> impl Strategy<Value = Conditions> {
+    (any::<bool>(), any::<bool>()).prop_map(|(confined, yes)| Conditions {
         confined,
         yes,
         ..unconfined()
@@ -96,7 +96,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn splitting_never_widens(list in lists(), around in surroundings(), (a, b, script) in joined()) {
+    fn splitting_never_widens(list in lists(), around in conditions(), (a, b, script) in joined()) {
         let rules = Permissions::new(vec![list.clone()], around);
         let strictest = command(&rules, &a).max(command(&rules, &b));
         let found = command(&rules, &script);
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn deny_beats_all(one in lists(), other in lists(), around in surroundings(), text in select(SIMPLE)) {
+    fn deny_beats_all(one in lists(), other in lists(), around in conditions(), text in select(SIMPLE)) {
         let denying = RuleList { ask: Vec::new(), allow: Vec::new(), ..one.clone() };
         let alone = command(&Permissions::new(vec![denying], around.clone()), text);
         let granted = Origin::Granted { id: "1".to_owned(), by: "user".to_owned() };
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn more_deny_and_ask_rules_never_widen(one in lists(), other in lists(), around in surroundings(), (_, _, script) in joined()) {
+    fn more_deny_and_ask_rules_never_widen(one in lists(), other in lists(), around in conditions(), (_, _, script) in joined()) {
         let before = command(&Permissions::new(vec![one.clone()], around.clone()), &script);
         let narrower = RuleList { allow: Vec::new(), ..other };
         let after = command(&Permissions::new(vec![one, narrower], around), &script);
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn a_member_is_never_wider_than_its_lead(lead in lists(), role in lists(), around in surroundings(), (_, _, script) in joined()) {
+    fn a_member_is_never_wider_than_its_lead(lead in lists(), role in lists(), around in conditions(), (_, _, script) in joined()) {
         let of_lead = command(&Permissions::new(vec![lead.clone()], around.clone()), &script);
         let role = RuleList { origin: Origin::Role("r".to_owned()), ..role };
         let of_member = command(&Permissions::new(vec![lead, role], around), &script);

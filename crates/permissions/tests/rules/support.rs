@@ -3,7 +3,7 @@
 use protocol::Effect;
 use std::path::{Path, PathBuf};
 
-use permissions::{Call, Decision, Origin, Permissions, Rule, RuleList, Surroundings, Verdict};
+use permissions::{Call, Conditions, Decision, Origin, Permissions, Rule, RuleList, Verdict};
 use serde_json::{Value, json};
 
 pub(crate) const WORKSPACE: &str = "/work/space";
@@ -23,15 +23,15 @@ fn rules(texts: &[&str]) -> Vec<Rule> {
     rules.collect::<Result<_, _>>().unwrap()
 }
 
-pub(crate) fn confined() -> Surroundings {
-    Surroundings {
+pub(crate) fn confined() -> Conditions {
+    Conditions {
         confined: true,
         ..unconfined()
     }
 }
 
-pub(crate) fn unconfined() -> Surroundings {
-    Surroundings {
+pub(crate) fn unconfined() -> Conditions {
+    Conditions {
         confined: false,
         yes: false,
         readable: Vec::new(),
@@ -40,12 +40,12 @@ pub(crate) fn unconfined() -> Surroundings {
 }
 
 pub(crate) fn permissions(
-    surroundings: Surroundings,
+    conditions: Conditions,
     deny: &[&str],
     ask: &[&str],
     allow: &[&str],
 ) -> Permissions {
-    Permissions::new(vec![list(Origin::Flag, deny, ask, allow)], surroundings)
+    Permissions::new(vec![list(Origin::Flag, deny, ask, allow)], conditions)
 }
 
 pub(crate) fn decide(permissions: &Permissions, tool: &str, arguments: &Value) -> Decision {

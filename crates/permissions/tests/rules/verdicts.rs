@@ -145,9 +145,9 @@ fn without_a_sandbox_changes_ask_unless_the_user_said_yes() {
         decide(&rules, "edit_file", &json!({"path": "a"})).verdict,
         Allow
     );
-    let mut surroundings = unconfined();
-    surroundings.yes = true;
-    let yes = Permissions::new(rules.lists().to_vec(), surroundings);
+    let mut conditions = unconfined();
+    conditions.yes = true;
+    let yes = Permissions::new(rules.lists().to_vec(), conditions);
     assert_eq!(command(&yes, "make > log"), Allow);
     // `--yes` stands in for the sandbox and for nothing else.
     assert_eq!(command(&yes, "docker ps"), Ask);

@@ -17,16 +17,16 @@ fn something_odd_among_the_records_keeps_no_other_from_being_finished() {
     fs::create_dir(folder.join("a.2")).unwrap();
     // These lead elsewhere, or behind a link.
     for (name, path) in [("a.3", "../outside/kept"), ("a.4", "link/kept")] {
-        let text = format!("before 1\nunwanted {path}\nend\n");
+        let text = format!("snapshot 1\nunwanted {path}\nend\n");
         fs::write(folder.join(name), text).unwrap();
     }
     // More of them than a process may have open files.
     for number in 0..1100 {
-        fs::write(folder.join(format!("m.{number}")), "before 1\nend\n").unwrap();
+        fs::write(folder.join(format!("m.{number}")), "snapshot 1\nend\n").unwrap();
     }
     fs::write(
         folder.join("z.1"),
-        "before 1\nunwanted .envrc\nunwanted none\nend\n",
+        "snapshot 1\nunwanted .envrc\nunwanted none\nend\n",
     )
     .unwrap();
     fs::write(team.workspace().join(".envrc"), "").unwrap();

@@ -143,7 +143,7 @@ fn forced_with_sigterm() {
     );
     let mark = processes::mark_of(members.team(), &recipient("alice"));
     wait_until("its leftover processes to end", LIMIT, || {
-        let left = command::survivors();
+        let left = command::marked_processes();
         !left.iter().any(|left| left.mark.starts_with(&mark))
     });
 }

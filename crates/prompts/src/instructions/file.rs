@@ -54,7 +54,7 @@ pub(crate) enum Problem {
 }
 
 /// Where a file may be.
-pub(crate) struct Place<'a> {
+pub(crate) struct SearchFolder<'a> {
     origin: Origin,
     folder: &'a Path,
     /// The folder that no link may lead out of.
@@ -63,7 +63,7 @@ pub(crate) struct Place<'a> {
     workspace: &'a Path,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SearchFolder<'a> {
     /// The user's own folder.
     pub(crate) const fn user(folder: &'a Path) -> Self {
         Self {

@@ -196,8 +196,8 @@ fn runner() {
     for path in session.created() {
         note(&format!("CREATED {}", path.display()));
     }
-    for moved in session.move_aside() {
-        assert!(moved.error.is_none(), "{moved}");
+    for renamed in session.rename_new_files() {
+        assert!(renamed.error.is_none(), "{renamed}");
     }
     drop((session, kept));
     std::process::exit(status.code().unwrap_or(128 + status.signal().unwrap_or(0)));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use command::{kill_survivors, survivors};
+use command::{kill_marked, marked_processes};
 use serde_json::Value;
 use tools::{
     Background, BackgroundRun, Bash, CheckBackground, Compact, Confinement, EditFile, Glob, Grep,
@@ -103,8 +103,8 @@ impl Bench {
 
     /// How many processes of this bench there are.
     pub(crate) fn processes(&self) -> usize {
-        let all = survivors().into_iter();
-        let own = all.filter(|survivor| survivor.mark.starts_with(&self.prefix()));
+        let all = marked_processes().into_iter();
+        let own = all.filter(|process| process.mark.starts_with(&self.prefix()));
         own.count()
     }
 
@@ -117,7 +117,7 @@ impl Drop for Bench {
     fn drop(&mut self) {
         self.background.stop_all();
         let prefix = self.prefix();
-        kill_survivors(|mark| mark.starts_with(&prefix));
+        kill_marked(|mark| mark.starts_with(&prefix));
     }
 }
 

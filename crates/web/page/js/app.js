@@ -10,12 +10,12 @@ import { messages } from "./messages.js";
 import { follow, login } from "./net.js";
 import { sessions } from "./sessions.js";
 import { onChange, state, waiting } from "./state.js";
-import { talk } from "./talk.js";
+import { conversation } from "./conversation.js";
 import { work } from "./work.js";
 
 const VIEWS = { "": home, board, messages, costs, work, events, sessions };
 const NAMES = { "": "home" };
-const EVERYTHING = new Set(["team", "members", "requests", "tasks", "events", "talk"]);
+const EVERYTHING = new Set(["team", "members", "requests", "tasks", "events", "conversation"]);
 let show = () => {};
 let isIn = false;
 let path = null;
@@ -25,7 +25,7 @@ function route() {
   const [view, name] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   if (location.hash === "#main") return $("main").focus();
   const member = view === "member" ? name : null;
-  show = member ? talk($("main"), member) : (VIEWS[view] ?? home)($("main"));
+  show = member ? conversation($("main"), member) : (VIEWS[view] ?? home)($("main"));
   const current = member ? "home" : (NAMES[view] ?? view);
   for (const link of document.querySelectorAll("[data-view]")) {
     if (link.dataset.view === current) link.setAttribute("aria-current", "page");

@@ -1,6 +1,6 @@
 // What the server has told. Views read it and are told when it changes.
 
-const empty = () => ({ team: null, members: new Map(), requests: new Map(), tasks: new Map(), events: [], talk: null });
+const empty = () => ({ team: null, members: new Map(), requests: new Map(), tasks: new Map(), events: [], conversation: null });
 
 export const state = empty();
 const listeners = new Set();
@@ -29,16 +29,16 @@ export function apply(event, data) {
     // Nothing of before is kept: the server may be another one.
     Object.assign(state, empty());
     applyChange(data);
-    tell(new Set(["team", "members", "requests", "tasks", "events", "talk"]));
+    tell(new Set(["team", "members", "requests", "tasks", "events", "conversation"]));
   } else if (event === "change") {
     applyChange(data);
     tell(new Set(Object.keys(data)));
-  } else if (event === "talk") {
-    if (data.whole || state.talk?.member !== data.member) state.talk = { member: data.member, entries: new Map() };
-    for (const entry of data.entries) state.talk.entries.set(entry.n, entry);
-    const numbers = [...state.talk.entries.keys()];
-    for (const old of numbers.slice(0, Math.max(0, numbers.length - 200))) state.talk.entries.delete(old);
-    tell(new Set(["talk"]));
+  } else if (event === "conversation") {
+    if (data.whole || state.conversation?.member !== data.member) state.conversation = { member: data.member, entries: new Map() };
+    for (const entry of data.entries) state.conversation.entries.set(entry.n, entry);
+    const numbers = [...state.conversation.entries.keys()];
+    for (const old of numbers.slice(0, Math.max(0, numbers.length - 200))) state.conversation.entries.delete(old);
+    tell(new Set(["conversation"]));
   }
 }
 

@@ -1,8 +1,8 @@
 //! Reads the team: its state, its events, and the conversations that pages show.
 
+use crate::conversation::{Conversation, Entry};
 use crate::hub::event_row;
 use crate::rows::Rows;
-use crate::talk::{Entry, Talk};
 use overview::{Tail, TeamWatch, snapshot};
 use protocol::{AgentName, Recipient};
 use serde_json::value::RawValue;
@@ -28,13 +28,13 @@ pub(super) struct Reader {
     events: EventReader,
     newest_events: VecDeque<Value>,
     rows: Rows,
-    talks: BTreeMap<AgentName, Followed>,
+    conversations: BTreeMap<AgentName, Followed>,
     last_message: Instant,
 }
 
 struct Followed {
     tail: Tail,
-    talk: Talk,
+    conversation: Conversation,
 }
 
 /// What is new since the last read.
@@ -42,15 +42,15 @@ pub(super) struct News {
     /// For all pages.
     changes: Option<Arc<str>>,
     /// For those that show the conversation of a member.
-    talks: BTreeMap<AgentName, Arc<str>>,
+    conversations: BTreeMap<AgentName, Arc<str>>,
     /// Whether nothing was told for so long that a page may wonder.
     pub(super) is_regular: bool,
 }
 
 impl News {
     pub(super) fn of(&self, member: Option<&AgentName>) -> Vec<Arc<str>> {
-        let talk = member.and_then(|member| self.talks.get(member));
-        self.changes.iter().chain(talk).cloned().collect()
+        let conversation = member.and_then(|member| self.conversations.get(member));
+        self.changes.iter().chain(conversation).cloned().collect()
     }
 }
 
@@ -66,7 +66,7 @@ impl Reader {
             events,
             newest_events: VecDeque::new(),
             rows: Rows::default(),
-            talks: BTreeMap::new(),
+            conversations: BTreeMap::new(),
             last_message: Instant::now(),
         })
     }
@@ -82,7 +82,7 @@ impl Reader {
         // Watch before reading, so that no change is missed.
         self.watch.watch_files(&self.team);
         self.watch.watch_file(&self.sessions_file);
-        for followed in self.talks.values() {
+        for followed in self.conversations.values() {
             self.watch.watch_file(followed.tail.path());
         }
         let snapshot = snapshot(&self.team);
@@ -94,14 +94,14 @@ impl Reader {
         if !events.is_empty() {
             changes.insert("events".to_owned(), Value::Array(events));
         }
-        let talks = self.new_entries();
+        let conversations = self.new_entries();
         let is_regular = self.last_message.elapsed() >= MAX_SLEEP;
         if is_regular || !changes.is_empty() {
             self.last_message = Instant::now();
         }
         News {
             changes: (!changes.is_empty()).then(|| message("change", &Value::Object(changes))),
-            talks,
+            conversations,
             is_regular,
         }
     }
@@ -109,7 +109,7 @@ impl Reader {
     /// Follows the conversations that are shown, and no others.
     fn follow(&mut self, members: &BTreeSet<AgentName>) {
         let watch = &mut self.watch;
-        self.talks.retain(|name, followed| {
+        self.conversations.retain(|name, followed| {
             let is_shown = members.contains(name);
             if !is_shown {
                 watch.unwatch(followed.tail.path());
@@ -118,11 +118,11 @@ impl Reader {
         });
         for name in members {
             let layout = self.team.layout();
-            self.talks.entry(name.clone()).or_insert_with(|| {
+            self.conversations.entry(name.clone()).or_insert_with(|| {
                 let path = layout.transcript(&Recipient::Member(name.clone()));
                 let mut followed = Followed {
                     tail: Tail::new(path, JOURNAL_BYTES),
-                    talk: Talk::default(),
+                    conversation: Conversation::default(),
                 };
                 // Whoever is new gets these with the whole state.
                 followed.new_entries();
@@ -152,14 +152,14 @@ impl Reader {
     }
 
     fn new_entries(&mut self) -> BTreeMap<AgentName, Arc<str>> {
-        let mut talks = BTreeMap::new();
-        for (name, followed) in &mut self.talks {
+        let mut conversations = BTreeMap::new();
+        for (name, followed) in &mut self.conversations {
             let (is_other, entries) = followed.new_entries();
             if is_other || !entries.is_empty() {
-                talks.insert(name.clone(), talk(name, is_other, &entries));
+                conversations.insert(name.clone(), conversation(name, is_other, &entries));
             }
         }
-        talks
+        conversations
     }
 
     /// The whole state, for a page that shows the conversation of `member`.
@@ -168,11 +168,11 @@ impl Reader {
         let events = self.newest_events.iter().cloned().collect();
         all.insert("events".to_owned(), Value::Array(events));
         let state = message("all", &Value::Object(all));
-        let followed = member.and_then(|name| Some((name, self.talks.get(name)?)));
+        let followed = member.and_then(|name| Some((name, self.conversations.get(name)?)));
         match followed {
             Some((name, followed)) => {
-                let entries: Vec<Entry> = followed.talk.entries().cloned().collect();
-                format!("{state}{}", talk(name, true, &entries)).into()
+                let entries: Vec<Entry> = followed.conversation.entries().cloned().collect();
+                format!("{state}{}", conversation(name, true, &entries)).into()
             }
             None => state,
         }
@@ -185,10 +185,12 @@ impl Followed {
         let new = self.tail.new_lines();
         let is_other = new.is_other_conversation();
         if is_other {
-            self.talk = Talk::default();
+            self.conversation = Conversation::default();
         }
         let lines = new.of_conversation();
-        let entries = lines.flat_map(|line| self.talk.read(line)).collect();
+        let entries = lines
+            .flat_map(|line| self.conversation.read(line))
+            .collect();
         (is_other, entries)
     }
 }
@@ -198,7 +200,7 @@ fn message(event: &str, data: &Value) -> Arc<str> {
     format!("event: {event}\ndata: {data}\n\n").into()
 }
 
-fn talk(name: &AgentName, is_whole: bool, entries: &[Entry]) -> Arc<str> {
+fn conversation(name: &AgentName, is_whole: bool, entries: &[Entry]) -> Arc<str> {
     let entries = entries.iter();
     let entries: Vec<Box<RawValue>> = entries
         .filter_map(|entry| RawValue::from_string(entry.to_string()).ok())
@@ -206,5 +208,5 @@ fn talk(name: &AgentName, is_whole: bool, entries: &[Entry]) -> Arc<str> {
     let entries = serde_json::to_string(&entries).unwrap_or_default();
     let (name, is_whole) = (json!(name), json!(is_whole));
     let data = format!("{{\"member\":{name},\"whole\":{is_whole},\"entries\":{entries}}}");
-    format!("event: talk\ndata: {data}\n\n").into()
+    format!("event: conversation\ndata: {data}\n\n").into()
 }

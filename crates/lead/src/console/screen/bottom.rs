@@ -68,7 +68,7 @@ impl Screen {
         for hint in self.hints(editor) {
             lines.push(self.colour.dim(&fit(&format!("  {hint}"), width)));
         }
-        let status = status::line(&self.place, &self.status, self.context, width);
+        let status = status::line(&self.work, &self.status, self.context, width);
         lines.push(paint(&status, self.colour));
         let prompt = self.answering.as_ref().and_then(|pressed| pressed.key.text);
         let rows = editor.rows(prompt.unwrap_or(PROMPT), width);

@@ -23,9 +23,9 @@ pub(crate) struct Status {
     pub(crate) cost: Option<String>,
 }
 
-/// What does not change often.
+/// What the lead works with: it seldom changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct WorkInfo {
     pub(crate) model: String,
     pub(crate) folder: String,
     /// How many tokens the model's window holds.
@@ -34,7 +34,7 @@ pub(crate) struct Place {
 
 /// The line, of this many columns.
 pub(crate) fn line(
-    place: &Place,
+    work: &WorkInfo,
     status: &Status,
     context: Option<u64>,
     width: usize,
@@ -48,9 +48,9 @@ pub(crate) fn line(
         };
         parts.push(Span::new(Style::Attention, text));
     }
-    parts.push(dim(place.model.clone()));
+    parts.push(dim(work.model.clone()));
     if let Some(tokens) = context {
-        let percent = match place.window {
+        let percent = match work.window {
             0 => String::new(),
             window => format!(" ({}%)", (tokens * 100).div_ceil(window)),
         };
@@ -61,7 +61,7 @@ pub(crate) fn line(
         let (working, all) = (status.working.len(), status.members.len());
         parts.push(dim(format!("{working} of {all} at work")));
     }
-    parts.push(dim(place.folder.clone()));
+    parts.push(dim(work.folder.clone()));
     let mut spans = vec![dim("──".to_owned())];
     let mut taken = 2;
     for part in parts.into_iter().filter(|part| !part.text.is_empty()) {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_waits_comes_first_and_what_does_not_fit_is_left_out() {
-        let place = Place {
+        let work = WorkInfo {
             model: "anthropic:x".to_owned(),
             folder: "~/project".to_owned(),
             window: 1_000,
@@ -97,7 +97,7 @@ mod tests {
             ..Status::default()
         };
         let shown = |width| {
-            let spans = line(&place, &status, Some(335), width);
+            let spans = line(&work, &status, Some(335), width);
             paint(&spans, Colour::Off)
         };
         assert_eq!(

@@ -31,9 +31,9 @@ function entryNode(entry, old) {
   return h("li", { class: `entry ${entry.kind}` }, content());
 }
 
-export function talk(main, name) {
+export function conversation(main, name) {
   const stateLine = h("p", { class: "row" });
-  const list = h("ol", { class: "talk", "aria-live": "polite", "aria-label": `Conversation of ${name}` });
+  const list = h("ol", { class: "conversation", "aria-live": "polite", "aria-label": `Conversation of ${name}` });
   const nothing = h("p", { class: "empty" }, "Nothing was said yet.");
   const text = h("textarea", { "aria-label": `Message to ${name}`, placeholder: `Message to ${name}`, required: true });
   const changes = h("div", {});
@@ -63,9 +63,9 @@ export function talk(main, name) {
           h("span", { class: "muted small" }, spentText(member.spent)));
       } else stateLine.replaceChildren(h("span", { class: "muted" }, "is not a member"));
     }
-    if (parts.has("talk")) {
+    if (parts.has("conversation")) {
       const isAtEnd = innerHeight + scrollY >= document.body.scrollHeight - 80;
-      const entries = state.talk?.member === name ? [...state.talk.entries.values()] : [];
+      const entries = state.conversation?.member === name ? [...state.conversation.entries.values()] : [];
       keyed(list, entries, (entry) => entry.n, entryNode);
       nothing.hidden = entries.length > 0;
       if (isAtEnd) scrollTo(0, document.body.scrollHeight);

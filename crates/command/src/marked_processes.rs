@@ -30,27 +30,27 @@ const EXEC_INTERVAL: Duration = Duration::from_micros(200);
 
 /// A process that carries a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Survivor {
+pub struct MarkedProcess {
     pub pid: i32,
     /// The value of [`MARK`] in its environment.
     pub mark: String,
 }
 
 /// The processes with a mark, among those whose environment is readable, without this process.
-pub fn survivors() -> Vec<Survivor> {
+pub fn marked_processes() -> Vec<MarkedProcess> {
     look(Instant::now())
 }
 
 /// Sends SIGKILL to every process whose mark matches, including those started meanwhile, and waits for
 /// their end. Returns the number of killed processes. Gives up after two seconds.
-pub fn kill_survivors(matches: impl Fn(&str) -> bool) -> usize {
+pub fn kill_marked(matches: impl Fn(&str) -> bool) -> usize {
     let deadline = Instant::now() + LIMIT;
     let mut killed = 0;
     let mut clean_looks = 0;
     loop {
         let newest = newest_process();
         let mut all = look(deadline);
-        all.retain(|survivor| matches(&survivor.mark));
+        all.retain(|process| matches(&process.mark));
         if all.is_empty() {
             // Without the numbers a second look makes it unlikely enough that one was missed.
             let have_risen = newest.is_some_and(|before| newest_process() >= Some(before));
@@ -74,7 +74,7 @@ pub fn kill_survivors(matches: impl Fn(&str) -> bool) -> usize {
 }
 
 /// Looks at all processes once. Those in the middle of exec are looked at again until the deadline.
-fn look(deadline: Instant) -> Vec<Survivor> {
+fn look(deadline: Instant) -> Vec<MarkedProcess> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -85,7 +85,7 @@ fn look(deadline: Instant) -> Vec<Survivor> {
     let pids = names.filter_map(|name| name.to_str()?.parse().ok());
     for pid in pids.filter(|pid: &i32| u32::try_from(*pid) != Ok(process::id())) {
         match reader.read(pid) {
-            Environment::Known(environment) => found.extend(survivor(pid, environment)),
+            Environment::Known(environment) => found.extend(process(pid, environment)),
             Environment::InExec => in_exec.push(pid),
             Environment::Absent => {}
         }
@@ -94,7 +94,7 @@ fn look(deadline: Instant) -> Vec<Survivor> {
         thread::sleep(EXEC_INTERVAL);
         in_exec.retain(|pid| match reader.read(*pid) {
             Environment::Known(environment) => {
-                found.extend(survivor(*pid, environment));
+                found.extend(process(*pid, environment));
                 false
             }
             Environment::InExec => true,
@@ -111,19 +111,19 @@ fn newest_process() -> Option<i32> {
 }
 
 /// Kills the process if it is still the one that was found. Returns a handle on it if it was killed.
-fn kill(survivor: &Survivor) -> Option<Pidfd> {
-    let handle = Pidfd::open(Pid::from_raw(survivor.pid)).ok()?;
+fn kill(process: &MarkedProcess) -> Option<Pidfd> {
+    let handle = Pidfd::open(Pid::from_raw(process.pid)).ok()?;
     // The handle names one process for good. It is the right one if the mark is still there.
-    let setting = format!("{MARK}={}", survivor.mark);
-    let is_same = find_setting(survivor.pid, setting.as_bytes()) == Found::Yes;
+    let setting = format!("{MARK}={}", process.mark);
+    let is_same = find_setting(process.pid, setting.as_bytes()) == Found::Yes;
     (is_same && handle.send_signal(Signal::SIGKILL).is_ok()).then_some(handle)
 }
 
-/// The process as a survivor, if its environment has a mark.
-fn survivor(pid: i32, environment: &[u8]) -> Option<Survivor> {
+/// The process as a process, if its environment has a mark.
+fn process(pid: i32, environment: &[u8]) -> Option<MarkedProcess> {
     let settings = environment.split(|byte| *byte == 0);
     let settings = settings.filter_map(|setting| std::str::from_utf8(setting).ok());
     let mut values = settings.filter_map(|setting| setting.strip_prefix(MARK)?.strip_prefix('='));
     let mark = values.next()?.to_owned();
-    Some(Survivor { pid, mark })
+    Some(MarkedProcess { pid, mark })
 }

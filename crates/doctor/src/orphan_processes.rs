@@ -2,7 +2,7 @@
 
 use crate::environment::processes;
 use crate::fix_error::FixError;
-use command::{Pidfd, kill_survivors, survivors};
+use command::{Pidfd, kill_marked, marked_processes};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// A process without a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stray {
+pub enum OrphanProcess {
     /// A shell command of a member that is no longer running.
     Command {
         pid: i32,
@@ -31,9 +31,9 @@ pub enum Stray {
     Teammate { pid: i32, name: AgentName },
 }
 
-pub(crate) fn strays(team: &TeamDir) -> Vec<Stray> {
-    let mut found = stray_commands(team);
-    found.extend(stray_teammates(team));
+pub(crate) fn orphan_processes(team: &TeamDir) -> Vec<OrphanProcess> {
+    let mut found = orphan_commands(team);
+    found.extend(orphan_teammates(team));
     found
 }
 
@@ -44,19 +44,19 @@ pub(crate) fn workspace(team: &TeamDir) -> PathBuf {
     canonical.unwrap_or_else(|_| workspace.to_path_buf())
 }
 
-fn stray_commands(team: &TeamDir) -> Vec<Stray> {
+fn orphan_commands(team: &TeamDir) -> Vec<OrphanProcess> {
     let prefix = format!("{}:", workspace(team).display());
     let mut found = Vec::new();
-    for survivor in survivors() {
-        let Some(rest) = survivor.mark.strip_prefix(&prefix) else {
+    for process in marked_processes() {
+        let Some(rest) = process.mark.strip_prefix(&prefix) else {
             continue;
         };
         let owner = rest
             .rsplit_once('.')
             .and_then(|(name, _)| name.parse().ok());
         if owner.as_ref().is_none_or(|owner| is_gone(team, owner)) {
-            let command::Survivor { pid, mark } = survivor;
-            found.push(Stray::Command { pid, mark, owner });
+            let command::MarkedProcess { pid, mark } = process;
+            found.push(OrphanProcess::Command { pid, mark, owner });
         }
     }
     found
@@ -66,7 +66,7 @@ fn is_gone(team: &TeamDir, owner: &Recipient) -> bool {
     matches!(team.liveness(owner), Ok(Liveness::Gone(_)))
 }
 
-fn stray_teammates(team: &TeamDir) -> Vec<Stray> {
+fn orphan_teammates(team: &TeamDir) -> Vec<OrphanProcess> {
     let Ok(roster) = team.roster() else {
         return Vec::new();
     };
@@ -74,11 +74,11 @@ fn stray_teammates(team: &TeamDir) -> Vec<Stray> {
     let all = processes().filter_map(|folder| {
         let pid = folder.file_name()?.to_str()?.parse().ok()?;
         let name = teammate_name(&folder, &workspace)?;
-        Some(Stray::Teammate { pid, name })
+        Some(OrphanProcess::Teammate { pid, name })
     });
-    all.filter(|stray| match stray {
-        Stray::Teammate { name, .. } => roster.member(name).is_none(),
-        Stray::Command { .. } => false,
+    all.filter(|orphan| match orphan {
+        OrphanProcess::Teammate { name, .. } => roster.member(name).is_none(),
+        OrphanProcess::Command { .. } => false,
     })
     .collect()
 }
@@ -117,11 +117,11 @@ fn value_of<'a>(args: &[&'a [u8]], option: &str) -> Option<&'a [u8]> {
     None
 }
 
-/// Ends a stray process, if it still is one. Returns whether it was ended.
-pub(crate) fn end_stray(team: &TeamDir, stray: &Stray) -> Result<bool, FixError> {
-    match stray {
-        Stray::Command { mark, owner, .. } => end_commands(team, mark, owner.as_ref()),
-        Stray::Teammate { pid, name } => end_teammate(team, *pid, name),
+/// Ends a orphan process, if it still is one. Returns whether it was ended.
+pub(crate) fn end_orphan(team: &TeamDir, orphan: &OrphanProcess) -> Result<bool, FixError> {
+    match orphan {
+        OrphanProcess::Command { mark, owner, .. } => end_commands(team, mark, owner.as_ref()),
+        OrphanProcess::Teammate { pid, name } => end_teammate(team, *pid, name),
     }
 }
 
@@ -147,7 +147,7 @@ fn end_commands(team: &TeamDir, mark: &str, owner: Option<&Recipient>) -> Result
         Some(Recipient::Member(_)) | None => None,
     };
     let held = owner.is_some_and(|owner| *owner != Recipient::Lead && !is_gone(team, owner));
-    Ok(!held && kill_survivors(|found| found == mark) > 0)
+    Ok(!held && kill_marked(|found| found == mark) > 0)
 }
 
 fn end_teammate(team: &TeamDir, pid: i32, name: &AgentName) -> Result<bool, FixError> {

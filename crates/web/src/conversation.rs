@@ -24,7 +24,7 @@ pub(crate) type Entry = Arc<str>;
 
 /// Follows the conversation of a member.
 #[derive(Debug, Default)]
-pub(crate) struct Talk {
+pub(crate) struct Conversation {
     next: u64,
     entries: VecDeque<(u64, Entry)>,
     running: VecDeque<Call>,
@@ -38,7 +38,7 @@ struct Call {
     input: Value,
 }
 
-impl Talk {
+impl Conversation {
     /// The entries that are kept, oldest first.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().map(|(_, entry)| entry)

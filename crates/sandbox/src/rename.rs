@@ -31,14 +31,14 @@ const MARK: &str = ".from-sandbox.";
 
 /// A file that a command created under a name that other programs trust.
 #[derive(Debug)]
-pub struct Moved {
+pub struct RenamedFile {
     pub from: PathBuf,
     pub to: PathBuf,
     /// Why it still has its old name.
     pub error: Option<io::Error>,
 }
 
-impl fmt::Display for Moved {
+impl fmt::Display for RenamedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, to) = (self.from.display(), self.to.display());
         write!(f, "the command created {from}, which other programs trust")?;
@@ -50,9 +50,9 @@ impl fmt::Display for Moved {
 }
 
 /// Renames a file or folder within its folder.
-pub(crate) fn move_aside(from: PathBuf) -> Moved {
+pub(crate) fn rename_new_file(from: PathBuf) -> RenamedFile {
     let mut to = from.clone();
-    let moved = folder_of(&from).and_then(|(folder, name)| {
+    let renamed = folder_of(&from).and_then(|(folder, name)| {
         for attempt in 1..=IN_ORDER + AT_RANDOM {
             let number = match attempt <= IN_ORDER {
                 true => attempt,
@@ -69,8 +69,8 @@ pub(crate) fn move_aside(from: PathBuf) -> Moved {
         }
         Err(Errno::EEXIST)
     });
-    let error = moved.err().map(io::Error::from);
-    Moved { from, to, error }
+    let error = renamed.err().map(io::Error::from);
+    RenamedFile { from, to, error }
 }
 
 fn random() -> u64 {
@@ -107,8 +107,8 @@ fn allow_access_to_one(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether [`move_aside`] gives such names.
-pub(crate) fn is_aside(name: &OsStr) -> bool {
+/// Whether [`rename_new_file`] gives such names.
+pub(crate) fn is_renamed(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let number = name.rsplit_once(MARK).map(|(_, number)| number);
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -150,12 +150,12 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         fs::write(root.join("name.from-sandbox.1"), "old").unwrap();
         fs::write(root.join("name"), "new").unwrap();
-        let moved = move_aside(root.join("name"));
-        assert!(moved.error.is_none(), "{moved}");
-        assert_eq!(moved.to, root.join("name.from-sandbox.2"));
-        assert_eq!(fs::read_to_string(&moved.to).unwrap(), "new");
+        let renamed = rename_new_file(root.join("name"));
+        assert!(renamed.error.is_none(), "{renamed}");
+        assert_eq!(renamed.to, root.join("name.from-sandbox.2"));
+        assert_eq!(fs::read_to_string(&renamed.to).unwrap(), "new");
         assert!(!root.join("name").exists());
-        assert!(move_aside(root.join("name")).error.is_some());
+        assert!(rename_new_file(root.join("name")).error.is_some());
     }
 
     #[test]
@@ -166,10 +166,10 @@ mod tests {
             fs::write(root.join(format!("name{MARK}{number}")), "").unwrap();
         }
         fs::write(root.join("name"), "new").unwrap();
-        let moved = move_aside(root.join("name"));
-        assert!(moved.error.is_none(), "{moved}");
-        assert!(is_aside(moved.to.file_name().unwrap()), "{moved}");
-        assert_eq!(fs::read_to_string(&moved.to).unwrap(), "new");
+        let renamed = rename_new_file(root.join("name"));
+        assert!(renamed.error.is_none(), "{renamed}");
+        assert!(is_renamed(renamed.to.file_name().unwrap()), "{renamed}");
+        assert_eq!(fs::read_to_string(&renamed.to).unwrap(), "new");
     }
 
     #[test]
@@ -179,8 +179,8 @@ mod tests {
         fs::create_dir(root.join("other")).unwrap();
         fs::write(root.join("other/name"), "kept").unwrap();
         std::os::unix::fs::symlink("other", root.join("link")).unwrap();
-        let moved = move_aside(root.join("link/name"));
-        assert!(moved.error.is_some(), "{moved}");
+        let renamed = rename_new_file(root.join("link/name"));
+        assert!(renamed.error.is_some(), "{renamed}");
         for content in [Content::Folder, Content::File("x")] {
             let path = root.join("link/new");
             assert!(create(&Placeholder { path, content }).is_err());

@@ -7,14 +7,14 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use crate::aside::{Moved, allow_access, is_aside, move_aside};
 use crate::extend::Extended;
 use crate::git::{Survey, has_no_link, survey};
+use crate::rename::{RenamedFile, allow_access, is_renamed, rename_new_file};
 use crate::workspace::secret_names;
 
 /// What existed before a command ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct Snapshot {
     /// Names that did not exist and that the command must not leave behind.
     unwanted: BTreeSet<PathBuf>,
     /// The folder that must not get files with variables, and the names of those it had.
@@ -25,17 +25,17 @@ pub(crate) struct Before {
     submodules: BTreeSet<PathBuf>,
 }
 
-/// The words at the start of the lines of an encoded [`Before`].
+/// The words at the start of the lines of an encoded [`Snapshot`].
 const UNWANTED: &[u8] = b"unwanted";
 const FOLDER: &[u8] = b"folder";
 const VARIABLES: &[u8] = b"variables";
 const REPOSITORY: &[u8] = b"repository";
 const SUBMODULE: &[u8] = b"submodule";
 /// The first and the last line of the encoded form.
-const START: &[u8] = b"before 1";
+const START: &[u8] = b"snapshot 1";
 const END: &[u8] = b"end";
 
-impl Before {
+impl Snapshot {
     pub(crate) fn of(extended: &Extended) -> Self {
         let wanted = &extended.description;
         Self {
@@ -72,8 +72,8 @@ impl Before {
     }
 
     /// Renames everything that was created, each within its folder.
-    pub(crate) fn move_aside(&self) -> Vec<Moved> {
-        self.created().into_iter().map(move_aside).collect()
+    pub(crate) fn rename_new_files(&self) -> Vec<RenamedFile> {
+        self.created().into_iter().map(rename_new_file).collect()
     }
 
     /// Restores access to the folders that are examined, in case the command has removed it.
@@ -97,14 +97,14 @@ impl Before {
             .collect()
     }
 
-    /// The new files with variables. Those that were moved aside are not counted, because no program reads
+    /// The new files with variables. Those that were renamed are not counted, because no program reads
     /// them.
     fn new_variables(&self) -> Vec<PathBuf> {
         let Some((folder, before)) = &self.variables else {
             return Vec::new();
         };
         let now = secret_names(folder);
-        let new = now.difference(before).filter(|name| !is_aside(name));
+        let new = now.difference(before).filter(|name| !is_renamed(name));
         new.map(|name| folder.join(name)).collect()
     }
 
@@ -124,12 +124,12 @@ impl Before {
         [&lines.bytes, END, b"\n"].concat()
     }
 
-    /// Decodes what [`Before::encode`] wrote. Whatever the bytes say, no path leads out of `root`. `None`
+    /// Decodes what [`Snapshot::encode`] wrote. Whatever the bytes say, no path leads out of `root`. `None`
     /// if they are not complete.
     pub(crate) fn decode(bytes: &[u8], root: &Path) -> Option<Self> {
         let lines = bytes.strip_prefix(START)?.strip_prefix(b"\n")?;
         let lines = lines.strip_suffix(b"\n")?.strip_suffix(END)?;
-        let mut before = Self::default();
+        let mut snapshot = Self::default();
         let mut names = BTreeSet::new();
         let mut folder = None;
         for line in lines.split(|byte| *byte == b'\n') {
@@ -140,16 +140,16 @@ impl Before {
             let (word, rest) = line.split_at(space);
             let path = decode_path(rest.strip_prefix(b" ")?, root)?;
             match word {
-                UNWANTED => drop(before.unwanted.insert(path)),
+                UNWANTED => drop(snapshot.unwanted.insert(path)),
                 FOLDER => folder = Some(path),
                 VARIABLES => drop(names.insert(path.file_name()?.to_owned())),
-                REPOSITORY => drop(before.repositories.insert(path)),
-                SUBMODULE => drop(before.submodules.insert(path)),
+                REPOSITORY => drop(snapshot.repositories.insert(path)),
+                SUBMODULE => drop(snapshot.submodules.insert(path)),
                 _ => return None,
             }
         }
-        before.variables = folder.map(|folder| (folder, names));
-        Some(before)
+        snapshot.variables = folder.map(|folder| (folder, names));
+        Some(snapshot)
     }
 }
 
@@ -227,9 +227,9 @@ mod tests {
             .collect()
     }
 
-    fn example() -> Before {
+    fn example() -> Snapshot {
         let strange = OsString::from_vec(b"sub\n\\\xff/.git".to_vec());
-        Before {
+        Snapshot {
             unwanted: set(&[".envrc", ".vscode", "a/.git"]),
             variables: Some(("/w".into(), [".env.local".into()].into())),
             repositories: set(&[".git"]),
@@ -240,13 +240,13 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded_wherever_the_folder_is() {
         let bytes = example().encode(Path::new("/w"));
-        assert_eq!(Before::decode(&bytes, Path::new("/w")), Some(example()));
-        let moved = Before::decode(&bytes, Path::new("/v")).unwrap();
+        assert_eq!(Snapshot::decode(&bytes, Path::new("/w")), Some(example()));
+        let moved = Snapshot::decode(&bytes, Path::new("/v")).unwrap();
         assert!(moved.unwanted.contains(Path::new("/v/.envrc")));
         assert_eq!(moved.variables.unwrap().0, Path::new("/v"));
-        let none = Before::default();
+        let none = Snapshot::default();
         assert_eq!(
-            Before::decode(&none.encode(Path::new("/w")), Path::new("/w")),
+            Snapshot::decode(&none.encode(Path::new("/w")), Path::new("/w")),
             Some(none)
         );
     }
@@ -256,7 +256,7 @@ mod tests {
         let bytes = example().encode(Path::new("/w"));
         for end in 0..bytes.len() {
             let half = bytes.get(..end).unwrap();
-            assert_eq!(Before::decode(half, Path::new("/w")), None, "{end}");
+            assert_eq!(Snapshot::decode(half, Path::new("/w")), None, "{end}");
         }
     }
 
@@ -264,22 +264,22 @@ mod tests {
     fn no_path_leads_out_of_the_folder() {
         for path in ["../x", "/etc/passwd", "a/../../x", "./x", "a\\x"] {
             for word in ["unwanted", "folder", "variables", "repository", "other"] {
-                let text = format!("before 1\n{word} {path}\nend\n");
+                let text = format!("snapshot 1\n{word} {path}\nend\n");
                 assert_eq!(
-                    Before::decode(text.as_bytes(), Path::new("/w")),
+                    Snapshot::decode(text.as_bytes(), Path::new("/w")),
                     None,
                     "{text}"
                 );
             }
         }
-        let elsewhere = Before {
+        let elsewhere = Snapshot {
             unwanted: ["/elsewhere/x".into()].into(),
-            ..Before::default()
+            ..Snapshot::default()
         };
         let bytes = elsewhere.encode(Path::new("/w"));
         assert_eq!(
-            Before::decode(&bytes, Path::new("/w")),
-            Some(Before::default())
+            Snapshot::decode(&bytes, Path::new("/w")),
+            Some(Snapshot::default())
         );
     }
 }

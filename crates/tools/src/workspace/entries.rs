@@ -1,4 +1,4 @@
-//! Looks at what is in the workspace, for the tools that search.
+//! Lists and opens what is in the workspace, for the tools that search.
 
 use std::ffi::OsStr;
 use std::fs::File;
