@@ -203,6 +203,8 @@ fn why_empty(pid: i32) -> WhyEmpty {
 fn why_empty_by(stat: &[u8]) -> WhyEmpty {
     /// Set for threads of the kernel, which have no memory of their own.
     const KERNEL_THREAD: u64 = 0x0020_0000;
+    /// Set for processes that have begun to end, and have given up their memory.
+    const EXITING: u64 = 0x4;
     // The name of the program may contain anything, and is in parentheses.
     let after_name = stat.iter().rposition(|byte| *byte == b')');
     let fields = after_name.and_then(|at| stat.get(at + 1..));
@@ -212,7 +214,7 @@ fn why_empty_by(stat: &[u8]) -> WhyEmpty {
     let field = |number: usize| fields.get(number - 3).copied();
     let number = |number| field(number).and_then(|text| text.parse::<u64>().ok());
     let has_ended = matches!(field(3), None | Some("Z" | "X"));
-    if has_ended || number(9).is_none_or(|flags| flags & KERNEL_THREAD != 0) {
+    if has_ended || number(9).is_none_or(|flags| flags & (KERNEL_THREAD | EXITING) != 0) {
         return WhyEmpty::NoProcess;
     }
     match (number(50), number(51)) {
@@ -241,6 +243,7 @@ mod tests {
         assert_eq!(why_empty_by(&stat("S", 0, (90, 90))), WhyEmpty::NoSettings);
         assert_eq!(why_empty_by(&stat("S", 0, (90, 99))), WhyEmpty::NotEmpty);
         assert_eq!(why_empty_by(&stat("Z", 0, (0, 0))), WhyEmpty::NoProcess);
+        assert_eq!(why_empty_by(&stat("D", 0x4, (0, 0))), WhyEmpty::NoProcess);
         let kernel = stat("S", 0x0020_8040, (0, 0));
         assert_eq!(why_empty_by(&kernel), WhyEmpty::NoProcess);
         assert_eq!(why_empty_by(b""), WhyEmpty::NoProcess);

@@ -106,7 +106,7 @@ impl Jobs {
     pub(crate) fn watch(&self, process: ProcessHandle) {
         let (team, results) = (self.team.clone(), self.results.clone());
         tokio::spawn(async move {
-            process.ended().await;
+            process.ended_or_ending(&team).await;
             let _ = spawn_blocking(move || process.record_exit(&team)).await;
             let _ = results.send(JobResult::TeamChanged);
         });

@@ -119,8 +119,8 @@ fn wait_for_end(pid: Pid) -> Option<DeathCause> {
     }
 }
 
-/// How a process ended whose parent has not collected its status.
-fn uncollected(holder: &Holder) -> Option<DeathCause> {
+/// How a process ended, or is about to, whose parent has not collected its status.
+pub(crate) fn uncollected(holder: &Holder) -> Option<DeathCause> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", holder.pid)).ok()?;
     ended(&stat, holder.start_time)
 }

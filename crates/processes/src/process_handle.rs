@@ -5,7 +5,7 @@
 //! text before and after that: if pid, start time and boot id match both times, the handle refers to that
 //! process.
 
-use crate::exit_status::record_watched_exit;
+use crate::exit_status::{record_watched_exit, uncollected};
 use command::Pidfd;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -22,6 +22,8 @@ use tokio::io::unix::AsyncFd;
 /// How long a process that has just taken its lock may take to write its identity.
 const IDENTITY_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// The thread that waits for a lock calls the system and nothing else.
+const WAITER_STACK: usize = 64 << 10;
 
 /// The process of one incarnation of a member, or of the lead.
 #[derive(Debug)]
@@ -116,7 +118,38 @@ impl ProcessHandle {
         }
     }
 
-    /// Records how the process ended, for whoever reaps it. It must have ended.
+    /// Completes when the process has ended or its end cannot be stopped any more: it has no lock and no
+    /// memory, and runs no instruction. A process that receives notifications is in that state for some ten
+    /// milliseconds. Safe to cancel.
+    pub async fn ended_or_ending(&self, team: &TeamDir) {
+        let is_ending = async {
+            // A process that gives up its lock and goes on has not ended.
+            if self.lock_released(team).await.is_err() || uncollected(&self.holder).is_none() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = self.ended() => {}
+            () = is_ending => {}
+        }
+    }
+
+    /// Completes when the member's lock is free. The thread that waits for it ends with the member.
+    async fn lock_released(&self, team: &TeamDir) -> io::Result<()> {
+        let (team, owner) = (team.clone(), self.owner.clone());
+        let (released, is_released) = tokio::sync::oneshot::channel();
+        let waiter = thread::Builder::new().name("member lock".to_owned());
+        waiter.stack_size(WAITER_STACK).spawn(move || {
+            // Nobody may be there any more to learn of it.
+            let _ = released.send(team.wait_for_lock_of(&owner));
+        })?;
+        match is_released.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(io::ErrorKind::Other.into()),
+        }
+    }
+
+    /// Records how the process ended, for whoever reaps it. It must have ended, or be ending.
     pub fn record_exit(&self, team: &TeamDir) {
         record_watched_exit(team, &self.owner, &self.holder, &self.process);
     }
@@ -173,8 +206,9 @@ fn open(owner: &Recipient, holder: &Holder) -> Result<Option<Pidfd>, ProcessHand
 mod tests {
     use super::*;
     use protocol::AgentName;
+    use std::io::{BufRead, BufReader, Write};
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Child, Command};
+    use std::process::{Child, Command, Stdio};
     use teamdir::Options;
     use test_support::{TempTeam, wait_until};
 
@@ -239,6 +273,48 @@ mod tests {
         process.signal(Signal::SIGTERM).unwrap();
         child.wait().unwrap();
         process.signal(Signal::SIGTERM).unwrap();
+    }
+
+    /// A process that holds the lock of a member until it is told to give it up, and goes on.
+    fn locker(team: &TeamDir) -> Child {
+        std::fs::create_dir_all(team.layout().member_dir(&owner())).unwrap();
+        let script =
+            "exec 9<>\"$0\"; flock 9; echo held; read line; flock -u 9; echo free; exec sleep 600";
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .arg(team.layout().member_lock(&owner()));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_process_has_not_ended_because_its_lock_is_free() {
+        let temp = TempTeam::new(&["alice"], Options::default());
+        let mut child = locker(temp.team());
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), "held");
+        let holder = holder(&child);
+        let process = open(&owner(), &holder).unwrap().unwrap();
+        let owner = owner();
+        let process = ProcessHandle {
+            owner,
+            holder,
+            process,
+        };
+        let mut ending = Box::pin(process.ended_or_ending(temp.team()));
+        let mut released = Box::pin(process.lock_released(temp.team()));
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        tokio::select! {
+            biased;
+            () = &mut ending => panic!("it runs"),
+            result = &mut released => result.unwrap(),
+        }
+        assert_eq!(said.next().unwrap().unwrap(), "free");
+        assert!(!process.is_gone());
+        child.kill().unwrap();
+        ending.await;
+        child.wait().unwrap();
     }
 
     #[test]

@@ -106,7 +106,8 @@ impl TeamDir {
         let mut after = before.clone();
         let outcome = change(&mut after);
         if after != before {
-            put(&self.layout.traffic(), &after, Durability::ProcessDeath)?;
+            // Every message of an agent does this, and what a power cut leaves of it counts as empty.
+            atomic::exchange(&self.layout.traffic(), &encode(&after))?;
         }
         Ok(outcome)
     }
@@ -144,11 +145,16 @@ pub(crate) fn put(
     value: &impl Serialize,
     durability: Durability,
 ) -> Result<(), TeamFileError> {
-    let mut bytes = serde_json::to_vec_pretty(value).expect("text keys and finite numbers encode");
-    bytes.push(b'\n');
-    let mut temporary = atomic::write_beside(path, &bytes, durability)?;
+    let mut temporary = atomic::write_beside(path, &encode(value), durability)?;
     temporary.persist().context("replace", path)?;
     Ok(())
+}
+
+/// The text of a file, for people as much as for programs.
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).expect("text keys and finite numbers encode");
+    bytes.push(b'\n');
+    bytes
 }
 
 #[cfg(test)]

@@ -10,15 +10,22 @@ use crate::locks::{FileLock, LockError, is_at};
 use crate::members::live_file::{self, LiveFile};
 use crate::roster::RosterError;
 use crate::team_dir::TeamDir;
+use nix::fcntl::{FcntlArg, fcntl};
 use protocol::{AgentName, Holder, Incarnation, LiveState, MemberStatus, Recipient};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a held lock is retried: a check whether the member runs holds it for a moment too.
 const PROBE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// The number of the descriptor of a lock that is held, at least. When a process is killed, Linux releases the
+/// file with the highest number first. One of the others is that of the notifications, which takes some ten
+/// milliseconds, and nobody should wait for those to learn of the death.
+const LOCK_NUMBER: i32 = 200;
 
 /// The text in a lock is a few hundred bytes.
 const HOLDER_LIMIT: u64 = 64 << 10;
@@ -145,6 +152,13 @@ impl TeamDir {
         Ok(StartLock { _lock: lock })
     }
 
+    /// Waits until no process holds the lock of a member, for ever if need be.
+    pub fn wait_for_lock_of(&self, owner: &Recipient) -> Result<(), PathError> {
+        let path = self.layout.member_lock(owner);
+        let lock = files::open_to_read(&path).context("open the lock", &path)?;
+        lock.file.lock_shared().context("lock", &path)
+    }
+
     /// Whether a member runs, according to its lock.
     pub fn liveness(&self, owner: &Recipient) -> Result<Liveness, PathError> {
         liveness_of(&self.layout.member_lock(owner))
@@ -186,7 +200,7 @@ impl TeamDir {
             let opened = files::open_or_create_to_write(path);
             let mut lock = opened.context("open the lock", path)?.file;
             match lock.try_lock() {
-                Ok(()) if is_at(&lock, path)? => return Ok(lock),
+                Ok(()) if is_at(&lock, path)? => return Ok(released_first(lock)),
                 // The file was deleted meanwhile: the next one is another.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if started.elapsed() > PROBE_PATIENCE => {
@@ -231,6 +245,16 @@ impl TeamDir {
     }
 }
 
+/// The same lock under a number that makes it the first to be released when the process is killed. Where
+/// such a number is not to be had it keeps its own.
+fn released_first(lock: File) -> File {
+    match fcntl(&lock, FcntlArg::F_DUPFD_CLOEXEC(LOCK_NUMBER)) {
+        // SAFETY: the descriptor is new, and nobody else knows it.
+        Ok(number) => File::from(unsafe { OwnedFd::from_raw_fd(number) }),
+        Err(_) => lock,
+    }
+}
+
 /// Writes the text of a lock file. Only the holder of the lock does.
 fn write_holder(lock: &mut File, holder: &Holder) -> io::Result<()> {
     let mut text = serde_json::to_vec(holder).map_err(io::Error::from)?;
@@ -269,4 +293,36 @@ pub(crate) fn liveness_of(path: &Path) -> Result<Liveness, PathError> {
     } else {
         Liveness::Gone(holder)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn the_lock_is_the_first_file_to_be_released_and_no_program_inherits_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let team = TeamDir::create(folder.path(), "test", Options::default()).unwrap();
+        let guard = team.join(&Recipient::Lead).unwrap();
+        let others: Vec<File> = (0..20)
+            .map(|_| File::open(folder.path()).unwrap())
+            .collect();
+        let number = guard._lock.as_raw_fd();
+        assert!(others.iter().all(|other| other.as_raw_fd() < number));
+        let flags = fcntl(&guard._lock, FcntlArg::F_GETFD).unwrap();
+        assert_ne!(flags & libc::FD_CLOEXEC, 0);
+        // It is the same lock, held once.
+        assert!(matches!(
+            team.liveness(&Recipient::Lead).unwrap(),
+            Liveness::Alive(Some(_))
+        ));
+        drop(guard);
+        team.wait_for_lock_of(&Recipient::Lead).unwrap();
+        assert!(matches!(
+            team.liveness(&Recipient::Lead).unwrap(),
+            Liveness::Gone(Some(_))
+        ));
+    }
 }
