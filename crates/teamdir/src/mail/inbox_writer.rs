@@ -23,7 +23,7 @@ use safe_open::Opened;
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -71,6 +71,9 @@ pub(crate) enum Sending {
     Done,
     /// The line is there, but it is not certain that it is read as it should be: send it again.
     Uncertain,
+    /// The line is in a file that was set aside meanwhile. It is read from there, but perhaps after the sender's next
+    /// one: send it again. If that fails, it was sent all the same.
+    SetAside,
 }
 
 impl InboxWriters {
@@ -205,7 +208,11 @@ impl InboxWriter {
             self.company = self.sync(&line, is_alone).context("sync", path)?;
         }
         if !self.is_live(&metadata) {
-            return Ok(Sending::Uncertain);
+            let is_deleted = file.metadata().map_or(true, |found| found.nlink() == 0);
+            return Ok(match is_deleted {
+                true => Sending::Uncertain,
+                false => Sending::SetAside,
+            });
         }
         self.last = Some((id, end));
         Ok(Sending::Done)

@@ -95,16 +95,23 @@ impl TeamDir {
 
     /// Appends a line to the inbox of `to`, which the roster spells like this.
     fn put_into_inbox(&self, mut to: Recipient, line: &JsonLine) -> Result<Recipient, SendError> {
+        let mut is_sent = false;
         for _ in 0..TRIES {
-            match self.writers.append(self, &to, line)? {
-                Sending::Done => return Ok(to),
-                // The inbox may be gone because its owner is.
-                Sending::Uncertain => to = self.spelled(to)?,
+            match self.writers.append(self, &to, line) {
+                Ok(Sending::Done) => return Ok(to),
+                Err(_) if is_sent => return Ok(to),
+                Err(error) => return Err(error.into()),
+                Ok(Sending::Uncertain) => {}
+                Ok(Sending::SetAside) => is_sent = true,
             }
+            // The inbox may be gone because its owner is.
+            to = self.spelled(to)?;
         }
         // Whatever happens to the inbox all the time, nobody does it to who has the lock alone.
-        append_alone(self, &to, line)?;
-        Ok(to)
+        match append_alone(self, &to, line) {
+            Err(error) if !is_sent => Err(error.into()),
+            Ok(()) | Err(_) => Ok(to),
+        }
     }
 
     /// The recipient as the roster spells it. A name that is not there creates nothing.

@@ -143,6 +143,13 @@ impl Leader<'_> {
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
+        if self.lead.is_some()
+            && let Some(slot) = &*self.sync.slot.borrow()
+        {
+            // Its sender appends the line by itself now. From the slot somebody could append it once more after
+            // so many later ones that its recipient does not recognise it.
+            slot.withdraw(&self.sync.mark);
+        }
         self.end();
     }
 }

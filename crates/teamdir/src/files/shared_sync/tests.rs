@@ -212,6 +212,7 @@ fn what_is_no_file_is_refused_and_never_waited_for() {
 }
 
 const LINE: &[u8] = b"{\"id\":\"1\"}\n";
+const OTHER_LINE: &[u8] = b"{\"id\":\"2\"}\n";
 
 /// The lines that the next leader would find, as texts.
 fn offered(mark: &SharedSync) -> Vec<String> {
@@ -257,8 +258,7 @@ fn a_line_whose_leader_was_killed_before_it_published_is_taken_by_the_next() {
     let (one, other) = (fixture.mark(), fixture.mark());
     let (first, second) = (one.offer(LINE).unwrap(), other.offer(LINE).unwrap());
     // The kernel frees the lock and the slot of the dead; its word stays.
-    drop(leader_of(&one, first));
-    one.write_word(new_word() | LED);
+    std::mem::forget(leader_of(&one, first));
     drop(one);
     let leader = leader_of(&other, second);
     let lines = leader.collect(&mut Slots::default()).unwrap();
@@ -270,6 +270,16 @@ fn a_line_whose_leader_was_killed_before_it_published_is_taken_by_the_next() {
     let ticket = new.offer(LINE).unwrap();
     assert_eq!(ticket.slot, first.slot);
     assert!(!new.read().has_accepted(ticket));
+}
+
+#[test]
+fn a_leader_that_could_not_append_for_all_takes_its_own_line_back() {
+    let fixture = Fixture::new();
+    let (one, other) = (fixture.mark(), fixture.mark());
+    let (first, _second) = (one.offer(LINE).unwrap(), other.offer(OTHER_LINE).unwrap());
+    drop(leader_of(&one, first));
+    assert_eq!(offered(&other).len(), 1);
+    assert!(OTHER_LINE.starts_with(offered(&other)[0].as_bytes()));
 }
 
 #[test]
