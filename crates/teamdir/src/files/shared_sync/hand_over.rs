@@ -23,7 +23,7 @@ pub(crate) enum Followed<'a> {
 pub(crate) struct Leader<'a> {
     sync: &'a SharedSync,
     lead: Option<Lead<'a>>,
-    mark: Mark,
+    mark: Box<Mark>,
 }
 
 impl SharedSync {
@@ -82,7 +82,7 @@ impl SharedSync {
         Followed::Lead(Leader {
             sync: self,
             lead: Some(lead),
-            mark,
+            mark: Box::new(mark),
         })
     }
 }
@@ -110,7 +110,7 @@ impl Leader<'_> {
     }
 
     /// What the mark said when the lead began.
-    pub(super) const fn mark(&self) -> &Mark {
+    pub(super) fn mark(&self) -> &Mark {
         &self.mark
     }
 
