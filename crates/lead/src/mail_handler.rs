@@ -69,33 +69,38 @@ impl LeadMailHandler {
             .from
             .as_ref()
             .map_or("an unknown sender", Sender::as_str);
-        let text = match &message.body {
-            Body::Message { content } | Body::Broadcast { content } => content.clone(),
-            Body::IdleNotification { content } => format!("is done: {content}"),
+        let (verb, text) = match &message.body {
+            Body::Message { content } | Body::Broadcast { content } => (None, content.clone()),
+            Body::IdleNotification { content } => (Some("reports".to_owned()), content.clone()),
             Body::PlanApprovalRequest {
                 request_id, plan, ..
-            } => format!(
-                "asks for approval of plan {request_id}:\n{plan}\n\
-                 (also: team-lead approve {request_id}, team-lead reject {request_id} --feedback TEXT)"
-            ),
+            } => {
+                let also = format!(
+                    "(also: team-lead approve {request_id}, team-lead reject {request_id} --feedback TEXT)"
+                );
+                let verb = format!("asks for approval of plan {request_id}");
+                (Some(verb), format!("{plan}\n{also}"))
+            }
             Body::ShutdownResponse {
                 request_id,
                 approve,
                 reason,
-            } => match approve {
-                true => format!("agrees to shut down ({request_id}): {reason}"),
-                false => format!("refuses to shut down ({request_id}): {reason}"),
-            },
+            } => {
+                let verb = if *approve { "agrees" } else { "refuses" };
+                let verb = format!("{verb} to shut down ({request_id})");
+                (Some(verb), reason.clone())
+            }
             Body::Notice { content, .. } => {
                 self.writer.notice(content);
                 return;
             }
             Body::ShutdownRequest { .. } | Body::PlanApprovalResponse { .. } => {
-                format!("({}) {}", message.body.kind(), message.body.text())
+                let text = format!("({}) {}", message.body.kind(), message.body.text());
+                (None, text)
             }
         };
-        let text = text.trim_end_matches(": ");
-        self.writer.write(&Output::Member { name, text });
+        let (verb, text) = (verb.as_deref(), text.as_str());
+        self.writer.write(&Output::Member { name, verb, text });
     }
 }
 

@@ -38,8 +38,8 @@ impl Progress {
                 plans: 0,
             };
             let pause = run.carry_out().err();
-            let is_open = matches!(pause, Some(Pause::Call(_) | Pause::Mail(_)));
-            if is_open || run.now >= since {
+            // Work that waits for mail was reported before, unless something of it is new.
+            if matches!(pause, Some(Pause::Call(_))) || run.now >= since {
                 progress.lines.append(&mut run.report);
             }
             match pause {

@@ -64,11 +64,13 @@ pub(crate) fn plan(me: &Identity<'_>, about: Option<&str>, step: &str) -> String
 /// One message, with what the user may say about it.
 pub(crate) fn mail(mail: &Mail) -> String {
     let from = Some(mail.from.as_str()).filter(|from| !from.is_empty());
-    let mut line = format!("From {}", from.unwrap_or("the program"));
-    if mail.kind != "message" {
-        line += &format!(" ({})", mail.kind);
-    }
-    line += &format!(": {}", short(&mail.text));
+    let from = from.unwrap_or("the program");
+    let line = match mail.kind.as_str() {
+        "message" => format!("From {from}"),
+        "idle_notification" => format!("{from} reports"),
+        kind => format!("From {from} ({kind})"),
+    };
+    let mut line = format!("{line}: {}", short(&mail.text));
     let id = &mail.request_id;
     if mail.is_plan() && !id.is_empty() {
         line += &format!(

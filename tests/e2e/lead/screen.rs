@@ -201,7 +201,7 @@ fn commands_are_completed_and_wrong_ones_never_reach_the_model() {
         terminal.wait_for_last_line("team >> /send alice");
         terminal.type_keys("Write hi to a.txt\r");
         // Her report wakes the lead.
-        terminal.wait_for(&["alice: is done: Wrote 2 bytes"]);
+        terminal.wait_for(&["alice reports: Wrote 2 bytes"]);
         terminal.wait_for_line_above("Standing by.", PROMPT);
         workspace.wait_alive("lead", Phase::Idle);
         let asked = workspace.lead_requests().len();

@@ -147,7 +147,9 @@ fn check_rows(screen: &str, width: usize) {
     let (start, end) = name.split_once('…').unwrap_or((name, name));
     assert!(LONG_NAME.starts_with(start), "{screen}");
     assert!(LONG_NAME.ends_with(end), "{screen}");
+    let is_wide = width == usize::from(SIZES[2].1);
     assert!(is_whole || (start.len() > 3 && end.len() > 3), "{screen}");
+    assert!(is_whole || !is_wide, "there is room for it: {screen}");
 }
 
 /// Makes this process a member that waits for its plan.

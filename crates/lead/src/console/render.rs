@@ -81,6 +81,8 @@ pub(crate) enum Output<'a> {
     /// A message of a member.
     Member {
         name: &'a str,
+        /// What the member does with the text, as in `alice reports: all tests pass`.
+        verb: Option<&'a str>,
         text: &'a str,
     },
     Notice(&'a str),
@@ -156,8 +158,8 @@ impl Render {
                 pieces.extend(self.aside(line));
                 pieces
             }
-            Output::Member { name, text } => {
-                let text = named_lines(self.colour, name, text);
+            Output::Member { name, verb, text } => {
+                let text = named_lines(self.colour, name, *verb, text);
                 self.aside(text)
             }
             Output::Request(request) => self.aside(request.text()),
@@ -245,7 +247,7 @@ impl Render {
     fn release(&mut self) -> Vec<Piece> {
         match self.held.take() {
             Some(text) => {
-                let text = named_lines(self.colour, "lead", &text);
+                let text = named_lines(self.colour, "lead", None, &text);
                 self.aside(text)
             }
             None => Vec::new(),
@@ -288,17 +290,21 @@ impl Render {
     }
 }
 
-/// Lines with the name in front of each.
-pub(crate) fn named_lines(colour: Colour, name: &str, text: &str) -> String {
+/// Lines with the name in front of each, and with the verb behind the first name.
+pub(crate) fn named_lines(colour: Colour, name: &str, verb: Option<&str>, text: &str) -> String {
     let name = colour.name(&clean(name));
     let text = clean(text);
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    let more = lines.len().saturating_sub(MOST_LINES);
-    let mut shown: Vec<String> = lines
-        .iter()
-        .take(MOST_LINES)
-        .map(|line| format!("{name}: {line}"))
-        .collect();
+    let mut lines: Vec<&str> = text.trim_end().lines().collect();
+    let mut shown = Vec::new();
+    if let Some(verb) = verb {
+        let first = (!lines.is_empty()).then(|| lines.remove(0));
+        let first = first.map_or_else(|| ".".to_owned(), |first| format!(": {first}"));
+        shown.push(format!("{name} {}{first}", clean(verb)));
+    }
+    let room = MOST_LINES - shown.len();
+    let more = lines.len().saturating_sub(room);
+    let rest = lines.iter().take(room);
+    shown.extend(rest.map(|line| format!("{name}: {line}")));
     if more > 0 {
         shown.push(format!("{name}: (and {more} more lines)"));
     }

@@ -211,7 +211,7 @@ impl Screen {
                 self.offered.clone_from(offered);
                 Vec::new()
             }
-            Output::Member { name, text } => self.member(name, text),
+            Output::Member { name, verb, text } => self.member(name, *verb, text),
             Output::Request(request) => request.lines(self.width, self.colour),
             Output::Notice(text) => self.aside(|screen| screen.prose(Style::Dim, text)),
             Output::Problem(text) => self.prose(Style::Removed, &format!("error: {text}")),
@@ -259,9 +259,9 @@ impl Screen {
         Vec::new()
     }
 
-    fn member(&self, name: &str, text: &str) -> Vec<String> {
+    fn member(&self, name: &str, verb: Option<&str>, text: &str) -> Vec<String> {
         self.aside(|screen| {
-            let lines = named_lines(screen.colour, name, text);
+            let lines = named_lines(screen.colour, name, verb, text);
             lines.lines().map(str::to_owned).collect()
         })
     }

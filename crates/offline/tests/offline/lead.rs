@@ -78,7 +78,7 @@ fn one_teammate_is_made_to_write_to_another() {
         "Nothing to do"
     )]));
     let (_, text) = lead.turn();
-    assert_eq!(text, "From bob (idle_notification): Nothing to do");
+    assert_eq!(text, "bob reports: Nothing to do");
 }
 
 #[test]

@@ -133,7 +133,12 @@ fn columns_stand_under_their_headings_and_use_the_width() {
         );
     }
     let wide = shown(&busy(), 300, 80);
-    assert!(wide.contains("Carol-with-a…-is-very-long"), "{wide}");
+    assert!(
+        wide.contains("Carol-with-a-name-that-is-very-long"),
+        "{wide}"
+    );
+    let narrow = shown(&busy(), 80, 24);
+    assert!(narrow.contains("Carol-…ry-long"), "{narrow}");
     assert!(wide.contains("$ cargo test --workspace parser"), "{wide}");
     assert!(wide.contains("team/alice  3 checking"), "{wide}");
 }

@@ -61,6 +61,7 @@ fn on_a_terminal_others_may_speak_in_between() {
         Output::Text("I am "),
         Output::Member {
             name: "alice",
+            verb: None,
             text: "one\n\u{7}two\n",
         },
         Output::Text("here"),
@@ -136,6 +137,7 @@ fn a_long_message_is_cut() {
     let text = "line\n".repeat(MOST_LINES + 2);
     let said = Output::Member {
         name: "bob",
+        verb: None,
         text: &text,
     };
     let shown = shown(&mut render, &[said]);
@@ -144,10 +146,23 @@ fn a_long_message_is_cut() {
 }
 
 #[test]
+fn a_report_reads_like_a_sentence() {
+    let mut render = render(Mode::Piped);
+    let said = |text| Output::Member {
+        name: "bob",
+        verb: Some("reports"),
+        text,
+    };
+    let shown = shown(&mut render, &[said("one\ntwo"), said("")]);
+    assert_eq!(shown, "2 bob reports: one\n2 bob: two\n2 bob reports.\n");
+}
+
+#[test]
 fn names_are_coloured_and_their_text_is_not() {
     let mut render = Render::new(Mode::Terminal, Verbosity::Normal, Colour::On, 80);
     let said = Output::Member {
         name: "alice",
+        verb: None,
         text: "hi",
     };
     let shown = shown(&mut render, &[said]);

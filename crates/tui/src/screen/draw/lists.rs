@@ -17,14 +17,14 @@ const LEAST_SUBJECT: usize = 12;
 const REQUEST_COLUMNS: [Column; 5] = [
     column("  ID", Fit::Text(12), 0),
     column("KIND", Fit::Text(10), 1),
-    column("FROM", Fit::Name(20), 0),
+    column("FROM", Fit::Name, 0),
     column("FOR", Fit::Number(12), 2),
     column("WHAT", Fit::Rest, 0),
 ];
 
 const BOARD_COLUMNS: [Column; 3] = [
     column("TASK", Fit::Text(10), 0),
-    column("OWNER", Fit::Name(14), 1),
+    column("OWNER", Fit::Name, 1),
     column("SUBJECT", Fit::Rest, 0),
 ];
 

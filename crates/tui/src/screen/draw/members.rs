@@ -17,8 +17,8 @@ use rules::{MemberState, call_line};
 const LEAST_NOW: usize = 14;
 
 const COLUMNS: [Column; 13] = [
-    column("  NAME", Fit::Name(28), 0),
-    column("ROLE", Fit::Name(18), 5),
+    column("  NAME", Fit::Name, 0),
+    column("ROLE", Fit::Name, 5),
     column("STATE", Fit::Text(8), 0),
     column("FOR", Fit::Number(7), 1),
     column("NOW", Fit::Rest, 0),
@@ -27,7 +27,7 @@ const COLUMNS: [Column; 13] = [
     column("TASK", Fit::Text(6), 3),
     column("COST", Fit::Number(17), 4),
     column("TOKENS", Fit::Number(13), 9),
-    column("BRANCH", Fit::Name(26), 8),
+    column("BRANCH", Fit::Name, 8),
     column("SUBMISSION", Fit::Text(18), 7),
     column("RESTARTED", Fit::Number(9), 10),
 ];

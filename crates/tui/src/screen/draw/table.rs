@@ -14,8 +14,9 @@ const WIDEST: usize = 100;
 pub(super) enum Fit {
     /// As wide as its longest text, but no wider than this; texts are cut at their end.
     Text(usize),
-    /// The same for names, which are shortened in their middle, and to a fifth of the width.
-    Name(usize),
+    /// As wide as its longest name. Names are shortened in their middle where they would take more than a
+    /// fifth of the width and others need the room.
+    Name,
     /// The same for numbers, which stand at the right.
     Number(usize),
     /// What the others leave, up to [`WIDEST`].
@@ -34,76 +35,103 @@ pub(super) struct Column {
 /// A row: a text and its style for each column.
 pub(super) type Cells = Vec<(String, Style)>;
 
+/// A column that is shown.
+#[derive(Debug)]
+struct Shown {
+    /// Its place among all columns.
+    at: usize,
+    column: Column,
+    width: usize,
+    /// The width of its longest text.
+    longest: usize,
+}
+
 /// A table that fits into a width.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The columns that are shown: their place among all, and their width.
-    shown: Vec<(usize, Column, usize)>,
+    shown: Vec<Shown>,
 }
 
 impl Table {
     /// Chooses the columns. One without any text is left out.
     pub(super) fn new(columns: &[Column], rows: &[Cells], cells: usize, least_rest: usize) -> Self {
-        let mut shown: Vec<(usize, Column, usize)> = Vec::new();
-        for (at, column) in columns.iter().enumerate() {
+        let all = columns.iter().enumerate().map(|(at, column)| {
             let texts = rows.iter().filter_map(|row| row.get(at));
             let longest = texts.map(|(text, _)| width(text)).max().unwrap_or(0);
-            let wide = match column.fit {
+            let width = match column.fit {
                 Fit::Rest => least_rest,
-                Fit::Name(most) => {
-                    let most = most.min(cells / 5);
-                    longest.min(most).max(width(column.heading))
-                }
+                Fit::Name => longest.min(cells / 5).max(width(column.heading)),
                 Fit::Text(most) | Fit::Number(most) => longest.min(most).max(width(column.heading)),
             };
-            if longest > 0 || column.fit == Fit::Rest {
-                shown.push((at, *column, wide));
+            Shown {
+                at,
+                column: *column,
+                width,
+                longest,
             }
-        }
+        });
+        let has_text = |shown: &Shown| shown.longest > 0 || shown.column.fit == Fit::Rest;
+        let mut shown: Vec<Shown> = all.filter(has_text).collect();
         while total(&shown) > cells {
-            let ranks = shown.iter().map(|(_, column, _)| column.rank);
+            let ranks = shown.iter().map(|shown| shown.column.rank);
             let Some(rank) = ranks.max().filter(|rank| *rank > 0) else {
                 break;
             };
-            shown.retain(|(_, column, _)| column.rank != rank);
+            shown.retain(|shown| shown.column.rank != rank);
         }
-        let left = cells.saturating_sub(total(&shown));
-        let missing = total(&shown).saturating_sub(cells);
-        for (_, column, wide) in &mut shown {
-            if column.fit == Fit::Rest {
-                *wide = (*wide + left).saturating_sub(missing).min(WIDEST);
-            }
-        }
+        spread(&mut shown, cells);
         Self { shown }
     }
 
     pub(super) fn headings(&self) -> Line<'static> {
-        let cells = self.shown.iter().map(|(_, column, wide)| {
-            let text = padded(column.fit, column.heading, *wide);
-            Span::raw(text)
+        let cells = self.shown.iter().map(|shown| {
+            let column = shown.column;
+            Span::raw(padded(column.fit, column.heading, shown.width))
         });
         let style = Style::new().add_modifier(Modifier::DIM);
         joined(cells).style(style)
     }
 
     pub(super) fn row(&self, row: &Cells) -> Line<'static> {
-        let cells = self.shown.iter().map(|(at, column, wide)| {
-            let (text, style) = row.get(*at).cloned().unwrap_or_default();
-            Span::styled(padded(column.fit, &text, *wide), style)
+        let cells = self.shown.iter().map(|shown| {
+            let (text, style) = row.get(shown.at).cloned().unwrap_or_default();
+            Span::styled(padded(shown.column.fit, &text, shown.width), style)
         });
         joined(cells)
     }
 }
 
-fn total(shown: &[(usize, Column, usize)]) -> usize {
-    let widths = shown.iter().map(|(_, _, wide)| wide);
+/// Gives what is left of the width to the column for it. What that does not need is first for names that are
+/// longer than a fifth of the width.
+fn spread(shown: &mut [Shown], cells: usize) {
+    let missing = total(shown).saturating_sub(cells);
+    let needed = shown
+        .iter()
+        .filter(|shown| shown.column.fit == Fit::Rest)
+        .map(|rest| rest.longest.min(WIDEST).saturating_sub(rest.width));
+    let mut left = cells.saturating_sub(total(shown) + needed.sum::<usize>());
+    let is_name = |shown: &&mut Shown| shown.column.fit == Fit::Name;
+    for name in shown.iter_mut().filter(is_name) {
+        let more = name.longest.saturating_sub(name.width).min(left);
+        name.width += more;
+        left -= more;
+    }
+    let left = cells.saturating_sub(total(shown));
+    let is_rest = |shown: &&mut Shown| shown.column.fit == Fit::Rest;
+    for rest in shown.iter_mut().filter(is_rest) {
+        rest.width = (rest.width + left).saturating_sub(missing).min(WIDEST);
+    }
+}
+
+fn total(shown: &[Shown]) -> usize {
+    let widths = shown.iter().map(|shown| shown.width);
     widths.sum::<usize>() + GAP * shown.len().saturating_sub(1)
 }
 
 fn padded(how: Fit, text: &str, cells: usize) -> String {
     match how {
         Fit::Text(_) | Fit::Rest => fit(text, cells),
-        Fit::Name(_) => fit_name(text, cells),
+        Fit::Name => fit_name(text, cells),
         Fit::Number(_) => fit_right(text, cells),
     }
 }
