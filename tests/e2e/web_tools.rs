@@ -12,7 +12,7 @@ fn offered(request: &CapturedRequest) -> Value {
     let tools = request.tools().iter().filter(is_own).map(|tool| {
         let name = match request.wire() {
             Wire::Anthropic => tool["name"].clone(),
-            Wire::OpenAi | Wire::Responses => tool["type"].clone(),
+            Wire::OpenAi | Wire::Responses | Wire::Gemini => tool["type"].clone(),
         };
         let limit = tool.get("filters").unwrap_or(tool);
         let limit = |key: &str| limit.get(key).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! A server on the loopback interface that plays a provider of models.
 //!
-//! It speaks the wire formats of the Messages API, of Chat Completions and of the Responses API over
+//! It speaks the wire formats of the Messages API, of Chat Completions, of the Responses API and of Gemini over
 //! real connections, with streams in real chunks, so that clients and whole
 //! processes can be tested against it. Every agent has its own address, its own
 //! queue of replies and its own list of captured requests, so that the order in
@@ -37,6 +37,7 @@ use serde_json::Value;
 mod captured;
 mod connection;
 mod gate;
+mod gemini;
 mod reply;
 mod responses;
 mod rules;

@@ -116,6 +116,10 @@ impl Running {
         };
         let ended = tokio::time::timeout(CANCEL_LIMIT, ended).await;
         self.is_stale = !ended.unwrap_or(false);
+        match self.is_stale {
+            true => warn!("the engine has not ended its cancelled prompt, and is killed"),
+            false => info!("the engine has ended its cancelled prompt"),
+        }
     }
 }
 

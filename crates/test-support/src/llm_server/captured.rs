@@ -11,6 +11,8 @@ pub enum Wire {
     OpenAi,
     /// The Responses API.
     Responses,
+    /// `generateContent` of Gemini, which only programs of others speak.
+    Gemini,
 }
 
 /// A request that the server received.
@@ -37,6 +39,7 @@ impl CapturedRequest {
             "v1/messages" => Wire::Anthropic,
             "v1/chat/completions" => Wire::OpenAi,
             "v1/responses" => Wire::Responses,
+            other if other.ends_with("enerateContent") => Wire::Gemini,
             _ => return None,
         };
         Some(Self {
@@ -104,6 +107,7 @@ impl CapturedRequest {
                 system.map_or_else(String::new, |message| text(&message["content"]))
             }
             Wire::Responses => text(&self.body["instructions"]),
+            Wire::Gemini => text(&self.body["systemInstruction"]["parts"]),
         }
     }
 
@@ -112,12 +116,24 @@ impl CapturedRequest {
         match self.wire {
             Wire::Anthropic | Wire::OpenAi => list(&self.body["messages"]),
             Wire::Responses => list(&self.body["input"]),
+            Wire::Gemini => list(&self.body["contents"]),
         }
     }
 
     /// The tools, in the form of the wire.
     pub fn tools(&self) -> &[Value] {
-        list(&self.body["tools"])
+        match self.wire {
+            Wire::Anthropic | Wire::OpenAi | Wire::Responses => list(&self.body["tools"]),
+            Wire::Gemini => list(&self.body["tools"][0]["functionDeclarations"]),
+        }
+    }
+
+    /// Whether the client wants the reply as one value, not as a stream.
+    pub(super) fn wants_whole(&self) -> bool {
+        match self.wire {
+            Wire::Anthropic | Wire::OpenAi | Wire::Responses => self.body["stream"] != true,
+            Wire::Gemini => !self.path.contains(":streamGenerateContent"),
+        }
     }
 
     /// The names of the tools.
@@ -125,7 +141,7 @@ impl CapturedRequest {
         self.tools()
             .iter()
             .filter_map(|tool| match self.wire {
-                Wire::Anthropic | Wire::Responses => tool["name"].as_str(),
+                Wire::Anthropic | Wire::Responses | Wire::Gemini => tool["name"].as_str(),
                 Wire::OpenAi => tool["function"]["name"].as_str(),
             })
             .collect()

@@ -97,7 +97,7 @@ impl Answer<'_> {
                     model: request.model(),
                     with_usage: request.body()["stream_options"]["include_usage"] == true,
                 };
-                if turn.plain {
+                if turn.plain || request.wants_whole() {
                     (200, "application/json", vec![rendering.whole()])
                 } else {
                     (200, "text/event-stream", rendering.chunks())
@@ -175,6 +175,7 @@ fn error_body(wire: Wire, kind: &str, message: &str, number: usize) -> Vec<u8> {
         Wire::OpenAi | Wire::Responses => json!({
             "error": {"message": message, "type": kind, "param": null, "code": null},
         }),
+        Wire::Gemini => json!({"error": {"code": 400, "message": message, "status": kind}}),
     };
     body.to_string().into_bytes()
 }

@@ -27,6 +27,7 @@ impl Rendering<'_> {
                     "cached_tokens": cache_read, "cache_write_tokens": cache_write,
                 },
                 "output_tokens": written, "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": input + cache_read + cache_write + written,
             },
         })
     }
@@ -44,10 +45,18 @@ impl Rendering<'_> {
                 "id": id("rs"), "type": "reasoning", "encrypted_content": signature,
                 "summary": [{"type": "summary_text", "text": text}],
             }),
-            Spoken::Call { name, input } => json!({
-                "id": id("fc"), "type": "function_call", "status": "completed",
-                "call_id": id("call"), "name": name, "arguments": input.to_string(),
-            }),
+            Spoken::Call { name, input } => {
+                let mut call = json!({
+                    "id": id("fc"), "type": "function_call", "status": "completed",
+                    "call_id": id("call"), "name": name, "arguments": input.to_string(),
+                });
+                // A tool of a group is named with the group in front.
+                if let Some((group, name)) = name.split_once('/') {
+                    call["namespace"] = json!(group);
+                    call["name"] = json!(name);
+                }
+                call
+            }
         }
     }
 

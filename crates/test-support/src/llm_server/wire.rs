@@ -26,6 +26,7 @@ impl Rendering<'_> {
             Wire::Anthropic => self.message(),
             Wire::OpenAi => self.completion(),
             Wire::Responses => self.response(),
+            Wire::Gemini => self.generated(),
         };
         value.to_string().into_bytes()
     }
@@ -35,6 +36,11 @@ impl Rendering<'_> {
         match self.wire {
             Wire::Anthropic => named(&self.message_events()),
             Wire::Responses => named(&self.response_events()),
+            Wire::Gemini => {
+                let events = self.generated_events().into_iter();
+                let events = events.map(|event| format!("data: {event}\r\n\r\n"));
+                events.map(String::into_bytes).collect()
+            }
             Wire::OpenAi => {
                 let chunks = self.completion_chunks();
                 let chunks = chunks.iter().map(|chunk| format!("data: {chunk}\n\n"));
