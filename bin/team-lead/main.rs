@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod completing;
 mod duration;
+mod elsewhere;
 mod failure;
 mod input;
 mod interrupt;

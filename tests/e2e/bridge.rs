@@ -1,6 +1,8 @@
 //! `bridge`: two workspaces as two hosts, each with a home folder of its own.
 
 mod nats;
+mod requests;
+mod shown;
 mod sshd;
 
 use crate::harness::{LIMIT, Session, Workspace, agent, recipient, signal};
@@ -392,6 +394,7 @@ fn a_unit_of_systemd_is_printed_instead() {
         "[Unit]\n",
         "[Service]\n",
         "Restart=on-failure\n",
+        "RestartPreventExitStatus=1 2 3\n",
         "[Install]\n",
     ] {
         assert!(unit.contains(part), "{unit}");

@@ -1,6 +1,7 @@
 //! `attach`: talks to one member, and leaves it running.
 
 use crate::cli::Args;
+use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
 use crate::output::print;
 use crate::tail::Tail;
@@ -38,6 +39,7 @@ pub(crate) struct Attach {
 pub(crate) fn run(team: &TeamDir, args: &Args, command: &Attach) -> Result<(), Failure> {
     let name = names::member(&*team.roster()?, &command.name)?;
     let owner = Recipient::Member(name.clone());
+    require_here(team, &owner, &format!("team-lead attach {name}"))?;
     if let Liveness::Gone(_) = team.liveness(&owner)? {
         let message = format!("'{name}' is not running");
         return Err(Failure::new(Kind::Refused, message).hint(format!("team-lead restart {name}")));

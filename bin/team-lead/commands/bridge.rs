@@ -14,8 +14,12 @@ use protocol::HostId;
 use serde_json::json;
 use service::service;
 use std::path::PathBuf;
+use std::time::Duration;
 use teamdir::{Liveness, LockError, RosterError, TeamDir};
 use tokio::runtime::Runtime;
+
+/// How long is waited after what may pass by itself.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// Link the team with the one of the same name on other hosts.
 #[derive(clap::Args)]
@@ -94,9 +98,10 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
             run_ssh(&runtime, &mut core, command, address)
         }
         Some(Address::Nats { settings, .. }) => {
+            check_lead(team, settings.lead.as_ref())?;
             let (me, broker) = (core.me(), &settings.address);
             args.note(&format!("this host is {me}; connecting to {broker}"));
-            run_nats(&runtime, &mut core, settings)
+            run_nats(&runtime, &mut core, settings, args)
         }
         None => run_stdio(&runtime, &mut core),
     };
@@ -147,10 +152,40 @@ fn run_ssh(
     Err(failure(error.is_refusal(), &error))
 }
 
-/// Ctrl-C ends the process at any step, as any signal may.
-fn run_nats(runtime: &Runtime, core: &mut Core, settings: &Settings) -> Result<(), Failure> {
-    let ended = runtime.block_on(nats::run(core, settings, std::future::pending()));
-    ended.map_err(|error: NatsError| failure(error.is_refusal(), &error))
+/// Where the lead is at home is chosen once: mail for it may be on its way there.
+fn check_lead(team: &TeamDir, wanted: Option<&HostId>) -> Result<(), Failure> {
+    let known = team.roster()?.lead_host.clone();
+    match (known, wanted) {
+        (Some(known), Some(wanted)) if known != *wanted => {
+            let message = format!(
+                "the lead of this team is at home on the host '{known}', not on '{wanted}'; to begin anew with \
+                 '{known}', forget it first"
+            );
+            let next = format!("team-lead bridge --forget {known}");
+            Err(Failure::new(Kind::Refused, message).hint(next))
+        }
+        (Some(_) | None, Some(_) | None) => Ok(()),
+    }
+}
+
+/// Ctrl-C ends the process at any step, as any signal may. It ends by itself only if a person has to do something:
+/// a disk that is full, for one, has room again some day.
+fn run_nats(
+    runtime: &Runtime,
+    core: &mut Core,
+    settings: &Settings,
+    args: &Args,
+) -> Result<(), Failure> {
+    loop {
+        let ended = runtime.block_on(nats::run(core, settings, std::future::pending()));
+        match ended {
+            Err(error) if !error.is_refusal() => {
+                args.note(&format!("{error}; the next try is in {PAUSE:?}"));
+                std::thread::sleep(PAUSE);
+            }
+            ended => return ended.map_err(|error: NatsError| failure(true, &error)),
+        }
+    }
 }
 
 /// A connection that ends is the usual end of this side.

@@ -9,6 +9,7 @@ use crate::input::text_or_stdin;
 use crate::names;
 use crate::output::{print, print_json};
 use crate::sandboxed_caller::{self, Needs};
+use processes::HostLink;
 use protocol::{AgentName, HostId, Line, Party, Recipient, RequestFile, Sender};
 use serde_json::{Value, json};
 use team::Actor;
@@ -107,15 +108,12 @@ pub(crate) fn send(team: &TeamDir, args: &Args, send: &Send) -> Result<(), Failu
     )
 }
 
-/// Why mail for a host waits. A bridge that was killed leaves its last word of the host behind, so that the
-/// word counts only while a bridge runs.
+/// Why mail for a host waits.
 fn host_problem(team: &TeamDir, host: &HostId) -> &'static str {
-    if let Ok(Liveness::Gone(_)) = team.bridge_liveness() {
-        return "; no bridge runs here, see: team-lead bridge --help";
-    }
-    match team.peer(host) {
-        Ok(Some(peer)) if peer.reachable => "",
-        Ok(_) | Err(_) => ", which cannot be reached now",
+    match processes::host_link(team, host) {
+        HostLink::Linked => "",
+        HostLink::Unreachable { .. } => ", which cannot be reached now",
+        HostLink::NoBridge => "; no bridge runs here, see: team-lead bridge --help",
     }
 }
 

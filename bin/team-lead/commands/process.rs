@@ -1,10 +1,12 @@
 //! `kill` and `restart`: commands for the process of a member.
 
 use crate::cli::{Args, open};
+use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::trusted_workspace::{TrustArgs, UncheckedWorkspace};
 use processes::{KillError, Programs, RestartError, Spawned};
+use protocol::Recipient;
 use serde_json::json;
 use teamdir::TeamDir;
 
@@ -44,6 +46,8 @@ pub(crate) struct Restart {
 
 pub(crate) fn kill(team: &TeamDir, args: &Args, command: &Kill) -> Result<(), Failure> {
     let name = names::member(&*team.roster()?, &command.name)?;
+    let owner = Recipient::Member(name.clone());
+    require_here(team, &owner, &format!("team-lead kill {name}"))?;
     let killed = processes::kill(team, &name)?;
     let (name, pid) = (&killed.name, killed.pid);
     args.confirm(
@@ -56,7 +60,10 @@ pub(crate) fn kill(team: &TeamDir, args: &Args, command: &Kill) -> Result<(), Fa
 
 pub(crate) fn restart(args: &Args, command: &Restart) -> Result<(), Failure> {
     // Only a team that exists has members to restart.
-    let name = names::member(&*open(args)?.roster()?, &command.name)?;
+    let team = open(args)?;
+    let name = names::member(&*team.roster()?, &command.name)?;
+    let owner = Recipient::Member(name.clone());
+    require_here(&team, &owner, &format!("team-lead restart {name}"))?;
     let programs = Programs::find()?;
     let trusted = UncheckedWorkspace::find(args)?.into_trusted(args, &command.trust)?;
     let (team, programs) = (&trusted.team, trusted.with_clearance(programs));
@@ -80,6 +87,7 @@ impl From<KillError> for Failure {
         let message = error.to_string();
         match error {
             KillError::View(error) => error.into(),
+            KillError::Elsewhere { .. } => Self::new(Kind::Refused, message),
             KillError::NotRunning { name } => {
                 Self::new(Kind::Refused, format!("'{name}' is not running"))
                     .hint(format!("team-lead restart {name}"))

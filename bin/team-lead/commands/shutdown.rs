@@ -3,11 +3,12 @@
 mod outcome;
 
 use crate::cli::Args;
+use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
 use crate::{duration, interrupt, names};
 use outcome::{End, Ending, verdict};
 use processes::{FollowError, MemberView};
-use protocol::{AgentName, Request};
+use protocol::{AgentName, Recipient, Request};
 use rules::ShutdownLimits;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,9 @@ Examples:
   team-lead shutdown alice
   team-lead shutdown alice bob --wait
   team-lead shutdown --all --force --timeout 20
+
+A member at home on another host is asked through the bridge, from the host that the lead is at home on; --all and
+--force are for members of this host.
 
 Without --wait this returns once the requests are sent; `team-lead requests` shows the answers.
 With --wait: exit code 0 when all have ended, 1 when one refused or still runs, 4 when one did not
@@ -73,7 +77,7 @@ impl Shutdown {
 
 pub(crate) fn run(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<(), Failure> {
     // All names are resolved first, so that a typo in the last one sends no request.
-    let names = selected(team, command)?;
+    let names = selected(team, args, command)?;
     processes::repair(team);
     let waits = command.wait || command.force;
     let pressed = if waits {
@@ -104,15 +108,30 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<(),
     }
 }
 
-/// The selected members, each once.
-fn selected(team: &TeamDir, command: &Shutdown) -> Result<Vec<AgentName>, Failure> {
+/// The selected members, each once. Those at home on another host are asked there.
+fn selected(team: &TeamDir, args: &Args, command: &Shutdown) -> Result<Vec<AgentName>, Failure> {
     let roster = team.roster()?;
     if command.all {
-        return Ok(roster.members.iter().map(|m| m.spec.name.clone()).collect());
+        let elsewhere = roster.members.iter().filter(|m| m.host.is_some());
+        let elsewhere: Vec<&str> = elsewhere.map(|m| m.spec.name.as_str()).collect();
+        if !elsewhere.is_empty() {
+            let names = elsewhere.join(", ");
+            args.note(&format!(
+                "not asked, because they are at home on other hosts: {names}"
+            ));
+        }
+        let here = roster.members.iter().filter(|m| m.host.is_none());
+        return Ok(here.map(|m| m.spec.name.clone()).collect());
     }
     let mut names = Vec::new();
     for typed in &command.names {
         let name = names::member(&roster, typed)?;
+        let owner = Recipient::Member(name.clone());
+        if command.force || roster.lead_host.is_some() {
+            // Only its own host can end its process, and only the lead's host gets the answer.
+            let force = if command.force { " --force" } else { "" };
+            require_here(team, &owner, &format!("team-lead shutdown {name}{force}"))?;
+        }
         if !names.contains(&name) {
             names.push(name);
         }

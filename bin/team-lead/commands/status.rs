@@ -1,17 +1,19 @@
 //! `status`: the state of the team, from its files and the operating system.
 
+mod hosts;
 mod table;
 
 use crate::cli::Args;
 use crate::duration::format as duration;
+use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
 use crate::names;
 use crate::output::{print, print_json, print_painted};
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
-    Activity, Budget, Holder, Incarnation, LiveState, MemberSpec, Money, Phase, Recipient, Tally,
-    WaitingFor,
+    Activity, Budget, Holder, HostId, Incarnation, LiveState, MemberSpec, Money, Phase, Recipient,
+    Tally, WaitingFor,
 };
 use rules::MemberState;
 use serde_json::{Value, json};
@@ -36,7 +38,11 @@ has handled yet, and the tasks of dead members return to the board.
 On a terminal the members are shown in columns, and their states in colours (NO_COLOR is honoured); into a
 pipe or a file goes one line for each member.
 
-With --json: {\"team_name\", \"folder\", \"lead\": {\"pid\", ...} or null, \"members\": [{\"name\", \"role\",
+Members at home on other hosts are shown as those hosts last reported them, with the host; each other host
+with how it stands with it and how much is queued for it.
+
+With --json: {\"team_name\", \"folder\", \"lead\": {\"pid\", ...} or null, \"host\", \"hosts\": [{\"name\",
+\"state\": linked, unreachable or no_bridge, \"queued\", ...}], \"members\": [{\"name\", \"role\",
 \"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"todo\", \"sandbox\", \"tokens\", \"cost\", ...}]}.
 A member that asks another model of its list than the first shows which, as \"asked_model\".
 The sandbox is the level in force for the member's commands: full, landlock or none (docs/security.md).")]
@@ -44,6 +50,13 @@ pub(crate) struct Status {
     /// Print only the process id of this member.
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pid: Option<String>,
+}
+
+/// Where the lead is.
+enum LeadPlace {
+    /// On this host, if it runs.
+    Here(Option<Lead>),
+    Elsewhere(HostId),
 }
 
 /// The process of the lead and its live state.
@@ -62,16 +75,27 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     if let Some(name) = &command.pid {
         return print(&pid(team, &views, name)?.to_string());
     }
-    let lead = running_lead(team)?;
-    let team_name = &team.roster()?.team_name;
+    let roster = team.roster()?;
+    let team_name = &roster.team_name;
+    let lead = match &roster.lead_host {
+        Some(host) => LeadPlace::Elsewhere(host.clone()),
+        None => LeadPlace::Here(running_lead(team)?),
+    };
+    let hosts = processes::host_views(team)?;
     // `budget` and `costs` report an unreadable budget.
     let budget = team.budget().unwrap_or_default();
     if args.json {
         let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
-        let lead = lead.as_ref().map(lead_as_json);
+        let lead = match &lead {
+            LeadPlace::Elsewhere(host) => Some(json!({"host": host, "pid": null})),
+            LeadPlace::Here(lead) => lead.as_ref().map(lead_as_json),
+        };
         let folder = team.layout().root().display().to_string();
-        let status =
-            json!({"team_name": team_name, "folder": folder, "lead": lead, "members": members});
+        let hosts: Vec<Value> = hosts.iter().map(hosts::as_json).collect();
+        let status = json!({
+            "team_name": team_name, "folder": folder, "lead": lead, "members": members,
+            "host": roster.host, "hosts": hosts,
+        });
         return print_json(&status);
     }
     let is_terminal = std::io::stdout().is_terminal();
@@ -83,10 +107,12 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     } else {
         lines.extend(views.iter().map(|view| as_text(view, &budget)));
     }
-    lines.push(
-        lead.as_ref()
-            .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
-    );
+    lines.push(match &lead {
+        LeadPlace::Elsewhere(host) => format!("Lead: at home on the host {host}"),
+        LeadPlace::Here(None) => "Lead: not running".to_owned(),
+        LeadPlace::Here(Some(lead)) => lead_as_text(lead),
+    });
+    lines.extend(hosts.iter().map(hosts::as_text));
     let folder = team.layout().root().display().to_string();
     lines.push(format!("Folder: {}", one_line(&folder)));
     match is_terminal {
@@ -98,6 +124,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
 /// The process id of a member or of the lead.
 fn pid(team: &TeamDir, views: &[MemberView], name: &str) -> Result<u32, Failure> {
     let owner = names::recipient(&*team.roster()?, name)?;
+    require_here(team, &owner, &format!("team-lead status --pid {owner}"))?;
     let holder = match &owner {
         Recipient::Lead => running_lead(team)?.and_then(|lead| lead.holder),
         Recipient::Member(name) => {
@@ -195,7 +222,10 @@ fn as_text(view: &MemberView, budget: &Budget) -> String {
     if let MemberState::Idle { since } = view.state {
         parts.push(format!("for {}", duration(now().since(since))));
     }
-    parts.push(format!("{} unread", view.unread));
+    // What is in the inbox of one elsewhere is shown as queued for its host.
+    if view.member.host.is_none() {
+        parts.push(format!("{} unread", view.unread));
+    }
     if let Some(task) = view.task {
         parts.push(format!("task #{task}"));
     }
@@ -212,7 +242,9 @@ fn as_text(view: &MemberView, budget: &Budget) -> String {
     parts.extend(token_text(tokens(view.live.as_ref())));
     let cost = cost(view, budget).filter(|cost| *cost > Money::default());
     parts.extend(cost.map(|cost| cost.to_string()));
-    format!("  {name} ({}): {}", one_line(role), parts.join(", "))
+    let host = view.member.host.as_ref();
+    let host = host.map_or_else(String::new, |host| format!(" on {host}"));
+    format!("  {name} ({}){host}: {}", one_line(role), parts.join(", "))
 }
 
 fn lead_as_text(lead: &Lead) -> String {

@@ -3,6 +3,7 @@
 use crate::cli::{Args, options, start};
 use crate::commands::shutdown::{self, Shutdown};
 use crate::commands::trees;
+use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
 use crate::output::{print, print_json};
 use crate::trusted_workspace::not_recorded;
@@ -155,7 +156,10 @@ pub(crate) fn teams(args: &Args, _command: &Teams) -> Result<(), Failure> {
 fn look_at(workspace: &Path) -> Result<Listed, Failure> {
     let team = member::open_team(workspace, options()?)?;
     let roster = team.roster()?;
-    let is_alive = |owner: &Recipient| matches!(team.liveness(owner), Ok(Liveness::Alive(_)));
+    // The bridge holds the locks of those at home on other hosts.
+    let is_alive = |owner: &Recipient| {
+        roster.host_of(owner).is_none() && matches!(team.liveness(owner), Ok(Liveness::Alive(_)))
+    };
     let names = roster.members.iter().map(|member| &member.spec.name);
     let running = names.filter(|name| is_alive(&Recipient::Member((*name).clone())));
     Ok(Listed {
@@ -200,6 +204,8 @@ fn end_lead(args: &Args, lead: &ProcessHandle, timeout: Duration) -> Result<(), 
 pub(crate) fn rm(team: &TeamDir, args: &Args, command: &Rm) -> Result<(), Failure> {
     let roster = team.roster()?;
     let name = names::member(&roster, &command.name)?;
+    let owner = Recipient::Member(name.clone());
+    require_here(team, &owner, &format!("team-lead rm {name}"))?;
     let has_tree = roster
         .member(&name)
         .and_then(|member| member.spec.tree.clone());
@@ -241,7 +247,9 @@ impl From<RemoveError> for Failure {
         let message = error.to_string();
         match error {
             RemoveError::Running { name } => running(&name),
-            RemoveError::StartGuard(_) => Self::new(Kind::Refused, message),
+            RemoveError::StartGuard(_) | RemoveError::Elsewhere { .. } => {
+                Self::new(Kind::Refused, message)
+            }
             RemoveError::Reap(_)
             | RemoveError::Join(_)
             | RemoveError::Roster(_)

@@ -177,7 +177,9 @@ impl From<ViewError> for Failure {
         let message = with_causes(&error);
         match error {
             ViewError::NoSuchMember { .. } => Self::unknown_member(message),
-            ViewError::Roster(_) | ViewError::File(_) => Self::failed(message),
+            ViewError::Roster(_) | ViewError::File(_) | ViewError::TeamFile(_) => {
+                Self::failed(message)
+            }
         }
     }
 }

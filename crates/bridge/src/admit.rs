@@ -12,6 +12,9 @@ pub enum Refusal {
     NotHere(Recipient),
     #[error("it says it is from '{sender}', who is not at home on the host '{host}'")]
     OtherSender { sender: String, host: HostId },
+    /// A member that reads mail for a later incarnation takes itself for replaced, and ends.
+    #[error("it is for incarnation {found} of '{to}', which there was not yet")]
+    LaterIncarnation { to: Recipient, found: u64 },
     #[error("it is no line of an inbox: {0}")]
     NoLine(String),
 }
@@ -32,6 +35,15 @@ pub fn admit_mail(
     };
     if !here {
         return Err(Refusal::NotHere(to.clone()));
+    }
+    let current = match to {
+        Recipient::Lead => Some(roster.lead_incarnation),
+        Recipient::Member(name) => roster.member(name).map(|member| member.incarnation),
+    };
+    let found = line.get("to_incarnation").and_then(Value::as_u64);
+    if let Some(found) = found.filter(|found| current.is_none_or(|current| *found > current.0)) {
+        let to = to.clone();
+        return Err(Refusal::LaterIncarnation { to, found });
     }
     let from = line.get("from").and_then(Value::as_str).unwrap_or_default();
     let is_leads = roster.lead_host.as_ref() == Some(host);
@@ -76,6 +88,7 @@ pub fn admit_members(roster: &mut Roster, host: &HostId, said: &HostMembers) -> 
     });
     for there in &said.members {
         match roster.member_mut(&there.name) {
+            Some(member) if member.host.as_ref() == Some(host) && said.names_only => {}
             Some(member) if member.host.as_ref() == Some(host) => {
                 member.spec.role.clone_from(&there.role);
                 member.status = there.status.clone();

@@ -2,14 +2,14 @@
 
 use crate::admit::{admit_mail, admit_members};
 use crate::forward::forward;
-use crate::home::{at_home, same_people};
+use crate::home::{Told, at_home};
 use crate::judge::{StreamError, Verdict, judge};
 use protocol::{
     AppliedMark, DeadLetter, Extra, Frame, HostId, HostMembers, Line, Payload, Peer, Recipient,
     Roster,
 };
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use teamdir::{
     AppendError, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
@@ -19,6 +19,8 @@ use tracing::warn;
 
 /// Mail stays in the inboxes while so many bytes wait in the outbox of its host.
 const OUTBOX_LIMIT: usize = 32 << 20;
+/// The mail that was moved is in the journal of its reader, which begins anew when it has reached this size.
+const JOURNAL_LIMIT: u64 = 4 << 20;
 /// How many batches of mail are moved before others get their turn.
 const BATCHES: usize = 16;
 
@@ -31,7 +33,7 @@ pub struct Core {
     /// The inboxes of those who are at home elsewhere.
     readers: BTreeMap<Recipient, MemberSession>,
     /// What each host was told of who is at home here.
-    announced: BTreeMap<HostId, HostMembers>,
+    told: BTreeMap<HostId, Told>,
     guard: BridgeGuard,
 }
 
@@ -108,11 +110,21 @@ impl Core {
             me,
             outboxes: BTreeMap::new(),
             readers: BTreeMap::new(),
-            announced: BTreeMap::new(),
+            told: BTreeMap::new(),
             guard,
         };
         for peer in team.peers()? {
             core.meet(&peer)?;
+            // What the last bridge said of it counts no more.
+            if let Ok(Some(known)) = team.peer(&peer) {
+                let (reachable, since) = (false, Some(now()));
+                let said = Peer {
+                    reachable,
+                    since,
+                    ..known
+                };
+                core.show_peer(&peer, &said);
+            }
         }
         Ok(core)
     }
@@ -167,25 +179,73 @@ impl Core {
         }
     }
 
+    /// Shows people that the host at this address cannot be reached, if it is known who that is.
+    pub fn show_unreachable(&self, address: &str, problem: &str) {
+        for host in self.outboxes.keys() {
+            let known = self.team.peer(host).ok().flatten();
+            let Some(known) = known.filter(|peer| peer.address.as_deref() == Some(address)) else {
+                continue;
+            };
+            let since = match known.reachable {
+                true => Some(now()),
+                false => known.since,
+            };
+            let said = Peer {
+                reachable: false,
+                since,
+                problem: Some(problem.to_owned()),
+                ..known
+            };
+            self.show_peer(host, &said);
+        }
+    }
+
     /// Moves what has to cross into the outboxes. Everything is synced there when this returns.
     pub fn collect(&mut self) -> Result<(), CollectError> {
         let roster = self.team.roster()?;
-        self.announce(&roster)?;
+        let home = at_home(&roster);
+        self.introduce(&home)?;
         self.follow_inboxes(&roster)?;
+        let mut unread_hosts = BTreeSet::new();
         for (owner, reader) in &mut self.readers {
-            let Some(outbox) = roster
+            let Some((host, outbox)) = roster
                 .host_of(owner)
-                .and_then(|host| self.outboxes.get(host))
+                .and_then(|host| Some((host, self.outboxes.get(host)?)))
             else {
                 continue;
             };
+            let mut is_done = false;
             for _ in 0..BATCHES {
-                if lock(outbox).pending_bytes() > OUTBOX_LIMIT || reader.try_next()?.is_none() {
+                if lock(outbox).pending_bytes() > OUTBOX_LIMIT {
+                    break;
+                }
+                is_done = reader.try_next()?.is_none();
+                if is_done {
                     break;
                 }
             }
+            if !is_done {
+                unread_hosts.insert(host);
+            }
             // Sets aside what was read. Whoever waits for mail watches the inboxes itself.
             reader.prepare_to_wait()?;
+            if let Err(error) = reader.forget_forwarded(JOURNAL_LIMIT) {
+                warn!("the journal of '{owner}' grows on: {error}");
+            }
+        }
+        let done = self.outboxes.iter();
+        for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
+            let mut outbox = lock(outbox);
+            outbox.readers_are_done();
+            // A member sends its mail before it reports that it is idle or has ended, and so do we.
+            let is_waiting = outbox
+                .pending()
+                .any(|frame| matches!(&frame.payload, Payload::Members(said) if !said.names_only));
+            let told = self.told.entry(host.clone()).or_default();
+            if told.misses_states(&home, is_waiting) {
+                outbox.append(vec![Payload::Members(home.clone())])?;
+                told.described(&home);
+            }
         }
         Ok(())
     }
@@ -200,25 +260,18 @@ impl Core {
         }
     }
 
-    /// Tells other hosts who is at home here, if they do not know it.
-    fn announce(&mut self, roster: &Roster) -> Result<(), CollectError> {
-        let home = at_home(roster);
+    /// Names those at home here to hosts that may not know them all, before mail of theirs crosses.
+    fn introduce(&mut self, home: &HostMembers) -> Result<(), CollectError> {
         for (host, outbox) in &self.outboxes {
-            let told = self.announced.get(host);
-            if told == Some(&home) {
-                continue;
+            let told = self.told.entry(host.clone()).or_default();
+            if told.misses_names(home) {
+                let names = HostMembers {
+                    names_only: true,
+                    ..home.clone()
+                };
+                lock(outbox).append(vec![Payload::Members(names)])?;
+                told.named(home);
             }
-            let mut outbox = lock(outbox);
-            // Who is new must be known before their mail comes. What they are doing can wait until the
-            // host has heard the last of it.
-            let is_waiting = outbox
-                .pending()
-                .any(|frame| matches!(frame.payload, Payload::Members(_)));
-            if is_waiting && told.is_some_and(|told| same_people(told, &home)) {
-                continue;
-            }
-            outbox.append(vec![Payload::Members(home.clone())])?;
-            self.announced.insert(host.clone(), home.clone());
         }
         Ok(())
     }

@@ -17,8 +17,7 @@ pub(crate) fn forward(
     let mut payloads = Vec::new();
     for entry in mail {
         let line = crossing_line(me, entry);
-        let id = line.get("id").and_then(Value::as_str).unwrap_or_default();
-        if !outbox.has_recovered(to, id) {
+        if !outbox.has_stored(to, &line) {
             let to = to.clone();
             payloads.push(Payload::Mail { to, line });
         }

@@ -68,6 +68,22 @@ impl std::fmt::Display for SshAddress {
 }
 
 impl SshAddress {
+    /// A command of `team-lead` for the workspace there, as a person types it here.
+    pub fn command_line(&self, command: &str) -> String {
+        let port = self.port.map(|port| format!("-p {port} "));
+        let command = format!("{command} --dir {}", self.quoted_path());
+        let (port, host) = (port.unwrap_or_default(), &self.host);
+        format!("ssh {port}{host} {}", quoted(&command))
+    }
+
+    /// The workspace as a word of the shell there.
+    fn quoted_path(&self) -> String {
+        match self.path.strip_prefix("~/") {
+            Some(path) => format!("~/{}", plain_or_quoted(path)),
+            None => plain_or_quoted(&self.path),
+        }
+    }
+
     /// What the host is called if it has no name yet.
     pub fn default_name(&self) -> Option<HostId> {
         let host = self.host.rsplit('@').next().unwrap_or(&self.host);
@@ -113,10 +129,7 @@ impl Ssh {
 
     /// What the shell of the other host runs.
     fn remote_command(&self, address: &SshAddress) -> String {
-        let path = match address.path.strip_prefix("~/") {
-            Some(path) => format!("~/{}", quoted(path)),
-            None => quoted(&address.path),
-        };
+        let path = address.quoted_path();
         let name = address.default_name();
         let name = name.map(|name| format!(" --default-name {name}"));
         format!(
@@ -124,6 +137,15 @@ impl Ssh {
             quoted(&self.program),
             name.unwrap_or_default()
         )
+    }
+}
+
+/// A text as one word of a shell, without quotes where it needs none.
+fn plain_or_quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+    match text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => quoted(text),
     }
 }
 
@@ -139,6 +161,7 @@ pub async fn call(core: &mut Core, ssh: &Ssh, address: &SshAddress) -> RunError 
     loop {
         let started = tokio::time::Instant::now();
         let error = call_once(core, ssh, address, &shown).await;
+        core.show_unreachable(&shown, &error.to_string());
         if error.is_refusal() {
             return error;
         }
@@ -201,6 +224,10 @@ mod tests {
         );
         let home: SshAddress = "ssh://gpu1/~/p".parse().unwrap();
         assert_eq!(home.to_string(), "ssh://gpu1/~/p");
-        assert!(ssh.remote_command(&home).contains("--dir ~/'p'"));
+        assert!(ssh.remote_command(&home).contains("--dir ~/p"));
+        assert_eq!(
+            home.command_line("team-lead kill bob"),
+            "ssh gpu1 'team-lead kill bob --dir ~/p'"
+        );
     }
 }

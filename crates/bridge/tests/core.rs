@@ -4,9 +4,9 @@
 
 use bridge::Core;
 use proptest::prelude::*;
-use protocol::{Actor, AgentName, Frame, HostId, Incarnation, Line, Member, Recipient};
+use protocol::{Actor, AgentName, Frame, HostId, Incarnation, Line, Member, Payload, Recipient};
 use std::path::Path;
-use teamdir::{Durability, Options, RosterError, TeamDir};
+use teamdir::{Durability, Options, Outbox, RosterError, TeamDir};
 
 fn host(name: &str) -> HostId {
     HostId::new(name).unwrap()
@@ -133,6 +133,105 @@ fn a_host_speaks_only_for_those_at_home_there() {
         .read_dead_letters(|found| dead.push(found.reason))
         .unwrap();
     assert_eq!(dead.len(), 2, "{dead:?}");
+}
+
+/// A member that reads mail for a later incarnation takes itself for replaced, and ends.
+#[test]
+fn no_host_ends_a_member_with_mail_for_an_incarnation_that_there_was_not_yet() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu) = (
+        team(&place.path().join("a"), &[]),
+        team(&place.path().join("b"), &["alice"]),
+    );
+    let (mut a, mut b) = (
+        open(&laptop, "laptop", "gpu1"),
+        open(&gpu, "gpu1", "laptop"),
+    );
+    cross(&mut b, &mut a);
+    let line = r#"{"type":"message","id":"1","from":"user","to_incarnation":7,"content":"later"}"#;
+    let inbox_here = laptop.layout().inbox(&"alice".parse().unwrap());
+    std::fs::write(inbox_here, format!("{line}\n")).unwrap();
+    team::send(&laptop, &Actor::user(), "alice".parse().unwrap(), "now").unwrap();
+    cross(&mut a, &mut b);
+    assert_eq!(inbox(&gpu, "alice"), ["now"]);
+    let mut dead = Vec::new();
+    gpu.read_dead_letters(|found| dead.push(found.reason))
+        .unwrap();
+    assert!(dead[0].contains("incarnation 7 of 'alice'"), "{dead:?}");
+}
+
+/// An outbox whose end was torn is replaced. What was accepted, but may not be recorded as read, must stay
+/// known, or a second kill would send it again.
+#[test]
+fn mail_of_a_torn_outbox_is_known_after_a_second_kill() {
+    let place = tempfile::tempdir().unwrap();
+    let laptop = team(place.path(), &[]);
+    let to: Recipient = "alice".parse().unwrap();
+    let line = |id: &str, from: &str| {
+        let line = serde_json::json!({"type": "message", "id": id, "from": from, "content": "x"});
+        line.as_object().unwrap().clone()
+    };
+    let mail = |id: &str| {
+        let (to, line) = (to.clone(), line(id, "user"));
+        vec![Payload::Mail { to, line }]
+    };
+    let guard = laptop.lock_bridge().unwrap();
+    let outbox = || Outbox::open(&laptop, &guard, &host("laptop"), &host("gpu1")).unwrap();
+    let mut first = outbox();
+    first.append(mail("1")).unwrap();
+    first.accept(1).unwrap();
+    let path = laptop.layout().outbox(&host("gpu1"));
+    let torn = std::fs::read_to_string(&path).unwrap() + "{\"from\"";
+    std::fs::write(&path, torn).unwrap();
+    let mut second = outbox();
+    second.append(mail("2")).unwrap();
+    let mut third = outbox();
+    assert_eq!(
+        third.pending().map(|frame| frame.seq).collect::<Vec<_>>(),
+        [2]
+    );
+    for id in ["1", "2"] {
+        assert!(third.has_stored(&to, &line(id, "user")), "{id}");
+        // An id belongs to its sender.
+        assert!(!third.has_stored(&to, &line(id, "bob")), "{id}");
+    }
+    third.readers_are_done();
+    assert!(!third.has_stored(&to, &line("1", "user")));
+    assert_eq!(laptop.frames_waiting(&host("gpu1")).unwrap(), 1);
+}
+
+#[test]
+fn the_journal_of_forwarded_mail_does_not_grow_for_ever() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu) = (
+        team(&place.path().join("a"), &[]),
+        team(&place.path().join("b"), &["alice"]),
+    );
+    let (mut a, mut b) = (
+        open(&laptop, "laptop", "gpu1"),
+        open(&gpu, "gpu1", "laptop"),
+    );
+    cross(&mut b, &mut a);
+    cross(&mut a, &mut b);
+    let alice: Recipient = "alice".parse().unwrap();
+    let journal = laptop.layout().transcript(&alice);
+    let size = || std::fs::metadata(&journal).unwrap().len();
+    let mut largest = 0;
+    for number in 0..24 {
+        let text = format!("{number} {}", "x".repeat(400_000));
+        team::send(&laptop, &Actor::user(), alice.clone(), &text).unwrap();
+        if number % 5 == 4 {
+            drop(a);
+            a = open(&laptop, "laptop", "gpu1");
+        }
+        cross(&mut a, &mut b);
+        largest = largest.max(size());
+    }
+    assert!(largest < 6 << 20, "{largest} bytes");
+    let found = inbox(&gpu, "alice");
+    let numbers = found.iter().map(|text| text.split(' ').next().unwrap());
+    let expected: Vec<String> = (0..24).map(|number| number.to_string()).collect();
+    assert_eq!(numbers.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use crate::one_line;
 use budget::Sum;
-use processes::MemberView;
+use processes::{HostView, MemberView};
 use protocol::{
-    AgentName, Budget, Incarnation, Money, Party, Phase, Priority, Recipient, Request, RequestId,
-    RequestKind, Subject, SubmissionId, SubmissionStatus, Tally, Task, TaskId, TaskStatus,
-    Timestamp,
+    AgentName, Budget, HostId, Incarnation, Money, Party, Phase, Priority, Recipient, Request,
+    RequestId, RequestKind, Subject, SubmissionId, SubmissionStatus, Tally, Task, TaskId,
+    TaskStatus, Timestamp,
 };
 use rules::{MemberState, call_line, main_argument, subject_text};
 use std::collections::BTreeMap;
@@ -19,13 +19,17 @@ pub struct Snapshot {
     pub team: String,
     /// The path of the team folder.
     pub folder: String,
-    /// The phase of the lead, if it is running.
+    /// The phase of the lead, if it is running on this host.
     pub lead: Option<&'static str>,
+    /// The host that the lead is at home on, if it is another one.
+    pub lead_host: Option<HostId>,
     pub lead_unread: usize,
     /// What everybody together has spent.
     pub spent: Spending,
     /// In the order of the roster.
     pub members: Vec<MemberRow>,
+    /// The other hosts that something waits for, by name.
+    pub waiting_hosts: Vec<HostView>,
     /// Sorted by number.
     pub tasks: Vec<TaskRow>,
     /// The pending requests, oldest first.
@@ -38,6 +42,8 @@ pub struct Snapshot {
 pub struct MemberRow {
     pub name: AgentName,
     pub role: String,
+    /// The host that it is at home on, if it is another one.
+    pub host: Option<HostId>,
     pub state: MemberState,
     /// The reason for a failure or for waiting.
     pub reason: Option<String>,
@@ -105,7 +111,10 @@ pub fn snapshot(team: &TeamDir) -> Snapshot {
     };
     let mut problems = Vec::new();
     match team.roster() {
-        Ok(roster) => snapshot.team = one_line(&roster.team_name.0),
+        Ok(roster) => {
+            snapshot.team = one_line(&roster.team_name.0);
+            snapshot.lead_host.clone_from(&roster.lead_host);
+        }
         Err(error) => problems.push(error.to_string()),
     }
     let budget = team.budget().unwrap_or_else(|error| {
@@ -120,6 +129,13 @@ pub fn snapshot(team: &TeamDir) -> Snapshot {
         }
         Err(error) => problems.push(error.to_string()),
     }
+    match processes::host_views(team) {
+        Ok(hosts) => {
+            let waiting = hosts.into_iter().filter(|host| host.queued > 0);
+            snapshot.waiting_hosts = waiting.collect();
+        }
+        Err(error) => problems.push(error.to_string()),
+    }
     match board(team) {
         Ok(tasks) => snapshot.tasks = tasks,
         Err(error) => problems.push(error.to_string()),
@@ -128,7 +144,11 @@ pub fn snapshot(team: &TeamDir) -> Snapshot {
         Ok(requests) => snapshot.requests = requests.iter().map(request).collect(),
         Err(error) => problems.push(error.to_string()),
     }
-    snapshot.lead = lead(team);
+    snapshot.lead = match snapshot.lead_host {
+        // Its lock is held here by the bridge.
+        Some(_) => None,
+        None => lead(team),
+    };
     snapshot.lead_unread = processes::unread(team, &Recipient::Lead).unwrap_or(0);
     snapshot.problem = problems.first().map(|problem| one_line(problem));
     snapshot
@@ -170,6 +190,7 @@ fn member(view: &MemberView, budget: &Budget) -> MemberRow {
     MemberRow {
         name: name.clone(),
         role: one_line(&view.member.spec.role),
+        host: view.member.host.clone(),
         state: view.state.clone(),
         reason: view.reason().map(one_line),
         incarnation: view.member.incarnation,

@@ -47,6 +47,7 @@ pub use start::launch::LaunchError;
 pub use start::programs::{NoTeammate, Programs};
 pub use start::spawn::{SpawnError, Spawned, spawn};
 pub use start::start_lock::StartGuardError;
+pub use status::host_view::{HostLink, HostView, host_link, host_views};
 pub use status::idle_check::{IdleCheck, check_idle};
 pub use status::member_view::{MemberView, ViewError, member_view, member_views};
 pub use status::progress::{

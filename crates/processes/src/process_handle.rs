@@ -59,8 +59,14 @@ pub enum ProcessHandleError {
 }
 
 impl ProcessHandle {
-    /// The running process of `owner`, if there is one.
+    /// The running process of `owner`, if there is one on this host.
     pub fn of(team: &TeamDir, owner: &Recipient) -> Result<Option<Self>, ProcessHandleError> {
+        // The lock of somebody at home on another host is held here by the bridge, which must not be
+        // signalled in their place.
+        let roster = team.roster();
+        if roster.is_ok_and(|roster| roster.host_of(owner).is_some()) {
+            return Ok(None);
+        }
         let started = Instant::now();
         loop {
             let found = match team.liveness(owner)? {

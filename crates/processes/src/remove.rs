@@ -2,7 +2,7 @@
 
 use crate::reap::{ReapError, reap_held};
 use crate::start::start_lock::{StartGuard, StartGuardError};
-use protocol::{AgentName, EventKind, Recipient};
+use protocol::{AgentName, EventKind, HostId, Recipient};
 use std::path::PathBuf;
 use std::time::Duration;
 use teamdir::{JoinError, RosterError, TeamDir, TrashError};
@@ -13,6 +13,8 @@ const START_LOCK_WAIT: Duration = Duration::from_secs(30);
 /// Why a member was not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
+    #[error("'{name}' is at home on the host '{host}', which alone can remove it")]
+    Elsewhere { name: AgentName, host: HostId },
     #[error("'{name}' is running")]
     Running { name: AgentName },
     #[error(transparent)]
@@ -34,6 +36,11 @@ pub enum RemoveError {
 pub fn remove(team: &TeamDir, name: &AgentName) -> Result<Vec<PathBuf>, RemoveError> {
     let start = StartGuard::hold(team, name, START_LOCK_WAIT)?;
     let name = &start.name;
+    let found = team.roster()?.member(name).cloned();
+    if let Some(host) = found.and_then(|member| member.host) {
+        let name = name.clone();
+        return Err(RemoveError::Elsewhere { name, host });
+    }
     reap_held(team, &start)?;
     let owner = Recipient::Member(name.clone());
     // While the member's lock is held, no process can become the member, not even one started by hand.

@@ -14,7 +14,7 @@ use crate::repair::end_overdue;
 use crate::shutdown::answers::record_unread_answers;
 use crate::start::start_lock::StartGuard;
 use nix::sys::signal::Signal;
-use protocol::{AgentName, Incarnation, MemberStatus, Recipient, Request, RequestStatus};
+use protocol::{AgentName, Incarnation, Member, MemberStatus, Recipient, Request, RequestStatus};
 use rules::{
     Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome, StartRefusal,
 };
@@ -195,7 +195,7 @@ impl<'a> Followed<'a> {
 
     /// Tries to take the start lock. If another process holds it, that process is ending the member.
     fn hold_start_lock(&mut self, wait: Duration) {
-        if self.guard.is_none() {
+        if self.guard.is_none() && self.elsewhere().is_none() {
             self.guard = StartGuard::hold(self.team, &self.name, wait).ok();
         }
     }
@@ -229,6 +229,13 @@ impl<'a> Followed<'a> {
     }
 
     fn state_by_lock(&self) -> Result<TargetState, PathError> {
+        if let Some(member) = self.elsewhere() {
+            return Ok(match member.incarnation {
+                later if later > self.target => TargetState::Replaced(later),
+                _ if member.status == MemberStatus::Shutdown => TargetState::Gone,
+                _ => TargetState::Runs,
+            });
+        }
         Ok(match self.team.liveness(&self.owner)? {
             Liveness::Gone(_) => TargetState::Gone,
             Liveness::Alive(Some(holder)) if holder.incarnation > self.target => {
@@ -236,6 +243,12 @@ impl<'a> Followed<'a> {
             }
             Liveness::Alive(_) => TargetState::Runs,
         })
+    }
+
+    /// The member as its host last reported it, if that is another host. Its lock is held here by the bridge.
+    fn elsewhere(&self) -> Option<Member> {
+        let member = self.team.roster().ok()?.member(&self.name).cloned()?;
+        member.host.is_some().then_some(member)
     }
 
     /// The events since the last poll. The request file is read after the end of the process was seen,
@@ -272,6 +285,10 @@ impl<'a> Followed<'a> {
 
     /// Completes the bookkeeping when the process ended because of this shutdown.
     fn finish(&mut self, outcome: &ShutdownOutcome) -> Result<(), FollowError> {
+        if self.elsewhere().is_some() {
+            // Its own host keeps its books.
+            return Ok(());
+        }
         match outcome {
             ShutdownOutcome::Terminated | ShutdownOutcome::Killed => {
                 self.record_end()?;

@@ -53,6 +53,10 @@ pub struct HostMembers {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<Incarnation>,
     pub members: Vec<HostMember>,
+    /// Whether only the names count: mail follows that those named have sent before they are in the states that
+    /// are given here, and a later frame confirms the states.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub names_only: bool,
 }
 
 /// A member as other hosts know it.

@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use protocol::{
-    Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord, Grants, Holder,
-    JournalLine, JournalRecord, Line, LiveState, MemberStatus, Note, Request, RequestFile,
-    RequestKind, RequestStatus, Roster, SessionHeader, Submission, Task, TaskStatus, TeamLimits,
-    TodoList, Traffic, decode_line, exit,
+    AppliedMark, Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord,
+    Frame, Grants, Holder, JournalLine, JournalRecord, Line, LiveState, MemberStatus, Note,
+    Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster, SentMark,
+    SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -208,6 +208,10 @@ fn every_fence_says_what_it_holds() {
         "json dead_letter",
         "json note",
         "json todo",
+        "json frame",
+        "json sent_mark",
+        "json applied_mark",
+        "json peer",
         "text layout",
         "text record",
         "text line",
@@ -222,6 +226,25 @@ fn every_fence_says_what_it_holds() {
             block.info
         );
     }
+}
+
+words!(PAYLOADS, payload_kind, Payload {
+    Payload::Mail { .. } => "mail",
+    Payload::Members(_) => "members",
+});
+
+#[test]
+fn every_kind_of_frame_and_the_marks_of_a_bridge_are_shown_and_read_as_written() {
+    let mut shown = Vec::new();
+    for text in lines_of("json frame") {
+        let frame: Frame = serde_json::from_str(&text).unwrap();
+        assert_eq!(encoded(&frame), json(&text));
+        shown.push(payload_kind(&frame.payload));
+    }
+    assert_all_shown("kinds of frames", PAYLOADS, shown);
+    documents::<SentMark>("json sent_mark");
+    documents::<AppliedMark>("json applied_mark");
+    documents::<Peer>("json peer");
 }
 
 #[test]

@@ -258,6 +258,8 @@ fn running_incarnation(team: &TeamDir, name: &AgentName) -> Result<Incarnation, 
     let view = processes::member_view(team, name).map_err(|error| ToolError::from_error(&error))?;
     match view.holder {
         Some(holder) => Ok(holder.incarnation),
+        // It runs on another host, as that host has reported.
+        None if view.member.host.is_some() && view.is_alive() => Ok(view.member.incarnation),
         None => Err(ToolError::new(format!(
             "'{name}' is not running (state: {}): there is nothing to shut down",
             view.state.word()

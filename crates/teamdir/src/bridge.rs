@@ -15,7 +15,7 @@ use crate::members::lock::liveness_of;
 use crate::team_dir::{Durability, TeamDir};
 use crate::team_files::{self, TeamFileError};
 use crate::{Liveness, MemberGuard};
-use outbox::read_frames;
+use outbox::count_waiting;
 use protocol::{AppliedMark, HostId, Incarnation, JsonLine, Peer, SentMark};
 use std::io;
 use std::path::PathBuf;
@@ -106,16 +106,18 @@ impl TeamDir {
         Ok(atomic::sync_parent(&path, self.options.durability)?)
     }
 
-    /// How many frames wait for a host, for whoever is not its bridge.
+    /// How many frames wait for a host, for whoever is not its bridge. Those that only tell who is at home here
+    /// do not count: nobody misses them. If nothing waits, only the end of the outbox is read.
     pub fn frames_waiting(&self, host: &HostId) -> Result<u64, TeamFileError> {
         let mark: Option<SentMark> = team_files::read(&self.layout.sent_mark(host))?;
-        let accepted = mark.map_or(0, |mark| mark.accepted);
+        let Some(mark) = mark else {
+            return Ok(0);
+        };
         let path = self.layout.outbox(host);
         let file = match files::open_to_read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
             opened => opened.context("read", &path)?.file,
         };
-        let (frames, _) = read_frames(&file, &path)?;
-        Ok(frames.iter().filter(|frame| frame.seq > accepted).count() as u64)
+        Ok(count_waiting(&file, &mark).context("read", &path)?)
     }
 }

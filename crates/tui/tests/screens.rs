@@ -9,9 +9,10 @@
 mod panes;
 
 use overview::{MemberRow, RequestRow, Snapshot, Spending, TaskRow};
+use processes::{HostLink, HostView};
 use protocol::{
-    Activity, AgentName, Extra, Incarnation, Money, RequestKind, SubmissionId, SubmissionStatus,
-    TaskId, TaskStatus, Timestamp, WaitingFor,
+    Activity, AgentName, Extra, HostId, Incarnation, Money, RequestKind, SubmissionId,
+    SubmissionStatus, TaskId, TaskStatus, Timestamp, WaitingFor,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -35,6 +36,7 @@ fn member(text: &str, state: MemberState) -> MemberRow {
     MemberRow {
         name: name(text),
         role: "coder".to_owned(),
+        host: None,
         state,
         reason: None,
         incarnation: Incarnation(1),
@@ -140,7 +142,7 @@ fn busy_snapshot() -> Snapshot {
             blocked,
         ],
         requests: vec![plan("1a2b3c4d", "bob")],
-        problem: None,
+        ..Snapshot::default()
     }
 }
 
@@ -161,6 +163,33 @@ fn busy() -> Screen {
     let log = (1..=20).map(|line| said(&format!("line {line} of the log")));
     screen.handle(Input::Lines(log.collect()));
     screen
+}
+
+#[test]
+fn hosts_are_shown_only_where_somebody_is_at_home_on_another_one() {
+    let mut screen = Screen::default();
+    resize(&mut screen, 160, 24);
+    screen.handle(Input::Tick(NOW));
+    let mut snapshot = busy_snapshot();
+    screen.handle(Input::Snapshot(Box::new(snapshot.clone())));
+    let before = shown(&screen, 160, 24);
+    assert!(
+        !before.contains("HOST") && before.contains("lead idle"),
+        "{before}"
+    );
+    let gpu = HostId::new("gpu1").unwrap();
+    snapshot.members[1].host = Some(gpu.clone());
+    snapshot.lead_host = HostId::new("laptop").ok();
+    snapshot.waiting_hosts = vec![HostView {
+        host: gpu,
+        link: HostLink::NoBridge,
+        queued: 7,
+    }];
+    screen.handle(Input::Snapshot(Box::new(snapshot)));
+    let after = shown(&screen, 160, 24);
+    for text in ["HOST", "gpu1", "lead on laptop", "7 queued for gpu1"] {
+        assert!(after.contains(text), "{text} is not in\n{after}");
+    }
 }
 
 fn said(text: &str) -> TextLine {

@@ -121,6 +121,7 @@ fn member(at: usize, row: &MemberRow) -> Value {
         "at": at,
         "name": row.name,
         "role": row.role,
+        "host": row.host,
         "state": row.state.word(),
         "alive": row.state.is_alive(),
         "waiting_for": waiting_for,

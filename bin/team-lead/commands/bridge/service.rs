@@ -3,6 +3,7 @@
 use super::Bridge;
 use super::address::{Address, VARIABLE};
 use crate::failure::Failure;
+use protocol::exit;
 use std::path::Path;
 use teamdir::TeamDir;
 
@@ -63,9 +64,14 @@ pub(super) fn service(
     let words: Vec<String> = words.iter().map(|word| unit_word(word)).collect();
     Ok(format!(
         "[Unit]\nDescription=Bridge of a team to other hosts\nAfter=network-online.target\n\n\
-         [Service]\n{environment}ExecStart={}\nRestart=on-failure\nRestartSec=10\n\n\
+         [Service]\n{environment}ExecStart={}\nRestart=on-failure\nRestartSec=10\n\
+         # What was refused stays refused until a person has done what the log says.\n\
+         RestartPreventExitStatus={}\n\n\
          [Install]\nWantedBy=default.target",
-        words.join(" ")
+        words.join(" "),
+        [exit::FAILED, exit::USAGE, exit::NOT_FOUND]
+            .map(|code| code.to_string())
+            .join(" ")
     ))
 }
 

@@ -3,11 +3,19 @@
 use super::{cost, restarts, state_text, token_text, tokens};
 use clap::builder::styling::{AnsiColor, Style};
 use processes::MemberView;
-use protocol::{Budget, Money, TreeMode};
+use protocol::{Budget, HostId, Money, TreeMode};
 use rules::MemberState;
 use terminal_text::one_line;
 
-const HEADINGS: [&str; 7] = ["NAME", "ROLE", "STATE", "UNREAD", "TASK", "COST", ""];
+/// How many columns there are.
+const COLUMNS: usize = 8;
+const HEADINGS: [&str; COLUMNS] = [
+    "NAME", "ROLE", "HOST", "STATE", "UNREAD", "TASK", "COST", "",
+];
+/// The place of the column that is left out where everybody is at home on this host.
+const HOST: usize = 2;
+/// The place of the column that is coloured.
+const STATE: usize = 3;
 /// The longest text of a column but the last; the middle of a longer one is left out.
 const LONGEST: usize = 44;
 
@@ -39,14 +47,18 @@ impl Colour {
 
 /// A heading and one line for each member.
 pub(super) fn table(views: &[MemberView], budget: &Budget, colour: Colour) -> Vec<String> {
-    let rows: Vec<[String; 7]> = views.iter().map(|view| row(view, budget)).collect();
+    let rows: Vec<[String; COLUMNS]> = views.iter().map(|view| row(view, budget)).collect();
     let widths: Vec<usize> = HEADINGS
         .iter()
         .enumerate()
         .map(|(at, heading)| {
             let cells = rows.iter().filter_map(|row| row.get(at));
             let widths = cells.map(|cell| cell.chars().count());
-            widths.max().unwrap_or(0).max(heading.len())
+            let widest = widths.max().unwrap_or(0);
+            match at == HOST && widest == 0 {
+                true => 0,
+                false => widest.max(heading.len()),
+            }
         })
         .collect();
     let bold = Style::new().bold();
@@ -57,7 +69,7 @@ pub(super) fn table(views: &[MemberView], budget: &Budget, colour: Colour) -> Ve
     lines.extend(rows.iter().zip(views).map(|(row, view)| {
         let style = style_of(&view.state);
         line(row, &widths, |at, cell| match at {
-            2 => colour.paint(style, &cell),
+            STATE => colour.paint(style, &cell),
             _ => cell,
         })
     }));
@@ -65,20 +77,26 @@ pub(super) fn table(views: &[MemberView], budget: &Budget, colour: Colour) -> Ve
 }
 
 /// The cells of a row in their columns. Each is padded before it is painted.
-fn line(cells: &[String; 7], widths: &[usize], paint: impl Fn(usize, String) -> String) -> String {
-    let padded = cells.iter().zip(widths).enumerate();
+fn line(
+    cells: &[String; COLUMNS],
+    widths: &[usize],
+    paint: impl Fn(usize, String) -> String,
+) -> String {
+    let shown = cells.iter().zip(widths).enumerate();
+    let padded = shown.filter(|(_, (_, width))| **width > 0);
     let padded = padded.map(|(at, (cell, width))| paint(at, format!("{cell:width$}")));
     let text = padded.collect::<Vec<String>>().join("  ");
     text.trim_end().to_owned()
 }
 
-fn row(view: &MemberView, budget: &Budget) -> [String; 7] {
+fn row(view: &MemberView, budget: &Budget) -> [String; COLUMNS] {
     let spec = &view.member.spec;
     let task = view.task.map(|task| format!("#{task}"));
     let cost = cost(view, budget).filter(|cost| *cost > Money::default());
     [
         shortened(spec.name.as_str()),
         shortened(&one_line(&spec.role)),
+        shortened(view.member.host.as_ref().map_or("", HostId::as_str)),
         shortened(&state_text(view)),
         match view.unread {
             0 => String::new(),

@@ -122,7 +122,11 @@ fn has_integrator(team: &TeamDir) -> Result<bool, IntegrationError> {
     let with_tree = team.tree_names()?.into_iter();
     let with_tree = with_tree.map(|name: AgentName| protocol::Recipient::Member(name));
     for owner in with_tree.chain([protocol::Recipient::Lead]) {
-        if let Liveness::Alive(_) = team.liveness(&owner)? {
+        // The lock of somebody elsewhere is held by the bridge, which integrates nothing.
+        let is_here = team
+            .roster()
+            .is_ok_and(|roster| roster.host_of(&owner).is_none());
+        if is_here && let Liveness::Alive(_) = team.liveness(&owner)? {
             return Ok(true);
         }
     }

@@ -46,7 +46,7 @@ pub enum EndError {
     Follow(#[from] FollowError),
 }
 
-/// Asks every running member to end, and follows all of them concurrently until each has ended or refused,
+/// Asks every running member of this host to end, and follows all of them concurrently until each has ended or refused,
 /// or `stop` returns true. Waits for a member that is being started.
 pub fn shut_down_all(
     team: &TeamDir,
@@ -56,7 +56,9 @@ pub fn shut_down_all(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Ended>, ViewError> {
     let roster = team.roster()?;
-    let names: Vec<AgentName> = roster.members.iter().map(|m| m.spec.name.clone()).collect();
+    // Those at home on another host go on there.
+    let here = roster.members.iter().filter(|member| member.host.is_none());
+    let names: Vec<AgentName> = here.map(|member| member.spec.name.clone()).collect();
     let shared = ShutdownAll {
         team,
         me,

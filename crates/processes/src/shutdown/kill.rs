@@ -6,7 +6,7 @@ use crate::reap::{ReapError, reap_held};
 use crate::start::start_lock::{StartGuard, StartGuardError};
 use crate::status::member_view::{ViewError, find};
 use nix::sys::signal::Signal;
-use protocol::{AgentName, Incarnation, Recipient};
+use protocol::{AgentName, HostId, Incarnation, Recipient};
 use std::time::Duration;
 use teamdir::TeamDir;
 
@@ -34,6 +34,8 @@ pub struct Killed {
 pub enum KillError {
     #[error(transparent)]
     View(#[from] ViewError),
+    #[error("'{name}' is at home on the host '{host}', which alone can kill it")]
+    Elsewhere { name: AgentName, host: HostId },
     #[error("'{name}' has no running process; start it with `team-lead restart {name}`")]
     NotRunning { name: AgentName },
     #[error(transparent)]
@@ -47,7 +49,11 @@ pub enum KillError {
 
 /// Kills the process of a member with SIGKILL, and reaps the death.
 pub fn kill(team: &TeamDir, name: &AgentName) -> Result<Killed, KillError> {
-    let name = find(team, name)?.spec.name;
+    let member = find(team, name)?;
+    let name = member.spec.name;
+    if let Some(host) = member.host {
+        return Err(KillError::Elsewhere { name, host });
+    }
     let owner = Recipient::Member(name.clone());
     let Some(process) = ProcessHandle::of(team, &owner)? else {
         return Err(KillError::NotRunning { name });

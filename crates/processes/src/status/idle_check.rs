@@ -6,6 +6,7 @@
 //! inboxes were empty at the same time.
 
 use crate::reap::is_unreaped;
+use crate::status::host_view::{HostLink, HostView, host_views};
 use crate::status::member_view::{ViewError, state_of};
 use crate::status::unread::UnreadCounts;
 use protocol::{
@@ -147,6 +148,15 @@ fn reports(team: &TeamDir) -> Result<Reports, ViewError> {
 
 /// What running members still have to do.
 fn unfinished(team: &TeamDir, pass: &Pass) -> Result<Option<String>, ViewError> {
+    if let Some(view) = host_views(team)?.into_iter().find(|view| view.queued > 0) {
+        let HostView { host, queued, link } = view;
+        let why = match link {
+            HostLink::Linked => "",
+            HostLink::Unreachable { .. } => ", which cannot be reached now",
+            HostLink::NoBridge => "; no bridge runs here",
+        };
+        return Ok(Some(format!("{queued} queued for the host '{host}'{why}")));
+    }
     let unread_counts = UnreadCounts::read(team);
     for report in pass
         .reports
@@ -166,7 +176,8 @@ fn unfinished(team: &TeamDir, pass: &Pass) -> Result<Option<String>, ViewError> 
         }
     }
     let board = team.tasks()?.into_iter().flatten().collect::<Board>();
-    let claimers = pass.idle.iter().filter(|m| m.spec.no_claim != Some(true));
+    let here = pass.idle.iter().filter(|member| member.host.is_none());
+    let claimers = here.filter(|member| member.spec.no_claim != Some(true));
     for member in claimers {
         let who = Party::Member(member.spec.name.clone());
         if let Some(task) = board.next_for(&who, &member.spec.role) {
@@ -179,6 +190,10 @@ fn unfinished(team: &TeamDir, pass: &Pass) -> Result<Option<String>, ViewError> 
 
 /// What a running lead still has to do.
 fn lead_is_busy(team: &TeamDir) -> Result<Option<String>, ViewError> {
+    if team.roster()?.lead_host.is_some() {
+        // The bridge holds its lock here. What it has to do is up to its host.
+        return Ok(None);
+    }
     let Liveness::Alive(holder) = team.liveness(&Recipient::Lead)? else {
         return Ok(None);
     };

@@ -8,7 +8,7 @@ use protocol::{
 };
 use rules::{Facts, MemberState, member_state};
 use std::time::Duration;
-use teamdir::{Liveness, PathError, RosterError, TeamDir, now};
+use teamdir::{Liveness, PathError, RosterError, TeamDir, TeamFileError, now};
 
 /// How long a working member may report nothing before it is shown as hung.
 const SILENT_AFTER: Duration = Duration::from_secs(600);
@@ -47,6 +47,8 @@ pub enum ViewError {
     Roster(#[from] RosterError),
     #[error(transparent)]
     File(#[from] PathError),
+    #[error(transparent)]
+    TeamFile(#[from] TeamFileError),
 }
 
 impl MemberView {

@@ -9,14 +9,18 @@ use protocol::{
     Frame, FrameId, HostId, JsonLine, MAX_FRAME_BYTES, Payload, Recipient, SentMark, StreamEpoch,
 };
 use safe_open::Opened;
+use serde_json::{Map, Value};
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// An outbox of which all was accepted is emptied when it has reached this size.
 const EMPTY_FROM: u64 = 1 << 20;
+/// How much of the end of an outbox is read first to find its last frame.
+const FIRST_WINDOW: u64 = 64 << 10;
 /// Why an outbox could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
@@ -54,8 +58,36 @@ pub struct Outbox {
     pending_bytes: usize,
     /// The number and the id of the last frame.
     last: (u64, Option<FrameId>),
-    /// The mail in the file when it was opened, which its reader may not have recorded as read.
-    recovered: HashSet<(Recipient, String)>,
+    /// The mail that was stored here and that its reader may not have recorded as read.
+    uncommitted: HashSet<MailKey>,
+    /// Frames with such mail that were accepted: they stay in the file, so that the next process knows of them.
+    kept: Vec<Frame>,
+}
+
+/// Which mail a frame carries: its recipient, its sender and its id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct MailKey {
+    to: Recipient,
+    from: Option<String>,
+    id: String,
+}
+
+impl MailKey {
+    fn of(to: &Recipient, line: &Map<String, Value>) -> Option<Self> {
+        let text = |field: &str| Some(line.get(field)?.as_str()?.to_owned());
+        Some(Self {
+            to: to.clone(),
+            from: text("from"),
+            id: text("id")?,
+        })
+    }
+
+    fn of_payload(payload: &Payload) -> Option<Self> {
+        match payload {
+            Payload::Mail { to, line } => Self::of(to, line),
+            Payload::Members(_) => None,
+        }
+    }
 }
 
 impl Outbox {
@@ -87,10 +119,8 @@ impl Outbox {
         atomic::sync_parent(&path, team.options.durability)?;
         let reader = files::open_to_read(&path).context("read", &path)?.file;
         let (frames, end) = read_frames(&reader, &path)?;
-        let recovered = frames.iter().filter_map(|frame| match &frame.payload {
-            Payload::Mail { to, line } => Some((to.clone(), line_id(line)?)),
-            Payload::Members(_) => None,
-        });
+        let mail = frames.iter();
+        let mail = mail.filter_map(|frame| MailKey::of_payload(&frame.payload));
         let mut outbox = Self {
             team: team.clone(),
             me: me.clone(),
@@ -102,7 +132,8 @@ impl Outbox {
             pending_bytes: 0,
             last: (mark.accepted, mark.id.clone()),
             mark,
-            recovered: recovered.collect(),
+            uncommitted: mail.collect(),
+            kept: Vec::new(),
             path,
         };
         for frame in frames {
@@ -115,6 +146,9 @@ impl Outbox {
     fn take_up(&mut self, frame: Frame) -> Result<(), OutboxError> {
         // Those of another epoch are from before the mark was made anew.
         if frame.seq <= self.mark.accepted || frame.epoch != self.mark.epoch {
+            if MailKey::of_payload(&frame.payload).is_some() {
+                self.kept.push(frame);
+            }
             return Ok(());
         }
         if frame.seq != self.last.0 + 1 {
@@ -134,10 +168,15 @@ impl Outbox {
         self.pending.push_back(frame);
     }
 
-    /// Whether a message was in the outbox already when it was opened. Each one is said once: the next of
-    /// the same id is a repeat of its sender's, which its reader recognises.
-    pub fn has_recovered(&mut self, to: &Recipient, id: &str) -> bool {
-        self.recovered.remove(&(to.clone(), id.to_owned()))
+    /// Whether this mail was stored here, and its reader may have to read it once more.
+    pub fn has_stored(&self, to: &Recipient, line: &Map<String, Value>) -> bool {
+        MailKey::of(to, line).is_some_and(|key| self.uncommitted.contains(&key))
+    }
+
+    /// All readers have recorded what they read: nothing that is stored here is read again.
+    pub fn readers_are_done(&mut self) {
+        self.uncommitted.clear();
+        self.kept.clear();
     }
 
     /// Stores frames with these payloads, all or none. They are synced when this returns.
@@ -170,6 +209,7 @@ impl Outbox {
         }
         self.write(&bytes)?;
         for (frame, size) in frames {
+            self.uncommitted.extend(MailKey::of_payload(&frame.payload));
             self.push(frame, size);
         }
         Ok(())
@@ -193,10 +233,10 @@ impl Outbox {
     }
 
     /// Replaces the file by one without what a failed or killed append has left at its end, and without the
-    /// frames that were accepted.
+    /// frames that were accepted, but for those whose mail may be read again.
     fn rewrite(&mut self) -> Result<(), PathError> {
         let mut bytes = Vec::new();
-        for frame in &self.pending {
+        for frame in self.kept.iter().chain(&self.pending) {
             let line = JsonLine::encode(frame).map_err(io::Error::other);
             bytes.extend_from_slice(&line.context("encode a frame for", &self.path)?);
         }
@@ -241,7 +281,14 @@ impl Outbox {
         };
         put_mark(&self.team, &self.peer, &mark)?;
         self.mark = mark;
-        self.pending.retain(|frame| frame.seq > self.mark.accepted);
+        while let Some(frame) = self.pending.front()
+            && frame.seq <= self.mark.accepted
+        {
+            let key = MailKey::of_payload(&frame.payload);
+            let is_kept = key.is_some_and(|key| self.uncommitted.contains(&key));
+            let frame = self.pending.pop_front();
+            self.kept.extend(frame.filter(|_| is_kept));
+        }
         if self.pending.is_empty() {
             self.pending_bytes = 0;
             self.empty_if_large()?;
@@ -269,7 +316,7 @@ fn put_mark(team: &TeamDir, peer: &HostId, mark: &SentMark) -> Result<(), PathEr
 }
 
 /// The whole frames of a file, and where they end. What follows is what a killed append left.
-pub(super) fn read_frames(file: &File, path: &Path) -> Result<(Vec<Frame>, u64), PathError> {
+fn read_frames(file: &File, path: &Path) -> Result<(Vec<Frame>, u64), PathError> {
     let mut reader = BufReader::new(file);
     let (mut frames, mut end) = (Vec::new(), 0);
     loop {
@@ -291,8 +338,54 @@ pub(super) fn read_frames(file: &File, path: &Path) -> Result<(Vec<Frame>, u64),
     }
 }
 
-fn line_id(line: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
-    Some(line.get("id")?.as_str()?.to_owned())
+/// What is counted of a frame.
+#[derive(serde::Deserialize)]
+struct Numbered {
+    epoch: StreamEpoch,
+    seq: u64,
+    payload: Kind,
+}
+
+#[derive(serde::Deserialize)]
+struct Kind {
+    kind: String,
+}
+
+/// How many frames behind the mark are more than news of who is at home here.
+pub(super) fn count_waiting(file: &File, mark: &SentMark) -> io::Result<u64> {
+    let is_waiting = |frame: &Numbered| frame.epoch == mark.epoch && frame.seq > mark.accepted;
+    if !last_frame(file)?.is_some_and(|last| is_waiting(&last)) {
+        return Ok(0);
+    }
+    let mut reader = BufReader::new(file);
+    let mut count = 0;
+    while let Some(line) = files::read_line(&mut reader, MAX_FRAME_BYTES as u64)? {
+        let frame = serde_json::from_slice::<Numbered>(&line).ok();
+        let frame = frame.filter(|frame| is_waiting(frame) && frame.payload.kind != "members");
+        count += u64::from(frame.is_some());
+    }
+    Ok(count)
+}
+
+/// The last whole frame of a file.
+fn last_frame(file: &File) -> io::Result<Option<Numbered>> {
+    let length = file.metadata()?.len();
+    let mut window = length.min(FIRST_WINDOW);
+    loop {
+        let mut end = vec![0; usize::try_from(window).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut end, length - window)?;
+        let mut lines = end.rsplit(|byte| *byte == b'\n');
+        // What follows the last newline is what a killed append left.
+        lines.next();
+        let mut frames = lines.filter_map(|line| serde_json::from_slice(line).ok());
+        if let Some(frame) = frames.next() {
+            return Ok(Some(frame));
+        }
+        if window == length {
+            return Ok(None);
+        }
+        window = length.min(window * 4);
+    }
 }
 
 fn new_epoch() -> StreamEpoch {

@@ -153,7 +153,19 @@ impl Journal {
     /// Readers see the old journal or the new one. A process that is killed before leaves the old one, and
     /// perhaps an archive that no journal names.
     pub fn cut(&mut self, archive: &Path, head: &[JsonLine]) -> Result<(), CutError> {
-        let file = self.replace_with(archive, head);
+        self.keep_as(archive).map_err(CutError::NotCut)?;
+        self.begin_anew(head)
+    }
+
+    /// Begins the journal anew with this record, without a copy of what was there before.
+    pub(crate) fn begin_with(&mut self, record: &impl serde::Serialize) -> Result<(), CutError> {
+        let line = JsonLine::encode(record).map_err(io::Error::other);
+        let line = line.context("encode a record for", &self.path);
+        self.begin_anew(&[line.map_err(CutError::NotCut)?])
+    }
+
+    fn begin_anew(&mut self, head: &[JsonLine]) -> Result<(), CutError> {
+        let file = self.replace_with(head);
         self.file = file.map_err(CutError::NotCut)?;
         self.end = head.iter().map(|line| line.len() as u64).sum();
         self.next_checkpoint = next_checkpoint((0, self.end));
@@ -162,8 +174,12 @@ impl Journal {
         self.sync_name().map_err(CutError::NotSynced)
     }
 
-    fn replace_with(&mut self, archive: &Path, head: &[JsonLine]) -> Result<File, PathError> {
-        self.keep_as(archive)?;
+    /// How many bytes it has.
+    pub(crate) const fn size(&self) -> u64 {
+        self.end
+    }
+
+    fn replace_with(&mut self, head: &[JsonLine]) -> Result<File, PathError> {
         let bytes: Vec<u8> = head.iter().flat_map(|line| line.iter().copied()).collect();
         let mut temporary = atomic::write_beside(&self.path, &bytes, self.durability)?;
         let file = temporary.file_to_append().context("open", &self.path)?;

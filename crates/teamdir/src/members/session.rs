@@ -199,6 +199,20 @@ impl MemberSession {
         done
     }
 
+    /// Begins the journal anew with nothing but how far the mail was read, if it has reached `limit` bytes. Only
+    /// for a reader that stores its mail elsewhere: the mail in the journal is not kept.
+    pub fn forget_forwarded(&mut self, limit: u64) -> Result<(), CutError> {
+        if self.journal.size() < limit {
+            return Ok(());
+        }
+        let checkpoint = <JournalRecord>::Checkpoint(self.mailbox.checkpoint());
+        let done = self.journal.begin_with(&checkpoint);
+        if !matches!(done, Err(CutError::NotCut(_))) {
+            self.mailbox.checkpoint_written();
+        }
+        done
+    }
+
     /// How this process is notified of mail.
     pub fn watch_mode(&self) -> WatchMode {
         self.watcher.mode()

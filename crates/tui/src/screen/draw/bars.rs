@@ -35,10 +35,13 @@ impl Screen {
             text if text.is_empty() => text,
             text => format!("{text} tokens"),
         };
-        let lead = match snapshot.lead {
-            Some(word) => format!("lead {word}"),
-            None => "no lead".to_owned(),
+        let lead = match (&snapshot.lead_host, snapshot.lead) {
+            (Some(host), _) => format!("lead on {host}"),
+            (None, Some(word)) => format!("lead {word}"),
+            (None, None) => "no lead".to_owned(),
         };
+        let queued = snapshot.waiting_hosts.iter();
+        let queued = queued.map(|view| format!("{} queued for {}", view.queued, view.host));
         let unread = match snapshot.lead_unread {
             0 => String::new(),
             unread => format!("{unread} unread for the lead"),
@@ -49,6 +52,10 @@ impl Screen {
             (format!("Team {}", snapshot.team), bold),
             (running, Style::new()),
             (waiting, self.colored(Color::Yellow).patch(bold)),
+            (
+                queued.collect::<Vec<_>>().join(", "),
+                self.colored(Color::Yellow),
+            ),
             (cost(&snapshot.spent), spent),
             (tokens, spent),
             (lead, Style::new()),

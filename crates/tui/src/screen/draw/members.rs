@@ -8,7 +8,7 @@ use crate::screen::clock::{clock, counts_since, elapsed};
 use crate::screen::scroll::Window;
 use crate::screen::waits_for_person;
 use overview::{MemberRow, Spending};
-use protocol::{Activity, Money, Timestamp, WaitingFor};
+use protocol::{Activity, HostId, Money, Timestamp, WaitingFor};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use rules::{MemberState, call_line};
@@ -16,20 +16,21 @@ use rules::{MemberState, call_line};
 /// The least width of the column that says what a member does now. It is a fifth of a wide table.
 const LEAST_NOW: usize = 14;
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     column("  NAME", Fit::Name, 0),
-    column("ROLE", Fit::Name, 5),
+    column("ROLE", Fit::Name, 6),
+    column("HOST", Fit::Name, 4),
     column("STATE", Fit::Text(8), 0),
     column("FOR", Fit::Number(7), 1),
     column("NOW", Fit::Rest, 0),
-    column("PROGRESS", Fit::Text(32), 6),
+    column("PROGRESS", Fit::Text(32), 7),
     column("MAIL", Fit::Number(5), 2),
     column("TASK", Fit::Text(6), 3),
-    column("COST", Fit::Number(17), 4),
-    column("TOKENS", Fit::Number(13), 9),
-    column("BRANCH", Fit::Name, 8),
-    column("SUBMISSION", Fit::Text(18), 7),
-    column("RESTARTED", Fit::Number(9), 10),
+    column("COST", Fit::Number(17), 5),
+    column("TOKENS", Fit::Number(13), 10),
+    column("BRANCH", Fit::Name, 9),
+    column("SUBMISSION", Fit::Text(18), 8),
+    column("RESTARTED", Fit::Number(9), 11),
 ];
 
 const fn column(heading: &'static str, fit: Fit, rank: u8) -> Column {
@@ -98,6 +99,10 @@ impl Screen {
         vec![
             (format!("{mark}{}", row.name), style),
             (row.role.clone(), plain),
+            (
+                row.host.as_ref().map(HostId::to_string).unwrap_or_default(),
+                plain,
+            ),
             (row.state.word().to_owned(), style),
             (duration(&row.state, self.now), style),
             (now_doing(row), style),
