@@ -6,6 +6,7 @@ mod commands;
 mod completing;
 mod duration;
 mod failure;
+mod followed_file;
 mod input;
 mod interrupt;
 #[path = "../log_args.rs"]
@@ -15,7 +16,6 @@ mod output;
 mod permission_args;
 mod sandbox_args;
 mod sandboxed_caller;
-mod tail;
 mod trusted_workspace;
 mod tuning_args;
 mod wrong_value;
