@@ -7,6 +7,7 @@ mod completing;
 mod duration;
 mod elsewhere;
 mod failure;
+mod followed_file;
 mod input;
 mod interrupt;
 #[path = "../log_args.rs"]
@@ -16,7 +17,6 @@ mod output;
 mod permission_args;
 mod sandbox_args;
 mod sandboxed_caller;
-mod tail;
 mod trusted_workspace;
 mod tuning_args;
 mod wrong_value;

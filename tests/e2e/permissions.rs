@@ -41,6 +41,36 @@ fn check_says_which_rule_decides() {
 }
 
 #[test]
+fn check_asks_the_tool_what_it_may_change() {
+    let workspace = Workspace::with_config("");
+    let server = json!({"command": "true"});
+    workspace.write(
+        ".mcp.json",
+        &json!({"mcpServers": {"odd": server}}).to_string(),
+    );
+    let reason = |tool: &str| {
+        let check = ["permissions", "check", "--json", "--tool", tool, "x"];
+        workspace.json(&check)["reason"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(reason("task_list"), "it only reads");
+    assert_eq!(reason("skill"), "it only reads");
+    assert_eq!(reason("task_update"), "it concerns only the team");
+    // Nobody has seen its tools, so that each may change anything.
+    for tool in ["mcp__odd__tool", "mcp_call"] {
+        let reason = reason(tool);
+        assert!(!reason.contains("only"), "{tool}: {reason}");
+    }
+    for tool in ["idle", "mcp__none__tool", "Bash"] {
+        let run = workspace.run(&["permissions", "check", "--tool", tool, "x"]);
+        let expected = format!("lead has no tool {tool:?}");
+        assert!(run.has_code(exit::USAGE).err.contains(&expected), "{tool}");
+    }
+}
+
+#[test]
 fn list_shows_every_rule_with_its_origin() {
     let workspace = Workspace::with_config(RULES);
     workspace.write(

@@ -207,10 +207,10 @@ fn the_page_has_the_defaults_of_limits() {
     assert_default("`clear_at`", &clear_at.to_string());
     let usual = catalogue::LONGEST_USUAL_REPLY.to_string();
     assert_default("most tokens of a reply", &usual);
-    let patience = llm::RetryPolicy::with_alternative().total;
+    let retry = llm::RetryPolicy::with_alternative();
     assert_default(
         "the list has another model",
-        &format!("{} s", patience.as_secs()),
+        &format!("{}, {} s", retry.max_tries, retry.total.as_secs()),
     );
     let share = format!(
         "{} % of the window",

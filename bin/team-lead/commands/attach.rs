@@ -3,8 +3,8 @@
 use crate::cli::Args;
 use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
+use crate::followed_file::FollowedFile;
 use crate::output::print;
-use crate::tail::Tail;
 use crate::{interrupt, names};
 use protocol::{AgentName, Recipient};
 use std::io::BufRead;
@@ -99,7 +99,7 @@ fn follow(
 ) -> Result<(), Failure> {
     let is_typed = std::io::IsTerminal::is_terminal(&std::io::stdin());
     let path = team.layout().transcript(owner);
-    let mut tail = Tail::last_lines(path.clone(), command.records)?;
+    let mut tail = FollowedFile::last_lines(path.clone(), command.records)?;
     let mut conversation = Conversation::new(false);
     let mut watcher = Watcher::new(&team.layout().member_dir(owner), WatchChoice::Auto);
     loop {

@@ -4,8 +4,8 @@ mod line_times;
 
 use crate::cli::Args;
 use crate::failure::Failure;
+use crate::followed_file::FollowedFile;
 use crate::output::{print, print_json};
-use crate::tail::Tail;
 use crate::{interrupt, names};
 use line_times::line_times;
 use protocol::Recipient;
@@ -38,7 +38,7 @@ pub(crate) struct Logs {
 
 struct Source {
     owner: Recipient,
-    tail: Tail,
+    tail: FollowedFile,
 }
 
 /// The format of a line.
@@ -88,7 +88,7 @@ fn sources(team: &TeamDir, logs: &Logs) -> Result<Vec<Source>, Failure> {
         if sources.iter().any(|source| source.owner == owner) {
             continue;
         }
-        let tail = Tail::last_lines(team.layout().member_log(&owner), logs.lines)?;
+        let tail = FollowedFile::last_lines(team.layout().member_log(&owner), logs.lines)?;
         sources.push(Source { owner, tail });
     }
     Ok(sources)

@@ -212,7 +212,7 @@ fn decide(args: &Args, unchecked: &UncheckedWorkspace, check: &Check) -> Result<
     let call = Call {
         tool: &check.tool,
         arguments: &arguments,
-        effect: effect(&check.tool),
+        effect: effect(unchecked, member.as_ref(), &check.tool)?,
         workspace: &workspace,
     };
     let decision = Permissions::new(lists, conditions).decide(&call);
@@ -306,13 +306,30 @@ fn arguments(check: &Check) -> Value {
     }
 }
 
-fn effect(tool: &str) -> Effect {
-    match tool {
-        "bash" | "background_run" => Effect::Execute,
-        "edit_file" | "write_file" => Effect::Mutate,
-        "read_file" | "grep" | "glob" | "list_dir" => Effect::Read,
-        _ => Effect::State,
+/// What the tool declares that it may change.
+fn effect(
+    unchecked: &UncheckedWorkspace,
+    member: Option<&Member>,
+    tool: &str,
+) -> Result<Effect, Failure> {
+    if is_of_web(tool) {
+        // The provider runs it, so that nothing changes here.
+        return Ok(Effect::Read);
     }
+    let own = match member {
+        Some(_) => team_tools::teammate_effect(tool),
+        None => team_tools::lead_effect(tool),
+    };
+    let (workspace, settings) = (&unchecked.workspace, &unchecked.settings);
+    let effect = own.or_else(|| member::shared_tool_effect(workspace, settings, tool));
+    effect.ok_or_else(|| {
+        let owner = member.map_or("lead", |member| member.spec.name.as_str());
+        let hint = match member {
+            Some(member) => format!("team-lead prompt show {} --tools", member.spec.name),
+            None => "team-lead prompt show --tools".to_owned(),
+        };
+        Failure::new(Kind::Usage, format!("{owner} has no tool {tool:?}")).hint(hint)
+    })
 }
 
 const fn name(kind: ListKind) -> &'static str {

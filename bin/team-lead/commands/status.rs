@@ -12,10 +12,10 @@ use crate::output::{print, print_json, print_painted};
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
-    Activity, Budget, Holder, HostId, Incarnation, LiveState, MemberSpec, Money, Phase, Recipient,
-    Tally, WaitingFor,
+    Activity, Budget, Holder, HostId, LiveState, MemberSpec, Money, Phase, Recipient, Tally,
+    WaitingFor,
 };
-use rules::MemberState;
+use rules::{MemberState, restarts_text};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use table::Colour;
@@ -218,7 +218,7 @@ fn as_text(view: &MemberView, budget: &Budget) -> String {
     if let Some(holder) = &view.holder {
         parts.push(format!("process {}", holder.pid));
     }
-    parts.extend(restarts(view.member.incarnation));
+    parts.extend(restarts_text(view.member.incarnation));
     if let MemberState::Idle { since } = view.state {
         parts.push(format!("for {}", duration(now().since(since))));
     }
@@ -326,12 +326,6 @@ fn activity_text(activity: &Activity) -> String {
     format!("{} for {for_how_long}", one_line(&activity.name))
 }
 
-/// As in `restarted 2x`, if the member has been restarted.
-fn restarts(incarnation: Incarnation) -> Option<String> {
-    let restarts = incarnation.0.saturating_sub(1);
-    (restarts > 0).then(|| format!("restarted {restarts}x"))
-}
-
 /// The model that is asked now, if it is not the first of the member's list.
 fn asked_model_text(live: Option<&LiveState>) -> Option<String> {
     let model = live?.model.as_ref()?;
@@ -357,7 +351,7 @@ fn token_text(tokens: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{AgentName, Member, TaskId, Timestamp};
+    use protocol::{AgentName, Incarnation, Member, TaskId, Timestamp};
     use std::time::Duration;
 
     fn view(state: MemberState) -> MemberView {

@@ -39,6 +39,15 @@ fn open(team: &TeamDir, name: &str, peer: &str) -> Core {
     core
 }
 
+/// A laptop with the lead and these members, and a host with alice.
+fn two_hosts(place: &Path, members: &[&str]) -> (TeamDir, TeamDir, Core, Core) {
+    let laptop = team(&place.join("a"), members);
+    let gpu = team(&place.join("b"), &["alice"]);
+    let a = open(&laptop, "laptop", "gpu1");
+    let b = open(&gpu, "gpu1", "laptop");
+    (laptop, gpu, a, b)
+}
+
 fn pending(core: &Core, peer: &str) -> Vec<Frame> {
     let outbox = core.outbox(&host(peer)).unwrap();
     outbox.pending().take(64).cloned().collect()
@@ -75,14 +84,7 @@ fn inbox(team: &TeamDir, owner: &str) -> Vec<String> {
 #[test]
 fn mail_crosses_both_ways_with_its_sender() {
     let place = tempfile::tempdir().unwrap();
-    let (laptop, gpu) = (
-        team(&place.path().join("a"), &["bob"]),
-        team(&place.path().join("b"), &["alice"]),
-    );
-    let (mut a, mut b) = (
-        open(&laptop, "laptop", "gpu1"),
-        open(&gpu, "gpu1", "laptop"),
-    );
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &["bob"]);
     cross(&mut a, &mut b);
     cross(&mut b, &mut a);
     let alice = AgentName::new("alice").unwrap();
@@ -104,14 +106,7 @@ fn mail_crosses_both_ways_with_its_sender() {
 #[test]
 fn a_host_speaks_only_for_those_at_home_there() {
     let place = tempfile::tempdir().unwrap();
-    let (laptop, gpu) = (
-        team(&place.path().join("a"), &["bob"]),
-        team(&place.path().join("b"), &["alice"]),
-    );
-    let (mut a, mut b) = (
-        open(&laptop, "laptop", "gpu1"),
-        open(&gpu, "gpu1", "laptop"),
-    );
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &["bob"]);
     cross(&mut a, &mut b);
     cross(&mut b, &mut a);
     // In the name of the lead and of a member of the other host, and of the person here.
@@ -237,14 +232,7 @@ fn the_journal_of_forwarded_mail_does_not_grow_for_ever() {
 #[test]
 fn an_old_disk_and_a_second_host_of_the_name_are_refused() {
     let place = tempfile::tempdir().unwrap();
-    let (laptop, gpu) = (
-        team(&place.path().join("a"), &[]),
-        team(&place.path().join("b"), &["alice"]),
-    );
-    let (mut a, mut b) = (
-        open(&laptop, "laptop", "gpu1"),
-        open(&gpu, "gpu1", "laptop"),
-    );
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &[]);
     cross(&mut a, &mut b);
     cross(&mut b, &mut a);
     drop(b);

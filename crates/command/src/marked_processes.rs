@@ -85,7 +85,7 @@ fn look(deadline: Instant) -> Vec<MarkedProcess> {
     let pids = names.filter_map(|name| name.to_str()?.parse().ok());
     for pid in pids.filter(|pid: &i32| u32::try_from(*pid) != Ok(process::id())) {
         match reader.read(pid) {
-            Environment::Known(environment) => found.extend(process(pid, environment)),
+            Environment::Known(environment) => found.extend(marked(pid, environment)),
             Environment::InExec => in_exec.push(pid),
             Environment::Absent => {}
         }
@@ -94,7 +94,7 @@ fn look(deadline: Instant) -> Vec<MarkedProcess> {
         thread::sleep(EXEC_INTERVAL);
         in_exec.retain(|pid| match reader.read(*pid) {
             Environment::Known(environment) => {
-                found.extend(process(*pid, environment));
+                found.extend(marked(*pid, environment));
                 false
             }
             Environment::InExec => true,
@@ -119,8 +119,8 @@ fn kill(process: &MarkedProcess) -> Option<Pidfd> {
     (is_same && handle.send_signal(Signal::SIGKILL).is_ok()).then_some(handle)
 }
 
-/// The process as a process, if its environment has a mark.
-fn process(pid: i32, environment: &[u8]) -> Option<MarkedProcess> {
+/// The process, if its environment has a mark.
+fn marked(pid: i32, environment: &[u8]) -> Option<MarkedProcess> {
     let settings = environment.split(|byte| *byte == 0);
     let settings = settings.filter_map(|setting| std::str::from_utf8(setting).ok());
     let mut values = settings.filter_map(|setting| setting.strip_prefix(MARK)?.strip_prefix('='));

@@ -12,6 +12,7 @@
 //! events. **Invariant:** whatever happens, a lead that was asked to leave comes to its end: every
 //! path through `leaving` asks for something that is bounded and answered.
 
+mod leaving;
 mod types;
 
 pub(crate) use types::{Action, Event, Options, ShutdownMode, TeamActivity};
@@ -20,7 +21,6 @@ use crate::console::Mode;
 use crate::typed::{Command, Typed};
 use backoff::Backoff;
 use member::TurnOutcome;
-use protocol::exit;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use types::{LeaveReason, Leaving, Queued};
@@ -58,7 +58,7 @@ pub(crate) struct LeadMachine {
     /// The newest message that may start a turn, and the newest that a failed turn was started for.
     newest: u64,
     tried: u64,
-    rest_check: RestCheck,
+    idle_check: IdleCheck,
     leaving: Option<Leaving>,
     /// The last text of the model.
     answer: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct LeadMachine {
 
 /// Checks whether the team is idle.
 #[derive(Debug, Default)]
-struct RestCheck {
+struct IdleCheck {
     is_running: bool,
     /// How often in a row the team was idle.
     idle_count: u32,
@@ -97,7 +97,7 @@ impl LeadMachine {
             notes: Vec::new(),
             newest: 0,
             tried: 0,
-            rest_check: RestCheck::default(),
+            idle_check: IdleCheck::default(),
             leaving: None,
             answer: None,
             is_answer_cut: false,
@@ -234,50 +234,8 @@ impl LeadMachine {
         stops
     }
 
-    /// At a terminal the end of input asks to leave. From a pipe it only says that no more lines
-    /// come: the work that was asked for is still done.
-    fn input_ended(&mut self, actions: &mut Vec<Action>) {
-        if std::mem::replace(&mut self.input_ended, true) {
-            return;
-        }
-        if self.options.mode == Mode::Terminal {
-            if self.is_busy || !self.queue.is_empty() {
-                let text = "Leaving when the lead is done with this; Ctrl-C leaves at once.";
-                actions.push(Action::Print(text.to_owned()));
-            }
-            self.queue.push_back(Queued::Leave);
-        }
-    }
-
-    fn interrupted(&mut self, actions: &mut Vec<Action>) {
-        let Some(leaving) = &mut self.leaving else {
-            let text = "Leaving; Ctrl-C again ends everything at once.";
-            actions.push(Action::Print(text.to_owned()));
-            self.leave(LeaveReason::Interrupt, actions);
-            return;
-        };
-        leaving.reason = LeaveReason::Interrupt;
-        let hurried = std::mem::replace(&mut leaving.hurried, true);
-        // A third interrupt does not even wait for the signalled processes to end.
-        if hurried || self.options.keep {
-            self.exit(actions);
-        } else {
-            leaving.asked = true;
-            actions.push(Action::ShutDown(ShutdownMode::Immediate));
-        }
-    }
-
-    /// Whoever closes a terminal does not ask the team to stop: the lead leaves as with `--keep`. Nobody
-    /// is left to read a notice.
-    fn terminal_closed(&mut self, actions: &mut Vec<Action>) {
-        self.options.keep = true;
-        if self.leaving.is_none() {
-            self.leave(LeaveReason::TerminalClosed, actions);
-        }
-    }
-
     fn mail(&mut self, newest: u64, now: Instant) {
-        self.rest_check.idle_count = 0;
+        self.idle_check.idle_count = 0;
         self.newest = self.newest.max(newest);
         if newest > self.tried {
             self.wake(now);
@@ -290,16 +248,16 @@ impl LeadMachine {
     }
 
     fn wake(&mut self, now: Instant) {
-        self.rest_check.idle_count = 0;
+        self.idle_check.idle_count = 0;
         self.wake.get_or_insert(now);
     }
 
     fn turn_ended(&mut self, outcome: TurnOutcome, actions: &mut Vec<Action>) {
         self.is_busy = false;
         let is_stopped = std::mem::take(&mut self.is_stopping);
-        self.rest_check = RestCheck {
-            is_running: self.rest_check.is_running,
-            ..RestCheck::default()
+        self.idle_check = IdleCheck {
+            is_running: self.idle_check.is_running,
+            ..IdleCheck::default()
         };
         let error = match outcome {
             TurnOutcome::Finished { text } => {
@@ -335,64 +293,26 @@ impl LeadMachine {
     }
 
     fn team_observed(&mut self, activity: TeamActivity, actions: &mut Vec<Action>) {
-        self.rest_check.is_running = false;
+        self.idle_check.is_running = false;
         if !self.waits_for_team() {
-            self.rest_check.idle_count = 0;
+            self.idle_check.idle_count = 0;
             return;
         }
         match activity {
             TeamActivity::Busy => {
-                self.rest_check.idle_count = 0;
-                self.rest_check.backoff.fail();
+                self.idle_check.idle_count = 0;
+                self.idle_check.backoff.fail();
             }
             TeamActivity::Idle { has_failures } => {
-                if self.rest_check.count_idle() {
+                if self.idle_check.count_idle() {
                     self.leave(LeaveReason::Done { has_failures }, actions);
                 }
             }
             TeamActivity::OutOfBudget => {
-                if self.rest_check.count_idle() {
+                if self.idle_check.count_idle() {
                     self.budget_spent(actions);
                 }
             }
-        }
-    }
-
-    /// A person at the terminal can raise the budget. Without one the run ends.
-    fn budget_spent(&mut self, actions: &mut Vec<Action>) {
-        if self.options.mode != Mode::Terminal && self.leaving.is_none() {
-            let text = "The budget is reached; raise it with `team-lead budget raise`, or give the next \
-                         run more, and go on with `team-lead run --resume`.";
-            actions.push(Action::PrintError(text.to_owned()));
-            self.leave(LeaveReason::Budget, actions);
-        }
-    }
-
-    fn team_ended(&mut self, actions: &mut Vec<Action>) {
-        match &mut self.leaving {
-            // The team has ended. The answer to a second, immediate shutdown comes too, but nobody
-            // needs to wait for it.
-            Some(leaving) if leaving.asked => leaving.team_ended = true,
-            Some(_) | None => return,
-        }
-        if !self.is_busy {
-            self.exit(actions);
-        }
-    }
-
-    /// There is no team any more, and nothing that could be written: the process ends at once.
-    fn folder_removed(&mut self, actions: &mut Vec<Action>) {
-        let text = "The team folder was removed, moved away or replaced; the lead ends.";
-        actions.push(Action::PrintError(text.to_owned()));
-        self.is_over = true;
-        actions.push(Action::Exit(exit::NOT_FOUND));
-    }
-
-    /// Starts to leave. A running turn is cancelled.
-    fn leave(&mut self, reason: LeaveReason, actions: &mut Vec<Action>) {
-        self.leaving = Some(Leaving::new(reason));
-        if self.is_busy {
-            actions.push(Action::CancelTurn);
         }
     }
 
@@ -440,9 +360,9 @@ impl LeadMachine {
             }
             Some(Queued::Leave) => self.leave(LeaveReason::Person, actions),
             None if self.wake.is_some_and(|since| since + BURST <= now) => self.turn(None, actions),
-            None if self.waits_for_team() && !self.rest_check.is_running => {
-                self.rest_check.is_running = true;
-                let after = self.rest_check.delay();
+            None if self.waits_for_team() && !self.idle_check.is_running => {
+                self.idle_check.is_running = true;
+                let after = self.idle_check.delay();
                 actions.push(Action::ObserveTeam { after });
             }
             None => {}
@@ -467,38 +387,9 @@ impl LeadMachine {
             && self.wake.is_none()
             && self.leaving.is_none()
     }
-
-    fn exit(&mut self, actions: &mut Vec<Action>) {
-        self.is_over = true;
-        let reason = self.leaving.as_ref().map(|leaving| leaving.reason);
-        if let (Mode::OneShot, Some(LeaveReason::Done { .. })) = (self.options.mode, reason)
-            && let Some(answer) = self.answer.take()
-        {
-            actions.push(Action::Answer(answer));
-        }
-        actions.push(Action::Exit(self.code(reason)));
-    }
-
-    const fn code(&self, reason: Option<LeaveReason>) -> u8 {
-        match reason {
-            Some(LeaveReason::Interrupt | LeaveReason::TerminalClosed) => exit::INTERRUPTED,
-            Some(LeaveReason::Time) => exit::TIMED_OUT,
-            Some(LeaveReason::Budget) => exit::BUDGET,
-            Some(LeaveReason::Failed) => exit::FAILED,
-            Some(LeaveReason::Done { .. }) if self.failed || self.is_answer_cut => exit::FAILED,
-            Some(LeaveReason::Done { has_failures: true }) => exit::TEAM_FAILED,
-            Some(
-                LeaveReason::Done {
-                    has_failures: false,
-                }
-                | LeaveReason::Person,
-            )
-            | None => exit::DONE,
-        }
-    }
 }
 
-impl RestCheck {
+impl IdleCheck {
     /// Counts an idle team. Returns whether it was idle often enough in a row.
     const fn count_idle(&mut self) -> bool {
         self.backoff.reset();

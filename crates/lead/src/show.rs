@@ -4,7 +4,7 @@ use crate::typed::{self, Shown};
 use member::MemberRuntime;
 use processes::{MemberView, member_views};
 use protocol::{Recipient, RequestKind, RequestStatus, Tally};
-use rules::request_line;
+use rules::{request_line, restarts_text};
 use team_tools::member_line;
 use teamdir::TeamDir;
 
@@ -46,9 +46,8 @@ fn member(view: &MemberView) -> String {
     if let Some(holder) = &view.holder {
         line.push_str(&format!(", process {}", holder.pid));
     }
-    let restarts = view.member.incarnation.0.saturating_sub(1);
-    if restarts > 0 {
-        line.push_str(&format!(", restarted {restarts}x"));
+    if let Some(restarts) = restarts_text(view.member.incarnation) {
+        line.push_str(&format!(", {restarts}"));
     }
     if let Some(task) = view.task {
         line.push_str(&format!(", task #{task}"));

@@ -2,7 +2,7 @@
 //!
 //! `mcp/<hash of workspace and server>.json`, private to the user, and replaced whole.
 
-use crate::described::{DescribedTool, hash};
+use crate::described::{DescribedTool, hash, prefix};
 use crate::spec::{ServerSpec, digest};
 use safe_open::Links;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use std::fs::DirBuilder;
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use tools::Effect;
 
 const FOLDER: &str = "mcp";
 /// The largest record that is read: some hundred tools with long schemas.
@@ -69,6 +70,19 @@ impl AcceptedTools {
         let contents = safe_open::read(&self.path(server)?, Links::Refuse, MAX_BYTES).ok()?;
         let record: Record = serde_json::from_slice(&contents.bytes).ok()?;
         (record.hash == hash(&record.tools)).then_some(record.tools)
+    }
+
+    /// What a call of a tool of these servers may change, by the name under which models know the tool. One
+    /// that was not accepted yet may change anything. Absent if none of the servers can have such a tool.
+    pub fn effect(&self, servers: &[ServerSpec], tool: &str) -> Option<Effect> {
+        let server = servers.iter().find(|server| {
+            let name = tool.strip_prefix(&prefix(&server.name));
+            name.is_some_and(|name| !name.is_empty())
+        })?;
+        let tools = self.of(server).unwrap_or_default();
+        let mut tools = tools.iter();
+        let found = tools.find(|found| found.full_name(&server.name) == tool);
+        Some(found.map_or(Effect::Mutate, DescribedTool::effect))
     }
 
     /// Accepts these tools of a server.

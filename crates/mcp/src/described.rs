@@ -50,6 +50,11 @@ impl Listed {
     }
 }
 
+/// What the names of a server's tools begin with.
+pub(crate) fn prefix(server: &str) -> String {
+    format!("mcp__{server}__")
+}
+
 impl DescribedTool {
     fn of(tool: rmcp::model::Tool) -> Self {
         let hints = tool.annotations.as_ref();
@@ -84,7 +89,7 @@ impl DescribedTool {
 
     /// The name by which models and rules know it. A dot is no character of such a name.
     pub(crate) fn full_name(&self, server: &str) -> String {
-        format!("mcp__{server}__{}", self.name.replace('.', "_"))
+        format!("{}{}", prefix(server), self.name.replace('.', "_"))
     }
 
     /// What a call may change. What a server does not say, it may do.

@@ -35,6 +35,6 @@ pub use accepted::{AcceptedTools, Change, StoreError};
 pub use changed::{ChangedTools, WeakServers};
 pub use connect::ConnectError;
 pub use described::DescribedTool;
-pub use registry::{CALL_TOOL, SEARCH_TOOL, add_tools, judged_call};
+pub use registry::{CALL_EFFECT, CALL_TOOL, SEARCH_EFFECT, SEARCH_TOOL, add_tools, judged_call};
 pub use server::{Checked, ProgressSink, ServerContext, Servers, ToolsError};
 pub use spec::{ServerSpec, Transport};

@@ -17,6 +17,10 @@ use tools::{
 pub const SEARCH_TOOL: &str = "tool_search";
 /// The tool that calls one that was found.
 pub const CALL_TOOL: &str = "mcp_call";
+/// Searching changes nothing.
+pub const SEARCH_EFFECT: Effect = Effect::Read;
+/// A call may change whatever the called tool may, unless that is known to change nothing.
+pub const CALL_EFFECT: Effect = Effect::Mutate;
 /// How many tools a search returns with their schemas.
 const MOST_FOUND: usize = 5;
 /// How many names of tools a model is told in advance.
@@ -79,7 +83,7 @@ fn add_search(registry: &mut Registry, servers: &Servers) -> Result<(), Duplicat
             "query": {"type": "string", "description": "Words about what the tool should do, or its name."},
             "server": {"type": "string", "description": "Only tools of this server."},
         }, "required": ["query"], "additionalProperties": false})),
-        effect: Effect::Read,
+        effect: SEARCH_EFFECT,
         keeps_results: true,
     };
     registry.add_dynamic(search, Search(servers.clone()))?;
@@ -92,7 +96,7 @@ fn add_search(registry: &mut Registry, servers: &Servers) -> Result<(), Duplicat
             "tool": {"type": "string", "description": "The name, as in mcp__server__tool."},
             "arguments": {"type": "object", "description": "Its arguments, by its schema."},
         }, "required": ["tool", "arguments"], "additionalProperties": false})),
-        effect: Effect::Mutate,
+        effect: CALL_EFFECT,
         keeps_results: false,
     };
     registry.add_dynamic(call, CallFound(servers.clone()))
@@ -153,7 +157,7 @@ impl DynamicTool for OwnTool {
         definition: &'a Definition,
     ) -> Call<'a> {
         Box::pin(async move {
-            let arguments: JsonObject = parse(arguments, &definition.name)?;
+            let arguments: JsonObject = definition.parse(arguments)?;
             let Self {
                 servers,
                 server,
@@ -162,15 +166,6 @@ impl DynamicTool for OwnTool {
             servers.call(server, tool, arguments, context).await
         })
     }
-}
-
-fn parse<T: serde::de::DeserializeOwned>(text: &str, tool: &str) -> Result<T, ToolError> {
-    let text = match text.trim() {
-        "" | "null" => "{}",
-        text => text,
-    };
-    let wrong = |error| ToolError::new(format!("Wrong arguments for {tool}: {error}"));
-    serde_json::from_str(text).map_err(wrong)
 }
 
 /// Finds tools.
@@ -184,9 +179,14 @@ struct SearchArgs {
 }
 
 impl DynamicTool for Search {
-    fn call<'a>(&'a self, arguments: &'a str, _: &'a ToolContext, _: &'a Definition) -> Call<'a> {
+    fn call<'a>(
+        &'a self,
+        arguments: &'a str,
+        _: &'a ToolContext,
+        definition: &'a Definition,
+    ) -> Call<'a> {
         Box::pin(async move {
-            let args: SearchArgs = parse(arguments, SEARCH_TOOL)?;
+            let args: SearchArgs = definition.parse(arguments)?;
             self.search(&args).await
         })
     }
@@ -282,10 +282,10 @@ impl DynamicTool for CallFound {
         &'a self,
         arguments: &'a str,
         context: &'a ToolContext,
-        _: &'a Definition,
+        definition: &'a Definition,
     ) -> Call<'a> {
         Box::pin(async move {
-            let args: CallArgs = parse(arguments, CALL_TOOL)?;
+            let args: CallArgs = definition.parse(arguments)?;
             let Some((server, tool)) = self.find(&args.tool) else {
                 return Err(ToolError::new(format!(
                     "there is no tool {}: search it with {SEARCH_TOOL} first",

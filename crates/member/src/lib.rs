@@ -85,7 +85,7 @@ pub use inner::{AskedModels, MailHandler, OwnTree, PriceOfCall, Treatment};
 pub use known_teams::{known_teams, remember_team};
 pub use logging::{LogFilter, LogFormat, LogOptions, LogSettingError, log_to_stderr};
 pub use mail::MailItem;
-pub use mcp::{checked_servers, server_spec};
+pub use mcp::{checked_servers, server_spec, shared_tool_effect};
 pub use memory::memory_lines;
 pub use permissions::RuleError;
 pub use prompt::{prompt_spec, user_folders};

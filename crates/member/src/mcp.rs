@@ -1,16 +1,19 @@
 //! The tools of the MCP servers that people have set for a member.
 
+use crate::explore::Explore;
 use crate::runtime::MemberRuntime;
 use crate::workspace::{WorkspaceSettings, state_folder};
 use config::{Config, DEFAULT_CALL_SECONDS, DEFAULT_SCHEMA_TOKENS, McpServer, McpServerError};
 use llm::Variables;
 use mcp::{AcceptedTools, ServerContext, ServerSpec, Servers, Transport, WeakServers};
-use protocol::Recipient;
+use prompts::SkillTool;
+use protocol::{Effect, Recipient};
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use teamdir::TeamDir;
-use tools::{Confinement, DuplicateTool, OutputFolder, Registry};
+use tools::{Confinement, DuplicateTool, OutputFolder, Registry, Tool};
 use tracing::warn;
 
 /// A server with the values of its variables.
@@ -41,6 +44,29 @@ pub fn server_spec(
         transport,
         call_limit: Duration::from_secs(seconds.max(1)),
     })
+}
+
+/// What a call of a tool may change that every member can have besides those of its registry: a skill, a helper,
+/// or a tool of an MCP server. Absent if there is no such tool.
+pub fn shared_tool_effect(
+    workspace: &Path,
+    settings: &WorkspaceSettings,
+    tool: &str,
+) -> Option<Effect> {
+    let own = [
+        (SkillTool::NAME, SkillTool::EFFECT),
+        (Explore::NAME, Explore::EFFECT),
+        (mcp::SEARCH_TOOL, mcp::SEARCH_EFFECT),
+        (mcp::CALL_TOOL, mcp::CALL_EFFECT),
+    ];
+    if let Some((_, effect)) = own.into_iter().find(|(name, _)| *name == tool) {
+        return Some(effect);
+    }
+    let servers = settings.config.mcp_servers().into_iter();
+    let specs =
+        servers.filter_map(|(name, server)| server_spec(name, server, &settings.variables).ok());
+    let specs: Vec<ServerSpec> = specs.collect();
+    AcceptedTools::new(state_folder(), workspace).effect(&specs, tool)
 }
 
 /// Servers that a person looks at, confined as those of members are.

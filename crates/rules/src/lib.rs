@@ -54,7 +54,7 @@ pub use request::{
     open_permission, open_plan, open_question, open_shutdown, question_hash, request_line,
     subject_text,
 };
-pub use restart::{RestartDecision, RestartHistory, RestartLimits};
+pub use restart::{RestartDecision, RestartHistory, RestartLimits, restarts_text};
 pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,

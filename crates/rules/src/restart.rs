@@ -1,6 +1,6 @@
 //! Whether and when a dead member is restarted by its policy.
 
-use protocol::{AgentName, DeathCause, RestartPolicy, Timestamp};
+use protocol::{AgentName, DeathCause, Incarnation, RestartPolicy, Timestamp};
 use std::time::Duration;
 
 /// How often and how fast a member is restarted.
@@ -12,6 +12,12 @@ pub struct RestartLimits {
     /// The most restarts in any window.
     pub restarts: usize,
     pub window: Duration,
+}
+
+/// As in `restarted 2x`, if the member has been restarted.
+pub fn restarts_text(incarnation: Incarnation) -> Option<String> {
+    let restarts = incarnation.0.saturating_sub(1);
+    (restarts > 0).then(|| format!("restarted {restarts}x"))
 }
 
 /// What to do about a death.

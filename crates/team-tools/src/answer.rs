@@ -2,6 +2,7 @@
 
 use crate::TeamContext;
 use crate::teammate::request_id;
+use protocol::RequestId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use team::{PersonAnswer, answer_person};
@@ -42,24 +43,50 @@ impl Tool for AnswerRequest {
         args: AnswerRequestArgs,
         _: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let id = request_id(&args.request_id)?;
-        let text = args.text.unwrap_or_default();
-        if !args.approve && text.trim().is_empty() {
+        let answer = CheckedAnswer::new(&args.request_id, args.approve, args.text)?;
+        self.0
+            .blocking(move |context| answer.give(context, None))
+            .await
+    }
+}
+
+/// An answer with which nothing is wrong as far as its arguments show.
+#[derive(Debug)]
+pub(crate) struct CheckedAnswer {
+    pub(crate) id: RequestId,
+    approve: bool,
+    text: String,
+}
+
+impl CheckedAnswer {
+    pub(crate) fn new(
+        request: &str,
+        approve: bool,
+        text: Option<String>,
+    ) -> Result<Self, ToolError> {
+        let id = request_id(request)?;
+        let text = text.unwrap_or_default();
+        if !approve && text.trim().is_empty() {
             return Err(ToolError::new("say in text why you refuse it"));
         }
-        self.0
-            .blocking(move |context| {
-                let answer = PersonAnswer {
-                    approve: args.approve,
-                    text: &text,
-                    scope: None,
-                    name: None,
-                };
-                let answered = answer_person(&context.team, &context.me, &id, &answer);
-                let request = answered.map_err(|error| ToolError::from_error(&error))?;
-                let (author, status) = (&request.from, request.status().as_str());
-                Ok(ToolOutput::ok(format!("{status} for '{author}'")))
-            })
-            .await
+        Ok(Self { id, approve, text })
+    }
+
+    /// Records the answer, which is that of a person if it has a name.
+    pub(crate) fn give(
+        &self,
+        context: &TeamContext,
+        person: Option<&str>,
+    ) -> Result<ToolOutput, ToolError> {
+        let answer = PersonAnswer {
+            approve: self.approve,
+            text: &self.text,
+            scope: None,
+            name: person,
+        };
+        let answered = answer_person(&context.team, &context.me, &self.id, &answer);
+        let request = answered.map_err(|error| ToolError::from_error(&error))?;
+        let (author, status) = (&request.from, request.status().as_str());
+        Ok(ToolOutput::ok(format!("{status} for '{author}'")))
     }
 }

@@ -1,9 +1,9 @@
 //! The tools of a program that leads a team from outside, as the user does at the command line.
 
+use crate::answer::CheckedAnswer;
 use crate::lead::{ListTeammates, SpawnTeammate, TeammateDefaults};
 use crate::mail::{NoArgs, SendMessage};
 use crate::tasks::add_task_tools;
-use crate::teammate::request_id;
 use crate::wait::Wait;
 use crate::{Starter, TeamContext};
 use protocol::{AgentName, Party, Recipient, RequestFile, RequestId};
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use team::{DrainedMail, PersonAnswer, answer_person};
+use team::DrainedMail;
 use teamdir::{Liveness, TeamDir};
 use tools::{DuplicateTool, Effect, Registry, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -156,27 +156,14 @@ impl Tool for AnswerWaiting {
         args: AnswerWaitingArgs,
         _: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let id = request_id(&args.request_id)?;
-        let text = args.text.unwrap_or_default();
-        if !args.approve && text.trim().is_empty() {
-            return Err(ToolError::new("say in text why you refuse it"));
-        }
+        let answer = CheckedAnswer::new(&args.request_id, args.approve, args.text)?;
         let person = self.person.clone();
         self.context
             .blocking(move |context| {
                 if person.is_none() {
-                    may_answer(&context.team, &id)?;
+                    may_answer(&context.team, &answer.id)?;
                 }
-                let answer = PersonAnswer {
-                    approve: args.approve,
-                    text: &text,
-                    scope: None,
-                    name: person.as_deref(),
-                };
-                let answered = answer_person(&context.team, &context.me, &id, &answer);
-                let request = answered.map_err(|error| ToolError::from_error(&error))?;
-                let (author, status) = (&request.from, request.status().as_str());
-                Ok(ToolOutput::ok(format!("{status} for '{author}'")))
+                answer.give(context, person.as_deref())
             })
             .await
     }

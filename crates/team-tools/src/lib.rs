@@ -12,6 +12,7 @@
 mod agent_handle;
 mod answer;
 mod context;
+mod effects;
 mod lead;
 mod leading;
 mod mail;
@@ -26,6 +27,7 @@ mod wait;
 pub use agent_handle::{AgentHandle, TeammateHandle};
 pub use answer::AnswerRequest;
 pub use context::TeamContext;
+pub use effects::{lead_effect, teammate_effect};
 pub use lead::{
     ListTeammates, PlanDecision, ShutdownLookup, ShutdownRequest, SpawnTeammate, TeammateDefaults,
     member_line,

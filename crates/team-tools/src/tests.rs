@@ -86,6 +86,9 @@ fn every_tool_declares_its_effect() {
     ];
     let registry = teammate_tools(&context, &handle, &background).unwrap();
     assert_eq!(effects(&registry), [&own[..], &teammate, &tasks].concat());
+    for (name, effect) in effects(&registry) {
+        assert_eq!(teammate_effect(name), Some(effect), "{name}");
+    }
     let lead = [
         ("spawn_teammate", Effect::State),
         ("list_teammates", Effect::Read),
@@ -101,6 +104,10 @@ fn every_tool_declares_its_effect() {
     let defaults = TeammateDefaults::default();
     let registry = lead_tools(&context, &handle, &background, &starter, defaults).unwrap();
     assert_eq!(effects(&registry), [&own[..], &lead, &tasks].concat());
+    for (name, effect) in effects(&registry) {
+        assert_eq!(lead_effect(name), Some(effect), "{name}");
+    }
+    assert_eq!(lead_effect("idle"), None);
 }
 
 /// Models write arguments in the order of the schema, so it is the order in which a person would.

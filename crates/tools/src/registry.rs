@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::Poll;
 
+use serde::de::DeserializeOwned;
+
 use crate::context::ToolContext;
 use crate::schema::Schema;
 use crate::tool::{Effect, Tool, ToolError, ToolOutput};
@@ -38,6 +40,20 @@ impl Definition {
             effect: T::EFFECT,
             keeps_results: T::KEEPS_RESULTS,
         }
+    }
+
+    /// The arguments of a call. A model that has none to give may leave them out.
+    pub fn parse<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
+        let arguments = match arguments.trim() {
+            "" | "null" => "{}",
+            text => text,
+        };
+        serde_json::from_str(arguments).map_err(|error| {
+            let (name, expected) = (&self.name, self.schema.summary());
+            ToolError::new(format!(
+                "Wrong arguments for {name}: {error}. It takes: {expected}"
+            ))
+        })
     }
 }
 
@@ -184,17 +200,7 @@ impl<T: Tool> DynamicTool for Typed<T> {
         definition: &'a Definition,
     ) -> Call<'a> {
         Box::pin(async move {
-            let arguments = match arguments.trim() {
-                "" | "null" => "{}",
-                text => text,
-            };
-            let args = serde_json::from_str(arguments).map_err(|error| {
-                let name = &definition.name;
-                let expected = definition.schema.summary();
-                ToolError::new(format!(
-                    "Wrong arguments for {name}: {error}. It takes: {expected}"
-                ))
-            })?;
+            let args = definition.parse(arguments)?;
             Tool::call(&self.0, args, context).await
         })
     }

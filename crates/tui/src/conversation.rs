@@ -11,6 +11,7 @@ use protocol::{
     Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
     MessageSource, TextBlock, ToolResult, UserMessage,
 };
+use rules::restarts_text;
 use serde_json::Value;
 
 /// The maximum number of lines of one text.
@@ -49,10 +50,7 @@ impl Conversation {
         match record {
             JournalRecord::Open(open) => {
                 self.interrupted = std::mem::take(&mut self.calls);
-                note(match open.incarnation.0.saturating_sub(1) {
-                    0 => "started".to_owned(),
-                    restarts => format!("restarted {restarts}x"),
-                })
+                note(restarts_text(open.incarnation).unwrap_or_else(|| "started".to_owned()))
             }
             JournalRecord::Conversation(record) => self.conversation(record),
             JournalRecord::EngineTool(record) => self.engine_tool(record),

@@ -7,7 +7,7 @@ use protocol::{
     Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
     MessageSource, TextBlock, ToolResult, UserMessage,
 };
-use rules::{call_line, main_argument};
+use rules::{call_line, main_argument, restarts_text};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,10 +52,8 @@ impl Conversation {
         match record {
             JournalRecord::Open(open) => {
                 let mut changed = self.interrupt();
-                let text = match open.incarnation.0.saturating_sub(1) {
-                    0 => "started".to_owned(),
-                    restarts => format!("restarted {restarts}x"),
-                };
+                let restarts = restarts_text(open.incarnation);
+                let text = restarts.unwrap_or_else(|| "started".to_owned());
                 changed.push(self.add(json!({"kind": "note", "text": text})));
                 changed
             }

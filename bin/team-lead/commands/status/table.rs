@@ -1,10 +1,10 @@
 //! The status of a team in aligned columns, for a terminal.
 
-use super::{cost, restarts, state_text, token_text, tokens};
+use super::{cost, state_text, token_text, tokens};
 use clap::builder::styling::{AnsiColor, Style};
 use processes::MemberView;
 use protocol::{Budget, HostId, Money, TreeMode};
-use rules::MemberState;
+use rules::{MemberState, restarts_text};
 use terminal_text::one_line;
 
 /// How many columns there are.
@@ -116,7 +116,7 @@ fn details(view: &MemberView) -> String {
             .as_ref()
             .map(|holder| format!("process {}", holder.pid)),
     );
-    parts.extend(restarts(view.member.incarnation));
+    parts.extend(restarts_text(view.member.incarnation));
     parts.extend(
         view.todo
             .as_ref()

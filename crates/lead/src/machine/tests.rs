@@ -1,6 +1,7 @@
 use super::*;
 use crate::typed::Shown;
 use member::{FailureCause, TurnFailure};
+use protocol::exit;
 
 struct Stage {
     machine: LeadMachine,
@@ -107,7 +108,7 @@ fn a_team_has_to_be_idle_twice_in_a_row() {
 
 #[test]
 fn checks_of_a_busy_team_become_rare() {
-    let mut check = RestCheck::default();
+    let mut check = IdleCheck::default();
     let mut delays = Vec::new();
     for _ in 0..40 {
         delays.push(check.delay());

@@ -16,8 +16,9 @@ const LONGEST_LINE: usize = 1 << 20;
 /// How much of the end of a file is searched for its last lines.
 const SEARCHED: u64 = 8 << 20;
 
-/// A file that is read line by line. Each read continues where the last one ended.
-pub(crate) struct Tail {
+/// A file that is read line by line, from some line on and without a gap, which a view does not need. Each read
+/// continues where the last one ended.
+pub(crate) struct FollowedFile {
     path: PathBuf,
     open: Option<Open>,
 }
@@ -30,7 +31,7 @@ struct Open {
     partial: Vec<u8>,
 }
 
-impl Tail {
+impl FollowedFile {
     /// Reads the file from its start. It need not exist yet.
     pub(crate) fn whole(path: PathBuf) -> Self {
         Self { path, open: None }
@@ -38,16 +39,16 @@ impl Tail {
 
     /// Reads the file from its last `count` lines.
     pub(crate) fn last_lines(path: PathBuf, count: usize) -> Result<Self, Failure> {
-        let mut tail = Self::whole(path);
-        let opened = Open::new(&tail.path).and_then(|open| match open {
+        let mut file = Self::whole(path);
+        let opened = Open::new(&file.path).and_then(|open| match open {
             Some(mut open) => {
                 open.position = start_of_last(&open.file, count)?;
                 Ok(Some(open))
             }
             None => Ok(None),
         });
-        tail.open = opened.with_context(|| tail.cannot_read())?;
-        Ok(tail)
+        file.open = opened.with_context(|| file.cannot_read())?;
+        Ok(file)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -183,9 +184,9 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn lines(tail: &mut Tail) -> Vec<String> {
+    fn lines(file: &mut FollowedFile) -> Vec<String> {
         let mut lines = Vec::new();
-        let read = tail.read(|line| {
+        let read = file.read(|line| {
             lines.push(String::from_utf8_lossy(line).into_owned());
             Ok(())
         });
@@ -197,23 +198,23 @@ mod tests {
     fn a_file_may_appear_late_and_be_replaced_or_truncated() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        let mut tail = Tail::whole(path.clone());
-        assert_eq!(lines(&mut tail), [""; 0]);
+        let mut file = FollowedFile::whole(path.clone());
+        assert_eq!(lines(&mut file), [""; 0]);
         fs::write(&path, "a\nb\nhal").unwrap();
-        assert_eq!(lines(&mut tail), ["a", "b"]);
+        assert_eq!(lines(&mut file), ["a", "b"]);
         fs::write(dir.path().join("new"), "c\n").unwrap();
         fs::rename(dir.path().join("new"), &path).unwrap();
-        assert_eq!(lines(&mut tail), ["c"]);
+        assert_eq!(lines(&mut file), ["c"]);
         fs::write(&path, "").unwrap();
-        assert_eq!(lines(&mut tail), [""; 0]);
+        assert_eq!(lines(&mut file), [""; 0]);
         fs::write(&path, "d\n").unwrap();
-        assert_eq!(lines(&mut tail), ["d"]);
+        assert_eq!(lines(&mut file), ["d"]);
         fs::remove_file(&path).unwrap();
-        assert_eq!(lines(&mut tail), [""; 0]);
+        assert_eq!(lines(&mut file), [""; 0]);
         fs::write(&path, "e\nf").unwrap();
-        assert_eq!(lines(&mut tail), ["e"]);
-        assert_eq!(tail.take_partial(), Some(b"f".to_vec()));
-        assert_eq!(tail.take_partial(), None);
+        assert_eq!(lines(&mut file), ["e"]);
+        assert_eq!(file.take_partial(), Some(b"f".to_vec()));
+        assert_eq!(file.take_partial(), None);
     }
 
     #[test]
@@ -231,9 +232,9 @@ mod tests {
             (format!("a\n{long}\nb\n"), 2, vec![long.as_str(), "b"]),
         ] {
             fs::write(&path, &text).unwrap();
-            let mut tail = Tail::last_lines(path.clone(), count).unwrap();
+            let mut file = FollowedFile::last_lines(path.clone(), count).unwrap();
             assert_eq!(
-                lines(&mut tail),
+                lines(&mut file),
                 expected,
                 "{count} of {} bytes",
                 text.len()
