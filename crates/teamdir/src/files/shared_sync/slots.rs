@@ -128,6 +128,12 @@ pub(crate) struct Offered {
     line: Range<usize>,
 }
 
+impl Offered {
+    pub(crate) fn is_of(&self, ticket: Ticket) -> bool {
+        self.ticket == ticket
+    }
+}
+
 /// All slots as they were when they were read.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {

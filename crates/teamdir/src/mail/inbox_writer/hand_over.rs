@@ -4,7 +4,9 @@ use super::{InboxWriter, Sending, follows_a_line, open_inbox};
 use crate::Options;
 use crate::error::Context;
 use crate::files::append::{self, AppendError, Tail, Target};
-use crate::files::shared_sync::{self, Appended, Company, Followed, Leader, Slots, SyncedFile};
+use crate::files::shared_sync::{
+    self, Appended, Company, Followed, Leader, Slots, SyncedFile, Ticket,
+};
 use protocol::JsonLine;
 use std::io::Seek;
 
@@ -18,6 +20,8 @@ enum Batch {
     },
     /// There is no inbox.
     NoInbox,
+    /// The leader's own line is not among those that wait, because its time is over: nothing was appended.
+    TooLate,
     /// They may be there, but it is not certain that they are read as they should be.
     Uncertain,
 }
@@ -39,7 +43,7 @@ impl InboxWriter {
             None => Ok(None),
             Some(ticket) => match shared_sync.follow(ticket) {
                 Followed::Accepted => Ok(Some(Sending::Done)),
-                Followed::Lead(leader) => self.lead(leader, options),
+                Followed::Lead(leader) => self.lead((leader, ticket), options),
                 Followed::GivenUp => self.append_after_giving_up(options, line).map(Some),
             },
         };
@@ -49,18 +53,19 @@ impl InboxWriter {
 
     fn lead(
         &mut self,
-        leader: Leader<'_>,
+        (leader, own): (Leader<'_>, Ticket),
         options: &Options,
     ) -> Result<Option<Sending>, AppendError> {
         // Whatever happens, the next try is the sender's own.
         self.company = Company::Alone;
-        match self.append_for_all(leader, options) {
+        match self.append_for_all((leader, own), options) {
             Ok(Batch::Done { file, end, company }) => {
                 self.company = company;
                 self.last = Some((file, end));
                 Ok(Some(Sending::Done))
             }
             Ok(Batch::NoInbox) => self.create(options).map(Some),
+            Ok(Batch::TooLate) => Ok(None),
             Ok(Batch::Uncertain) => Ok(Some(Sending::Uncertain)),
             // There may be room for one line where there is none for all.
             Err(AppendError::File(_)) => Ok(None),
@@ -71,7 +76,7 @@ impl InboxWriter {
     /// Appends the lines of all who have handed one over with one `write`, and syncs once.
     fn append_for_all(
         &mut self,
-        leader: Leader<'_>,
+        (leader, own): (Leader<'_>, Ticket),
         options: &Options,
     ) -> Result<Batch, AppendError> {
         let (path, mut slots) = (self.path.as_path(), Slots::default());
@@ -83,6 +88,9 @@ impl InboxWriter {
         let (mut file, metadata) = (opened.file, opened.metadata);
         let id = SyncedFile::of(&metadata);
         let lines = leader.collect(&mut slots).context("sync", path)?;
+        if !lines.iter().any(|line| line.is_of(own)) {
+            return Ok(Batch::TooLate);
+        }
         let bytes: Vec<&[u8]> = lines.iter().map(|line| slots.line(line)).collect();
         let written = append::write_lines(&mut file, (&metadata, Tail::Unknown), &bytes);
         let length = written.context("append to", path)?.len() as u64;
