@@ -10,26 +10,14 @@
 //! that took it *before* its sync. An inbox only grows, so the line was in the file by then. What the mark
 //! says otherwise, after a power cut, in a restored copy or by chance, counts for nothing.
 //!
-//! In a crowd each line costs more than its share of a sync: it takes a dozen system calls to open the inbox, to
-//! append, and to look whether all is well. So those who found others beside them hand their next line over
-//! ([`slots`]), and who leads appends all lines with one `write`. A line is accepted when the leader has written
-//! its ticket into the mark, which it does after the sync. The ticket is new, so nobody can have written it
-//! before the line was there. A leader that is killed in between has perhaps appended the lines, and the next one
-//! appends them again: the recipient takes lines of one id for one message.
-//!
 //! **Nobody is waited for without a limit.** The kernel frees the lock of a leader that is killed, and those
 //! who wait look after two milliseconds. If a leader is stopped, they sync by themselves. A mark that cannot
 //! be opened, read, written or waited at only means that everybody does so.
 
-mod slots;
-
-pub(crate) use slots::{MOST, Offered, Slots, Ticket};
-
-use self::slots::{SLOTS, Slot};
 use crate::files;
 use crate::files::wait_word::{WaitWord, Waited};
 use nix::errno::Errno;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -48,10 +36,8 @@ const GATHERINGS: u32 = 8;
 const NUMBERS: usize = 8;
 /// The bit of the word that is set while somebody leads who expects followers.
 const LED: u32 = 1;
-/// Where the tickets of the lines begin that leaders have appended for others.
-const TICKETS: usize = NUMBERS + 5 * size_of::<u64>();
 /// The length of the mark.
-const LENGTH: usize = TICKETS + SLOTS * size_of::<u64>();
+const LENGTH: usize = NUMBERS + 5 * size_of::<u64>();
 
 /// Which file a size in the mark is about. An inode number is given out again, so the time of birth goes
 /// with it.
@@ -73,33 +59,16 @@ impl SyncedFile {
 }
 
 /// What the mark says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Mark {
     /// Changes whenever a leader is done, and when one begins that expects followers.
     word: u32,
     /// Whether the last leader has woken somebody.
     had_followers: bool,
     synced: Option<(SyncedFile, u64)>,
-    /// The ticket of the last line of each slot that was appended and synced.
-    accepted: [u64; SLOTS],
 }
 
 impl Mark {
-    /// A mark that says nothing.
-    const fn none(word: u32) -> Self {
-        Self {
-            word,
-            had_followers: false,
-            synced: None,
-            accepted: [0; SLOTS],
-        }
-    }
-
-    /// Whether the line of this ticket was appended and synced.
-    fn has_accepted(&self, ticket: Ticket) -> bool {
-        self.accepted.get(ticket.slot) == Some(&ticket.number)
-    }
-
     /// Whether somebody leads, unless it was killed meanwhile.
     const fn is_led(&self) -> bool {
         self.word & LED != 0
@@ -120,7 +89,7 @@ impl Mark {
             let bytes = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
             bytes.map_or(0, u64::from_ne_bytes)
         };
-        let numbers = bytes.get(NUMBERS..TICKETS - 8).unwrap_or_default();
+        let numbers = bytes.get(NUMBERS..LENGTH - 8).unwrap_or_default();
         let file = SyncedFile {
             device: number(0),
             inode: number(1),
@@ -132,23 +101,17 @@ impl Mark {
             word: word(0),
             had_followers: word(4) != 0,
             synced: is_whole.then_some((file, number(3))),
-            accepted: std::array::from_fn(|slot| number(5 + slot)),
         }
     }
 
-    /// The bytes from the numbers on, for a file of which so much is synced.
-    fn encode(&self, file: SyncedFile, size: u64) -> [u8; LENGTH - NUMBERS] {
-        let values = [file.device, file.inode, file.born, size];
+    fn encode(file: SyncedFile, size: u64) -> [u8; LENGTH - NUMBERS] {
         let mut bytes = [0; LENGTH - NUMBERS];
-        let (numbers, tickets) = bytes.split_at_mut(TICKETS - NUMBERS);
-        let (numbers, check) = numbers.split_at_mut(4 * 8);
+        let (numbers, check) = bytes.split_at_mut(4 * 8);
+        let values = [file.device, file.inode, file.born, size];
         for (place, value) in numbers.chunks_exact_mut(8).zip(values) {
             place.copy_from_slice(&value.to_ne_bytes());
         }
         check.copy_from_slice(&files::hash(numbers).to_ne_bytes());
-        for (place, ticket) in tickets.chunks_exact_mut(8).zip(self.accepted) {
-            place.copy_from_slice(&ticket.to_ne_bytes());
-        }
         bytes
     }
 }
@@ -197,24 +160,6 @@ pub(crate) struct SharedSync {
     word: WaitWord,
     /// The word that was seen last while a leader did not come to an end.
     stopped_at: Cell<Option<u32>>,
-    /// Where this sender hands lines over.
-    slot: RefCell<Option<Slot>>,
-}
-
-/// Whether others sync at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Company {
-    Alone,
-    Others,
-}
-
-impl Company {
-    const fn of(has_others: bool) -> Self {
-        match has_others {
-            true => Self::Others,
-            false => Self::Alone,
-        }
-    }
 }
 
 impl SharedSync {
@@ -230,13 +175,7 @@ impl SharedSync {
             word: WaitWord::of(&mark)?,
             mark,
             stopped_at: Cell::new(None),
-            slot: RefCell::new(None),
         })
-    }
-
-    /// Whether the last leader had others with it.
-    pub(crate) fn company(&self) -> Company {
-        Company::of(self.read().had_followers)
     }
 
     /// How much of a file the mark says is synced; `None` if it does not name the file.
@@ -247,19 +186,18 @@ impl SharedSync {
     /// Writes into the mark that a file is empty and that its name lasts, unless somebody syncs just now.
     pub(crate) fn begin(&self, file: SyncedFile) {
         if let Some(_lead) = self.try_lead() {
-            self.publish(&self.read(), file, 0);
+            self.publish(file, 0);
         }
     }
 
     /// Returns when the line will survive a power cut.
-    pub(crate) fn sync(&self, line: &Appended<'_>) -> io::Result<Company> {
+    pub(crate) fn sync(&self, line: &Appended<'_>) -> io::Result<()> {
         let began = Instant::now();
         let mut waited_at = None;
         loop {
             let mark = self.read();
             if line.is_synced(&mark) {
-                check_writeback(line.file)?;
-                return Ok(Company::Others);
+                return check_writeback(line.file);
             }
             let is_stopped = self.stopped_at.get() == Some(mark.word);
             // While somebody leads nobody else gets the lock. After a wait in vain it is tried all the same:
@@ -278,19 +216,17 @@ impl SharedSync {
                 break;
             }
         }
-        sync_alone(&line.with(&self.read()))?;
-        Ok(Company::Alone)
+        sync_alone(&line.with(&self.read()))
     }
 
     /// Syncs for all who have appended.
-    fn lead(&self, lead: Lead<'_>, line: &Appended<'_>) -> io::Result<Company> {
+    fn lead(&self, lead: Lead<'_>, line: &Appended<'_>) -> io::Result<()> {
         self.stopped_at.set(None);
         let mark = self.read();
         if line.is_synced(&mark) {
             // The leader before has finished between the last look and the lock.
             drop(lead);
-            check_writeback(line.file)?;
-            return Ok(Company::Others);
+            return check_writeback(line.file);
         }
         let size = match mark.had_followers {
             true => {
@@ -301,24 +237,18 @@ impl SharedSync {
         };
         let result = size.and_then(|size| sync_alone(&line.with(&mark)).map(|()| size));
         if let Ok(size) = result {
-            self.publish(&mark, line.id, size);
+            self.publish(line.id, size);
         }
-        let company = self.end(lead, mark.had_followers);
-        result.map(|_| company)
-    }
-
-    /// Gives up the lead, and wakes those who wait.
-    fn end(&self, lead: Lead<'_>, had_followers: bool) -> Company {
         // Only now: who finds the lock taken waits for the word, which must change after that.
         drop(lead);
         self.write_word(new_word() & !LED);
-        let has_followers = self.word.wake_all() > 0;
-        if has_followers != had_followers {
+        let had_followers = self.word.wake_all() > 0;
+        if had_followers != mark.had_followers {
             let _ = self
                 .mark
-                .write_all_at(&u32::from(has_followers).to_ne_bytes(), 4);
+                .write_all_at(&u32::from(had_followers).to_ne_bytes(), 4);
         }
-        Company::of(has_followers)
+        result.map(drop)
     }
 
     fn read(&self) -> Mark {
@@ -326,14 +256,18 @@ impl SharedSync {
         match self.mark.read_exact_at(&mut bytes, 0) {
             Ok(()) => Mark::decode(&bytes),
             // It was cut short, or nobody has led yet. Who waits looks at the same word as the kernel.
-            Err(_) => Mark::none(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
+            Err(_) => Mark {
+                word: u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+                ..Mark::default()
+            },
         }
     }
 
     /// If this fails, the others sync by themselves.
-    fn publish(&self, mark: &Mark, file: SyncedFile, size: u64) {
-        let bytes = mark.encode(file, size);
-        let _ = self.mark.write_all_at(&bytes, NUMBERS as u64);
+    fn publish(&self, file: SyncedFile, size: u64) {
+        let _ = self
+            .mark
+            .write_all_at(&Mark::encode(file, size), NUMBERS as u64);
     }
 
     /// If this fails, those who wait look after a while.
@@ -364,11 +298,6 @@ pub(crate) fn sync_alone(line: &Appended<'_>) -> io::Result<()> {
         files::open_folder(folder)?.sync()?;
     }
     line.file.sync_data()
-}
-
-/// Syncs the file for a leader that has appended for others.
-pub(crate) fn sync_batch(lines: &Appended<'_>, leader: &Leader<'_>) -> io::Result<()> {
-    sync_alone(&lines.with(leader.mark()))
 }
 
 /// Lets others append for as long as they do. Returns the size of the file.
@@ -411,8 +340,5 @@ fn new_word() -> u32 {
     u32::try_from(nanos & u128::from(u32::MAX)).unwrap_or(0)
 }
 
-mod hand_over;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use hand_over::{Followed, Leader};

@@ -8,11 +8,9 @@
 //! * The reader has set the file aside meanwhile: then the line is read from there all the same, but it
 //!   might be shown after the sender's next one.
 
-mod hand_over;
-
 use crate::error::Context;
 use crate::files::append::{self, AppendError, Tail, Target};
-use crate::files::shared_sync::{self, Appended, Company, SharedSync, SyncedFile};
+use crate::files::shared_sync::{self, Appended, SharedSync, SyncedFile};
 use crate::files::{self, FileId, atomic};
 use crate::locks::{FileLock, SharedLock};
 use crate::team_dir::TeamDir;
@@ -21,7 +19,7 @@ use crate::{Durability, Options};
 use protocol::{JsonLine, Recipient};
 use safe_open::Opened;
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -53,8 +51,6 @@ struct InboxWriter {
     last: Option<(SyncedFile, u64)>,
     /// Whether others have appended at the same time as the last line.
     is_crowded: bool,
-    /// Whether others have synced at the same time as the last line.
-    company: Company,
 }
 
 /// The open files of inboxes, each used by one thread at a time.
@@ -141,7 +137,6 @@ impl InboxWriter {
             Durability::PowerCut => SharedSync::open(&team.layout.inbox_synced(owner)).ok(),
             Durability::ProcessDeath => None,
         };
-        let company = shared_sync.as_ref().map(SharedSync::company);
         Ok(Self {
             path: team.layout.inbox(owner),
             folder: team.layout.inbox_dir(),
@@ -150,29 +145,28 @@ impl InboxWriter {
             opened_at: Instant::now(),
             last: None,
             is_crowded: false,
-            company: company.unwrap_or(Company::Alone),
         })
     }
 
     fn append(&mut self, options: &Options, line: &JsonLine) -> Result<Sending, AppendError> {
-        match self.hand_over(options, line)? {
-            Some(sending) => Ok(sending),
-            None => self.append_own(options, line),
-        }
-    }
-
-    fn append_own(&mut self, options: &Options, line: &JsonLine) -> Result<Sending, AppendError> {
         let path = self.path.as_path();
         // Who syncs leaves the lock free for that long.
         if self.is_crowded && options.durability == Durability::ProcessDeath {
             leave_the_lock_free();
         }
         let held = self.lock.hold(options.lock_wait)?;
-        let Some(Opened { mut file, metadata }) = open_inbox(path, options)? else {
-            drop(held);
-            return self.create(options);
+        let Opened { mut file, metadata } = match files::open_to_append(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                drop(held);
+                return self.create(options);
+            }
+            opened => opened.context("open", path)?,
         };
         let size = metadata.len();
+        if size >= options.inbox_limit {
+            let path = path.to_path_buf();
+            return Err(AppendError::Full { path, size });
+        }
         let id = SyncedFile::of(&metadata);
         // The file ends with this sender's own line. It has an end, and nobody else has come since.
         let is_alone = self.last.take() == Some((id, size));
@@ -184,7 +178,7 @@ impl InboxWriter {
             true => Tail::Finished,
             false => Tail::Unknown,
         };
-        let written = append::write_lines(&mut file, (&metadata, tail), &[&**line]);
+        let written = append::write_lines(&mut file, (&metadata, tail), std::slice::from_ref(line));
         let written = written.context("append to", path)?;
         let end = file.stream_position().context("append to", path)?;
         drop(held);
@@ -205,9 +199,11 @@ impl InboxWriter {
             folder: Some(&self.folder),
         };
         if options.durability == Durability::PowerCut {
-            self.company = self.sync(&line, is_alone).context("sync", path)?;
+            self.sync(&line, is_alone).context("sync", path)?;
         }
-        if !self.is_live(&metadata) {
+        let found = std::fs::symlink_metadata(path);
+        let is_live = found.is_ok_and(|found| FileId::of(&found) == FileId::of(&metadata));
+        if !is_live {
             let is_deleted = file.metadata().map_or(true, |found| found.nlink() == 0);
             return Ok(match is_deleted {
                 true => Sending::Uncertain,
@@ -218,20 +214,13 @@ impl InboxWriter {
         Ok(Sending::Done)
     }
 
-    fn sync(&self, line: &Appended<'_>, is_alone: bool) -> io::Result<Company> {
+    fn sync(&self, line: &Appended<'_>, is_alone: bool) -> io::Result<()> {
         match &self.shared_sync {
             // Nobody could follow, and the name of a file that was appended to before lasts.
-            _ if is_alone => line.file.sync_data()?,
-            Some(shared_sync) => return shared_sync.sync(line),
-            None => shared_sync::sync_alone(line)?,
+            _ if is_alone => line.file.sync_data(),
+            Some(shared_sync) => shared_sync.sync(line),
+            None => shared_sync::sync_alone(line),
         }
-        Ok(Company::Alone)
-    }
-
-    /// Whether the file that was opened is still the inbox.
-    fn is_live(&self, opened: &Metadata) -> bool {
-        let found = std::fs::symlink_metadata(&self.path);
-        found.is_ok_and(|found| FileId::of(&found) == FileId::of(opened))
     }
 
     /// Creates the inbox, so that the next try finds it.
@@ -250,20 +239,6 @@ impl InboxWriter {
         }
         Ok(Sending::Uncertain)
     }
-}
-
-/// Opens the inbox, unless there is none.
-fn open_inbox(path: &Path, options: &Options) -> Result<Option<Opened>, AppendError> {
-    let opened = match files::open_to_append(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.context("open", path)?,
-    };
-    let size = opened.metadata.len();
-    if size >= options.inbox_limit {
-        let path = path.to_path_buf();
-        return Err(AppendError::Full { path, size });
-    }
-    Ok(Some(opened))
 }
 
 /// Waits until the pause of this span is over. The clock is the same for all processes.
