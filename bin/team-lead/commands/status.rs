@@ -3,6 +3,7 @@
 mod table;
 
 use crate::cli::Args;
+use crate::colour::Colour;
 use crate::duration::format as duration;
 use crate::failure::{Failure, Kind};
 use crate::names;
@@ -16,9 +17,8 @@ use protocol::{
 use rules::MemberState;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use table::Colour;
 use teamdir::{Liveness, TeamDir, now};
-use terminal_text::one_line;
+use terminal_text::{below_home, one_line};
 
 /// Show the team: who runs, in which state, with how much unread mail.
 #[derive(clap::Args)]
@@ -87,8 +87,9 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
         lead.as_ref()
             .map_or_else(|| "Lead: not running".to_owned(), lead_as_text),
     );
-    let folder = team.layout().root().display().to_string();
-    lines.push(format!("Folder: {}", one_line(&folder)));
+    let home = std::env::home_dir().filter(|_| is_terminal);
+    let folder = below_home(team.layout().root(), home.as_deref());
+    lines.push(format!("Folder: {folder}"));
     match is_terminal {
         true => print_painted(&lines.join("\n")),
         false => print(&lines.join("\n")),
