@@ -28,10 +28,13 @@ Examples:
   team-lead logs alice -f
   team-lead shutdown --all --wait
 
-The team is the folder .team in the current folder or the nearest one above it, within the git
-repository and as long as the folders have the same owner. Data goes to standard output, everything else to standard error. TEAM_FSYNC=off is faster, but a power cut may
-then lose finished writes. NO_COLOR is honoured.";
+The team is the folder .team in the current folder or the nearest one above it, within the git \
+repository and as long as the folders have the same owner. Data goes to standard output, everything \
+else to standard error. TEAM_FSYNC=off is faster, but a power cut may then lose finished writes. \
+NO_COLOR is honoured.";
 
+/// Help is not wider than this, because long lines are hard to read.
+const WIDEST: usize = 120;
 /// The heading of the options that every command has.
 const GLOBAL: &str = "Options of every command";
 
@@ -119,7 +122,35 @@ pub(crate) fn command() -> clap::Command {
     let codes: String = codes
         .map(|(code, meaning)| format!("\n  {code:>3}  {meaning}"))
         .collect();
-    Args::command().after_help(format!("{EXAMPLES}\n\nExit codes:{codes}"))
+    let help = format!("{EXAMPLES}\n\nExit codes:{codes}");
+    let command = Args::command().after_help(help).max_term_width(WIDEST);
+    with_whole_paragraphs(command)
+}
+
+/// The command and those below it with help texts whose paragraphs are single lines, so that each is wrapped
+/// to the width of the terminal.
+fn with_whole_paragraphs(command: clap::Command) -> clap::Command {
+    let command = command.mut_subcommands(with_whole_paragraphs);
+    let help = command.get_after_help().map(ToString::to_string);
+    match help {
+        Some(help) => command.after_help(joined(&help)),
+        None => command,
+    }
+}
+
+/// Joins the lines of each paragraph. Indented lines, such as examples, stay as they are.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        let is_prose = !line.is_empty() && !line.starts_with(' ');
+        if !joined.is_empty() {
+            joined.push(if is_open && is_prose { ' ' } else { '\n' });
+        }
+        joined.push_str(line);
+        is_open = is_prose;
+    }
+    joined
 }
 
 /// Parses the command line. Prints usage errors, as JSON if that was requested.
@@ -208,4 +239,16 @@ pub(crate) fn options() -> Result<Options, Failure> {
         durability,
         ..Options::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_of_help_are_joined_and_examples_are_not() {
+        let text = "Examples:\n  one\n  two\n\nA long\nsentence.\n\nAnother.";
+        let expected = "Examples:\n  one\n  two\n\nA long sentence.\n\nAnother.";
+        assert_eq!(joined(text), expected);
+    }
 }

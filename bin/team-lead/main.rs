@@ -2,6 +2,7 @@
 
 mod budget_args;
 mod cli;
+mod colour;
 mod commands;
 mod completing;
 mod duration;

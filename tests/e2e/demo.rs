@@ -122,4 +122,8 @@ fn the_recording_is_one_of_this_demonstration() {
         commands += 1;
     }
     assert!(commands > 15, "{commands}");
+    // Neither picture shows a folder of the machine that made it.
+    for text in [picture, read("docs/watch.svg")] {
+        assert!(!text.contains("/tmp"), "{text}");
+    }
 }

@@ -51,6 +51,9 @@ fn teams_lists_every_team_of_the_user_and_mends_its_list() {
     assert_eq!(first, expected);
     let text = workspace.ok(&["teams"]);
     assert!(text.contains("1 of 1 running"), "{text}");
+    let mut terminal = Terminal::start(workspace.command(&["teams"]), 24, 100);
+    terminal.end();
+    terminal.wait_for(&["TEAM  FOLDER", "  MEMBERS", "0 of 0 running"]);
     // A team that is gone is forgotten, and garbage in the list is no team.
     fs::remove_dir_all(workspace.path().join("two")).unwrap();
     let state = workspace.home().join(".local/state/team-lead/teams");
@@ -301,14 +304,25 @@ fn attach_talks_to_a_member_and_leaves_it_running() {
     let workspace = Workspace::new();
     workspace.ok(&["spawn", "alice", "coder", "--prompt", "Write one to 1.txt"]);
     workspace.wait_reports("alice", 1);
-    let mut terminal = Terminal::start(workspace.command(&["attach", "alice"]), 40, 100);
-    terminal.wait_for(&["attached to alice", "Wrote 3 bytes to 1.txt"]);
-    terminal.type_keys("Write two to 2.txt\r");
-    terminal.wait_for(&["Wrote 3 bytes to 2.txt"]);
-    terminal.type_keys("\x04");
-    assert!(terminal.end().success());
-    terminal.wait_for(&["left; alice goes on"]);
-    assert_eq!(workspace.state("alice"), "idle");
+    for (number, (rows, columns)) in [(24, 80), (40, 120), (80, 300)].into_iter().enumerate() {
+        let command = workspace.command(&["attach", "alice", "-n", "4"]);
+        let mut terminal = Terminal::start(command, rows, columns);
+        terminal.wait_for(&["attached to alice", "Wrote 3 bytes to"]);
+        let line = format!(
+            "Write two to {number}.md. Run `while [ ! -e go{number} ]; do sleep 0.1; done`\r"
+        );
+        terminal.type_keys(&line);
+        // A call is seen while it runs, and in colours.
+        terminal.wait_for(&[&format!("write {number}.md"), "  + two", "done ..."]);
+        assert!(terminal.output().contains("\u{1b}[32m  + two"));
+        workspace.write(&format!("go{number}"), "");
+        terminal.wait_for(&[&format!("Wrote 3 bytes to {number}.md")]);
+        terminal.type_keys("\x04");
+        assert!(terminal.end().success());
+        terminal.wait_for(&["left; alice goes on"]);
+        workspace.ok(&["wait", "--timeout", "120"]);
+        assert_eq!(workspace.state("alice"), "idle");
+    }
     // From a pipe it leaves when the work is done.
     let piped = workspace.run_with_input(&["attach", "alice", "-n", "0"], "Write three to 3.txt\n");
     assert!(
@@ -370,6 +384,8 @@ fn status_has_columns_and_colours_on_a_terminal_alone() {
         "{:?}",
         terminal.output()
     );
+    // Columns without any text are left out.
+    assert!(!terminal.text().contains("COST"), "{}", terminal.text());
     let piped = workspace.ok(&["status"]);
     assert!(piped.contains("\n  al (coder): "), "{piped}");
 }

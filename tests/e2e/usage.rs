@@ -1,6 +1,6 @@
 //! The command line itself: help, wrong use, names that nobody bears.
 
-use crate::harness::{LIMIT, Run, Workspace};
+use crate::harness::{LIMIT, Run, Terminal, Workspace};
 use nix::sys::signal::Signal;
 use protocol::exit;
 use std::io::{BufRead, BufReader};
@@ -50,6 +50,8 @@ fn without_a_verb_the_help_is_shown_and_the_exit_code_says_that_nothing_was_done
 fn verbs(help: &str) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| !line.is_empty());
+    // A long description goes on below its beginning.
+    let lines = lines.filter(|line| !line.starts_with("   "));
     let words = lines.filter_map(|line| line.split_whitespace().next());
     words.filter(|verb| *verb != "help").collect()
 }
@@ -71,6 +73,23 @@ fn every_verb_has_help_with_an_example() {
         help.has_code(exit::DONE);
         assert!(help.out.contains("Example"), "{verb}: {}", help.out);
         assert!(help.out.contains(&format!("team-lead {verb}")), "{verb}");
+    }
+}
+
+#[test]
+fn help_is_wrapped_to_the_terminal() {
+    let workspace = Workspace::empty();
+    for columns in [80_u16, 120, 300] {
+        let mut terminal = Terminal::start(workspace.command(&["run", "--help"]), 150, columns);
+        assert!(terminal.end().success());
+        terminal.wait_for(&["With a prompt the lead works until it", "{\"answer\""]);
+        let screen = terminal.text();
+        // A line that the terminal has to cut is longer than the terminal is wide.
+        let widest = screen.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(columns.min(120).into()), "{screen}");
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        let sentence = "prints its final answer and ends. On a terminal it reads queries";
+        assert!(words.join(" ").contains(sentence), "{screen}");
     }
 }
 

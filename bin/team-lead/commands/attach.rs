@@ -1,19 +1,21 @@
 //! `attach`: talks to one member, and leaves it running.
 
 use crate::cli::Args;
+use crate::colour::Colour;
 use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
 use crate::followed_file::FollowedFile;
-use crate::output::print;
+use crate::output::print_painted;
 use crate::{interrupt, names};
+use clap::builder::styling::{AnsiColor, Style};
 use protocol::{AgentName, Recipient};
-use std::io::BufRead;
+use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use team::Actor;
 use teamdir::{Liveness, TeamDir, WatchChoice, Watcher};
-use tui::Conversation;
+use tui::{Conversation, LineKind, TextLine};
 
 /// How long a wait for new records lasts at most: the input may end in the meantime.
 const LONGEST_WAIT: Duration = Duration::from_millis(200);
@@ -27,7 +29,7 @@ Examples:
   echo 'Please check the tests too.' | team-lead attach alice
 
 Each line that is typed is a message from you. Ctrl-D or Ctrl-C leaves, and the member goes on. From a pipe,
-the lines are sent and the command leaves when the member has done its work.")]
+the lines are sent and the command leaves when the team is quiet.")]
 pub(crate) struct Attach {
     /// The member to talk to.
     name: String,
@@ -97,7 +99,8 @@ fn follow(
     owner: &Recipient,
     input: &Input,
 ) -> Result<(), Failure> {
-    let is_typed = std::io::IsTerminal::is_terminal(&std::io::stdin());
+    let is_typed = std::io::stdin().is_terminal();
+    let mut shown = Shown::new();
     let path = team.layout().transcript(owner);
     let mut tail = FollowedFile::last_lines(path.clone(), command.records)?;
     let mut conversation = Conversation::new(false);
@@ -111,8 +114,9 @@ fn follow(
         let is_done = has_ended && (is_typed || is_quiet(team)?);
         tail.read(|record| {
             let lines = conversation.read(record);
-            lines.iter().try_for_each(|line| print(&line.text))
+            lines.iter().try_for_each(|line| shown.print(line))
         })?;
+        shown.print_running(&conversation.running())?;
         if let Ok(failure) = input.failure.try_recv() {
             return Err(failure);
         }
@@ -126,6 +130,63 @@ fn follow(
             return Ok(());
         }
         watcher.wait(Some(Instant::now() + LONGEST_WAIT));
+    }
+}
+
+/// What was printed of the conversation.
+struct Shown {
+    is_terminal: bool,
+    colour: Colour,
+    /// The unfinished calls that were printed.
+    running: Vec<TextLine>,
+}
+
+impl Shown {
+    fn new() -> Self {
+        let is_terminal = std::io::stdout().is_terminal();
+        let colour = match is_terminal {
+            true => Colour::of_environment(),
+            false => Colour::Off,
+        };
+        let running = Vec::new();
+        Self {
+            is_terminal,
+            colour,
+            running,
+        }
+    }
+
+    fn print(&self, line: &TextLine) -> Result<(), Failure> {
+        // The text of a line is clean.
+        print_painted(&self.colour.paint(style_of(line.kind), &line.text))
+    }
+
+    /// Prints the calls that have begun since the last time, so that a person sees why nothing comes. With
+    /// their results, calls are printed anyhow.
+    fn print_running(&mut self, running: &[TextLine]) -> Result<(), Failure> {
+        if self.is_terminal {
+            let new = running.iter().filter(|line| !self.running.contains(line));
+            new.map(|line| &line.text).try_for_each(|text| {
+                print_painted(&self.colour.paint(Style::new().dimmed(), text))
+            })?;
+        }
+        self.running = running.to_vec();
+        Ok(())
+    }
+}
+
+/// As in `watch`.
+fn style_of(kind: LineKind) -> Style {
+    let style = Style::new();
+    let colour = |colour: AnsiColor| style.fg_color(Some(colour.into()));
+    match kind {
+        LineKind::Said => style,
+        LineKind::Told => colour(AnsiColor::Cyan),
+        LineKind::Call => style.bold(),
+        LineKind::Output => style.dimmed(),
+        LineKind::Failure | LineKind::Removed => colour(AnsiColor::Red),
+        LineKind::Added => colour(AnsiColor::Green),
+        LineKind::Note => colour(AnsiColor::Yellow),
     }
 }
 

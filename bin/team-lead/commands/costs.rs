@@ -50,55 +50,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Costs) -> Result<(), Fa
         args.note("Nothing was spent yet.");
         return Ok(());
     }
-    let mut rows = vec![[
-        key.to_uppercase(),
-        "CALLS".into(),
-        "TOKENS".into(),
-        "COST".into(),
-    ]];
-    rows.extend(
-        costs
-            .lines
-            .iter()
-            .map(|line| row(&name(by, line), &line.sum)),
-    );
-    rows.push(row("total", &costs.total));
-    print(&table(&rows))
-}
-
-fn name(by: GroupBy, line: &Line) -> String {
-    match (by, &line.key) {
-        (GroupBy::Task, Some(task)) => format!("#{task}"),
-        (GroupBy::Member | GroupBy::Model, Some(key)) => key.clone(),
-        (_, None) => "no task".to_owned(),
-    }
-}
-
-fn row(name: &str, sum: &Sum) -> [String; 4] {
-    let cost = match (sum.unpriced, sum.calls - sum.unpriced.min(sum.calls)) {
-        (0, _) => sum.cost.to_string(),
-        (_, 0) => "price unknown".to_owned(),
-        (unpriced, _) => format!("{} and {unpriced} calls of unknown price", sum.cost),
-    };
-    [
-        name.to_owned(),
-        sum.calls.to_string(),
-        sum.tokens.to_string(),
-        cost,
-    ]
-}
-
-/// Names to the left, numbers to the right.
-fn table(rows: &[[String; 4]]) -> String {
-    let width = |at: usize| {
-        let widths = rows.iter().filter_map(|row| row.get(at));
-        widths.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let (first, second, third) = (width(0), width(1), width(2));
-    let lines = rows.iter().map(|[name, calls, tokens, cost]| {
-        format!("{name:<first$}  {calls:>second$}  {tokens:>third$}  {cost}")
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    print(&costs.table(by))
 }
 
 fn object(by: &str, line: &Line) -> Value {

@@ -4,6 +4,7 @@ mod hosts;
 mod table;
 
 use crate::cli::Args;
+use crate::colour::Colour;
 use crate::duration::format as duration;
 use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
@@ -18,9 +19,8 @@ use protocol::{
 use rules::{MemberState, restarts_text};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use table::Colour;
 use teamdir::{Liveness, TeamDir, now};
-use terminal_text::one_line;
+use terminal_text::{below_home, one_line};
 
 /// Show the team: who runs, in which state, with how much unread mail.
 #[derive(clap::Args)]
@@ -113,8 +113,9 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
         LeadPlace::Here(Some(lead)) => lead_as_text(lead),
     });
     lines.extend(hosts.iter().map(hosts::as_text));
-    let folder = team.layout().root().display().to_string();
-    lines.push(format!("Folder: {}", one_line(&folder)));
+    let home = std::env::home_dir().filter(|_| is_terminal);
+    let folder = below_home(team.layout().root(), home.as_deref());
+    lines.push(format!("Folder: {folder}"));
     match is_terminal {
         true => print_painted(&lines.join("\n")),
         false => print(&lines.join("\n")),

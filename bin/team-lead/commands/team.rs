@@ -12,10 +12,11 @@ use nix::sys::signal::Signal;
 use processes::{ProcessHandle, RemoveError};
 use protocol::{AgentName, MemberStatus, Recipient, TreeMode};
 use serde_json::{Value, json};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use teamdir::{FOLDER, Liveness, TeamDir};
-use terminal_text::one_line;
+use terminal_text::{below_home, one_line};
 
 /// How long a member that has agreed to end may hold its lock.
 const LAST_MOMENTS: Duration = Duration::from_secs(5);
@@ -138,19 +139,32 @@ pub(crate) fn teams(args: &Args, _command: &Teams) -> Result<(), Failure> {
         args.note("no team is known; create one with: team-lead init");
         return Ok(());
     }
-    let width = |text: fn(&Listed) -> &str| {
-        let widths = listed.iter().map(|team| text(team).chars().count());
+    print(&table(&listed))
+}
+
+/// The teams in columns. Only people on a terminal get headings and `~` for their home.
+fn table(listed: &[Listed]) -> String {
+    let is_terminal = std::io::stdout().is_terminal();
+    let home = std::env::home_dir().filter(|_| is_terminal);
+    let mut rows = Vec::new();
+    if is_terminal {
+        rows.push(["TEAM", "FOLDER", "MEMBERS"].map(str::to_owned));
+    }
+    rows.extend(listed.iter().map(|team| {
+        let lead = if team.has_lead { ", a lead" } else { "" };
+        let folder = below_home(Path::new(&team.workspace), home.as_deref());
+        let members = format!("{} of {} running{lead}", team.running, team.members);
+        [team.team_name.clone(), folder, members]
+    }));
+    let width = |text: fn(&[String; 3]) -> &str| {
+        let widths = rows.iter().map(|row| text(row).chars().count());
         widths.max().unwrap_or(0)
     };
-    let (name, workspace) = (width(|team| &team.team_name), width(|team| &team.workspace));
-    let lines = listed.iter().map(|team| {
-        let lead = if team.has_lead { ", a lead" } else { "" };
-        format!(
-            "{:name$}  {:workspace$}  {} of {} running{lead}",
-            team.team_name, team.workspace, team.running, team.members
-        )
-    });
-    print(&lines.collect::<Vec<String>>().join("\n"))
+    let (name, folder) = (width(|[name, ..]| name), width(|[_, folder, _]| folder));
+    let lines = rows
+        .iter()
+        .map(|[team, path, members]| format!("{team:name$}  {path:folder$}  {members}"));
+    lines.collect::<Vec<String>>().join("\n")
 }
 
 fn look_at(workspace: &Path) -> Result<Listed, Failure> {

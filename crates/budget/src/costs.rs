@@ -54,6 +54,53 @@ pub fn costs(budget: &Budget, by: GroupBy) -> Costs {
     Costs { lines, total }
 }
 
+impl Costs {
+    /// The costs in columns: names to the left, numbers to the right.
+    pub fn table(&self, by: GroupBy) -> String {
+        let heading = match by {
+            GroupBy::Member => "MEMBER",
+            GroupBy::Model => "MODEL",
+            GroupBy::Task => "TASK",
+        };
+        let mut rows = vec![[heading, "CALLS", "TOKENS", "COST"].map(str::to_owned)];
+        rows.extend(self.lines.iter().map(|line| row(&line.name(by), &line.sum)));
+        rows.push(row("total", &self.total));
+        let width = |at: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(at));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let (first, second, third) = (width(0), width(1), width(2));
+        let lines = rows.iter().map(|[name, calls, tokens, cost]| {
+            format!("{name:<first$}  {calls:>second$}  {tokens:>third$}  {cost}")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Line {
+    fn name(&self, by: GroupBy) -> String {
+        match (by, &self.key) {
+            (GroupBy::Task, Some(task)) => format!("#{task}"),
+            (GroupBy::Member | GroupBy::Model, Some(key)) => key.clone(),
+            (_, None) => "no task".to_owned(),
+        }
+    }
+}
+
+fn row(name: &str, sum: &Sum) -> [String; 4] {
+    let cost = match (sum.unpriced, sum.calls - sum.unpriced.min(sum.calls)) {
+        (0, _) => sum.cost.to_string(),
+        (_, 0) => "price unknown".to_owned(),
+        (unpriced, _) => format!("{} and {unpriced} calls of unknown price", sum.cost),
+    };
+    [
+        name.to_owned(),
+        sum.calls.to_string(),
+        sum.tokens.to_string(),
+        cost,
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -75,11 +75,9 @@ impl LeadMailHandler {
             Body::PlanApprovalRequest {
                 request_id, plan, ..
             } => {
-                let also = format!(
-                    "(also: team-lead approve {request_id}, team-lead reject {request_id} --feedback TEXT)"
-                );
-                let verb = format!("asks for approval of plan {request_id}");
-                (Some(verb), format!("{plan}\n{also}"))
+                let id = request_id.as_str();
+                self.writer.write(&Output::Plan { name, id, plan });
+                return;
             }
             Body::ShutdownResponse {
                 request_id,

@@ -3,18 +3,13 @@
 use crate::console::{ConsoleWriter, Output, WorkInfo};
 use agent::Conversation;
 use std::path::Path;
-use terminal_text::one_line;
+use terminal_text::{below_home, one_line};
 
 pub(crate) fn show_work_info(workspace: &Path, model: &str, window: u64, writer: &ConsoleWriter) {
-    let home = std::env::home_dir();
-    let below = home.and_then(|home| workspace.strip_prefix(home).ok().map(Path::to_path_buf));
-    let folder = match below {
-        Some(below) => Path::new("~").join(below),
-        None => workspace.to_path_buf(),
-    };
+    let folder = below_home(workspace, std::env::home_dir().as_deref());
     writer.write(&Output::WorkInfo(&WorkInfo {
         model: one_line(model).into_owned(),
-        folder: one_line(&folder.to_string_lossy()).into_owned(),
+        folder,
         window,
     }));
 }

@@ -1,9 +1,10 @@
 //! What the commands of the person show.
 
 use crate::typed::{self, Shown};
+use budget::GroupBy;
 use member::MemberRuntime;
 use processes::{MemberView, member_views};
-use protocol::{Recipient, RequestKind, RequestStatus, Tally};
+use protocol::{RequestKind, RequestStatus};
 use rules::{request_line, restarts_text};
 use team_tools::member_line;
 use teamdir::TeamDir;
@@ -95,37 +96,13 @@ fn requests(team: &TeamDir) -> String {
 }
 
 fn costs(team: &TeamDir) -> String {
-    let mut owners = vec![Recipient::Lead];
-    if let Ok(roster) = team.roster() {
-        let names = roster.members.iter().map(|member| member.spec.name.clone());
-        owners.extend(names.map(Recipient::Member));
+    let budget = match team.budget() {
+        Ok(budget) => budget,
+        Err(error) => return error.to_string(),
+    };
+    let costs = budget::costs(&budget, GroupBy::Member);
+    match costs.lines.is_empty() {
+        true => "Nothing was spent yet.".to_owned(),
+        false => costs.table(GroupBy::Member),
     }
-    let mut total = Tally::default();
-    let mut lines = Vec::new();
-    for owner in owners {
-        let live = team.live_state(&owner).ok().flatten();
-        let Some(tally) = live.and_then(|live| live.usage) else {
-            continue;
-        };
-        total.calls += tally.calls;
-        total.input += tally.input;
-        total.output += tally.output;
-        total.cache_read += tally.cache_read;
-        total.cache_write += tally.cache_write;
-        lines.push(tally_line(owner.as_str(), &tally));
-    }
-    lines.push(tally_line("all", &total));
-    lines.join("\n")
-}
-
-fn tally_line(who: &str, tally: &Tally) -> String {
-    format!(
-        "{who}: {} tokens in {} calls (input {}, output {}, cache read {}, cache written {})",
-        tally.tokens(),
-        tally.calls,
-        tally.input,
-        tally.output,
-        tally.cache_read,
-        tally.cache_write
-    )
 }

@@ -145,7 +145,16 @@ fn work_text(kind: &EventKind) -> Option<String> {
 fn shown_kind(kind: &str) -> String {
     match kind {
         "message" => String::new(),
-        other => format!(" ({})", other.replace('_', " ")),
+        other => format!(" ({})", kind_words(other)),
+    }
+}
+
+/// The type of a message in words.
+pub fn kind_words(kind: &str) -> String {
+    match kind {
+        // Members send it when they have done their work, and say what they did.
+        "idle_notification" => "report".to_owned(),
+        other => other.replace('_', " "),
     }
 }
 
@@ -174,10 +183,7 @@ mod tests {
         let send = br#"{"time":1,"event":"send","id":"a","from":"bob","to":"alice","type":"message","preview":"Hi \u001b[2J"}"#;
         assert_eq!(event_text(send).unwrap(), "bob → alice: Hi \u{fffd}[2J");
         let idle = br#"{"time":1,"event":"send","id":"a","from":"bob","to":"lead","type":"idle_notification","preview":"Done."}"#;
-        assert_eq!(
-            event_text(idle).unwrap(),
-            "bob → lead (idle notification): Done."
-        );
+        assert_eq!(event_text(idle).unwrap(), "bob → lead (report): Done.");
         let yes = br#"{"time":1,"event":"send","id":"a","from":"user","to":"bob","type":"plan_approval_response","preview":""}"#;
         let text = event_text(yes).unwrap();
         assert_eq!(text, "user → bob (plan approval response)");

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 /// The joiners that scripts and emoji need between two of their characters.
 const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
@@ -27,6 +28,15 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
     let line = text.replace("\r\n", " ").replace(['\n', '\r', '\t'], " ");
     Cow::Owned(replaced(&line, |_| false))
+}
+
+/// A folder as people write it, on one line and with `~` for their own.
+pub fn below_home(folder: &Path, home: Option<&Path>) -> String {
+    // Every folder is below the root, which is the home of nobody who works there.
+    let home = home.filter(|home| home.parent().is_some());
+    let below = home.and_then(|home| folder.strip_prefix(home).ok());
+    let shown = below.map(|below| Path::new("~").join(below));
+    one_line(&shown.as_deref().unwrap_or(folder).to_string_lossy()).into_owned()
 }
 
 /// A JSON text in which each such character is written as `\uXXXX`, which means the same. In JSON they
@@ -101,6 +111,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::Value;
+
+    #[test]
+    fn a_folder_below_home_is_shorter() {
+        let folder = Path::new("/home/ann/project/.team");
+        let shown = |home: &str| below_home(folder, Some(Path::new(home)));
+        assert_eq!(shown("/home/ann"), "~/project/.team");
+        for other in ["/", "", "/home/an", "/root"] {
+            assert_eq!(shown(other), "/home/ann/project/.team", "{other:?}");
+        }
+        assert_eq!(below_home(Path::new("/srv/\n.team"), None), "/srv/ .team");
+    }
 
     #[test]
     fn nothing_is_left_that_a_terminal_acts_on() {

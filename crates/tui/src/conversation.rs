@@ -7,6 +7,7 @@ mod call;
 use crate::text_line::{LineKind, TextLine};
 use call::Call;
 use highlight::highlight;
+use overview::kind_words;
 use protocol::{
     Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
     MessageSource, TextBlock, ToolResult, UserMessage,
@@ -26,6 +27,9 @@ pub struct Conversation {
     calls: Vec<Call>,
     /// Those of an earlier incarnation: they do not run any more, and the next one says so in their results.
     interrupted: Vec<Call>,
+    /// Whether a reply was read. The results before the first one are of calls in the part of the journal
+    /// that was not read.
+    has_reply: bool,
 }
 
 impl Conversation {
@@ -34,6 +38,7 @@ impl Conversation {
             colors,
             calls: Vec::new(),
             interrupted: Vec::new(),
+            has_reply: false,
         }
     }
 
@@ -105,6 +110,7 @@ impl Conversation {
 
     fn reply(&mut self, blocks: Vec<Block>) -> Vec<TextLine> {
         let mut lines = Vec::new();
+        self.has_reply = true;
         for block in blocks {
             if let Some(text) = block.readable_text() {
                 lines.extend(match self.colors {
@@ -125,7 +131,10 @@ impl Conversation {
     fn result(&mut self, outcome: &ToolResult) -> Vec<TextLine> {
         let id = outcome.tool_use_id.as_str();
         let call = taken(&mut self.calls, id).or_else(|| taken(&mut self.interrupted, id));
-        // The call may be in the part of the journal that was not read.
+        if call.is_none() && !self.has_reply {
+            return Vec::new();
+        }
+        // A journal that somebody changed may have a result without a call.
         let unknown = || Call::new(String::new(), "a tool".to_owned(), Value::Null);
         call.unwrap_or_else(unknown)
             .finished(&outcome.content, outcome.is_error)
@@ -238,7 +247,7 @@ fn sender(mail: &TextBlock) -> String {
     };
     match mail.get("type") {
         None | Some("message") => format!("mail from {from}"),
-        Some(kind) => format!("mail from {from} ({}{answer})", kind.replace('_', " ")),
+        Some(kind) => format!("mail from {from} ({}{answer})", kind_words(kind)),
     }
 }
 

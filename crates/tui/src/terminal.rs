@@ -25,6 +25,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use teamdir::{PathError, TeamDir, now};
+use terminal_text::below_home;
 
 /// How long one more key is waited for. Without any time, crossterm does not look for one.
 const KEY_WAIT: Duration = Duration::from_millis(1);
@@ -131,7 +132,7 @@ impl View<'_> {
         // Watch before reading, so that no change is missed.
         self.sources.watch_files(self.team);
         let mut snapshot = snapshot(self.team);
-        snapshot.folder = below_home(&snapshot.folder, home_dir().as_deref());
+        snapshot.folder = below_home(Path::new(&snapshot.folder), home_dir().as_deref());
         self.sources.watch_processes(self.team, &snapshot);
         let effects = self.screen.handle(Input::Snapshot(Box::new(snapshot)));
         self.follow(effects);
@@ -225,17 +226,6 @@ impl View<'_> {
     }
 }
 
-/// A folder as people write it, with `~` for their own.
-fn below_home(folder: &str, home: Option<&Path>) -> String {
-    // Every folder is below the root, which is the home of nobody who works there.
-    let home = home.filter(|home| home.parent().is_some());
-    let below = home.and_then(|home| Path::new(folder).strip_prefix(home).ok());
-    match below {
-        Some(below) => Path::new("~").join(below).display().to_string(),
-        None => folder.to_owned(),
-    }
-}
-
 enum Pressed {
     Input(Input),
     Interrupt,
@@ -278,19 +268,4 @@ const fn mouse_of(event: &MouseEvent) -> Pressed {
         _ => return Pressed::Nothing,
     };
     Pressed::Input(Input::Mouse(input))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_below_home_is_shorter() {
-        let shown = |home: &str| below_home("/home/ann/project/.team", Some(Path::new(home)));
-        assert_eq!(shown("/home/ann"), "~/project/.team");
-        for other in ["/", "", "/home/an", "/root"] {
-            assert_eq!(shown(other), "/home/ann/project/.team", "{other:?}");
-        }
-        assert_eq!(below_home("/srv/.team", None), "/srv/.team");
-    }
 }

@@ -50,12 +50,14 @@ fn the_commands_show_the_team() {
         "The lead has read all its mail.",
         "#1: Write code",
         "No requests.",
-        "lead: 0 tokens in 0 calls",
         "/requests ",
         "what waits for an answer: plans, permissions, questions, shutdowns",
     ] {
         assert!(run.out.contains(text), "{text}: {run:?}");
     }
+    // She may have said that she is ready, which is a call.
+    let costs = ["MEMBER  CALLS  TOKENS  COST", "Nothing was spent yet."];
+    assert!(costs.iter().any(|text| run.out.contains(text)), "{run:?}");
     assert!(run.err.contains("There is nothing to compact."), "{run:?}");
 }
 

@@ -175,6 +175,8 @@ fn the_tables_of_verbs_and_exit_codes_are_complete() {
     let help = help(&[]).unwrap();
     let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let verbs = verbs.take_while(|line| !line.is_empty());
+    // A long description goes on below its beginning.
+    let verbs = verbs.filter(|line| !line.starts_with("   "));
     for verb in verbs.filter_map(|line| line.split_whitespace().next()) {
         let is_there = |command: &String| command.split_whitespace().next() == Some(verb);
         assert!(

@@ -118,8 +118,13 @@ fn a_team_at_work_is_read_at_each_size() {
     for size in SIZES {
         let mut terminal = watch(&workspace, size);
         terminal.wait_for(&["> bob"]);
-        terminal.type_keys("j");
-        terminal.wait_for(&["I look:", "fn main() {}"]);
+        // The two that are idle are below, in the order in which they came into the team.
+        terminal.type_keys("jj");
+        terminal.wait_until("alice's code", |screen| {
+            // The events have the same words.
+            let below = screen.split_once("Conversation of alice");
+            below.is_some_and(|(_, text)| text.contains("I look:") && text.contains("fn main() {}"))
+        });
         leave(terminal);
     }
 }

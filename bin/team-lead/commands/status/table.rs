@@ -1,71 +1,48 @@
 //! The status of a team in aligned columns, for a terminal.
 
 use super::{cost, state_text, token_text, tokens};
+use crate::colour::Colour;
 use clap::builder::styling::{AnsiColor, Style};
 use processes::MemberView;
 use protocol::{Budget, HostId, Money, TreeMode};
 use rules::{MemberState, restarts_text};
 use terminal_text::one_line;
 
-/// How many columns there are.
-const COLUMNS: usize = 8;
-const HEADINGS: [&str; COLUMNS] = [
-    "NAME", "ROLE", "HOST", "STATE", "UNREAD", "TASK", "COST", "",
+/// The headings, and whether the column has numbers, which stand at its right. The last has no heading.
+const COLUMNS: [(&str, bool); 10] = [
+    ("NAME", false),
+    ("ROLE", false),
+    ("HOST", false),
+    ("STATE", false),
+    ("UNREAD", true),
+    ("TASK", false),
+    ("TOKENS", true),
+    ("COST", true),
+    ("PROCESS", true),
+    ("", false),
 ];
-/// The place of the column that is left out where everybody is at home on this host.
-const HOST: usize = 2;
-/// The place of the column that is coloured.
+/// The column that is coloured.
 const STATE: usize = 3;
+type Row = [String; COLUMNS.len()];
+
 /// The longest text of a column but the last; the middle of a longer one is left out.
 const LONGEST: usize = 44;
 
-/// Whether and how text is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Colour {
-    On,
-    Off,
-}
-
-impl Colour {
-    /// As the user's environment says. Only for a terminal.
-    pub(super) fn of_environment() -> Self {
-        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        match is_set("NO_COLOR") || is_dumb {
-            true => Self::Off,
-            false => Self::On,
-        }
-    }
-
-    fn paint(self, style: Style, text: &str) -> String {
-        match self {
-            Self::On => format!("{style}{text}{style:#}"),
-            Self::Off => text.to_owned(),
-        }
-    }
-}
-
-/// A heading and one line for each member.
+/// A heading and one line for each member. A column without any text is left out.
 pub(super) fn table(views: &[MemberView], budget: &Budget, colour: Colour) -> Vec<String> {
-    let rows: Vec<[String; COLUMNS]> = views.iter().map(|view| row(view, budget)).collect();
-    let widths: Vec<usize> = HEADINGS
-        .iter()
-        .enumerate()
-        .map(|(at, heading)| {
-            let cells = rows.iter().filter_map(|row| row.get(at));
-            let widths = cells.map(|cell| cell.chars().count());
-            let widest = widths.max().unwrap_or(0);
-            match at == HOST && widest == 0 {
-                true => 0,
-                false => widest.max(heading.len()),
-            }
-        })
-        .collect();
+    let rows: Vec<Row> = views.iter().map(|view| row(view, budget)).collect();
+    let headings: Row = COLUMNS.map(|(heading, _)| heading.to_owned());
+    let width = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+        match widest {
+            0 => 0,
+            widest => widest.max(headings.get(at).map_or(0, String::len)),
+        }
+    };
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
     let bold = Style::new().bold();
-    let mut lines = vec![colour.paint(
-        bold,
-        &line(&HEADINGS.map(str::to_owned), &widths, |_, cell| cell),
-    )];
+    let mut lines = vec![colour.paint(bold, &line(&headings, &widths, |_, cell| cell))];
     lines.extend(rows.iter().zip(views).map(|(row, view)| {
         let style = style_of(&view.state);
         line(row, &widths, |at, cell| match at {
@@ -77,22 +54,26 @@ pub(super) fn table(views: &[MemberView], budget: &Budget, colour: Colour) -> Ve
 }
 
 /// The cells of a row in their columns. Each is padded before it is painted.
-fn line(
-    cells: &[String; COLUMNS],
-    widths: &[usize],
-    paint: impl Fn(usize, String) -> String,
-) -> String {
-    let shown = cells.iter().zip(widths).enumerate();
-    let padded = shown.filter(|(_, (_, width))| **width > 0);
-    let padded = padded.map(|(at, (cell, width))| paint(at, format!("{cell:width$}")));
+fn line(cells: &Row, widths: &[usize], paint: impl Fn(usize, String) -> String) -> String {
+    let columns = cells.iter().zip(widths).zip(COLUMNS).enumerate();
+    let shown = columns.filter(|(_, ((_, width), _))| **width > 0);
+    let padded = shown.map(|(at, ((cell, width), (_, is_number)))| {
+        let cell = match is_number {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:width$}"),
+        };
+        paint(at, cell)
+    });
     let text = padded.collect::<Vec<String>>().join("  ");
     text.trim_end().to_owned()
 }
 
-fn row(view: &MemberView, budget: &Budget) -> [String; COLUMNS] {
+fn row(view: &MemberView, budget: &Budget) -> Row {
     let spec = &view.member.spec;
     let task = view.task.map(|task| format!("#{task}"));
     let cost = cost(view, budget).filter(|cost| *cost > Money::default());
+    let holder = view.holder.as_ref();
+    let tokens = token_text(tokens(view.live.as_ref())).unwrap_or_default();
     [
         shortened(spec.name.as_str()),
         shortened(&one_line(&spec.role)),
@@ -103,7 +84,9 @@ fn row(view: &MemberView, budget: &Budget) -> [String; COLUMNS] {
             unread => unread.to_string(),
         },
         task.unwrap_or_default(),
+        tokens.trim_end_matches(" tokens").to_owned(),
         cost.map(|cost| cost.to_string()).unwrap_or_default(),
+        holder.map_or_else(String::new, |holder| holder.pid.to_string()),
         details(view),
     ]
 }
@@ -111,11 +94,6 @@ fn row(view: &MemberView, budget: &Budget) -> [String; COLUMNS] {
 /// What has no column of its own.
 fn details(view: &MemberView) -> String {
     let mut parts = Vec::new();
-    parts.extend(
-        view.holder
-            .as_ref()
-            .map(|holder| format!("process {}", holder.pid)),
-    );
     parts.extend(restarts_text(view.member.incarnation));
     parts.extend(
         view.todo
@@ -129,7 +107,6 @@ fn details(view: &MemberView) -> String {
         view.submission
             .map(|(id, status)| format!("submission {id} {status}")),
     );
-    parts.extend(token_text(tokens(view.live.as_ref())));
     parts.join(", ")
 }
 

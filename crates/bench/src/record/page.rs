@@ -1,7 +1,7 @@
 //! What a terminal showed, as SVG. The drawing of styled text is left to `anstyle-svg`.
 
 use anstyle::{Ansi256Color, Color, Effects, RgbColor, Style};
-use anstyle_svg::{Term, WIN10_CONSOLE};
+use anstyle_svg::{Palette, Term};
 use std::fmt::Write;
 use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
@@ -10,12 +10,37 @@ use vt100::{Cell, Parser};
 /// The distance of lines and the edge around the text, as `anstyle-svg` draws them.
 const LINE: usize = 18;
 const EDGE: usize = 10;
+/// How far characters such as `q` reach below the line that the others stand on.
+const DESCENT: usize = 5;
 /// The longest pause between two changes.
 const LONGEST_PAUSE: Duration = Duration::from_millis(4500);
 /// How long the last lines stay.
 const END: Duration = Duration::from_secs(6);
 
 const BACKGROUND: &str = "#0d1117";
+const DARK: RgbColor = RgbColor(0x0d, 0x11, 0x17);
+const TEXT: RgbColor = RgbColor(0xe6, 0xed, 0xf3);
+/// Dimmed text: transparent text could not be read.
+const DIM: RgbColor = RgbColor(0x9d, 0xa7, 0xb3);
+/// The sixteen colours of a terminal, each but black legible on the background.
+const COLOURS: Palette = Palette([
+    RgbColor(0x48, 0x4f, 0x58),
+    RgbColor(0xff, 0x7b, 0x72),
+    RgbColor(0x3f, 0xb9, 0x50),
+    RgbColor(0xd2, 0x99, 0x22),
+    RgbColor(0x58, 0xa6, 0xff),
+    RgbColor(0xbc, 0x8c, 0xff),
+    RgbColor(0x39, 0xc5, 0xcf),
+    RgbColor(0xb1, 0xba, 0xc4),
+    RgbColor(0x8b, 0x94, 0x9e),
+    RgbColor(0xff, 0xa1, 0x98),
+    RgbColor(0x56, 0xd3, 0x64),
+    RgbColor(0xe3, 0xb3, 0x41),
+    RgbColor(0x79, 0xc0, 0xff),
+    RgbColor(0xd2, 0xa8, 0xff),
+    RgbColor(0x56, 0xd4, 0xdd),
+    RgbColor(0xff, 0xff, 0xff),
+]);
 
 /// A terminal that is recorded.
 pub(super) struct Page {
@@ -67,7 +92,7 @@ impl Page {
         let (whole, steps) = self.steps(lines);
         // The window ends at the last line, and a cover hides the lines below it.
         let above = |lines: usize| lines.saturating_sub(rows) * LINE;
-        let below = |lines: usize| EDGE + lines * LINE;
+        let below = |lines: usize| EDGE + lines * LINE + DESCENT;
         let frames = |place: &dyn Fn(usize) -> String| {
             let frames = steps.iter().map(|(share, lines)| {
                 format!("{share:.2}%{{transform:translate(0,{}px)}}", place(*lines))
@@ -117,10 +142,9 @@ impl Page {
     fn draw(&self, lines: usize) -> String {
         let lines = (0..u16::try_from(lines).unwrap_or(u16::MAX)).map(|row| self.styled(row));
         let lines: Vec<String> = lines.collect();
-        let text = RgbColor(0xe6, 0xed, 0xf3);
-        let term = Term::new().palette(WIN10_CONSOLE).background(false);
-        let term = term.fg_color(Color::Rgb(text));
-        term.bg_color(Color::Rgb(RgbColor(0x0d, 0x11, 0x17)))
+        let term = Term::new().palette(COLOURS).background(false);
+        term.fg_color(Color::Rgb(TEXT))
+            .bg_color(Color::Rgb(DARK))
             .render_svg(&lines.join("\n"))
     }
 
@@ -169,13 +193,13 @@ fn head(title: &str, width: usize, height: usize) -> String {
 fn style(cell: &Cell) -> Style {
     let effects = [
         (cell.bold(), Effects::BOLD),
-        (cell.dim(), Effects::DIMMED),
         (cell.inverse(), Effects::INVERT),
     ];
     let effects = effects.iter().filter(|(is_set, _)| *is_set);
     let effects = effects.fold(Effects::new(), |all, (_, effect)| all.insert(*effect));
+    let dim = cell.dim().then_some(Color::Rgb(DIM));
     Style::new()
-        .fg_color(colour(cell.fgcolor()))
+        .fg_color(colour(cell.fgcolor()).or(dim))
         .bg_color(colour(cell.bgcolor()))
         .effects(effects)
 }
@@ -218,8 +242,31 @@ mod tests {
         let lines: Vec<usize> = steps.iter().map(|(_, lines)| *lines).collect();
         assert_eq!(lines, [1, 2, 3]);
         // Without style sheets, the window ends with the line of the poster.
-        let cover = format!("transform=\"translate(0 {})\"", EDGE + 2 * LINE);
+        let cover = format!("transform=\"translate(0 {})\"", EDGE + 2 * LINE + DESCENT);
         assert!(text.contains(&cover), "{text}");
+    }
+
+    /// The relative luminance of the Web Content Accessibility Guidelines.
+    fn luminance(colour: RgbColor) -> f64 {
+        let part = |value: u8| match f64::from(value) / 255.0 {
+            small if small <= 0.04045 => small / 12.92,
+            large => ((large + 0.055) / 1.055).powf(2.4),
+        };
+        0.2126 * part(colour.r()) + 0.7152 * part(colour.g()) + 0.0722 * part(colour.b())
+    }
+
+    #[test]
+    fn every_colour_is_legible_on_the_background() {
+        let background = format!("#{:02x}{:02x}{:02x}", DARK.r(), DARK.g(), DARK.b());
+        assert_eq!(background, BACKGROUND);
+        let colours = COLOURS.0.iter().skip(1).chain([&TEXT, &DIM]);
+        for colour in colours {
+            let contrast = (luminance(*colour) + 0.05) / (luminance(DARK) + 0.05);
+            assert!(contrast >= 4.5, "{colour:?}: {contrast}");
+        }
+        let mut page = Page::new(1, 10);
+        page.add(Instant::now(), b"\x1b[2mdim");
+        assert!(!page.still("dim").contains("class=\"dimmed\""));
     }
 
     #[test]

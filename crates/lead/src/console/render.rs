@@ -85,6 +85,12 @@ pub(crate) enum Output<'a> {
         verb: Option<&'a str>,
         text: &'a str,
     },
+    /// A plan of a member that waits for approval.
+    Plan {
+        name: &'a str,
+        id: &'a str,
+        plan: &'a str,
+    },
     Notice(&'a str),
     Problem(&'a str),
     /// What a verb that was typed said besides its output.
@@ -160,6 +166,10 @@ impl Render {
             }
             Output::Member { name, verb, text } => {
                 let text = named_lines(self.colour, name, *verb, text);
+                self.aside(text)
+            }
+            Output::Plan { name, id, plan } => {
+                let text = plan_lines(self.colour, name, id, plan);
                 self.aside(text)
             }
             Output::Request(request) => self.aside(request.text()),
@@ -309,6 +319,13 @@ pub(crate) fn named_lines(colour: Colour, name: &str, verb: Option<&str>, text: 
         shown.push(format!("{name}: (and {more} more lines)"));
     }
     shown.join("\n")
+}
+
+/// A plan, and the commands that decide about it.
+pub(crate) fn plan_lines(colour: Colour, name: &str, id: &str, plan: &str) -> String {
+    let verb = format!("asks for approval of plan {id}");
+    let also = format!("(also: team-lead approve {id}, team-lead reject {id} --feedback TEXT)");
+    named_lines(colour, name, Some(&verb), &format!("{plan}\n{also}"))
 }
 
 /// Where the first line of a growing text ends, if that is known: behind its line end, or where a

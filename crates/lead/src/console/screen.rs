@@ -32,7 +32,7 @@ pub(crate) use status::{Status, WorkInfo};
 
 use super::colour::{Colour, Style};
 use super::keys::{Offered, Pressed};
-use super::render::{Output, Verbosity, named_lines};
+use super::render::{Output, Verbosity, named_lines, plan_lines};
 use super::{Input, PROMPT};
 use crossterm::event::KeyEvent;
 use line_editor::LineEditor;
@@ -212,6 +212,7 @@ impl Screen {
                 Vec::new()
             }
             Output::Member { name, verb, text } => self.member(name, *verb, text),
+            Output::Plan { name, id, plan } => self.plan(name, id, plan),
             Output::Request(request) => request.lines(self.width, self.colour),
             Output::Notice(text) => self.aside(|screen| screen.prose(Style::Dim, text)),
             Output::Problem(text) => self.prose(Style::Removed, &format!("error: {text}")),
@@ -262,6 +263,18 @@ impl Screen {
     fn member(&self, name: &str, verb: Option<&str>, text: &str) -> Vec<String> {
         self.aside(|screen| {
             let lines = named_lines(screen.colour, name, verb, text);
+            lines.lines().map(str::to_owned).collect()
+        })
+    }
+
+    /// Where a person types, a box shows the plan itself.
+    fn plan(&self, name: &str, id: &str, plan: &str) -> Vec<String> {
+        if self.has_prompt() {
+            let verb = format!("asks for approval of plan {id}");
+            return self.member(name, Some(&verb), "");
+        }
+        self.aside(|screen| {
+            let lines = plan_lines(screen.colour, name, id, plan);
             lines.lines().map(str::to_owned).collect()
         })
     }

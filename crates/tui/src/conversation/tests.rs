@@ -161,6 +161,8 @@ fn unknown_lines_are_skipped() {
         "",
         r#"{"kind":"dance"}"#,
         r#"{"kind":"user","messages":7}"#,
+        r#"{"kind":"result","result":{"tool_use_id":"8","content":"of a call that was not read"}}"#,
+        r#"{"kind":"assistant","blocks":[{"type":"text","text":"So."}],"stop":"end_turn","model":"m"}"#,
         r#"{"kind":"result","result":{"tool_use_id":"9","content":"late"}}"#,
         r#"{"kind":"compaction","archive":"archives/1-1.jsonl","summarised":true,"turns":[]}"#,
         r#"{"kind":"ended","reason":"interrupted"}"#,
@@ -168,6 +170,7 @@ fn unknown_lines_are_skipped() {
     assert_eq!(
         lines,
         [
+            "So.",
             "a tool",
             "  late",
             "! the conversation was compacted; the full text is in archives/1-1.jsonl",
