@@ -240,6 +240,7 @@ impl Host for Quiet {
     fn prompt(&mut self) -> Prompt {
         Prompt {
             system: "You are 'alice', role: coder".to_owned(),
+            shared_system: 0,
             reminder: None,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::context::{Estimator, Limits};
-use llm::{Block, CancellationToken, Model, Reply, Request, StopReason, ToolSpec};
+use llm::{Block, CancellationToken, Model, Reply, Request, SharedStart, StopReason, ToolSpec};
 use protocol::{AssistantRecord, EndedRecord, MessageSource, UserMessage, UserRecord};
 use tools::{Background, FinishedTask, Registry, ToolContext, render_finished};
 
@@ -79,8 +79,12 @@ impl Agent {
         settings: Settings,
         conversation: Conversation,
     ) -> Self {
-        let tools: Vec<ToolSpec> = registry.definitions().map(spec).collect();
+        let tools: Vec<ToolSpec> = registry.offered().map(spec).collect();
         let tools_bytes = tools.iter().map(spec_bytes).sum();
+        let shared = SharedStart {
+            tools: registry.shared(),
+            system: 0,
+        };
         Self {
             model,
             registry,
@@ -91,6 +95,7 @@ impl Agent {
             max_rounds: settings.max_rounds,
             request: Request {
                 tools,
+                shared,
                 max_tokens: settings.max_tokens,
                 tuning: settings.tuning,
                 ..Request::default()

@@ -34,11 +34,12 @@ impl<'a> Lent<'a> {
     fn new(
         request: &'a mut Request,
         turns: &'a mut Vec<Turn>,
-        system: String,
+        prompt: Prompt,
         question: Option<&str>,
     ) -> Self {
         std::mem::swap(&mut request.turns, turns);
-        request.system = system;
+        request.system = prompt.system;
+        request.shared.system = prompt.shared_system;
         let last = request.turns.last_mut();
         let ends_with_model = last.as_ref().map(|turn| turn.role) == Some(Role::Assistant);
         request.resume = ends_with_model && question.is_none();
@@ -184,7 +185,7 @@ impl Agent {
     ) -> Result<Reply, ModelError> {
         let bytes = self.conversation.bytes() + self.fixed_bytes(&prompt);
         let turns = &mut self.conversation.turns;
-        let lent = Lent::new(&mut self.request, turns, prompt.system, question);
+        let lent = Lent::new(&mut self.request, turns, prompt, question);
         let mut sink = |event| match shown(event) {
             Some(Event::Text(_) | Event::Thinking(_)) if question.is_some() => {}
             Some(event) => host.event(event),

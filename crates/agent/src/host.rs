@@ -163,6 +163,8 @@ pub enum Answered {
 pub struct Prompt {
     /// Who the model is and what rules it has.
     pub system: String,
+    /// How many bytes at the start of the system text other agents of the team have too, or zero.
+    pub shared_system: usize,
     /// What changes often. It becomes a message of the conversation when it has changed and there is
     /// other input, see [`Agent::remind`](crate::Agent).
     pub reminder: Option<String>,

@@ -50,6 +50,7 @@ use report::{Report, Section};
 pub(crate) use stats::quantile;
 use std::path::{Path, PathBuf};
 pub(crate) use teammates::{is_idle, start_all};
+pub(crate) use tokens::agent;
 
 /// What to measure.
 #[derive(clap::Args)]

@@ -78,7 +78,9 @@ pub use model::{
 };
 pub use openai::{Dialect, OPENAI_ADDRESS, OpenAi, OpenAiConfig, OpenAiWire, TokenField};
 pub use provider_tools::ProviderToolUse;
-pub use request::{Effort, Request, RequestError, Thinking, ToolChoice, ToolSpec, Tuning};
+pub use request::{
+    Effort, Request, RequestError, SharedStart, Thinking, ToolChoice, ToolSpec, Tuning,
+};
 pub use retry::RetryPolicy;
 pub use script::{ScriptError, ScriptModel};
 pub use secret::Secret;

@@ -19,6 +19,8 @@ pub struct Request {
     pub system: String,
     /// The tools it may use.
     pub tools: Vec<ToolSpec>,
+    /// How much of the start of the request other agents send too.
+    pub shared: SharedStart,
     pub turns: Vec<Turn>,
     /// The most tokens that the reply may have.
     pub max_tokens: u32,
@@ -30,6 +32,17 @@ pub struct Request {
     /// on with a reply that stopped with
     /// [`StopReason::Paused`](crate::StopReason::Paused).
     pub resume: bool,
+}
+
+/// How much of the tools and of the system text other agents of the same account send too, byte for byte. A
+/// provider that keeps starts of requests where it is told to is told to keep these, so that only the first of
+/// the agents pays for them. Zero: nothing is known, and all of it is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedStart {
+    /// The number of tools.
+    pub tools: usize,
+    /// The bytes of the system text. They end where a character ends.
+    pub system: usize,
 }
 
 /// A tool as the model sees it.

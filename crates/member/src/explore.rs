@@ -249,6 +249,7 @@ impl Host for HelperHost {
         let folder = folder.display();
         Prompt {
             system: format!("{SYSTEM}\nThe workspace is {folder}."),
+            shared_system: 0,
             reminder: None,
         }
     }

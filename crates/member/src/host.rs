@@ -167,9 +167,11 @@ impl<H: Hooks> Sources for RuntimeHost<H> {
 
 impl<H: Hooks> Host for RuntimeHost<H> {
     fn prompt(&mut self) -> Prompt {
+        let system = self.system.at(now());
         let prompt = Prompt {
             reminder: self.hooks.reminder(),
-            system: self.system.text(now()).to_owned(),
+            shared_system: system.shared,
+            system: system.text.clone(),
         };
         self.asked_at = Instant::now();
         self.retries = 0;

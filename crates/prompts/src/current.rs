@@ -15,8 +15,15 @@ pub struct CurrentPrompt {
     made: Option<Made>,
 }
 
+/// A system prompt for a request.
+pub struct SystemText {
+    pub text: String,
+    /// How many bytes at its start other members of the team are told too, or zero.
+    pub shared: usize,
+}
+
 struct Made {
-    text: String,
+    system: SystemText,
     date: String,
     /// What the model was told, in the prompt and in news since.
     told: WrittenDown,
@@ -30,11 +37,11 @@ impl CurrentPrompt {
     }
 
     /// The text for a request that is made now.
-    pub fn text(&mut self, now: Timestamp) -> &str {
+    pub fn at(&mut self, now: Timestamp) -> &SystemText {
         let date = now.date();
         let made = self.made.take().filter(|made| made.date == date);
         let made = made.unwrap_or_else(|| self.make(now, date));
-        &self.made.insert(made).text
+        &self.made.insert(made).system
     }
 
     fn make(&self, now: Timestamp, date: String) -> Made {
@@ -43,8 +50,11 @@ impl CurrentPrompt {
         for problem in prompt.problems() {
             warn!("{problem}");
         }
+        let own = self.spec.first_own_part();
+        let shared = own.map_or(0, |own| prompt.length_before(own));
+        let text = prompt.to_string();
         Made {
-            text: prompt.to_string(),
+            system: SystemText { text, shared },
             date,
             told,
             offered: None,
@@ -90,11 +100,11 @@ mod tests {
         fs::write(&file, "Use tabs.").unwrap();
         let mut prompt = CurrentPrompt::new(lead_in(place.path()));
         assert_eq!(prompt.news(), None, "nothing was told yet");
-        let first = prompt.text(NOON).to_owned();
+        let first = prompt.at(NOON).text.clone();
         assert!(first.contains("Use tabs."), "{first}");
         assert_eq!(prompt.news(), None);
         fs::write(&file, "Use spaces.").unwrap();
-        assert_eq!(prompt.text(NOON), first);
+        assert_eq!(prompt.at(NOON).text, first);
         let news = prompt.news().unwrap();
         assert!(news.contains("Use spaces."), "{news}");
         assert_eq!(prompt.news(), Some(news.clone()), "until it was given");
@@ -102,9 +112,9 @@ mod tests {
         assert_eq!(prompt.news(), Some(news.clone()));
         prompt.given(&news);
         assert_eq!(prompt.news(), None);
-        assert_eq!(prompt.text(NOON), first);
+        assert_eq!(prompt.at(NOON).text, first);
         prompt.compacted();
-        assert!(prompt.text(NOON).contains("Use spaces."));
+        assert!(prompt.at(NOON).text.contains("Use spaces."));
         assert_eq!(prompt.news(), None);
     }
 
@@ -112,7 +122,7 @@ mod tests {
     fn skills_that_appear_change_or_go_are_told_once() {
         let place = tempfile::tempdir().unwrap();
         let mut prompt = CurrentPrompt::new(lead_in(place.path()));
-        let first = prompt.text(NOON).to_owned();
+        let first = prompt.at(NOON).text.clone();
         let skill = |name: &str, description: &str| {
             let folder = place.path().join(".agents/skills").join(name);
             fs::create_dir_all(&folder).unwrap();
@@ -139,17 +149,17 @@ mod tests {
         fs::remove_dir_all(place.path().join(".agents/skills/pdf")).unwrap();
         let news = prompt.news().unwrap();
         assert!(news.contains("- gone: pdf"), "{news}");
-        assert_eq!(prompt.text(NOON), first, "the prompt stays as it is");
+        assert_eq!(prompt.at(NOON).text, first, "the prompt stays as it is");
     }
 
     #[test]
     fn the_prompt_is_made_again_on_another_day() {
         let place = tempfile::tempdir().unwrap();
         let mut prompt = CurrentPrompt::new(lead_in(place.path()));
-        let first = prompt.text(NOON).to_owned();
+        let first = prompt.at(NOON).text.clone();
         fs::write(place.path().join("AGENTS.md"), "Use tabs.").unwrap();
-        assert_eq!(prompt.text(NOON), first);
+        assert_eq!(prompt.at(NOON).text, first);
         let tomorrow = NOON.plus(std::time::Duration::from_secs(86_400));
-        assert!(prompt.text(tomorrow).contains("Use tabs."));
+        assert!(prompt.at(tomorrow).text.contains("Use tabs."));
     }
 }

@@ -28,7 +28,7 @@ mod skills;
 mod spec;
 mod text;
 
-pub use current::CurrentPrompt;
+pub use current::{CurrentPrompt, SystemText};
 pub use part::{Part, PartKind, SystemPrompt, tokens};
 pub use skills::SkillTool;
 pub use spec::{PromptSpec, Reader, UserFolders, unusable_texts};

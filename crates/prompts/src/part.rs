@@ -3,13 +3,11 @@
 use std::fmt;
 
 /// What a part is about. The order of the variants is the order in the prompt: what differs least
-/// between members and days comes as early as it can.
+/// between members and days comes as early as it can, and what only one member is told comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
-    /// Who the model is.
+    /// What the model is: a lead, or a teammate.
     Identity,
-    /// Where it works: folder, system, date, repository, sandbox.
-    Environment,
     /// How good work is done, and what a report of it looks like.
     Work,
     /// Who is written to when.
@@ -18,12 +16,16 @@ pub enum PartKind {
     Board,
     /// What is written down, for the team and for oneself.
     Notes,
-    /// What its role asks for.
-    Role,
     /// What the user and the repository wrote down about working here.
     Instructions,
     /// What it can read about kinds of work.
     Skills,
+    /// Where it works: folder, system, date, repository, sandbox.
+    Environment,
+    /// What its role asks for.
+    Role,
+    /// Its name and the name of its role.
+    Name,
 }
 
 impl PartKind {
@@ -31,14 +33,15 @@ impl PartKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
-            Self::Environment => "environment",
             Self::Work => "work",
             Self::Team => "team",
             Self::Board => "board",
             Self::Notes => "notes",
-            Self::Role => "role",
             Self::Instructions => "instructions",
             Self::Skills => "skills",
+            Self::Environment => "environment",
+            Self::Role => "role",
+            Self::Name => "name",
         }
     }
 
@@ -46,14 +49,15 @@ impl PartKind {
     const fn heading(self) -> Option<&'static str> {
         match self {
             Self::Identity => None,
-            Self::Environment => Some("# Environment"),
             Self::Work => Some("# How to work"),
             Self::Team => Some("# Team"),
             Self::Board => Some("# Board"),
             Self::Notes => Some("# Notes"),
-            Self::Role => Some("# Your role"),
             Self::Instructions => Some("# Instructions"),
             Self::Skills => Some("# Skills"),
+            Self::Environment => Some("# Environment"),
+            Self::Role => Some("# Your role"),
+            Self::Name => Some("# You"),
         }
     }
 }
@@ -106,13 +110,23 @@ impl SystemPrompt {
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
+
+    /// How many bytes of the text come before the parts of this kind and of later ones.
+    pub(crate) fn length_before(&self, kind: PartKind) -> usize {
+        let before = self.parts.iter().filter(|part| part.kind < kind);
+        let length: usize = before.map(|part| part.text.len() + SEPARATOR.len()).sum();
+        length.min(self.to_string().len())
+    }
 }
+
+/// What stands between two parts.
+const SEPARATOR: &str = "\n\n";
 
 impl fmt::Display for SystemPrompt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, part) in self.parts.iter().enumerate() {
             if at > 0 {
-                f.write_str("\n\n")?;
+                f.write_str(SEPARATOR)?;
             }
             f.write_str(&part.text)?;
         }

@@ -99,6 +99,7 @@ impl PromptSpec {
         let parts = self.base().into_iter().chain([
             (PartKind::Environment, environment),
             (PartKind::Role, self.about_role().to_owned()),
+            (PartKind::Name, self.name()),
             (PartKind::Instructions, written.instructions.text()),
             (PartKind::Skills, written.skills.text()),
         ]);
@@ -124,7 +125,17 @@ impl PromptSpec {
         }
     }
 
-    /// The parts that are the same for all members of a kind, but for their names.
+    /// The first part that is not for every teammate of the team: its role and its name, and where it works if
+    /// nobody else works there. The lead has no colleague with the same text.
+    pub(crate) const fn first_own_part(&self) -> Option<PartKind> {
+        match (&self.reader, self.is_own_tree) {
+            (Reader::Lead, _) => None,
+            (Reader::Teammate { .. }, true) => Some(PartKind::Environment),
+            (Reader::Teammate { .. }, false) => Some(PartKind::Role),
+        }
+    }
+
+    /// The parts that are the same for all members of a kind.
     fn base(&self) -> [(PartKind, String); 5] {
         match &self.reader {
             Reader::Lead => [
@@ -134,20 +145,22 @@ impl PromptSpec {
                 (PartKind::Board, base::LEAD_BOARD.to_owned()),
                 (PartKind::Notes, base::NOTES.to_owned()),
             ],
-            Reader::Teammate { name, role, .. } => [
-                (
-                    PartKind::Identity,
-                    format!(
-                        "You are '{name}', role: {}\n{}",
-                        one_line(role),
-                        base::TEAMMATE
-                    ),
-                ),
+            Reader::Teammate { .. } => [
+                (PartKind::Identity, base::TEAMMATE.to_owned()),
                 (PartKind::Work, [base::WORK, base::TEAMMATE_WORK].join("\n")),
                 (PartKind::Team, base::TEAMMATE_TEAM.to_owned()),
                 (PartKind::Board, base::TEAMMATE_BOARD.to_owned()),
                 (PartKind::Notes, base::NOTES.to_owned()),
             ],
+        }
+    }
+
+    fn name(&self) -> String {
+        match &self.reader {
+            Reader::Lead => String::new(),
+            Reader::Teammate { name, role, .. } => {
+                format!("You are '{name}', role: {}", one_line(role))
+            }
         }
     }
 

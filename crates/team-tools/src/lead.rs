@@ -60,15 +60,12 @@ impl SpawnTeammate {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnTeammateArgs {
-    /// A name: letters, digits, _ and -.
     name: String,
-    /// Such as coder.
     role: String,
-    /// What it is to do. It knows nothing of your conversation.
+    /// All that it has to know.
     prompt: String,
-    /// It changes nothing before you approve its plan.
+    /// You approve a plan first.
     require_plan: Option<bool>,
-    /// If not yours.
     model: Option<String>,
 }
 
@@ -86,8 +83,8 @@ impl SpawnTeammateArgs {
 
 impl Tool for SpawnTeammate {
     const NAME: &'static str = "spawn_teammate";
-    const DESCRIPTION: &'static str = "Start a teammate, wake an idle one, or restart an ended one with \
-         its conversation. It reports when its turn ends: end yours instead of waiting.";
+    const DESCRIPTION: &'static str =
+        "Start a teammate, wake it, or bring it back with its memory.";
     const EFFECT: Effect = Effect::State;
     type Args = SpawnTeammateArgs;
 
@@ -160,7 +157,9 @@ impl ListTeammates {
 
 impl Tool for ListTeammates {
     const NAME: &'static str = "list_teammates";
-    const DESCRIPTION: &'static str = "Show all teammates and what they do.";
+    const DESCRIPTION: &'static str = "Show the teammates.";
+    // They are part of the team's state.
+    const IS_OFFERED: bool = false;
     const EFFECT: Effect = Effect::Read;
     type Args = NoArgs;
 
@@ -211,13 +210,13 @@ impl ShutdownRequest {
 #[serde(deny_unknown_fields)]
 pub struct ShutdownRequestArgs {
     teammate: String,
+    #[schemars(skip)]
     reason: Option<String>,
 }
 
 impl Tool for ShutdownRequest {
     const NAME: &'static str = "shutdown_request";
-    const DESCRIPTION: &'static str =
-        "Ask a teammate to end. It may refuse; its answer comes as mail.";
+    const DESCRIPTION: &'static str = "Ask a teammate to end. It may refuse.";
     const EFFECT: Effect = Effect::State;
     type Args = ShutdownRequestArgs;
 
@@ -287,6 +286,8 @@ pub struct ShutdownLookupArgs {
 impl Tool for ShutdownLookup {
     const NAME: &'static str = "shutdown_response";
     const DESCRIPTION: &'static str = "Look up a shutdown request.";
+    // The answer comes as mail, and a request that waits is part of the team's state.
+    const IS_OFFERED: bool = false;
     const EFFECT: Effect = Effect::Read;
     type Args = ShutdownLookupArgs;
 
@@ -332,8 +333,7 @@ pub struct PlanDecisionArgs {
 
 impl Tool for PlanDecision {
     const NAME: &'static str = "plan_approval";
-    const DESCRIPTION: &'static str = "Approve or reject a teammate's plan. It can change nothing until \
-         one is approved.";
+    const DESCRIPTION: &'static str = "Decide on a teammate's plan.";
     const EFFECT: Effect = Effect::State;
     type Args = PlanDecisionArgs;
 

@@ -50,8 +50,10 @@ use tools::{
     Glob, Grep, ListDir, ReadFile, Registry, ToolError, WriteFile,
 };
 
-/// Adds the tools that do not involve the team.
-fn add_basic_tools(registry: &mut Registry, background: &Background) -> Result<(), DuplicateTool> {
+/// The tools that every agent of a team has. They come first and in one order, so that the requests of all
+/// agents begin with the same bytes, for which a provider that keeps them charges once.
+fn common_tools(context: &TeamContext, background: &Background) -> Result<Registry, DuplicateTool> {
+    let mut registry = Registry::default();
     registry.add(Bash)?;
     registry.add(ReadFile)?;
     registry.add(WriteFile)?;
@@ -62,14 +64,15 @@ fn add_basic_tools(registry: &mut Registry, background: &Background) -> Result<(
     registry.add(BackgroundRun::new(background.clone()))?;
     registry.add(CheckBackground::new(background.clone()))?;
     registry.add(AskUser)?;
-    registry.add(Compact)
-}
-
-/// Adds the tools that every agent of a team has besides those for tasks.
-fn add_memory_tools(registry: &mut Registry, context: &TeamContext) -> Result<(), DuplicateTool> {
+    registry.add(Compact)?;
     registry.add(WriteTodo::new(context.clone()))?;
+    registry.add(SendMessage::new(context.clone()))?;
+    registry.add(ClaimTask::new(context.clone()))?;
+    add_task_tools(&mut registry, context)?;
     registry.add(WriteNote::new(context.clone()))?;
-    registry.add(ReadNotes::new(context.clone()))
+    registry.add(ReadNotes::new(context.clone()))?;
+    registry.share();
+    Ok(registry)
 }
 
 /// All tools of a teammate.
@@ -78,16 +81,11 @@ pub fn teammate_tools(
     handle: &Arc<dyn TeammateHandle>,
     background: &Background,
 ) -> Result<Registry, DuplicateTool> {
-    let mut registry = Registry::default();
-    add_basic_tools(&mut registry, background)?;
-    registry.add(SendMessage::new(context.clone()))?;
+    let mut registry = common_tools(context, background)?;
     registry.add(ReadInbox::new(Arc::clone(handle) as Arc<dyn AgentHandle>))?;
     registry.add(ShutdownAnswer::new(Arc::clone(handle)))?;
     registry.add(PlanSubmission::new(Arc::clone(handle)))?;
     registry.add(Idle)?;
-    registry.add(ClaimTask::new(context.clone()))?;
-    add_task_tools(&mut registry, context)?;
-    add_memory_tools(&mut registry, context)?;
     if let Some(submitter) = &context.submitter {
         registry.add(Submit::new(context.clone(), Arc::clone(submitter)))?;
     }
@@ -108,20 +106,15 @@ pub fn lead_tools(
     starter: &Arc<dyn Starter>,
     defaults: TeammateDefaults,
 ) -> Result<Registry, DuplicateTool> {
-    let mut registry = Registry::default();
-    add_basic_tools(&mut registry, background)?;
+    let mut registry = common_tools(context, background)?;
     let spawn = SpawnTeammate::new(context.clone(), Arc::clone(starter), defaults);
     registry.add(spawn)?;
     registry.add(ListTeammates::new(context.clone()))?;
-    registry.add(SendMessage::new(context.clone()))?;
     registry.add(ReadInbox::new(Arc::clone(handle)))?;
     registry.add(Broadcast::new(context.clone()))?;
     registry.add(ShutdownRequest::new(context.clone()))?;
     registry.add(ShutdownLookup::new(context.clone()))?;
     registry.add(PlanDecision::new(context.clone()))?;
-    registry.add(ClaimTask::new(context.clone()))?;
-    add_task_tools(&mut registry, context)?;
-    add_memory_tools(&mut registry, context)?;
     Ok(registry)
 }
 

@@ -22,7 +22,7 @@ impl SendMessage {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendMessageArgs {
-    /// A name, or `lead`.
+    /// A name, `lead` or `all`.
     to: String,
     content: String,
     // Models that know other agent programs pass it. Known and refused, it gets an answer that names the
@@ -33,8 +33,7 @@ pub struct SendMessageArgs {
 
 impl Tool for SendMessage {
     const NAME: &'static str = "send_message";
-    const DESCRIPTION: &'static str = "Send a message to a teammate or the lead. Answers are delivered to \
-         you.";
+    const DESCRIPTION: &'static str = "Write to others of the team.";
     const EFFECT: Effect = Effect::State;
     type Args = SendMessageArgs;
 
@@ -47,8 +46,11 @@ impl Tool for SendMessage {
                  for shutdowns and plans"
             )));
         }
-        let to = recipient(&args.to, &self.0)?;
         let content = args.content;
+        if args.to.trim().eq_ignore_ascii_case("all") {
+            return broadcast(&self.0, content).await;
+        }
+        let to = recipient(&args.to, &self.0)?;
         self.0
             .blocking(move |context| {
                 let sent = team::send(&context.team, &context.me, to, &content);
@@ -65,7 +67,7 @@ fn recipient(to: &str, context: &TeamContext) -> Result<Recipient, ToolError> {
     let parsed: Result<Recipient, NameError> = to.parse();
     let recipient = parsed.map_err(|error| match error {
         NameError::Reserved(_) => ToolError::new(format!(
-            "'{to}' has no inbox: write to the lead or to a teammate, or use broadcast"
+            "'{to}' has no inbox: write to the lead, to a teammate or to all"
         )),
         error => ToolError::from_error(&error),
     })?;
@@ -100,6 +102,8 @@ impl Tool for ReadInbox {
     const DESCRIPTION: &'static str = "Read unread mail. You need not: it is delivered to you.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
+    // Mail is delivered without it.
+    const IS_OFFERED: bool = false;
     type Args = NoArgs;
 
     async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -133,16 +137,22 @@ impl Tool for Broadcast {
     const NAME: &'static str = "broadcast";
     const DESCRIPTION: &'static str = "Send a message to all teammates. Each spends a turn on it.";
     const EFFECT: Effect = Effect::State;
+    // `send_message` does the same.
+    const IS_OFFERED: bool = false;
     type Args = BroadcastArgs;
 
     async fn call(&self, args: BroadcastArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.0
-            .blocking(move |context| {
-                let reached = team::broadcast(&context.team, &context.me, &args.content);
-                let reached = reached.map_err(|error| ToolError::from_error(&error))?;
-                let count = reached.len();
-                Ok(ToolOutput::ok(format!("Broadcast to {count} teammates")))
-            })
-            .await
+        broadcast(&self.0, args.content).await
     }
+}
+
+async fn broadcast(context: &TeamContext, content: String) -> Result<ToolOutput, ToolError> {
+    context
+        .blocking(move |context| {
+            let reached = team::broadcast(&context.team, &context.me, &content);
+            let reached = reached.map_err(|error| ToolError::from_error(&error))?;
+            let count = reached.len();
+            Ok(ToolOutput::ok(format!("Broadcast to {count} teammates")))
+        })
+        .await
 }

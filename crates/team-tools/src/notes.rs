@@ -25,21 +25,20 @@ impl WriteNote {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteNoteArgs {
-    /// One fact, in a sentence or two.
+    /// One fact.
     text: String,
-    /// Words to find it by.
+    // These are not offered: words of the text find a note as well.
     #[serde(default)]
-    #[schemars(with = "Option<Vec<String>>")]
+    #[schemars(skip)]
     tags: Vec<String>,
     #[serde(default, deserialize_with = "args::optional_number")]
-    #[schemars(with = "Option<u64>")]
+    #[schemars(skip)]
     task_id: Option<u64>,
 }
 
 impl Tool for WriteNote {
     const NAME: &'static str = "note";
-    const DESCRIPTION: &'static str = "Write a note for the whole team, now and later: a decision, a \
-        convention, a finding. The newest are shown to all.";
+    const DESCRIPTION: &'static str = "Write a note that all of the team see.";
     // It changes no file of the workspace, so a member may use it before its plan is approved: what it
     // finds out while it plans is worth keeping.
     const EFFECT: Effect = Effect::State;
@@ -75,18 +74,18 @@ impl ReadNotes {
 #[serde(deny_unknown_fields)]
 pub struct ReadNotesArgs {
     query: Option<String>,
+    #[schemars(skip)]
     tag: Option<String>,
     #[serde(default, deserialize_with = "args::optional_number")]
-    #[schemars(with = "Option<u64>")]
+    #[schemars(skip)]
     task_id: Option<u64>,
-    /// 20 if absent.
+    #[schemars(skip)]
     limit: Option<usize>,
 }
 
 impl Tool for ReadNotes {
     const NAME: &'static str = "notes";
-    const DESCRIPTION: &'static str =
-        "Show the team's notes, newest last: all, or those with words, a tag or a task.";
+    const DESCRIPTION: &'static str = "Show the team's notes, newest last.";
     const EFFECT: Effect = Effect::Read;
     type Args = ReadNotesArgs;
 

@@ -6,7 +6,7 @@
 use crate::mail::SendMessage;
 use crate::submit::Submit;
 use crate::tasks::{ClaimTask, add_task_tools};
-use crate::{TeamContext, add_memory_tools};
+use crate::{ReadNotes, TeamContext, WriteNote, WriteTodo};
 use protocol::{AgentName, Incarnation, Party, QuestionAsk, Request, RequestId};
 use rules::{AskState, ask_state, asked_hash, decider, not_run_text};
 use schemars::JsonSchema;
@@ -41,7 +41,9 @@ pub fn outside_member_tools(
     registry.add(PlanByFile(context.clone()))?;
     registry.add(ClaimTask::new(context.clone()))?;
     add_task_tools(&mut registry, context)?;
-    add_memory_tools(&mut registry, context)?;
+    registry.add(WriteTodo::new(context.clone()))?;
+    registry.add(WriteNote::new(context.clone()))?;
+    registry.add(ReadNotes::new(context.clone()))?;
     if let Some(submitter) = &context.submitter {
         registry.add(Submit::new(context.clone(), Arc::clone(submitter)))?;
     }

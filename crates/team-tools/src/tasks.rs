@@ -12,8 +12,8 @@ pub use change::{ClaimTask, TaskCreate, TaskUpdate};
 pub use read::{TaskGet, TaskList};
 
 use crate::TeamContext;
-use protocol::{Task, TaskId};
-use serde_json::{Value, json};
+use protocol::TaskId;
+use serde_json::Value;
 use team::BoardError;
 use tools::{DuplicateTool, Registry, ToolError};
 
@@ -28,18 +28,6 @@ pub fn add_task_tools(registry: &mut Registry, context: &TeamContext) -> Result<
 /// A failure as text for the model.
 fn failed(error: BoardError) -> ToolError {
     ToolError::from_error(&error)
-}
-
-/// A task as shown to the model after a change: what it did not write itself, on one line. `task_get` shows
-/// the whole.
-fn short(task: &Task) -> Value {
-    let (status, owner) = (task.status, &task.owner);
-    let mut value =
-        json!({"id": task.id, "subject": task.subject, "status": status, "owner": owner});
-    if !task.blocked_by.is_empty() {
-        value["blockedBy"] = json!(task.blocked_by);
-    }
-    value
 }
 
 fn pretty(value: &Value) -> String {

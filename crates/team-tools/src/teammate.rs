@@ -24,14 +24,12 @@ impl ShutdownAnswer {
 pub struct ShutdownAnswerArgs {
     request_id: String,
     approve: bool,
-    /// Needed if you refuse.
     reason: Option<String>,
 }
 
 impl Tool for ShutdownAnswer {
     const NAME: &'static str = "shutdown_response";
-    const DESCRIPTION: &'static str = "Answer a shutdown_request: approve and your process ends, or \
-         refuse and go on.";
+    const DESCRIPTION: &'static str = "Answer a shutdown_request. Refuse if work would be lost.";
     const EFFECT: Effect = Effect::State;
     type Args = ShutdownAnswerArgs;
 
@@ -75,8 +73,8 @@ pub struct PlanSubmissionArgs {
 
 impl Tool for PlanSubmission {
     const NAME: &'static str = "plan_approval";
-    const DESCRIPTION: &'static str = "Submit a plan to the lead: what you will change and how. Then end \
-         your turn; the decision comes as mail.";
+    const DESCRIPTION: &'static str =
+        "Submit a plan, if you are asked for one. Then end your turn.";
     const EFFECT: Effect = Effect::State;
     type Args = PlanSubmissionArgs;
 
@@ -100,6 +98,8 @@ pub struct Idle;
 impl Tool for Idle {
     const NAME: &'static str = "idle";
     const DESCRIPTION: &'static str = "End your turn. Mail and tasks wake you.";
+    // A reply without a call ends the turn too.
+    const IS_OFFERED: bool = false;
     const EFFECT: Effect = Effect::State;
     type Args = NoArgs;
 

@@ -54,7 +54,7 @@ fn every_tool_declares_its_effect() {
     let background = Background::new();
     let context = alice(&temp);
     let handle: Arc<dyn TeammateHandle> = Arc::new(NoProcess);
-    let own = [
+    let common = [
         ("bash", Effect::Execute),
         ("read_file", Effect::Read),
         ("write_file", Effect::Mutate),
@@ -66,33 +66,42 @@ fn every_tool_declares_its_effect() {
         ("check_background", Effect::Read),
         ("ask_user", Effect::Ask),
         ("compact", Effect::State),
-    ];
-    let tasks = [
+        ("todo", Effect::State),
+        ("send_message", Effect::State),
         ("claim_task", Effect::State),
         ("task_create", Effect::State),
         ("task_update", Effect::State),
         ("task_list", Effect::Read),
         ("task_get", Effect::Read),
-        ("todo", Effect::State),
         ("note", Effect::State),
         ("notes", Effect::Read),
     ];
     let teammate = [
-        ("send_message", Effect::State),
         ("read_inbox", Effect::State),
         ("shutdown_response", Effect::State),
         ("plan_approval", Effect::State),
         ("idle", Effect::State),
     ];
     let registry = teammate_tools(&context, &handle, &background).unwrap();
-    assert_eq!(effects(&registry), [&own[..], &teammate, &tasks].concat());
+    assert_eq!(effects(&registry), [&common[..], &teammate].concat());
     for (name, effect) in effects(&registry) {
         assert_eq!(teammate_effect(name), Some(effect), "{name}");
     }
+    let offered = |registry: &Registry| -> Vec<String> {
+        registry
+            .offered()
+            .map(|tool| tool.name.to_string())
+            .collect()
+    };
+    let of_teammate = offered(&registry);
+    let shared = registry.shared();
+    assert_eq!(
+        of_teammate[shared..],
+        ["shutdown_response", "plan_approval"]
+    );
     let lead = [
         ("spawn_teammate", Effect::State),
         ("list_teammates", Effect::Read),
-        ("send_message", Effect::State),
         ("read_inbox", Effect::State),
         ("broadcast", Effect::State),
         ("shutdown_request", Effect::State),
@@ -103,11 +112,17 @@ fn every_tool_declares_its_effect() {
     let starter: Arc<dyn Starter> = Arc::new(NoProcess);
     let defaults = TeammateDefaults::default();
     let registry = lead_tools(&context, &handle, &background, &starter, defaults).unwrap();
-    assert_eq!(effects(&registry), [&own[..], &lead, &tasks].concat());
+    assert_eq!(effects(&registry), [&common[..], &lead].concat());
     for (name, effect) in effects(&registry) {
         assert_eq!(lead_effect(name), Some(effect), "{name}");
     }
     assert_eq!(lead_effect("idle"), None);
+    // The requests of all agents begin alike, whatever they have besides.
+    assert_eq!(registry.shared(), shared);
+    let of_lead = offered(&registry);
+    assert_eq!(of_lead[..shared], of_teammate[..shared]);
+    let own = ["spawn_teammate", "shutdown_request", "plan_approval"];
+    assert_eq!(of_lead[shared..], own);
 }
 
 /// Models write arguments in the order of the schema, so it is the order in which a person would.
@@ -130,10 +145,13 @@ fn arguments_come_in_the_order_in_which_a_person_would_write_them() {
         ("grep", &["pattern", "path", "glob"]),
         ("spawn_teammate", &["name", "role", "prompt"]),
         ("send_message", &["to", "content"]),
-        ("task_create", &["subject", "description", "priority"]),
+        (
+            "task_create",
+            &["tasks", "subject", "description", "priority"],
+        ),
         ("task_update", &["task_id", "status"]),
         ("todo", &["items", "text", "status"]),
-        ("note", &["text", "tags", "task_id"]),
+        ("note", &["text"]),
     ] {
         let mut tools = registry.definitions();
         let schema = &tools.find(|tool| tool.name == name).unwrap().schema;

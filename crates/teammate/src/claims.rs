@@ -3,7 +3,7 @@
 use crate::machine::TaskState;
 use member::MemberRuntime;
 use protocol::UserMessage;
-use protocol::{Incarnation, Party, Recipient, SubmissionStatus, Task, TaskId};
+use protocol::{Incarnation, Party, Recipient, SubmissionStatus, Task, TaskId, TaskStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use team::{Actor, BoardError, Worker};
 use tracing::{info, warn};
@@ -23,6 +23,8 @@ struct State {
     /// Whether a task may be claimed: not after a turn that failed, or a member that can do none
     /// would claim one task after the other.
     is_allowed: bool,
+    /// The last task whose text this process gave the model.
+    told: Option<TaskId>,
 }
 
 impl Claims {
@@ -30,6 +32,7 @@ impl Claims {
         let state = State {
             outcome_requested: None,
             is_allowed: true,
+            told: None,
         };
         Self {
             background: background.clone(),
@@ -46,6 +49,24 @@ impl Claims {
     pub(crate) fn current(&self) -> Option<Task> {
         let own = team::unfinished(self.runtime.team(), &self.worker.me);
         own.unwrap_or_default().into_iter().next()
+    }
+
+    /// What the state of the team has to say of the member's task: nothing, if the text of the task is the last
+    /// that the model heard of it. What an earlier process told may be out of date.
+    pub(crate) fn reminder(&self, held: Option<&Task>) -> Option<String> {
+        let told = self.lock().told;
+        let Some(task) = held else {
+            let is_over = match told {
+                Some(id) => {
+                    let told = team::get(self.runtime.team(), id);
+                    told.is_ok_and(|task| task.status == TaskStatus::Completed)
+                }
+                None => self.worker.me.incarnation == Some(Incarnation(1)),
+            };
+            return (!is_over).then(|| "You hold no task.".to_owned());
+        };
+        let subject = prompts::one_line(&task.subject);
+        (told != Some(task.id)).then(|| format!("Your task: #{}: {subject}", task.id))
     }
 
     pub(crate) fn allow(&self, is_allowed: bool) {
@@ -141,6 +162,7 @@ impl Claims {
                 self.runtime.set_task(task.as_ref().map(|task| task.id));
                 task.map(|task| {
                     info!("claimed task #{}: {}", task.id, task.subject);
+                    self.lock().told = Some(task.id);
                     claimed_text(&task)
                 })
             }

@@ -32,7 +32,7 @@ impl Hooks for TeammateHooks {
         let task = self.claims.current();
         self.runtime.set_task(task.as_ref().map(|task| task.id));
         let shutdowns = self.shutdown_requests.still_open();
-        let open = (task.as_ref(), shutdowns.as_slice());
+        let open = (self.claims.reminder(task.as_ref()), shutdowns.as_slice());
         Some(reminder(&self.runtime, &self.name, open))
     }
 

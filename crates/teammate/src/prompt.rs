@@ -2,16 +2,16 @@
 
 use member::{MemberRuntime, gate, memory_lines};
 use prompts::one_line;
-use protocol::{AgentName, RequestId, Task, TextBlock};
+use protocol::{AgentName, RequestId, TextBlock};
 use rules::PlanGate;
 
 /// The state of the team now.
 ///
-/// `open` is the held task and the shutdown requests that wait for an answer.
+/// `open` is what is to be said of the member's task, and the shutdown requests that wait for an answer.
 pub(crate) fn reminder(
     runtime: &MemberRuntime,
     name: &AgentName,
-    open: (Option<&Task>, &[RequestId]),
+    open: (Option<String>, &[RequestId]),
 ) -> String {
     let (task, shutdowns) = open;
     let mut lines = Vec::new();
@@ -28,19 +28,13 @@ pub(crate) fn reminder(
         } else {
             others.join(", ")
         };
-        lines.push(format!("Team {}: lead, you, {others}", roster.team_name.0));
+        lines.push(format!("Team: lead, you, {others}"));
     }
-    if let Some(task) = task {
-        lines.push(format!(
-            "Your task: #{}: {}",
-            task.id,
-            one_line(&task.subject)
-        ));
-    }
+    lines.extend(task);
     lines.extend(
-        shutdowns.iter().map(|id| {
-            format!("Shutdown request {id} waits for your answer: use shutdown_response.")
-        }),
+        shutdowns
+            .iter()
+            .map(|id| format!("Shutdown request {id} waits for your answer.")),
     );
     let gate = gate(runtime.team(), name, runtime.plan().as_ref());
     lines.extend(plan_line(&gate));

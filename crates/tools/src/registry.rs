@@ -64,6 +64,9 @@ pub struct DuplicateTool(Cow<'static, str>);
 
 struct Entry {
     definition: Definition,
+    is_offered: bool,
+    /// Whether other agents begin with the same tools up to this one.
+    is_shared: bool,
     tool: Box<dyn DynamicTool>,
 }
 
@@ -73,7 +76,7 @@ impl Registry {
     }
 
     pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), DuplicateTool> {
-        self.insert(Definition::of::<T>(), Box::new(Typed(tool)))
+        self.insert(Definition::of::<T>(), T::IS_OFFERED, Box::new(Typed(tool)))
     }
 
     /// Adds a tool that is known only now, such as one of another program.
@@ -82,19 +85,44 @@ impl Registry {
         definition: Definition,
         tool: impl DynamicTool,
     ) -> Result<(), DuplicateTool> {
-        self.insert(definition, Box::new(tool))
+        self.insert(definition, true, Box::new(tool))
     }
 
     fn insert(
         &mut self,
         definition: Definition,
+        is_offered: bool,
         tool: Box<dyn DynamicTool>,
     ) -> Result<(), DuplicateTool> {
         if self.entry(&definition.name).is_some() {
             return Err(DuplicateTool(definition.name));
         }
-        self.tools.push(Entry { definition, tool });
+        self.tools.push(Entry {
+            definition,
+            is_offered,
+            is_shared: false,
+            tool,
+        });
         Ok(())
+    }
+
+    /// Notes that other agents begin with the same tools as this one has now.
+    pub fn share(&mut self) {
+        self.tools
+            .iter_mut()
+            .for_each(|entry| entry.is_shared = true);
+    }
+
+    /// How many of the offered tools, from the first one on, other agents have too.
+    pub fn shared(&self) -> usize {
+        let offered = self.tools.iter().filter(|entry| entry.is_offered);
+        offered.take_while(|entry| entry.is_shared).count()
+    }
+
+    /// The tools that a model is offered, in the order in which they were added.
+    pub fn offered(&self) -> impl Iterator<Item = &Definition> {
+        let offered = self.tools.iter().filter(|entry| entry.is_offered);
+        offered.map(|entry| &entry.definition)
     }
 
     /// Removes the tools for which `is_wanted` is false.

@@ -91,22 +91,29 @@ fn generate<T: JsonSchema>() -> Value {
         // The description of the type repeats that of the tool.
         object.remove("description");
         object.insert("type".to_owned(), json!("object"));
-        object.insert("additionalProperties".to_owned(), json!(false));
         object.entry("properties").or_insert_with(|| json!({}));
     }
     schema
 }
 
-/// Removes details of Rust types. An optional argument is one that is not required; that it may also be
-/// null is left out.
+/// Removes what tells a model nothing: details of Rust types, and limits that a wrong call is told anyway. An
+/// optional argument is one that is not required; that it may also be null is left out.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             for key in ["title", "$schema", "format"] {
                 remove_text(object, key);
             }
-            if object.get("default") == Some(&Value::Null) {
-                object.remove("default");
+            for (key, value) in [
+                ("default", Value::Null),
+                ("default", json!([])),
+                ("additionalProperties", json!(false)),
+                ("minimum", json!(0)),
+                ("maximum", json!(u8::MAX)),
+            ] {
+                if object.get(key) == Some(&value) {
+                    object.remove(key);
+                }
             }
             if let Some(kind) = object.get_mut("type") {
                 unless_null(kind);
@@ -166,14 +173,13 @@ mod tests {
     fn schemas_are_inline_and_plain() {
         let described = Schema::of::<Args>();
         let schema = described.value();
-        assert_eq!(schema["additionalProperties"], json!(false));
         assert_eq!(schema["required"], json!(["path"]));
         assert_eq!(
             schema["properties"]["limit"],
-            json!({"type": "integer", "minimum": 0, "description": "How many."})
+            json!({"type": "integer", "description": "How many."})
         );
         let text = schema.to_string();
-        for word in ["$schema", "$defs", "$ref", "uint64"] {
+        for word in ["$schema", "$defs", "$ref", "uint64", "additionalProperties"] {
             assert!(!text.contains(word), "{text}");
         }
         assert!(schema["properties"]["title"].is_object());
@@ -186,7 +192,7 @@ mod tests {
     #[test]
     fn no_arguments_are_an_empty_object() {
         let schema = Schema::of::<Nothing>();
-        let wanted = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let wanted = json!({"type": "object", "properties": {}});
         assert_eq!(schema.value(), wanted);
         assert_eq!(schema.summary(), "no arguments");
     }

@@ -171,6 +171,7 @@ impl Host for Recovered {
         }
         Prompt {
             system: "You are 'alice', role: coder".into(),
+            shared_system: 0,
             reminder: self.reminder.clone(),
         }
     }

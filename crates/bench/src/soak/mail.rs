@@ -84,7 +84,6 @@ impl Mail {
     /// turn, with the size of the request reported as four bytes a token.
     pub(super) fn answer(&self, request: &CapturedRequest) -> ServerReply {
         let arrived = now();
-        let system = request.system_text();
         let size = request.raw_body().len() as u64 / 4;
         // What is summarised is in other requests too.
         if request.asks_for_summary() {
@@ -92,11 +91,11 @@ impl Mail {
             let summary = ServerReply::summary("Mail came in and was passed on. Nothing is open.");
             return summary.usage(size, 20, 0, 0);
         }
-        let agent = system.split('\'').nth(1).unwrap_or("");
-        if self.seen().informed.insert(agent.to_owned()) {
+        let agent = crate::measure::agent(request);
+        if self.seen().informed.insert(agent.clone()) {
             return too_long();
         }
-        let turn = self.turn(request, agent, arrived);
+        let turn = self.turn(request, &agent, arrived);
         turn.usage(size, 20, 0, 0)
     }
 

@@ -158,6 +158,7 @@ impl Host for Member {
     fn prompt(&mut self) -> Prompt {
         Prompt {
             system: format!("You are '{}', role: tester", self.name),
+            shared_system: 0,
             reminder: None,
         }
     }

@@ -29,6 +29,8 @@ pub(crate) struct View {
     pub(crate) state: String,
     /// The calls since then, which may have changed that state.
     since: SinceState,
+    /// The number and the subject of the task that it was told last and has not changed since.
+    told_task: Option<(u64, String)>,
 }
 
 /// The calls since the program last told the state of the team.
@@ -36,8 +38,6 @@ pub(crate) struct View {
 struct SinceState {
     /// The requests that were answered.
     answered: BTreeSet<String>,
-    /// The tasks that were changed.
-    updated: BTreeSet<u64>,
     submitted_plan: bool,
 }
 
@@ -56,6 +56,11 @@ impl View {
                     Some("text") if is_user => view.hear(block["text"].as_str().unwrap_or("")),
                     Some("tool_use") => {
                         view.since.add(block);
+                        let changed = block["input"]["task_id"].as_u64();
+                        let is_changed = |task: &(u64, String)| changed == Some(task.0);
+                        if block["name"] == "task_update" {
+                            view.told_task.take_if(|task| is_changed(task));
+                        }
                         let id = block["id"].as_str().unwrap_or("").to_owned();
                         uses.insert(id, purposes(block));
                     }
@@ -86,9 +91,27 @@ impl View {
                 *self.mail.entry(tag).or_default() += 1;
             }
         }
+        for claimed in ["<auto-claimed>Task #", "<your-task>\n#"] {
+            self.hear_of_task(text.rsplit_once(claimed));
+        }
         if let Some((_, state)) = text.rsplit_once("<team-state>") {
             state.clone_into(&mut self.state);
             self.since = SinceState::default();
+            if self.state.contains("You hold no task.") {
+                self.told_task = None;
+            }
+            let state = self.state.clone();
+            self.hear_of_task(state.split_once("Your task: #"));
+        }
+    }
+
+    /// Takes note of a task by the text that follows the words before its number.
+    fn hear_of_task(&mut self, found: Option<(&str, &str)>) {
+        let line = found.and_then(|(_, after)| after.lines().next());
+        let parts = line.and_then(|line| line.split_once(':'));
+        let task = parts.and_then(|(number, subject)| Some((number.parse().ok()?, subject)));
+        if let Some((number, subject)) = task {
+            self.told_task = Some((number, subject.to_owned()));
         }
     }
 
@@ -129,12 +152,10 @@ impl View {
 
     /// The number and the mark of the task in hand.
     pub(crate) fn task(&self) -> Option<(u64, Mark)> {
-        let line = self.lines("Your task: #").next()?;
-        let (number, subject) = line.split_once(':')?;
+        let (number, subject) = self.told_task.as_ref()?;
         let tags = Tag::all(subject);
         let mark = tags.into_iter().find(|tag| tag.mark.verb == Verb::Task)?;
-        let number = number.parse().ok()?;
-        (!self.since.updated.contains(&number)).then_some((number, mark.mark))
+        Some((*number, mark.mark))
     }
 
     /// The shutdown request that waits for this member's answer.
@@ -175,7 +196,6 @@ impl SinceState {
                 self.answered.insert(id.to_owned());
             }
             ("plan_approval", None) => self.submitted_plan = true,
-            ("task_update", _) => self.updated.extend(input["task_id"].as_u64()),
             _ => {}
         }
     }

@@ -12,24 +12,24 @@ use crate::web::WebTools;
 
 /// The body of a request.
 ///
-/// It has at most four cache breakpoints: after the tools, after the system
-/// text, and after the last two turns of the user. The last makes the next
-/// request find all that is sent now; the one before finds what the previous
-/// request left there, also if this turn brought more blocks than the provider
-/// searches.
+/// It has at most four cache breakpoints: after the tools and the system text that
+/// other agents send too, which the first request of an agent finds, and after the
+/// last two turns of the user. The last makes the next request find all that is sent
+/// now; the one before finds what the previous request left there, also if this turn
+/// brought more blocks than the provider searches.
 pub(super) fn encode(
     request: &Request,
     model: &str,
     images: &ShownImages,
 ) -> Result<Vec<u8>, RequestError> {
     let turns = request.view(is_understood)?;
-    let tools = tools(&request.tools, &request.tuning.web);
+    let tools = tools(&request.tools, request.shared.tools, &request.tuning.web);
     let tool_choice = tool_choice(&request.tool_choice).filter(|_| !tools.is_empty());
     let body = Body {
         model,
         max_tokens: request.max_tokens,
         stream: true,
-        system: system(&request.system),
+        system: system(&request.system, request.shared.system),
         tools,
         tool_choice,
         temperature: request.tuning.temperature,
@@ -234,19 +234,28 @@ impl CacheControl {
     const EPHEMERAL: Self = Self { kind: "ephemeral" };
 }
 
-fn system(text: &str) -> Vec<Content<'_>> {
-    if text.trim().is_empty() {
-        return Vec::new();
-    }
-    vec![Content::Known(Known::Text {
-        text: Cow::Borrowed(text),
-        cache_control: Some(CacheControl::EPHEMERAL),
-    })]
+/// The system text: what other agents send too, and the rest, which the breakpoints of the turns cover.
+fn system(text: &str, shared: usize) -> Vec<Content<'_>> {
+    let (shared, own) = match text.split_at_checked(shared) {
+        None | Some(("", _)) => (text, ""),
+        Some(parts) => parts,
+    };
+    let mut blocks = vec![(shared, Some(CacheControl::EPHEMERAL)), (own, None)];
+    blocks.retain(|(text, _)| !text.trim().is_empty());
+    let block = |(text, cache_control)| {
+        let text = Cow::Borrowed(text);
+        Content::Known(Known::Text {
+            text,
+            cache_control,
+        })
+    };
+    blocks.into_iter().map(block).collect()
 }
 
-/// The tools, those of the provider first, so that the breakpoint is at the end of all of them.
-fn tools<'a>(specs: &'a [ToolSpec], web: &'a WebTools) -> Vec<WireTool<'a>> {
-    let last = specs.len().saturating_sub(1);
+/// The tools, those of the provider first, so that the breakpoint covers them.
+fn tools<'a>(specs: &'a [ToolSpec], shared: usize, web: &'a WebTools) -> Vec<WireTool<'a>> {
+    let marked = if shared == 0 { usize::MAX } else { shared };
+    let last = marked.min(specs.len()).saturating_sub(1);
     let own = specs.iter().enumerate().map(|(place, spec)| {
         WireTool::Own(Tool {
             name: &spec.name,

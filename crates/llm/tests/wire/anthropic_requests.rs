@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use llm::{
     Anthropic, AnthropicAuth, AnthropicConfig, Block, Effort, Model, Provider, RawJson, Request,
-    Role, Secret, Thinking, ToolChoice, ToolResult, ToolUse, Turn,
+    Role, Secret, SharedStart, Thinking, ToolChoice, ToolResult, ToolUse, Turn,
 };
 use serde_json::{Value, json};
 use test_support::llm_server::{CapturedRequest, LlmServer, ServerReply, Wire};
@@ -159,6 +159,36 @@ fn tools_and_their_breakpoint() {
     );
     assert_eq!(got.tool_names(), ["read_file", "bash"]);
     assert_eq!(got.body().get("tool_choice"), None);
+}
+
+#[test]
+fn what_other_agents_send_too_has_breakpoints_of_its_own() {
+    let mut request = long_conversation();
+    request.system = "You are a test.\n\nYou are 'alice'.".to_owned();
+    let shared = "You are a test.\n\n";
+    request.shared = SharedStart {
+        tools: 1,
+        system: shared.len(),
+    };
+    let got = sent(request.clone());
+    assert_eq!(got.cache_breakpoints(), 4);
+    let ephemeral = json!({"type": "ephemeral"});
+    assert_eq!(
+        got.body()["system"],
+        json!([
+            {"type": "text", "text": shared, "cache_control": ephemeral},
+            {"type": "text", "text": "You are 'alice'."},
+        ])
+    );
+    assert_eq!(got.tools()[0]["cache_control"], ephemeral);
+    assert_eq!(got.tools()[1].get("cache_control"), None);
+    request.shared = SharedStart {
+        tools: 9,
+        system: 999,
+    };
+    let got = sent(request);
+    assert_eq!(got.tools()[1]["cache_control"], ephemeral);
+    assert_eq!(got.body()["system"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// The most tokens of the texts that all members of a kind have in common.
-const LIMIT: usize = 700;
+const LIMIT: usize = 600;
 
 pub(crate) fn lead_in(workspace: &Path) -> PromptSpec {
     PromptSpec {
@@ -74,21 +74,23 @@ fn a_prompt_is_the_same_all_day_and_differs_only_in_its_date_the_next() {
 }
 
 #[test]
-fn a_teammate_is_told_who_it_is_first_and_about_its_role() {
+fn a_teammate_is_told_about_its_role_and_its_name_last() {
     let prompt = teammate(Some("Write tests.")).build(NOON);
     let text = prompt.to_string();
-    assert!(text.starts_with("You are 'alice', role: coder\n"), "{text}");
-    assert!(text.ends_with("# Your role\nWrite tests."), "{text}");
+    assert!(text.starts_with("You are a teammate "), "{text}");
+    let end = "# Your role\nWrite tests.\n\n# You\nYou are 'alice', role: coder";
+    assert!(text.ends_with(end), "{text}");
     assert!(text.contains("- Folder: /w ("), "{text}");
     let kinds: Vec<&str> = prompt.parts().iter().map(|part| part.kind.name()).collect();
     let order = [
         "identity",
-        "environment",
         "work",
         "team",
         "board",
         "notes",
+        "environment",
         "role",
+        "name",
     ];
     assert_eq!(kinds, order);
     let text = teammate(None).build(NOON).to_string();
@@ -100,6 +102,38 @@ fn a_teammate_is_told_who_it_is_first_and_about_its_role() {
     );
 }
 
+/// What a provider keeps of the request of one teammate serves all others.
+#[test]
+fn teammates_of_all_names_and_roles_begin_with_the_same_bytes() {
+    let told = |name: &str, role: &str, is_own_tree: bool, workspace: &str| {
+        let reader = Reader::Teammate {
+            name: AgentName::new(name).unwrap(),
+            role: role.to_owned(),
+            about_role: None,
+        };
+        let spec = PromptSpec {
+            is_own_tree,
+            workspace: workspace.into(),
+            ..spec(reader)
+        };
+        let mut prompt = crate::CurrentPrompt::new(spec);
+        let system = prompt.at(NOON);
+        let (shared, own) = system.text.split_at(system.shared);
+        assert!(
+            own.contains(&format!("You are '{name}', role: {role}")),
+            "{own}"
+        );
+        assert!(!shared.contains(name) && !shared.contains(role), "{shared}");
+        (shared.to_owned(), own.to_owned())
+    };
+    let (alice, own) = told("alice", "zookeeper", false, "/w");
+    assert_eq!(alice, told("bob", "astronaut", false, "/w").0);
+    assert!(alice.contains("# Environment") && !own.contains("# Environment"));
+    let (alice, own) = told("alice", "zookeeper", true, "/w/alice");
+    assert_eq!(alice, told("bob", "astronaut", true, "/w/bob").0);
+    assert!(own.contains("/w/alice"), "where it works is its own then");
+}
+
 #[test]
 fn the_lead_is_told_who_it_is_first() {
     let text = spec(Reader::Lead).build(NOON).to_string();
@@ -107,7 +141,7 @@ fn the_lead_is_told_who_it_is_first() {
 }
 
 #[test]
-fn instructions_and_skills_come_last_and_what_is_wrong_with_them_is_said() {
+fn instructions_and_skills_are_shared_and_what_is_wrong_with_them_is_said() {
     let place = tempfile::tempdir().unwrap();
     let skill = place.path().join(".agents/skills/pdf");
     fs::create_dir_all(&skill).unwrap();
@@ -123,7 +157,10 @@ fn instructions_and_skills_come_last_and_what_is_wrong_with_them_is_said() {
     let spec = lead_in(place.path());
     let prompt = spec.build(NOON);
     let kinds: Vec<&str> = prompt.parts().iter().map(|part| part.kind.name()).collect();
-    assert_eq!(kinds.last_chunk(), Some(&["instructions", "skills"]));
+    assert_eq!(
+        kinds.last_chunk(),
+        Some(&["instructions", "skills", "environment"])
+    );
     assert_eq!(prompt.problems().len(), 1, "{:?}", prompt.problems());
     assert!(spec.skill_tool().is_some());
 }

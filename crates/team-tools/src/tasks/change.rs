@@ -1,6 +1,6 @@
 //! Creating, changing and claiming tasks.
 
-use super::{args, failed, ids, short};
+use super::{args, failed, ids};
 use crate::TeamContext;
 use crate::submit::SubmittedWork;
 use protocol::{Task, TaskId, TaskStatus};
@@ -21,15 +21,37 @@ pub struct TaskCreate {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskCreateArgs {
-    /// In a line.
-    subject: String,
-    /// In full: whoever claims it sees nothing else.
+    #[serde(default)]
+    tasks: Vec<TaskArgs>,
+    // One task may stand by itself. Models are offered the list alone, which is enough.
+    #[schemars(skip)]
+    subject: Option<String>,
+    #[schemars(skip)]
     description: Option<String>,
-    /// 0 to 10, highest first; 5 if absent.
+    #[schemars(skip)]
     priority: Option<u8>,
-    /// Only this role may claim it.
+    #[schemars(skip)]
     role: Option<String>,
-    /// Tasks that come first.
+    #[serde(
+        default,
+        rename = "blockedBy",
+        alias = "blocked_by",
+        deserialize_with = "args::numbers"
+    )]
+    #[schemars(skip)]
+    blocked_by: Vec<u64>,
+}
+
+/// A task as a model writes it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct TaskArgs {
+    subject: String,
+    /// All that one has to know.
+    description: Option<String>,
+    priority: Option<u8>,
+    role: Option<String>,
     #[serde(
         default,
         rename = "blockedBy",
@@ -38,6 +60,38 @@ pub struct TaskCreateArgs {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     blocked_by: Vec<u64>,
+}
+
+impl TaskArgs {
+    fn into_new(self) -> Result<NewTask, ToolError> {
+        Ok(NewTask {
+            subject: self.subject,
+            description: self.description.unwrap_or_default(),
+            priority: args::priority(self.priority)?.unwrap_or_default(),
+            role: self.role,
+            blocked_by: ids(&self.blocked_by),
+        })
+    }
+}
+
+impl TaskCreateArgs {
+    /// The tasks, and whether they came as a list.
+    fn into_tasks(self) -> Result<(Vec<NewTask>, bool), ToolError> {
+        let is_list = self.subject.is_none();
+        if is_list == self.tasks.is_empty() {
+            return Err(ToolError::new("give a list of tasks, each with a subject"));
+        }
+        let single = self.subject.map(|subject| TaskArgs {
+            subject,
+            description: self.description,
+            priority: self.priority,
+            role: self.role,
+            blocked_by: self.blocked_by,
+        });
+        let all = self.tasks.into_iter().chain(single);
+        let all: Result<Vec<NewTask>, ToolError> = all.map(TaskArgs::into_new).collect();
+        Ok((all?, is_list))
+    }
 }
 
 /// Changes a task.
@@ -53,13 +107,17 @@ pub struct TaskUpdateArgs {
     #[serde(deserialize_with = "args::number")]
     #[schemars(with = "u64")]
     task_id: u64,
-    /// in_progress claims it, pending gives it back.
+    /// in_progress claims it, pending returns it.
     #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
     status: Option<String>,
+    // What is changed seldom is not offered, and understood all the same.
+    #[schemars(skip)]
     subject: Option<String>,
+    #[schemars(skip)]
     description: Option<String>,
+    #[schemars(skip)]
     priority: Option<u8>,
-    /// Empty: any.
+    #[schemars(skip)]
     role: Option<String>,
     #[serde(
         default,
@@ -67,7 +125,7 @@ pub struct TaskUpdateArgs {
         alias = "add_blocked_by",
         deserialize_with = "args::numbers"
     )]
-    #[schemars(with = "Option<Vec<u64>>")]
+    #[schemars(skip)]
     add_blocked_by: Vec<u64>,
     #[serde(
         default,
@@ -75,11 +133,9 @@ pub struct TaskUpdateArgs {
         alias = "remove_blocked_by",
         deserialize_with = "args::numbers"
     )]
-    #[schemars(with = "Option<Vec<u64>>")]
+    #[schemars(skip)]
     remove_blocked_by: Vec<u64>,
-    /// With completed.
     result: Option<String>,
-    /// Progress, or why you give it back.
     note: Option<String>,
 }
 
@@ -121,7 +177,7 @@ impl ClaimTask {
 
 impl Tool for TaskCreate {
     const NAME: &'static str = "task_create";
-    const DESCRIPTION: &'static str = "Put a task on the board. Idle teammates claim ready ones.";
+    const DESCRIPTION: &'static str = "Put tasks on the board.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = TaskCreateArgs;
@@ -131,25 +187,37 @@ impl Tool for TaskCreate {
         args: TaskCreateArgs,
         _context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let new = NewTask {
-            subject: args.subject,
-            description: args.description.unwrap_or_default(),
-            priority: args::priority(args.priority)?.unwrap_or_default(),
-            role: args.role,
-            blocked_by: ids(&args.blocked_by),
-        };
+        let (tasks, is_list) = args.into_tasks()?;
         let created = self.context.blocking(move |context| {
-            let created = team::create(&context.team, &context.me, &new);
-            created.map_err(failed)
+            let mut created: Vec<TaskId> = Vec::new();
+            for new in &tasks {
+                match team::create(&context.team, &context.me, new) {
+                    Ok(task) => created.push(task.id),
+                    Err(error) if created.is_empty() => return Err(failed(error)),
+                    // What is there stays there, and the model must not create it again.
+                    Err(error) => {
+                        let last = created.last().map_or(0, |id| id.0);
+                        return Err(ToolError::new(format!(
+                            "{error}; the {} tasks before it were created, up to #{last}",
+                            created.len()
+                        )));
+                    }
+                }
+            }
+            Ok(created)
         });
-        Ok(ToolOutput::ok(short(&created.await?).to_string()))
+        let created = created.await?;
+        let shown = match created.as_slice() {
+            [id] if !is_list => json!({"id": id}),
+            ids => json!({"ids": ids}),
+        };
+        Ok(ToolOutput::ok(shown.to_string()))
     }
 }
 
 impl Tool for TaskUpdate {
     const NAME: &'static str = "task_update";
-    const DESCRIPTION: &'static str = "Change a task. Complete yours with a result, or give it back with \
-        a note.";
+    const DESCRIPTION: &'static str = "Change a task.";
     const EFFECT: Effect = Effect::State;
     type Args = TaskUpdateArgs;
 
@@ -177,6 +245,8 @@ impl Tool for ClaimTask {
     const DESCRIPTION: &'static str = "Claim a task until you complete it or give it back.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
+    // Tasks are claimed for idle teammates, and `task_update` claims one too.
+    const IS_OFFERED: bool = false;
     type Args = ClaimTaskArgs;
 
     async fn call(
@@ -272,17 +342,25 @@ fn claim(context: &TeamContext, args: &ClaimTaskArgs) -> Result<Task, ToolError>
     })
 }
 
-/// The changed task and, if it was completed, the tasks that this unblocked.
+/// What the model does not know of the task that it changed: its status, what it waits for, and, if it was
+/// completed, the tasks that this unblocked. `task_get` shows the whole.
 fn describe(context: &TeamContext, task: &Task) -> String {
-    let mut shown = short(task);
+    let list = |ids: &[TaskId]| {
+        let ids: Vec<String> = ids.iter().map(|id| format!("#{id}")).collect();
+        ids.join(", ")
+    };
+    let mut shown = task.status.as_str().to_owned();
+    if !task.blocked_by.is_empty() {
+        shown.push_str(&format!("; blocked by {}", list(&task.blocked_by)));
+    }
     if task.status == TaskStatus::Completed
         && let Ok(view) = team::list(&context.team)
     {
         let unblocked = view.board.unblocked_by(task.id).into_iter();
         let unblocked: Vec<TaskId> = unblocked.map(|task| task.id).collect();
         if !unblocked.is_empty() {
-            shown["unblocked"] = json!(unblocked);
+            shown.push_str(&format!("; unblocked {}", list(&unblocked)));
         }
     }
-    shown.to_string()
+    shown
 }

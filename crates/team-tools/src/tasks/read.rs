@@ -20,7 +20,8 @@ pub struct TaskList {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskListArgs {
-    #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
+    // The list is short enough to be read whole, so this is not offered.
+    #[schemars(skip)]
     status: Option<String>,
 }
 
@@ -53,8 +54,7 @@ impl TaskGet {
 
 impl Tool for TaskList {
     const NAME: &'static str = "task_list";
-    const DESCRIPTION: &'static str = "List the tasks on the board: [ ] pending, [>] in progress, [x] \
-        completed.";
+    const DESCRIPTION: &'static str = "List the tasks.";
     const EFFECT: Effect = Effect::Read;
     const KEEPS_RESULTS: bool = true;
     type Args = TaskListArgs;
@@ -77,7 +77,7 @@ impl Tool for TaskList {
 
 impl Tool for TaskGet {
     const NAME: &'static str = "task_get";
-    const DESCRIPTION: &'static str = "Show a task in full, with its result and history.";
+    const DESCRIPTION: &'static str = "Show a task in full.";
     const EFFECT: Effect = Effect::Read;
     const KEEPS_RESULTS: bool = true;
     type Args = TaskGetArgs;

@@ -2,6 +2,7 @@
 
 use super::*;
 use protocol::{AgentName, Incarnation, TaskStatus};
+use serde_json::json;
 use team::Actor;
 use teamdir::Options;
 use test_support::TempTeam;
@@ -70,12 +71,13 @@ fn a_chain_of_tasks_from_creation_to_the_last_result() {
     let (alice, bob) = (&agents[0], &agents[1]);
     assert_eq!(alice.ok("task_list", json!({})), "No tasks.");
     let setup = alice.json("task_create", json!({"subject": "Setup"}));
+    assert_eq!(setup, json!({"id": 1}));
+    let setup = alice.json("task_get", json!({"task_id": 1}));
     assert_eq!((&setup["id"], &setup["owner"]), (&json!(1), &json!("")));
     let code = json!({"subject": "Write code", "description": "All of it.", "priority": 7});
     alice.json("task_create", code);
     let chained = json!({"task_id": 2, "addBlockedBy": [1]});
-    let chained = alice.json("task_update", chained);
-    assert_eq!(chained["blockedBy"], json!([1]));
+    assert_eq!(alice.ok("task_update", chained), "pending; blocked by #1");
     assert_eq!(
         bob.ok("task_list", json!({})),
         "[ ] #1: Setup\n[ ] #2: Write code (blocked by: [1])"
@@ -87,8 +89,7 @@ fn a_chain_of_tasks_from_creation_to_the_last_result() {
     let claimed = alice.ok("claim_task", json!({}));
     assert_eq!(claimed, "Claimed task #1 for alice\nSetup");
     let done = json!({"task_id": 1, "status": "completed", "result": "It works."});
-    let done = alice.json("task_update", done);
-    assert_eq!(done["unblocked"], json!([2]));
+    assert_eq!(alice.ok("task_update", done), "completed; unblocked #2");
     let claimed = bob.ok("claim_task", json!({"task_id": "#2"}));
     assert_eq!(claimed, "Claimed task #2 for bob\nWrite code\nAll of it.");
     assert_eq!(
@@ -101,6 +102,35 @@ fn a_chain_of_tasks_from_creation_to_the_last_result() {
     assert_eq!(shown["result"], json!("It works."));
     assert_eq!(shown["history"][1]["action"], json!("claimed"));
     assert_eq!(shown["status"], json!(TaskStatus::Completed));
+}
+
+#[test]
+fn several_tasks_are_created_at_once_and_what_was_created_before_an_error_is_said() {
+    let agents = agents(&["alice"]);
+    let alice = &agents[0];
+    let tasks = json!({"tasks": [{"subject": "One"}, {"subject": "Two", "description": "All."}]});
+    assert_eq!(alice.json("task_create", tasks), json!({"ids": [1, 2]}));
+    let tasks = json!({"tasks": [{"subject": "Three", "blockedBy": ["#2"]}, {"subject": " "}]});
+    let refused = alice.refused("task_create", tasks);
+    assert!(refused.contains("subject is empty"), "{refused}");
+    assert!(
+        refused.contains("the 1 tasks before it were created, up to #3"),
+        "{refused}"
+    );
+    assert_eq!(
+        alice.ok("task_list", json!({})),
+        "[ ] #1: One\n[ ] #2: Two\n[ ] #3: Three (blocked by: [2])"
+    );
+    for wrong in [
+        json!({}),
+        json!({"tasks": []}),
+        json!({"subject": "x", "tasks": [{"subject": "y"}]}),
+    ] {
+        let refused = alice.refused("task_create", wrong);
+        assert!(refused.contains("a list of tasks"), "{refused}");
+    }
+    let one = alice.json("task_create", json!({"tasks": [{"subject": "Four"}]}));
+    assert_eq!(one, json!({"ids": [4]}));
 }
 
 #[test]
@@ -148,6 +178,5 @@ fn a_refusal_gives_the_reason() {
             .contains("belongs to alice")
     );
     let back = json!({"task_id": 1, "status": "pending", "note": "too hard"});
-    let back = alice.json("task_update", back);
-    assert_eq!(back["status"], json!("pending"));
+    assert_eq!(alice.ok("task_update", back), "pending");
 }

@@ -98,7 +98,14 @@ impl CapturedRequest {
     /// The system text.
     pub fn system_text(&self) -> String {
         match self.wire {
-            Wire::Anthropic => text(&self.body["system"]),
+            // Blocks of a system text are parts of one text.
+            Wire::Anthropic => match &self.body["system"] {
+                Value::Array(blocks) => blocks
+                    .iter()
+                    .filter_map(|block| block["text"].as_str())
+                    .collect(),
+                other => text(other),
+            },
             Wire::OpenAi => {
                 let is_system = |message: &&Value| {
                     matches!(message["role"].as_str(), Some("system" | "developer"))

@@ -135,8 +135,9 @@ fn tools_declare_their_arguments_and_effects() {
     for tool in bench.registry.definitions() {
         let schema = tool.schema.value();
         assert_eq!(schema["type"], "object", "{}", tool.name);
-        assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
-        assert!(schema.get("$schema").is_none(), "{}", tool.name);
+        for key in ["$schema", "additionalProperties"] {
+            assert!(schema.get(key).is_none(), "{}", tool.name);
+        }
         let properties = schema["properties"].as_object().unwrap();
         let described = |property: &serde_json::Value| property["description"].is_string();
         assert!(properties.values().all(described), "{}", tool.name);
@@ -149,7 +150,6 @@ fn tools_declare_their_arguments_and_effects() {
                 "command": {"type": "string", "description": "The command, for bash."},
                 "timeout": {
                     "type": "integer",
-                    "minimum": 0,
                     "description": "The limit in seconds, 120 if absent.",
                 },
                 "needs_network": {
@@ -159,7 +159,6 @@ fn tools_declare_their_arguments_and_effects() {
                 },
             },
             "required": ["command"],
-            "additionalProperties": false,
         })
     );
     assert_eq!(bench.registry.effect("bash", "{}"), Some(Effect::Execute));

@@ -167,6 +167,7 @@ impl Host for Member {
         self.reminders.push(reminder.clone());
         Prompt {
             system: self.system.clone(),
+            shared_system: 0,
             reminder: Some(reminder),
         }
     }

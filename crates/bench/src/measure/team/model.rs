@@ -74,15 +74,10 @@ impl Model {
 
     /// The task that a member was told last, unless it is done.
     fn open_task(&self, request: &CapturedRequest) -> Option<usize> {
-        const TOLD: &str = "Your task: #";
-        let said = request.last_text();
-        let said = if said.contains(TOLD) {
-            said
-        } else {
-            // A member that was started again is told no more than it has in its conversation.
-            Value::Array(request.messages().to_vec()).to_string()
-        };
-        let task = tokens::between(&said, TOLD, ":")?.parse().ok()?;
+        let said = tokens::told_task(&request.last_text());
+        // A member that was started again is told no more than it has in its conversation.
+        let before = || tokens::told_task(&Value::Array(request.messages().to_vec()).to_string());
+        let task = said.or_else(before)?.parse().ok()?;
         let is_done = self.seen().done.contains_key(&task);
         (!is_done).then_some(task)
     }

@@ -62,7 +62,7 @@ const WORK_TOOLS: [&str; 13] = [
 
 /// The headings of a system text that are about the team. What is under others, such as the environment, how to
 /// work and the role, an agent that works alone is told too.
-const TEAM_HEADINGS: [&str; 3] = ["# Team", "# Board", "# Notes"];
+const TEAM_HEADINGS: [&str; 4] = ["# Team", "# Board", "# Notes", "# You"];
 
 /// A piece of a request, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]

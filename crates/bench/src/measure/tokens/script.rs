@@ -32,10 +32,19 @@ pub(super) struct Script {
 }
 
 /// The agent that asks: its name is in the system prompt.
-pub(in crate::measure) fn agent(request: &CapturedRequest) -> String {
+pub(crate) fn agent(request: &CapturedRequest) -> String {
     let system = request.system_text();
-    let name = system.split('\'').nth(1);
-    name.unwrap_or("nobody").to_owned()
+    between(&system, "You are '", "'")
+        .unwrap_or("nobody")
+        .to_owned()
+}
+
+/// The task that a member was told last, as it was claimed or as it was held when its process started.
+pub(in crate::measure) fn told_task(text: &str) -> Option<String> {
+    let place = |(start, end)| Some((text.rfind(start)?, between(text, start, end)?));
+    let told = [("<auto-claimed>Task #", ":"), ("Your task: #", ":")].into_iter();
+    let last = told.filter_map(place).max_by_key(|(place, _)| *place);
+    last.map(|(_, task)| task.to_owned())
 }
 
 impl Script {
@@ -60,19 +69,20 @@ impl Script {
             return ServerReply::text("Noted.");
         }
         let tasks = (1..=self.work.tasks).map(|number| {
-            let task = json!({
+            json!({
                 "subject": format!("Write part {number}"),
                 "description": format!("Read source.txt and write what matters to part-{number}.txt."),
-            });
-            ("task_create", task)
+            })
         });
+        let tasks: Vec<Value> = tasks.collect();
+        let tasks = ("task_create", json!({"tasks": tasks}));
         let spawns = MEMBERS.map(|name| {
             let member = json!({
                 "name": name, "role": "coder", "prompt": "Do the tasks on the board.",
             });
             ("spawn_teammate", member)
         });
-        ServerReply::calls(tasks.chain(spawns))
+        ServerReply::calls(std::iter::once(tasks).chain(spawns))
     }
 }
 
@@ -90,7 +100,7 @@ fn teammate(request: &CapturedRequest) -> ServerReply {
     // What is told of a task stays where it was told, before the results of its tools.
     let conversation = Value::Array(request.messages().to_vec()).to_string();
     let told = if call.is_some() { &conversation } else { &said };
-    let Some(task) = between(told, "Your task: #", ":") else {
+    let Some(task) = told_task(told) else {
         return ServerReply::text("Nothing is left to do.");
     };
     let path = format!("part-{task}.txt");
@@ -123,7 +133,7 @@ fn last_call(request: &CapturedRequest) -> Option<&str> {
     call["name"].as_str()
 }
 
-pub(in crate::measure) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let (_, rest) = text.rsplit_once(before)?;
     rest.split_once(after).map(|(found, _)| found)
 }
