@@ -6,6 +6,7 @@ mod client;
 mod load;
 mod scene;
 mod sessions;
+mod squat;
 
 use crate::harness::{LIMIT, Session, Workspace};
 use client::Client;

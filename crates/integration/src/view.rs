@@ -73,6 +73,16 @@ impl Integration {
         patch.extend(tree.uncommitted_patch()?);
         Ok(patch)
     }
+
+    /// What a submission has changed since it parted from what it was merged onto or, before that, from the
+    /// team's branch, as a patch.
+    pub fn submission_diff(&self, submission: &Submission) -> Result<Vec<u8>, IntegrationError> {
+        let from = match &submission.onto {
+            Some(onto) => onto.clone(),
+            None => self.team_branch()?,
+        };
+        Ok(self.repository.patch(&from, &submission.commit)?)
+    }
 }
 
 /// The bytes that a folder takes on the disk. Files that cannot be read are not counted.

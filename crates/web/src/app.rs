@@ -5,6 +5,7 @@ use crate::assets;
 use crate::error::ApiError;
 use crate::guard::{self, Hosts};
 use crate::hub::Hub;
+use crate::proof::Proofs;
 use crate::sessions::Sessions;
 use crate::store::Session;
 use axum::Router;
@@ -28,6 +29,8 @@ use tokio::time::timeout;
 const MAX_BODY: usize = 256 << 10;
 /// How long a client has for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
+/// The header with the proof that a reply is ours.
+const PROOF: &str = "x-team-lead-proof";
 /// The most pages that are open at a time.
 pub(crate) const MAX_STREAMS: usize = 256;
 
@@ -36,6 +39,7 @@ pub(crate) struct App {
     pub(crate) team: TeamDir,
     pub(crate) address: SocketAddr,
     pub(crate) hosts: Hosts,
+    pub(crate) proofs: Proofs,
     pub(crate) hub: Hub,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) streams: Arc<Semaphore>,
@@ -46,6 +50,7 @@ pub(crate) struct App {
 
 pub(crate) fn router(app: &Arc<App>) -> Router {
     Router::new()
+        .route("/api/hello", get(api::session::hello))
         .route("/api/login", post(api::session::login))
         .route("/api/logout", post(api::session::logout))
         .route("/api/sessions", get(api::session::list))
@@ -78,11 +83,19 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
     let checked = app.hosts.check(request.method(), request.headers(), is_api);
+    let challenge = guard::challenge(request.headers(), app.address.port());
+    let challenge = challenge.filter(|_| is_api && checked.is_ok());
+    let challenge = challenge.map(|(cookie, nonce)| (cookie.to_owned(), nonce.to_owned()));
     let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(refusal) => ApiError::new(refusal.status(), refusal).into_response(),
     };
     assets::protect(response.headers_mut());
+    let status = response.status().as_u16();
+    let proof = challenge.and_then(|(cookie, nonce)| app.proofs.of_reply(&cookie, &nonce, status));
+    if let Some(proof) = proof.and_then(|proof| HeaderValue::from_str(&proof).ok()) {
+        response.headers_mut().insert(PROOF, proof);
+    }
     if checked.is_err() {
         // What is left of a refused request is not read.
         let close = HeaderValue::from_static("close");
@@ -113,7 +126,8 @@ impl FromRequestParts<Arc<App>> for Signed {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
         let given = guard::credentials(&parts.headers, app.address.port());
-        let found = given.and_then(|(cookie, key)| app.sessions.find(&cookie, &key));
+        let given = given.filter(|(cookie, key)| app.proofs.is_page_key(cookie, key));
+        let found = given.and_then(|(cookie, _)| app.sessions.find(cookie));
         found.map(Self).ok_or_else(|| {
             let message = "this browser has no session, or it was ended";
             ApiError::new(StatusCode::UNAUTHORIZED, message).hint("team-lead web --link")

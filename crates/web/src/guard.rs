@@ -8,8 +8,10 @@ use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, StatusCode};
 use std::net::{IpAddr, SocketAddr};
 
-/// The header with the key of a session.
+/// The header with the page key of a session.
 pub(crate) const KEY: &str = "x-team-lead-key";
+/// The header with the number that a request is given once.
+const NONCE: &str = "x-team-lead-nonce";
 /// What a browser says of where a request comes from.
 const FETCH_SITE: &str = "sec-fetch-site";
 
@@ -117,17 +119,25 @@ pub(crate) fn cookie_name(port: u16) -> String {
     format!("team_lead_{port}")
 }
 
-/// The cookie and the key of a request.
-pub(crate) fn credentials(headers: &HeaderMap, port: u16) -> Option<(String, String)> {
+/// The cookie of a request.
+pub(crate) fn cookie(headers: &HeaderMap, port: u16) -> Option<&str> {
     let name = cookie_name(port);
     let cookies = headers.get_all(COOKIE).iter();
     let cookies = cookies.filter_map(|value| value.to_str().ok());
     let mut pairs = cookies
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='));
-    let cookie = pairs.find(|(found, _)| *found == name)?.1;
-    let key = only(headers, KEY).flatten()?;
-    Some((cookie.to_owned(), key.to_owned()))
+    pairs.find(|(found, _)| *found == name).map(|pair| pair.1)
+}
+
+/// The cookie and the page key of a request.
+pub(crate) fn credentials(headers: &HeaderMap, port: u16) -> Option<(&str, &str)> {
+    Some((cookie(headers, port)?, only(headers, KEY).flatten()?))
+}
+
+/// The cookie and the number of a request whose reply needs a proof.
+pub(crate) fn challenge(headers: &HeaderMap, port: u16) -> Option<(&str, &str)> {
+    Some((cookie(headers, port)?, only(headers, NONCE).flatten()?))
 }
 
 #[cfg(test)]
@@ -211,7 +221,7 @@ mod tests {
         let cookie = ("cookie", "other=1; team_lead_4000=abc; x=y");
         let both = headers(&[cookie, (KEY, "def")]);
         let found = credentials(&both, 4000);
-        assert_eq!(found, Some(("abc".to_owned(), "def".to_owned())));
+        assert_eq!(found, Some(("abc", "def")));
         assert_eq!(credentials(&both, 4001), None);
         assert_eq!(credentials(&headers(&[cookie]), 4000), None);
         assert_eq!(credentials(&headers(&[(KEY, "def")]), 4000), None);

@@ -9,7 +9,8 @@
 //! the commands call.
 //!
 //! **Who gets in.** A token of 256 bits is in a private file, and in the fragment of the address that is shown
-//! once; the page exchanges it for a session, a cookie and a key (`sessions`). Every request passes the same
+//! once; the page exchanges it for a session, a cookie and a key (`sessions`). The key is not sent again: page and
+//! server prove that they know it (`proof`). Every request passes the same
 //! checks first (`guard`): the host is ours, the origin is absent or ours, a body is JSON. Connections of commands
 //! in the sandboxes of members are not served at all (`peer`).
 //!
@@ -25,6 +26,7 @@ mod error;
 mod guard;
 mod hub;
 mod peer;
+mod proof;
 mod rows;
 mod secret;
 mod server;
@@ -32,6 +34,7 @@ mod sessions;
 mod store;
 mod stream;
 
+pub use proof::page_key;
 pub use secret::Secret;
 pub use sessions::revoke;
 pub use store::{Session, Store, StoreError, Stored};
@@ -39,6 +42,8 @@ pub use store::{Session, Store, StoreError, Stored};
 use app::{App, MAX_STREAMS};
 use guard::Hosts;
 use hub::Hub;
+use proof::Proofs;
+use secret::random_hex;
 use sessions::Sessions;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -82,6 +87,7 @@ pub enum ServeError {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    proofs: Proofs,
     store: Store,
     options: ServeOptions,
     _lock: ServerLock,
@@ -107,16 +113,23 @@ impl Server {
         };
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        store.update(|stored| {
-            // Whoever has the port of the sessions may have been shown their secrets.
+        let fresh = random_hex(32)?;
+        let seed = store.update(|stored| {
+            // Whoever has the port of the sessions now could pass proofs on between their pages and us.
             if last.is_some_and(|last| last != address) {
                 stored.sessions.clear();
+                stored.seed.clear();
+            }
+            if stored.seed.is_empty() {
+                stored.seed = fresh;
             }
             stored.address = address.to_string();
+            stored.seed.clone()
         })?;
         Ok(Self {
             listener,
             address,
+            proofs: Proofs::new(seed)?,
             store,
             options,
             _lock: lock,
@@ -145,6 +158,7 @@ impl Server {
             team: team.clone(),
             address: self.address,
             hosts: Hosts::new(self.address),
+            proofs: self.proofs,
             hub,
             sessions,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),

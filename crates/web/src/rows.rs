@@ -79,6 +79,10 @@ fn team(snapshot: &Snapshot) -> Value {
         let tasks = snapshot.tasks.iter();
         tasks.filter(|task| task.status == status).count()
     };
+    let pending = count(TaskStatus::Pending);
+    let blocked = snapshot.tasks.iter();
+    let blocked = blocked.filter(|task| task.status == TaskStatus::Pending && task.blocked);
+    let blocked = blocked.count();
     json!({
         "name": snapshot.team,
         "folder": snapshot.folder,
@@ -87,7 +91,9 @@ fn team(snapshot: &Snapshot) -> Value {
         "spent": spending(&snapshot.spent),
         "problem": snapshot.problem,
         "tasks": {
-            "pending": count(TaskStatus::Pending),
+            "pending": pending,
+            "ready": pending - blocked,
+            "blocked": blocked,
             "in_progress": count(TaskStatus::InProgress),
             "completed": count(TaskStatus::Completed),
         },

@@ -1,5 +1,6 @@
 //! Secrets of 256 bits, and what is kept of them.
 
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,7 +21,22 @@ pub(crate) fn is_same(left: &str, right: &str) -> bool {
     left.len() == right.len() && differences == 0
 }
 
+/// A hash that only whoever has the key can make, in hexadecimal. Keys are as long as a block of the hash.
+pub(crate) fn keyed_hash(key: &str, text: &str) -> String {
+    let mut block = [0; 64];
+    for (place, byte) in block.iter_mut().zip(key.bytes()) {
+        *place = byte;
+    }
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    mac.update(text.as_bytes());
+    hex(&mac.finalize().into_bytes())
+}
+
 impl Secret {
+    pub(crate) const fn of(text: String) -> Self {
+        Self(text)
+    }
+
     pub(crate) fn random() -> io::Result<Self> {
         random_hex(32).map(Self)
     }

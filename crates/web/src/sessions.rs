@@ -2,7 +2,7 @@
 //!
 //! A cookie alone is not enough, because browsers send the cookies of a host to all its ports: a server that a
 //! member has started on this machine would get it. The key is kept by the page, in the storage of its own
-//! origin, and sent in a header that no form and no other origin can send.
+//! origin; what it makes of it is sent in a header that no form and no other origin can send (`proof`).
 
 use crate::secret::{self, Secret};
 use crate::store::{Session, Store, StoreError};
@@ -27,12 +27,6 @@ pub(crate) enum LoginError {
     Store(#[from] StoreError),
     #[error("cannot make a secret: {0}")]
     Random(#[from] io::Error),
-}
-
-/// The two halves of a new session.
-pub(crate) struct Login {
-    pub(crate) cookie: Secret,
-    pub(crate) key: Secret,
 }
 
 pub(crate) struct Sessions {
@@ -60,19 +54,19 @@ impl Sessions {
         &self.store
     }
 
-    /// Exchanges the token for a session.
+    /// Exchanges the token for a session, and returns its cookie.
     pub(crate) fn login(
         &self,
         token: &str,
         person: &str,
         agent: &str,
-    ) -> Result<Login, LoginError> {
+    ) -> Result<Secret, LoginError> {
         // One at a time: two that show the same token do not both get in.
         let _known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.store.take_token(token)? {
             return Err(LoginError::WrongToken);
         }
-        let (cookie, key) = (Secret::random()?, Secret::random()?);
+        let cookie = Secret::random()?;
         let session = Session {
             id: secret::random_hex(4)?,
             person: short(person),
@@ -80,21 +74,20 @@ impl Sessions {
             created: now(),
             used: now(),
             cookie: secret::hash(cookie.as_str()),
-            key: secret::hash(key.as_str()),
         };
         self.store.update(|stored| {
             stored.sessions.retain(is_fresh);
             stored.sessions.push(session);
         })?;
-        Ok(Login { cookie, key })
+        Ok(cookie)
     }
 
-    /// The session of this cookie and this key.
-    pub(crate) fn find(&self, cookie: &str, key: &str) -> Option<Session> {
-        let (cookie, key) = (secret::hash(cookie), secret::hash(key));
-        let found = self.list().into_iter().find(|session| {
-            secret::is_same(&session.cookie, &cookie) & secret::is_same(&session.key, &key)
-        })?;
+    /// The session of this cookie.
+    pub(crate) fn find(&self, cookie: &str) -> Option<Session> {
+        let cookie = secret::hash(cookie);
+        let sessions = self.list().into_iter();
+        let mut found = sessions.filter(|session| secret::is_same(&session.cookie, &cookie));
+        let found = found.next()?;
         if now().since(found.used) > USE_STEP {
             let id = found.id.clone();
             // Only the list of sessions shows this.

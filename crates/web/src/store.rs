@@ -40,6 +40,9 @@ pub struct Stored {
     /// Where the server listens, or has listened last, as in `127.0.0.1:41234`.
     pub address: String,
     pub sessions: Vec<Session>,
+    /// What the keys of the sessions are made from, with their cookies.
+    #[serde(default)]
+    pub(crate) seed: String,
 }
 
 /// A browser that has exchanged a token.
@@ -55,8 +58,6 @@ pub struct Session {
     pub used: Timestamp,
     /// The hash of the cookie.
     pub cookie: String,
-    /// The hash of the key that the page sends besides.
-    pub key: String,
 }
 
 /// The files of the server of one workspace.

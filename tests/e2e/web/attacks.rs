@@ -90,16 +90,21 @@ fn without_the_token_the_cookie_and_the_key_nothing_is_shown() {
             ..good.clone()
         },
         Client {
-            key: String::new(),
+            page_key: String::new(),
             ..good.clone()
         },
         Client {
-            key: "0".repeat(64),
+            page_key: "0".repeat(64),
+            ..good.clone()
+        },
+        // The key itself is not sent.
+        Client {
+            page_key: good.key.clone(),
             ..good.clone()
         },
         Client {
-            cookie: good.key.clone(),
-            key: good.cookie.clone(),
+            cookie: good.page_key.clone(),
+            page_key: good.cookie.clone(),
             ..good.clone()
         },
     ];
@@ -186,7 +191,7 @@ fn the_secrets_are_in_private_files_and_on_no_command_line() {
     for file in folder.read_dir().unwrap().flatten() {
         let text = std::fs::read_to_string(file.path()).unwrap();
         let cookie = client.cookie.split_once('=').unwrap().1;
-        for secret in [token, cookie, client.key.as_str()] {
+        for secret in [token, cookie, client.key.as_str(), &client.page_key] {
             assert!(!text.contains(secret), "{file:?}");
         }
     }

@@ -32,7 +32,7 @@ fn is_installed(program: &str) -> bool {
 }
 
 /// A team in which a plan, a tool call and a question wait, and one member works.
-fn team_that_waits() -> Workspace {
+pub(super) fn team_that_waits() -> Workspace {
     let workspace = Workspace::with_config("[permissions]\nask = ['Bash(touch *)']\n");
     for subject in ["Write the lexer", "Write the parser", "Write the manual"] {
         workspace.ok(&["task", "create", subject, "--role", "nobody"]);
@@ -97,7 +97,9 @@ fn carol_speaks(workspace: &Workspace) {
                 "send_message",
                 json!({"to": "bob", "content": "The notes are there."}),
             ),
+            call("bash", json!({"command": "ls"})),
             say(reply),
+            say("Thank you."),
         ],
     );
 }
@@ -138,6 +140,14 @@ fn act(workspace: &Workspace, server: &mut Option<Session>, address: &str, line:
             assert_eq!(workspace.wait_for_file("src/parser.rs"), "fn parse() {}");
         }
         "allowed the call" => assert_eq!(workspace.wait_for_file("allowed"), "yes"),
+        "wrote to carol" => {
+            wait_until("carol is told", LIMIT, || {
+                let requests = workspace.server.requests("carol");
+                let mut texts = requests.iter().map(|request| request.body().to_string());
+                texts.any(|body| body.contains("From the page."))
+            });
+            workspace.wait_phase("carol", Phase::Idle);
+        }
         "kill carol" => workspace.kill9("carol"),
         "restarted carol" => {
             workspace.wait_alive("carol", Phase::Idle);

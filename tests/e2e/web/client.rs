@@ -11,7 +11,10 @@ use std::net::TcpStream;
 pub(super) struct Client {
     pub(super) address: String,
     pub(super) cookie: String,
+    /// The key of the session, which is never sent.
     pub(super) key: String,
+    /// What is sent instead, to one run of the server.
+    pub(super) page_key: String,
 }
 
 /// A reply.
@@ -69,18 +72,37 @@ impl Client {
         assert_eq!(reply.status, 200, "{reply:?}");
         let cookie = reply.header("set-cookie").unwrap();
         assert!(cookie.contains("; HttpOnly; SameSite=Strict;"), "{cookie}");
+        let given = reply.json();
+        let key = given["key"].as_str().unwrap();
         Self {
             address: address.to_owned(),
             cookie: cookie.split(';').next().unwrap().to_owned(),
-            key: reply.json()["key"].as_str().unwrap().to_owned(),
+            key: key.to_owned(),
+            page_key: web::page_key(key, given["run"].as_str().unwrap()),
         }
+    }
+
+    /// Speaks to another run of the server, as the page does: the reply to a request with a number names the run.
+    #[track_caller]
+    pub(super) fn meet(&mut self) {
+        let Self {
+            address, cookie, ..
+        } = self;
+        let request = format!(
+            "GET /api/hello HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nCookie: {cookie}\r\n\
+             X-Team-Lead-Nonce: 0123456789abcdef\r\n\r\n"
+        );
+        let reply = send(address, &request);
+        let proof = reply.header("x-team-lead-proof").unwrap();
+        let (run, _) = proof.split_once(' ').unwrap();
+        self.page_key = web::page_key(&self.key, run);
     }
 
     /// The headers of a session.
     pub(super) fn headers(&self) -> String {
         format!(
             "Cookie: {}\r\nX-Team-Lead-Key: {}\r\n",
-            self.cookie, self.key
+            self.cookie, self.page_key
         )
     }
 

@@ -1,5 +1,6 @@
 //! A large and busy team: memory, processor time and rest.
 
+use super::browser::{LEFT_OUT, drive};
 use super::serve;
 use crate::harness::{LIMIT, Workspace};
 use protocol::{EventKind, Recipient};
@@ -118,6 +119,33 @@ fn a_large_team_is_shown_searched_and_flooded_within_bounds() {
         let last = data["events"].as_array()?.last()?["text"].as_str()?;
         (event == "all" || last.contains("19999 zzz")).then_some(())
     });
+}
+
+#[test]
+fn a_large_team_stays_usable_in_a_browser() {
+    let workspace = large_team();
+    let served = serve(&workspace, &[]);
+    let link = workspace.json(&["web", "--link"]);
+    let driven = drive(
+        "large.mjs",
+        link["url"].as_str().unwrap(),
+        |line| match line {
+            "flood" => {
+                for number in 0..5_000 {
+                    let event = EventKind::Leave {
+                        member: Recipient::Lead,
+                        reason: format!("{number} zzz"),
+                    };
+                    workspace.team().log_event(event).unwrap();
+                }
+            }
+            other => panic!("the script says {other:?}"),
+        },
+    );
+    if driven.is_none() {
+        eprintln!("{LEFT_OUT}");
+    }
+    drop(served);
 }
 
 #[test]

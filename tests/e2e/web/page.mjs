@@ -30,6 +30,13 @@ await page.waitForSelector(".entry.call .diff .added:text('# Notes')");
 expect(await page.getByText("<script>alert(1)</script>").count() === 1, "markup of a reply is not shown as text");
 await accessible("a conversation");
 await page.fill("[aria-label='Message to carol']", "From the page.");
+await page.click("main button:text-is('Send')");
+await tell("wrote to carol");
+// Output is folded until somebody asks for it.
+const output = page.locator(".entry.call:has-text('ls')");
+expect(!(await output.locator("details").evaluate((node) => node.open)), "output is not folded");
+await output.locator("summary").click();
+await output.locator("pre:has-text('notes.md')").waitFor();
 
 // A death and a restart.
 await go("#/");

@@ -1,7 +1,8 @@
 //! Sessions that are listed and ended, read-only servers, names of people, and what survives.
 
+use super::browser::{LEFT_OUT, drive};
 use super::client::Client;
-use super::{parts, serve, start};
+use super::{Served, parts, serve, start};
 use crate::harness::{LIMIT, Workspace, say};
 use protocol::exit;
 use serde_json::{Value, json};
@@ -146,12 +147,22 @@ fn a_killed_server_comes_back_at_its_port_with_its_sessions() {
     served.session.kill9();
     let (_second, url) = start(&workspace, &[]);
     assert_eq!(parts(&url).0, served.client.address);
+    // What the page sent to the killed one opens nothing here: somebody else may have had the port meanwhile.
+    assert_eq!(served.client.get("/api/sessions").status, 401);
+    served.client.meet();
     assert_eq!(served.client.get("/api/sessions").status, 200);
     // The token of the killed one opens nothing.
     assert_eq!(
         super::client::login_with(parts(&url).0, parts(&served.url).1).status,
         401
     );
+}
+
+/// A cookie as a server at another port would get it from somebody who passes it on.
+fn cookie_for(cookie: &str, address: &str) -> String {
+    let (_, value) = cookie.split_once('=').unwrap();
+    let (_, port) = address.rsplit_once(':').unwrap();
+    format!("team_lead_{port}={value}")
 }
 
 #[test]
@@ -167,10 +178,14 @@ fn a_port_that_somebody_else_took_ends_all_sessions() {
     drop(taken);
     let address = parts(&url).0.to_owned();
     assert_ne!(address, served.client.address);
-    let old = Client {
+    let mut old = Client {
+        cookie: cookie_for(&served.client.cookie, &address),
         address,
         ..served.client
     };
+    assert_eq!(old.get("/api/sessions").status, 401);
+    // Nor does it help whoever took the port to pass on what the new server says.
+    old.meet();
     assert_eq!(old.get("/api/sessions").status, 401);
     let listed = workspace.json(&["web", "--sessions"]);
     assert_eq!(listed["sessions"], json!([]));
@@ -192,10 +207,36 @@ fn other_machines_are_served_only_on_request_and_with_a_warning() {
     );
     assert_eq!(served.client.get("/api/sessions").status, 200);
     let stranger = Client {
-        key: "0".repeat(64),
+        page_key: "0".repeat(64),
         ..served.client.clone()
     };
     assert_eq!(stranger.get("/api/sessions").status, 401);
+    let link = workspace.json(&["web", "--link"]);
+    let url = link["url"].as_str().unwrap();
+    if drive("listen.mjs", url, |line| panic!("{line}")).is_none() {
+        eprintln!("{LEFT_OUT}");
+    }
+}
+
+#[test]
+fn without_listen_only_this_machine_is_served_at_a_port_of_its_own() {
+    let (first, second) = (
+        Workspace::with_members(&["alice"]),
+        Workspace::with_members(&["alice"]),
+    );
+    let (one, other) = (serve(&first, &[]), serve(&second, &[]));
+    let address =
+        |served: &Served| -> std::net::SocketAddr { served.client.address.parse().unwrap() };
+    let (one, other) = (address(&one), address(&other));
+    assert!(one.ip().is_loopback() && other.ip().is_loopback());
+    assert_ne!(one.port(), other.port());
+    // The address by which other machines would come.
+    let asked = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    if asked.connect(("192.0.2.1", 9)).is_ok() {
+        let own = asked.local_addr().unwrap().ip();
+        let reached = std::net::TcpStream::connect((own, one.port()));
+        assert!(reached.is_err() || own.is_loopback());
+    }
 }
 
 #[test]

@@ -459,6 +459,7 @@ pub(super) const RULES: &[Rule] = &[
         external: &[
             "axum",
             "futures-core",
+            "hmac",
             "hyper",
             "hyper-util",
             "nix",
@@ -502,6 +503,7 @@ pub(super) const RULES: &[Rule] = &[
             "teamdir",
             "test-support",
             "trust",
+            "web",
         ],
         external: &[
             "anstyle",

@@ -166,10 +166,10 @@ fn serve(dir: &Path) -> anyhow::Result<(Worker, Login)> {
     let cookie = reply.split("set-cookie: ").nth(1);
     let cookie = cookie.and_then(|rest| rest.split(';').next());
     let cookie = cookie.context("a cookie")?;
-    let key = reply.split("\"key\":\"").nth(1);
-    let key = key
-        .and_then(|rest| rest.split('"').next())
-        .context("a key")?;
+    let body = reply.split_once("\r\n\r\n").context("a body")?.1;
+    let given: serde_json::Value = serde_json::from_str(body)?;
+    let field = |name: &str| given[name].as_str().context("a key and a run");
+    let key = web::page_key(field("key")?, field("run")?);
     let login = Login {
         address: address.to_owned(),
         headers: format!("Host: {address}\r\nCookie: {cookie}\r\nX-Team-Lead-Key: {key}\r\n"),

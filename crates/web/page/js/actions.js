@@ -1,6 +1,6 @@
 // What a person does: dialogs, and the requests that they send.
 
-import { h, toast } from "./dom.js";
+import { focusAgain, h, toast } from "./dom.js";
 import { get, post } from "./net.js";
 import { members, state } from "./state.js";
 
@@ -16,7 +16,18 @@ export async function run(work, done) {
   }
 }
 
-export function dialog(title, content, submit) {
+// The focus goes round in a dialog, and not into the browser's own controls.
+function goRound(event) {
+  if (event.key !== "Tab") return;
+  const all = [...event.currentTarget.querySelectorAll("input, textarea, select, button, summary, a[href], [tabindex='0']")];
+  const places = all.filter((node) => !node.disabled && node.getClientRects().length > 0);
+  const [first, last] = [places[0], places.at(-1)];
+  if (document.activeElement !== (event.shiftKey ? first : last)) return;
+  event.preventDefault();
+  (event.shiftKey ? last : first).focus();
+}
+
+export function dialog(title, content, submit, opener = document.activeElement) {
   const close = () => node.close();
   const form = h("form", { method: "dialog" },
     h("h2", {}, title),
@@ -24,7 +35,7 @@ export function dialog(title, content, submit) {
     h("div", { class: "row end" },
       h("button", { type: "button", class: "quiet", onclick: close }, submit ? "Cancel" : "Close"),
       submit && h("button", { type: "submit" }, submit.label)));
-  const node = h("dialog", { "aria-label": title, onclose: () => node.remove() }, form);
+  const node = h("dialog", { "aria-label": title, onkeydown: goRound, onclose: () => { node.remove(); focusAgain(opener); } }, form);
   if (submit) {
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -112,6 +123,7 @@ export function newTaskDialog() {
 }
 
 export async function taskDialog(id) {
+  const opener = document.activeElement;
   await run(async () => {
     const task = await get("/api/task", { id });
     const facts = [task.status.replace("_", " "), task.owner && `of ${task.owner}`].filter(Boolean).join(" ");
@@ -132,13 +144,14 @@ export async function taskDialog(id) {
           remove_blocked_by: old.filter((other) => !wanted.includes(other)),
         });
       },
-    });
+    }, opener);
   });
 }
 
 export function helpDialog() {
   const keys = [["g h", "home"], ["g b", "board"], ["g m", "messages"], ["g c", "costs"], ["g w", "work"], ["g e", "events"],
+    ["g s", "sessions"],
     ["m", "send a message"], ["s", "start a member"], ["t", "new task"], ["j k", "next and previous card"],
-    ["a", "approve the card in focus"], ["x", "reject it, with a reason"], ["?", "this list"], ["Esc", "close"]];
+    ["Enter", "open the task in focus"], ["+ −", "raise or lower its priority"], ["a", "approve the card in focus"], ["x", "reject it, with a reason"], ["?", "this list"], ["Esc", "close"]];
   dialog("Keys", h("table", {}, h("tbody", {}, keys.map(([name, text]) => h("tr", {}, h("td", {}, h("code", {}, name)), h("td", {}, text))))));
 }

@@ -5,11 +5,11 @@ import { board } from "./board.js";
 import { costs } from "./costs.js";
 import { $, h, setText, spentText } from "./dom.js";
 import { events } from "./events.js";
-import { home } from "./home.js";
+import { home, lookForWork } from "./home.js";
 import { messages } from "./messages.js";
 import { follow, login } from "./net.js";
 import { sessions } from "./sessions.js";
-import { onChange, state, waiting } from "./state.js";
+import { onChange, state, waitingCount } from "./state.js";
 import { conversation } from "./conversation.js";
 import { work } from "./work.js";
 
@@ -20,9 +20,18 @@ let show = () => {};
 let isIn = false;
 let path = null;
 
+// A part of the address; one that somebody has made up may be no text.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
 function route() {
   if (!isIn) return;
-  const [view, name] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [view, name] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
   if (location.hash === "#main") return $("main").focus();
   const member = view === "member" ? name : null;
   show = member ? conversation($("main"), member) : (VIEWS[view] ?? home)($("main"));
@@ -45,7 +54,7 @@ function route() {
 function header() {
   const { team } = state;
   if (!team) return;
-  const count = waiting().length;
+  const count = waitingCount();
   setText($("team-name"), team.name || "team-lead");
   setText($("team-folder"), team.folder);
   setText($("lead-state"), team.lead ? `Lead: ${team.lead}` : "Lead: not running");
@@ -101,6 +110,8 @@ function press(event) {
   else if (key === "t") newTaskDialog();
   else if (key === "j" || key === "k") move(key === "j" ? 1 : -1);
   else if (key === "a") card?.querySelector("[data-approve]")?.click();
+  else if (key === "+" || key === "-") card?.querySelector(key === "+" ? "[data-raise]" : "[data-lower]")?.click();
+  else if (key === "Enter" && event.target.matches(".task")) card.querySelector(".subject").click();
   else if (key === "x") card?.querySelector("input")?.focus();
   else {
     before = key;
@@ -112,6 +123,7 @@ function press(event) {
 
 onChange((parts) => {
   header();
+  lookForWork(parts);
   show(parts);
 });
 addEventListener("hashchange", route);

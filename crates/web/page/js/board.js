@@ -8,6 +8,8 @@ import { state, tasks } from "./state.js";
 
 const COLUMNS = [["ready", "Ready"], ["blocked", "Blocked"], ["in_progress", "In progress"], ["completed", "Completed"]];
 const MAX_CARDS = 100;
+// A column is no longer than this, however often more is asked for.
+const MOST_CARDS = 500;
 
 function columnOf(task) {
   if (task.status !== "pending") return task.status;
@@ -26,15 +28,15 @@ let refresh = () => {};
 
 function card(task) {
   const isOpen = task.status === "pending";
-  const node = h("li", { class: "task", draggable: isOpen ? "true" : null, tabindex: 0, "data-card": true, "data-task": task.id, "aria-label": `Task ${task.id}: ${task.subject}` },
+  const node = h("li", { class: "task", draggable: isOpen ? "true" : null, tabindex: 0, "data-card": true, "data-focus": `t${task.id}`, "data-task": task.id, "aria-label": `Task ${task.id}: ${task.subject}` },
     h("button", { type: "button", class: "subject", "data-focus": `s${task.id}`, onclick: () => taskDialog(task.id) }, `#${task.id} ${task.subject}`),
     h("div", { class: "facts" },
       task.owner && h("span", {}, task.owner), task.role && h("span", {}, `for ${task.role}`),
       task.blocked_by.length > 0 && h("span", {}, `after ${task.blocked_by.map((id) => `#${id}`).join(", ")}`),
-      h("span", { class: "grow" }),
-      isOpen && h("button", { type: "button", class: "quiet icon", "data-focus": `d${task.id}`, "aria-label": `Lower the priority of task ${task.id}`, onclick: () => setPriority(task.id, task.priority - 1) }, "−"),
+      h("span", { class: "grow" }), h("span", { class: "steps" },
+      isOpen && h("button", { type: "button", class: "quiet icon", "data-focus": `d${task.id}`, "data-lower": true, "aria-label": `Lower the priority of task ${task.id}`, onclick: () => setPriority(task.id, task.priority - 1) }, "−"),
       h("span", { class: "priority", title: "Priority" }, String(task.priority)),
-      isOpen && h("button", { type: "button", class: "quiet icon", "data-focus": `u${task.id}`, "aria-label": `Raise the priority of task ${task.id}`, onclick: () => setPriority(task.id, task.priority + 1) }, "+")));
+      isOpen && h("button", { type: "button", class: "quiet icon", "data-focus": `u${task.id}`, "data-raise": true, "aria-label": `Raise the priority of task ${task.id}`, onclick: () => setPriority(task.id, task.priority + 1) }, "+"))));
   if (!isOpen) return node;
   node.addEventListener("dragstart", (event) => {
     dragged = task;
@@ -55,6 +57,8 @@ function card(task) {
 export function board(main) {
   let asGraph = localStorage.getItem("team-lead-graph") === "yes";
   const older = new Map();
+  const limits = new Map();
+  const known = () => [...new Map([...older.values(), ...tasks()].map((task) => [task.id, task])).values()];
   const area = h("div", {});
   const toggle = h("button", {
     type: "button", class: "quiet",
@@ -67,10 +71,11 @@ export function board(main) {
   async function more(column) {
     const status = column === "ready" || column === "blocked" ? "pending" : column;
     await run(async () => {
-      const shown = tasks().filter((task) => task.status === status).length + older.size;
+      const shown = known().filter((task) => task.status === status).length;
       const page = await get("/api/tasks", { status, skip: shown });
       for (const task of page.tasks) older.set(task.id, task);
       if (page.tasks.length === 0) toast("There are no more.");
+      limits.set(column, Math.min(MOST_CARDS, (limits.get(column) ?? MAX_CARDS) + MAX_CARDS));
       show(new Set(["tasks"]));
     });
   }
@@ -84,8 +89,9 @@ export function board(main) {
         const list = h("ol", { "aria-label": title });
         const total = h("span", { class: "muted" });
         const button = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => more(name) }, "Show more");
-        columns.set(name, { list, total, button });
-        return h("section", { class: "column" }, h("h3", {}, title, total), list, button);
+        const rest = h("p", { class: "muted small", hidden: true }, "Further ones: ", h("code", {}, "team-lead task list"));
+        columns.set(name, { list, total, button, rest });
+        return h("section", { class: "column" }, h("h3", {}, title, total), list, button, rest);
       })));
     }
     show(new Set(["tasks"]));
@@ -96,17 +102,17 @@ export function board(main) {
     if (asGraph) return area.replaceChildren(graph(tasks()));
     // While something is dragged its element has to stay.
     if (dragged) return;
-    const known = new Map([...older.values(), ...tasks()].map((task) => [task.id, task]));
-    const all = [...known.values()].sort((left, right) => right.priority - left.priority || left.id - right.id);
+    const all = known().sort((left, right) => right.priority - left.priority || left.id - right.id);
     const totals = state.team?.tasks ?? {};
-    for (const [name, { list, total, button }] of columns) {
+    for (const [name, { list, total, button, rest }] of columns) {
       let own = all.filter((task) => columnOf(task) === name);
       if (name === "completed") own = own.sort((left, right) => right.id - left.id);
-      keyed(list, own.slice(0, MAX_CARDS + older.size), (task) => task.id, card);
-      const isOpen = name === "ready" || name === "blocked";
-      total.textContent = String(isOpen ? own.length : (totals[name] ?? own.length));
-      const told = all.filter((task) => task.status === (isOpen ? "pending" : name)).length;
-      button.hidden = told >= (totals[isOpen ? "pending" : name] ?? 0);
+      const limit = limits.get(name) ?? MAX_CARDS;
+      keyed(list, own.slice(0, limit), (task) => task.id, card);
+      const count = totals[name] ?? own.length;
+      total.textContent = String(count);
+      button.hidden = list.childElementCount >= count || limit >= MOST_CARDS;
+      rest.hidden = list.childElementCount >= count || limit < MOST_CARDS;
     }
   }
   refresh = () => show(new Set(["tasks"]));

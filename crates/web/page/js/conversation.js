@@ -47,11 +47,11 @@ export function conversation(main, name) {
     changes.replaceChildren(found.patch ? patch(found.patch) : h("p", { class: "empty" }, "No changes in a tree of its own."));
   });
   main.replaceChildren(
-    h("div", { class: "heading" }, h("h2", {}, name), stateLine, h("span", { class: "grow" }),
+    h("div", { class: "heading" }, h("h2", {}, name), stateLine, h("span", { class: "grow" }), h("div", { class: "row" },
       h("button", { type: "button", class: "quiet", onclick: showChanges }, "Changes"),
       h("button", { type: "button", class: "quiet", onclick: () => budgetDialog(name) }, "Budget"),
       h("button", { type: "button", class: "quiet", onclick: () => restartDialog(name) }, "Restart"),
-      h("button", { type: "button", class: "danger", onclick: () => shutdownDialog(name) }, "Shut down")),
+      h("button", { type: "button", class: "danger", onclick: () => shutdownDialog(name) }, "Shut down"))),
     changes, list, nothing,
     h("form", { class: "compose", onsubmit: send }, text, h("button", { type: "submit" }, "Send")));
   return (parts) => {

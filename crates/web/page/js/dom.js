@@ -24,8 +24,10 @@ export function s(tag, props, ...children) {
 export const $ = (id) => document.getElementById(id);
 
 // Shows items in a container and keeps the elements of those that have not changed, with what was typed there.
+// The focus stays where it was, also if its element is made again or moved; if its item is gone, the next one has it.
 export function keyed(container, items, keyOf, render) {
   const old = new Map([...container.children].map((node) => [node.dataset.key, node]));
+  const focus = focusIn(container);
   let place = container.firstElementChild;
   for (const item of items) {
     const key = String(keyOf(item));
@@ -36,11 +38,8 @@ export function keyed(container, items, keyOf, render) {
       fresh.dataset.key = key;
       fresh.version = version;
       if (node) {
-        const focused = node.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
         if (place === node) place = fresh;
         node.replaceWith(fresh);
-        if (focused) fresh.querySelector(`[data-focus="${focused}"]`)?.focus();
-        else if (node === document.activeElement) fresh.focus();
       }
       node = fresh;
     }
@@ -49,6 +48,38 @@ export function keyed(container, items, keyOf, render) {
     else place = place.nextElementSibling;
   }
   for (const node of old.values()) node.remove();
+  if (focus && document.activeElement !== focus.node) restore(container, focus);
+}
+
+// Which item of a container has the focus, and what in it.
+function focusIn(container) {
+  const node = document.activeElement;
+  if (!node || node === container || !container.contains(node)) return null;
+  let item = node;
+  while (item.parentElement !== container) item = item.parentElement;
+  return { node, key: item.dataset.key, name: node.dataset.focus, isCard: "card" in node.dataset, at: [...container.children].indexOf(item) };
+}
+
+function restore(container, { node, key, name, isCard, at }) {
+  const card = (item) => (item?.matches("[data-card]") ? item : item?.querySelector("[data-card]"));
+  const same = [...container.children].find((item) => item.dataset.key === key);
+  if (same?.contains(node)) return node.focus();
+  if (same && name) return byFocusName(same, name)?.focus();
+  if (same && isCard) return card(same)?.focus();
+  const next = same ?? container.children[Math.min(at, container.childElementCount - 1)];
+  (card(next) ?? $("main")).focus();
+}
+
+const byFocusName = (container, name) => {
+  const wanted = `[data-focus="${CSS.escape(name)}"]`;
+  return container.matches?.(wanted) ? container : container.querySelector(wanted);
+};
+
+// Gives the focus back to what had it, or to what is there in its place.
+export function focusAgain(node) {
+  if (node?.isConnected && node !== document.body) return node.focus();
+  const name = node?.dataset?.focus;
+  ((name && byFocusName(document, name)) || $("main")).focus();
 }
 
 export function setText(node, text) {

@@ -53,7 +53,8 @@ export function graph(all) {
     return s("g", {
       class: `node ${task.status}`, transform: `translate(${x + 2} ${y + 2})`, tabindex: 0, role: "button",
       "aria-label": `${title} ${state}${task.blocked_by.length ? `, after ${task.blocked_by.join(", ")}` : ""}${title.endsWith("…") ? `: ${task.subject}` : ""}`,
-      onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); },
+      onclick: open, "data-focus": `n${task.id}`,
+      onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } },
     }, s("rect", { width: WIDTH, height: HEIGHT, rx: 8 }),
     s("text", { x: 12, y: 20 }, title), " ",
     s("text", { x: 12, y: 37, class: "faint" }, state));

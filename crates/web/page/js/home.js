@@ -5,7 +5,7 @@ import { edits, patch } from "./diff.js";
 import { clock, h, keyed, spentText } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { get, post } from "./net.js";
-import { members, state, waiting } from "./state.js";
+import { members, setLanding, state, waiting } from "./state.js";
 
 const KINDS = { plan: "Plan", permission: "Permission", question: "Question" };
 const WAITS = { plan: "for its plan", permission: "for permission", answer: "for an answer", background: "for a command",
@@ -79,6 +79,18 @@ function landCard(work) {
     h("footer", {}, h("div", { class: "row" }, h("button", { type: "button", "data-approve": true, onclick: land }, "Bring into my branch")))));
 }
 
+// Asks for that work when the page has connected, and when the team's branch or the user's may have moved.
+const WAIT = 300;
+let timer = 0;
+let newest = 0;
+export function lookForWork(parts) {
+  const last = state.events.findLast((event) => event.work)?.time ?? 0;
+  if (!parts.has("all") && last === newest) return;
+  newest = last;
+  clearTimeout(timer);
+  timer = setTimeout(() => get("/api/diff").then(({ patch: found }) => setLanding(found || null), () => {}), WAIT);
+}
+
 export function memberCard(member) {
   const waits = member.waiting_for ? ` ${WAITS[member.waiting_for] ?? ""}` : "";
   const facts = [member.task && `task #${member.task}`, member.todo, member.unread > 0 && `${member.unread} unread`,
@@ -100,20 +112,14 @@ export function home(main) {
   const cards = h("ul", { class: "members" });
   const nobody = h("p", { class: "empty" }, "No members yet.");
   const feed = h("ol", { class: "feed short" });
-  let landing = null;
   main.replaceChildren(h("div", { class: "home" },
     h("section", { class: "wide", "aria-labelledby": "waiting" }, h("div", { class: "heading" }, h("h2", { id: "waiting" }, "Waits for you")), list, nothing),
     h("section", { class: "aside", "aria-labelledby": "newest" }, h("div", { class: "heading" }, h("h2", { id: "newest" }, "Newest events")), feed),
     h("section", { class: "wide", "aria-labelledby": "members" }, h("div", { class: "heading" }, h("h2", { id: "members" }, "Members"), h("span", { class: "grow" }),
       h("button", { type: "button", class: "quiet", onclick: () => budgetDialog(null) }, "Budget of the team")), cards, nobody)));
-  const look = async () => {
-    const isNews = state.events.some((event) => event.text.startsWith("^"));
-    if (isNews) landing = await get("/api/diff").catch(() => null);
-    show(new Set(["requests"]));
-  };
-  const show = (parts) => {
+  return (parts) => {
     if (parts.has("requests") || parts.has("members")) {
-      const items = [...waiting(), ...(landing?.patch ? [{ id: "land", patch: landing.patch }] : [])];
+      const items = [...waiting(), ...(state.landing ? [{ id: "land", patch: state.landing }] : [])];
       keyed(list, items, (item) => item.id, (item) => (item.patch ? landCard(item) : requestCard(item)));
       nothing.hidden = items.length > 0;
       keyed(cards, members().slice(0, 200), (member) => member.name, memberCard);
@@ -121,8 +127,6 @@ export function home(main) {
     }
     if (parts.has("events")) {
       keyed(feed, state.events.slice(-10).reverse().map((event, at) => ({ ...event, at })), (event) => event.at, eventItem);
-      look();
     }
   };
-  return show;
 }

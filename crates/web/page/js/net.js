@@ -1,40 +1,71 @@
 // The session, requests, and the stream of changes.
 
+import { dropKey, keepKey, loadKey, nonce, sign } from "./proof.js";
 import { apply } from "./state.js";
 
-const KEY = "team-lead-key";
 let status = () => {};
 let aborter = null;
 let delay = 0;
 let timer = 0;
 let followed = null;
+let key = null;
+// The run of the server that this page speaks to, and what it sends to that run instead of its key.
+let run = null;
+let pageKey = "";
 
-export const key = () => localStorage.getItem(KEY);
-
-function headers(more) {
-  return { "x-team-lead-key": key() ?? "", ...more };
+async function speakTo(other) {
+  pageKey = await sign(key, `page ${other}`);
+  run = other;
 }
 
 // Exchanges the token of the address for a session. It leaves the address and the history at once.
 export async function login() {
   const token = location.hash.slice(1);
-  if (!/^[0-9a-f]{64}$/.test(token)) return key() !== null;
+  key = await loadKey();
+  if (!/^[0-9a-f]{64}$/.test(token)) return key !== null;
   history.replaceState(null, "", "/#/");
   const response = await fetch("/api/login", {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }),
   });
   const reply = await response.json();
   if (!response.ok) {
-    if (key() !== null) return true;
+    if (key !== null) return true;
     throw new Error(reply.error);
   }
-  localStorage.setItem(KEY, reply.key);
+  key = await keepKey(reply.key);
+  await speakTo(reply.run);
   return true;
 }
 
-export function forget() {
-  localStorage.removeItem(KEY);
+export async function forget() {
   aborter?.abort();
+  await dropKey();
+}
+
+// A reply of the server: whatever else answers at this address does not know the key, and is not believed.
+async function proven(path, init, headers = {}) {
+  const number = nonce();
+  const response = await fetch(path, { ...init, headers: { ...headers, ...init.headers, "x-team-lead-nonce": number } });
+  const [its, proof] = (response.headers.get("x-team-lead-proof") ?? "").split(" ");
+  if (proof !== await sign(key, `server ${number} ${its} ${response.status}`)) {
+    throw new Error("what answers at this address is not the server of this session, and was told nothing");
+  }
+  return { response, its };
+}
+
+async function meet(init = {}) {
+  const { its } = await proven("/api/hello", init);
+  if (its !== run) await speakTo(its);
+}
+
+async function ask(path, init = {}) {
+  if (run === null) await meet();
+  const spokenTo = run;
+  const { response, its } = await proven(path, init, { "x-team-lead-key": pageKey });
+  if (response.status !== 401 || its === spokenTo) return response;
+  // The server was started again, and has done nothing.
+  await speakTo(its);
+  return (await proven(path, init, { "x-team-lead-key": pageKey })).response;
 }
 
 async function reply(response) {
@@ -47,13 +78,11 @@ async function reply(response) {
 export async function get(path, query = {}) {
   const known = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
   const params = new URLSearchParams(known).toString();
-  return reply(await fetch(params ? `${path}?${params}` : path, { headers: headers() }));
+  return reply(await ask(params ? `${path}?${params}` : path));
 }
 
 export async function post(path, body = {}) {
-  return reply(await fetch(path, {
-    method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify(body),
-  }));
+  return reply(await ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
 }
 
 // Follows the team, and the conversation of a member if one is shown.
@@ -71,7 +100,8 @@ async function connect() {
   aborter = own;
   try {
     const query = followed ? `?member=${encodeURIComponent(followed)}` : "";
-    const response = await fetch(`/api/stream${query}`, { headers: headers(), signal: own.signal });
+    await meet({ signal: own.signal });
+    const response = await ask(`/api/stream${query}`, { signal: own.signal });
     if (response.status === 401) return status("out");
     if (!response.ok) throw new Error((await response.json()).error);
     await read(response.body.getReader());

@@ -18,7 +18,7 @@ export function sessions(main) {
   async function end(session) {
     if (!session.own) return run(() => post("/api/sessions/revoke", { id: session.id }), "Ended").then(load);
     await run(() => post("/api/logout"));
-    forget();
+    await forget();
     location.reload();
   }
   const link = () => run(async () => {

@@ -1,6 +1,6 @@
 // What the server has told. Views read it and are told when it changes.
 
-const empty = () => ({ team: null, members: new Map(), requests: new Map(), tasks: new Map(), events: [], conversation: null });
+const empty = () => ({ team: null, members: new Map(), requests: new Map(), tasks: new Map(), events: [], conversation: null, landing: null });
 
 export const state = empty();
 const listeners = new Set();
@@ -26,10 +26,10 @@ function applyChange(change) {
 
 export function apply(event, data) {
   if (event === "all") {
-    // Nothing of before is kept: the server may be another one.
-    Object.assign(state, empty());
+    // Nothing of before is kept: the server may be another one. What waits to be landed is asked for again.
+    Object.assign(state, empty(), { landing: state.landing });
     applyChange(data);
-    tell(new Set(["team", "members", "requests", "tasks", "events", "conversation"]));
+    tell(new Set(["all", "team", "members", "requests", "tasks", "events", "conversation"]));
   } else if (event === "change") {
     applyChange(data);
     tell(new Set(Object.keys(data)));
@@ -42,7 +42,15 @@ export function apply(event, data) {
   }
 }
 
+// The patch of the team's work that the user's branch does not have yet.
+export function setLanding(patch) {
+  if (state.landing === patch) return;
+  state.landing = patch;
+  tell(new Set(["requests"]));
+}
+
 const byPlace = (left, right) => left.at - right.at;
 export const members = () => [...state.members.values()].sort(byPlace);
 export const waiting = () => [...state.requests.values()].filter((request) => request.waits_for_person).sort(byPlace);
+export const waitingCount = () => waiting().length + (state.landing ? 1 : 0);
 export const tasks = () => [...state.tasks.values()].sort((left, right) => right.priority - left.priority || left.id - right.id);

@@ -33,6 +33,11 @@ pub(crate) struct Name {
     person: String,
 }
 
+/// Says nothing. The proof of the reply names the run of the server to which a page then speaks.
+pub(crate) async fn hello() -> Reply {
+    Ok(Json(json!({})))
+}
+
 /// Exchanges the token for a session.
 pub(crate) async fn login(
     State(app): State<Arc<App>>,
@@ -44,16 +49,19 @@ pub(crate) async fn login(
         .and_then(|agent| agent.to_str().ok());
     let agent = agent.unwrap_or("unknown").to_owned();
     let port = app.address.port();
+    let known = Arc::clone(&app);
     let made = blocking(move || {
-        let made = app.sessions.login(&login.token, &app.person, &agent);
+        let made = known.sessions.login(&login.token, &known.person, &agent);
         made.map_err(|error| match error {
             LoginError::WrongToken => ApiError::new(StatusCode::UNAUTHORIZED, error),
             LoginError::Store(_) | LoginError::Random(_) => ApiError::failed(error),
         })
     })
     .await?;
-    let mut response = Json(json!({"key": made.key.as_str()})).into_response();
-    let cookie = cookie(port, made.cookie.as_str(), COOKIE_AGE)?;
+    let key = app.proofs.session_key(made.as_str());
+    let reply = json!({"key": key.as_str(), "run": app.proofs.run()});
+    let mut response = Json(reply).into_response();
+    let cookie = cookie(port, made.as_str(), COOKIE_AGE)?;
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
 }

@@ -8,6 +8,7 @@ use axum::extract::{Query, State};
 use config::Config;
 use integration::{Integration, IntegrationError, LandOptions};
 use member::{SandboxSettings, open_trees};
+use protocol::SubmissionId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ const MAX_PATCH: usize = 400_000;
 pub(crate) struct DiffQuery {
     /// The member; without one what the team has and the workspace has not.
     member: Option<String>,
+    submission: Option<SubmissionId>,
 }
 
 /// The trees of a team, for what runs nothing that the workspace names.
@@ -62,7 +64,7 @@ pub(crate) async fn work(State(app): State<Arc<App>>, Signed(_): Signed) -> Repl
     .await
 }
 
-/// The work of a member or of the team as a patch.
+/// The work of a member, of a submission or of the team as a patch.
 pub(crate) async fn diff(
     State(app): State<Arc<App>>,
     Signed(_): Signed,
@@ -71,8 +73,13 @@ pub(crate) async fn diff(
     blocking(move || {
         let name = query.member.as_deref();
         let name = name.map(|name| member(&app.team, name)).transpose()?;
+        let submission = query.submission.map(|id| app.team.submission(id));
+        let submission = submission.transpose().map_err(ApiError::unknown)?;
         // A workspace that is no repository has no trees.
-        let patch = match open(&app.team).map(|trees| trees.diff(name.as_ref())) {
+        let patch = match open(&app.team).map(|trees| match &submission {
+            Some(submission) => trees.submission_diff(submission),
+            None => trees.diff(name.as_ref()),
+        }) {
             Err(_) | Ok(Err(IntegrationError::NoTeamBranch | IntegrationError::NoTree(_))) => {
                 Vec::new()
             }

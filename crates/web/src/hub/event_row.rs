@@ -22,5 +22,7 @@ pub(crate) fn event_row(line: &[u8]) -> Option<Value> {
         } => Some(json!({"from": from.as_str(), "to": to, "type": kind, "preview": preview})),
         _ => None,
     };
-    Some(json!({"time": time, "text": text, "person": person, "mail": mail}))
+    // Whether the team's branch or the user's may have moved.
+    let is_work = matches!(kind, EventKind::Submission { .. } | EventKind::Land { .. });
+    Some(json!({"time": time, "text": text, "person": person, "mail": mail, "work": is_work}))
 }
