@@ -55,7 +55,7 @@ pub(crate) struct Status {
 /// Where the lead is.
 enum LeadPlace {
     /// On this host, if it runs.
-    Here(Option<Lead>),
+    Here(Option<Box<Lead>>),
     Elsewhere(HostId),
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     let team_name = &roster.team_name;
     let lead = match &roster.lead_host {
         Some(host) => LeadPlace::Elsewhere(host.clone()),
-        None => LeadPlace::Here(running_lead(team)?),
+        None => LeadPlace::Here(running_lead(team)?.map(Box::new)),
     };
     let hosts = processes::host_views(team)?;
     // `budget` and `costs` report an unreadable budget.
@@ -88,7 +88,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
         let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
         let lead = match &lead {
             LeadPlace::Elsewhere(host) => Some(json!({"host": host, "pid": null})),
-            LeadPlace::Here(lead) => lead.as_ref().map(lead_as_json),
+            LeadPlace::Here(lead) => lead.as_deref().map(lead_as_json),
         };
         let folder = team.layout().root().display().to_string();
         let hosts: Vec<Value> = hosts.iter().map(hosts::as_json).collect();

@@ -5,6 +5,7 @@
 //! journal is: what a failed or killed append leaves at its end is left out when the file is next replaced.
 
 mod outbox;
+mod waiting;
 
 pub use outbox::{Outbox, OutboxError};
 
@@ -15,11 +16,11 @@ use crate::members::lock::liveness_of;
 use crate::team_dir::{Durability, TeamDir};
 use crate::team_files::{self, TeamFileError};
 use crate::{Liveness, MemberGuard};
-use outbox::count_waiting;
 use protocol::{AppliedMark, HostId, Incarnation, JsonLine, Peer, SentMark};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+use waiting::count_waiting;
 
 /// How long the copy of the lock in a child of a killed bridge is waited for.
 const ORPHAN_WAIT: Duration = Duration::from_secs(2);

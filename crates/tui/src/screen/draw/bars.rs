@@ -6,6 +6,7 @@ use super::text::{fit_name, width};
 use crate::one_line;
 use crate::screen::keys::GO_ON;
 use crate::screen::{Focus, Mode, Pane, Purpose};
+use overview::Snapshot;
 use protocol::RequestKind;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -35,11 +36,7 @@ impl Screen {
             text if text.is_empty() => text,
             text => format!("{text} tokens"),
         };
-        let lead = match (&snapshot.lead_host, snapshot.lead) {
-            (Some(host), _) => format!("lead on {host}"),
-            (None, Some(word)) => format!("lead {word}"),
-            (None, None) => "no lead".to_owned(),
-        };
+        let lead = lead_text(snapshot);
         let queued = snapshot.waiting_hosts.iter();
         let queued = queued.map(|view| format!("{} queued for {}", view.queued, view.host));
         let unread = match snapshot.lead_unread {
@@ -168,4 +165,13 @@ fn keys_line(keys: &[&str], cells: usize) -> String {
     }
     line.push_str(ALWAYS);
     line
+}
+
+/// Where the lead is, and what it does.
+fn lead_text(snapshot: &Snapshot) -> String {
+    match (&snapshot.lead_host, snapshot.lead) {
+        (Some(host), _) => format!("lead on {host}"),
+        (None, Some(word)) => format!("lead {word}"),
+        (None, None) => "no lead".to_owned(),
+    }
 }
