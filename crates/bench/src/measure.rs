@@ -14,6 +14,7 @@
 mod backlog;
 mod bare;
 mod board;
+mod bridge;
 pub(crate) mod clock;
 mod commands;
 mod context;
@@ -89,6 +90,7 @@ enum Name {
     Restart,
     Deaths,
     Hosts,
+    Bridge,
     Tokens,
     Team,
     Context,
@@ -97,7 +99,7 @@ enum Name {
     Web,
 }
 
-const ALL: [Name; 21] = [
+const ALL: [Name; 22] = [
     Name::Latency,
     Name::Throughput,
     Name::History,
@@ -113,6 +115,7 @@ const ALL: [Name; 21] = [
     Name::Restart,
     Name::Deaths,
     Name::Hosts,
+    Name::Bridge,
     Name::Tokens,
     Name::Team,
     Name::Context,
@@ -218,6 +221,7 @@ fn measure(name: Name, plan: &Plan<'_>) -> anyhow::Result<Section> {
         Name::Restart => restart::measure(plan),
         Name::Deaths => deaths::measure(plan),
         Name::Hosts => hosts::measure(plan),
+        Name::Bridge => bridge::measure(plan),
         Name::Tokens => tokens::measure(plan),
         Name::Team => team::measure(plan),
         Name::Context => context::measure(plan),

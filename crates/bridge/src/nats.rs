@@ -20,6 +20,7 @@
 mod address;
 mod broker;
 mod names;
+mod presence;
 mod progress;
 mod receiver;
 mod sender;
@@ -76,18 +77,46 @@ impl Settings {
     }
 }
 
+/// As whom a broker was asked to let this host in, in the words of what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoginUser {
+    #[error(
+        "it refuses the user of the credentials in {}; ask whoever runs the broker for new ones, and name their file \
+         with `--credentials FILE`",
+        .0.display()
+    )]
+    Credentials(PathBuf),
+    #[error("check the user and the password in `TEAM_NATS_URL`")]
+    Password,
+    #[error(
+        "it wants to know a user; name a file of credentials with `--credentials FILE`, or give the user and the \
+         password in `TEAM_NATS_URL`"
+    )]
+    None,
+}
+
 /// Why a bridge to a broker has ended, or could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
     #[error(transparent)]
     Transport(#[from] TransportError),
+    #[error("the broker at {address} does not let this user in: {user}")]
+    Login { address: String, user: LoginUser },
     #[error(
-        "the broker at {0} does not let this user in: check the user and the password in `TEAM_NATS_URL`, or the file \
-         that `--credentials` names"
+        "cannot use the credentials in {}: {error}; name the file of a user of the broker with `--credentials FILE`",
+        path.display()
     )]
-    Login(String),
-    #[error("cannot use the credentials in {}: {error}", path.display())]
     Credentials { path: PathBuf, error: io::Error },
+    #[error(
+        "cannot use the certificates in {}: {error}; name a file in the format PEM with `--root-certificates FILE`",
+        path.display()
+    )]
+    Certificates { path: PathBuf, error: io::Error },
+    #[error(
+        "the certificate of the broker at {address} is not trusted ({why}): name the certificate of whoever has \
+         signed it with `--root-certificates FILE`"
+    )]
+    Untrusted { address: String, why: String },
     #[error(
         "another bridge is connected to the broker as '{0}': two hosts bear the name, or this one runs twice. Give \
          one of them another name (`team-lead bridge --name NAME`)"
@@ -110,8 +139,10 @@ impl NatsError {
     pub const fn is_refusal(&self) -> bool {
         match self {
             Self::Transport(TransportError::Refused(_))
-            | Self::Login(_)
+            | Self::Login { .. }
             | Self::Credentials { .. }
+            | Self::Certificates { .. }
+            | Self::Untrusted { .. }
             | Self::Twice(_)
             | Self::Open(_)
             | Self::Collect(CollectError::Runs { .. }) => true,

@@ -14,6 +14,8 @@
 //! - [`llm_server`] is a loopback server that plays a provider of models, with
 //!   faults and gates.
 //! - [`forbid_namespaces`] makes a machine without user namespaces of this one, for one command.
+//! - [`NatsServer`] is a real NATS server, [`nats_cluster`] a cluster of them.
+//! - [`SshServer`] is a real server of SSH.
 //! - [`SmallDisk`] is a disk that is soon full, [`LoopDisk`] a disk whose power
 //!   can be cut. Where they cannot be had they return a [`Skip`], which
 //!   [`report_skip`] puts on standard error.
@@ -22,18 +24,22 @@ mod disk;
 pub mod faults;
 pub mod llm_server;
 mod namespaces;
+mod nats;
 mod process;
 mod repository;
 mod rng;
+mod ssh;
 mod team;
 mod terminal;
 mod wait;
 
 pub use disk::{LoopDisk, Skip, SmallDisk, report_skip};
 pub use namespaces::forbid_namespaces;
+pub use nats::{NatsConfig, NatsPlace, NatsServer, nats_cluster};
 pub use process::{Gate, Worker};
 pub use repository::{commit_all, git, git_command, init_repository, name_person};
 pub use rng::Rng;
+pub use ssh::SshServer;
 pub use team::TempTeam;
 pub use terminal::AtTerminal;
 pub use wait::{try_wait_for, wait_for, wait_until};

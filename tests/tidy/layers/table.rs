@@ -509,6 +509,7 @@ pub(super) const RULES: &[Rule] = &[
             "anstyle",
             "anstyle-svg",
             "anyhow",
+            "async-nats",
             "clap",
             "fastrand",
             "libc",

@@ -2,13 +2,14 @@
 
 use super::address::Login;
 use super::names::Names;
-use super::{NatsError, Settings};
+use super::{LoginUser, NatsError, Settings};
 use crate::transport::TransportError;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
 use async_nats::jetstream::{self, Context, ErrorCode};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use protocol::HostId;
+use std::fs::File;
 use std::time::Duration;
 use tokio::sync::watch;
 use tracing::warn;
@@ -21,6 +22,9 @@ const ACK_WAIT: Duration = Duration::from_secs(30);
 const LEAST_PAYLOAD: usize = 32 << 10;
 /// What of a message is not its payload.
 const AROUND_PAYLOAD: usize = 4 << 10;
+
+/// How rustls begins what it says of a certificate; the client does not tell it in another way.
+const UNTRUSTED: &str = "invalid peer certificate";
 
 /// A connection that is ready for frames.
 pub(super) struct Broker {
@@ -166,21 +170,45 @@ async fn connect(settings: &Settings) -> Result<(Client, watch::Receiver<bool>),
             })?;
     }
     if let Some(path) = &settings.root_certificates {
+        File::open(path).map_err(|error| NatsError::Certificates {
+            path: path.clone(),
+            error,
+        })?;
         options = options.add_root_certificates(path.clone());
     }
     let connected = options.connect(settings.address.servers()).await;
-    let client = connected.map_err(|error| match error.kind() {
+    let client = connected.map_err(|error| not_connected(settings, &error))?;
+    Ok((client, lost))
+}
+
+/// What a failed connection means: whether a person has to do something about it.
+fn not_connected(settings: &Settings, error: &ConnectError) -> NatsError {
+    let address = settings.address.to_string();
+    match error.kind() {
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-            NatsError::Login(settings.address.to_string())
+            let user = match (&settings.credentials, settings.address.login()) {
+                (Some(path), _) => LoginUser::Credentials(path.clone()),
+                (None, Some(_)) => LoginUser::Password,
+                (None, None) => LoginUser::None,
+            };
+            NatsError::Login { address, user }
         }
         ConnectErrorKind::ServerParse
         | ConnectErrorKind::Dns
         | ConnectErrorKind::TimedOut
         | ConnectErrorKind::Tls
         | ConnectErrorKind::Io
-        | ConnectErrorKind::MaxReconnects => ended(&error),
-    })?;
-    Ok((client, lost))
+        | ConnectErrorKind::MaxReconnects => {
+            let words = in_words(error);
+            match words.split_once(UNTRUSTED) {
+                Some((_, why)) => NatsError::Untrusted {
+                    address,
+                    why: why.trim_start_matches(": ").to_owned(),
+                },
+                None => TransportError::Ended(words).into(),
+            }
+        }
+    }
 }
 
 /// The stream of the team, which is made if there is none.

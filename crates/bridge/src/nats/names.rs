@@ -53,6 +53,11 @@ impl Names {
         format!("team-lead.{}.frame.{to}.>", self.team)
     }
 
+    /// All that `from` publishes for `to`.
+    pub(super) fn frames(&self, to: &HostId, from: &HostId) -> String {
+        format!("team-lead.{}.frame.{to}.{from}.>", self.team)
+    }
+
     pub(super) fn part(&self, frame: &Frame, part: usize, of: usize) -> String {
         let Frame {
             to,

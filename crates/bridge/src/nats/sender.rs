@@ -135,18 +135,17 @@ impl SendFrames for Sender {
         for part in under_way {
             let seq = part.seq;
             match self.confirm(part).await {
-                Ok(()) if failed.is_none() => accepted = Some(seq),
-                // Those behind a failed one are published again with it, and are found then.
-                Ok(()) => {}
+                Ok(()) => accepted = Some(seq),
                 Err(error) => {
-                    // A frame is accepted with its last part only.
-                    if failed.is_none() {
-                        accepted = accepted.filter(|accepted| *accepted < seq).or_else(|| {
-                            let before = frames.iter().map(|frame| frame.seq);
-                            before.take_while(|before| *before < seq).last()
-                        });
-                    }
-                    failed.get_or_insert(error);
+                    // A frame is accepted with its last part only. Those behind a failed one are published again
+                    // with it, and are found then; a server that does not answer is waited for once, not for
+                    // each of them.
+                    accepted = accepted.filter(|accepted| *accepted < seq).or_else(|| {
+                        let before = frames.iter().map(|frame| frame.seq);
+                        before.take_while(|before| *before < seq).last()
+                    });
+                    failed = Some(error);
+                    break;
                 }
             }
         }

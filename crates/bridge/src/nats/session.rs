@@ -3,6 +3,7 @@
 mod presence;
 
 use super::broker::{Broker, Seen, in_words};
+use super::presence::{BEAT, Presence, Twin, greet_every};
 use super::progress::Progress;
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -18,12 +19,10 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
-use tracing::warn;
+use tracing::{debug, warn};
 
-/// How often a host greets the others, and asks about what it has published.
-const BEAT: Duration = Duration::from_secs(1);
-/// A host that did not greet for this long is shown as one that cannot be reached.
-const SILENT: Duration = Duration::from_secs(15);
+/// How often at most what a host has applied is removed from the stream.
+const REMOVE_EVERY: Duration = Duration::from_secs(10);
 /// When frames come again that could not be stored here.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 /// When frames come again that a person has to do something about.
@@ -52,14 +51,15 @@ impl Default for Instance {
 #[derive(Default)]
 struct Contact {
     progress: Progress,
-    /// When it greeted last; the process that did.
-    heard: Option<(Instant, String)>,
+    presence: Presence,
     /// What people were shown of it last: nothing, or a problem or none.
     shown: Option<Option<String>>,
     /// Why it does not get on, although it is there.
     problem: Option<String>,
     publish_again: Option<Instant>,
     failures: Backoff,
+    /// How far the frames that it has applied were removed from the stream, and when.
+    removed: (u64, Option<Instant>),
 }
 
 pub(super) struct Session<'a> {
@@ -75,6 +75,8 @@ pub(super) struct Session<'a> {
     here: Subscriber,
     contacts: BTreeMap<HostId, Contact>,
     begun: Instant,
+    greeted: Option<Instant>,
+    twin: Twin,
 }
 
 /// What a session waits for.
@@ -128,6 +130,8 @@ impl<'a> Session<'a> {
             address,
             contacts: BTreeMap::new(),
             begun: Instant::now(),
+            greeted: None,
+            twin: Twin::default(),
         };
         for host in session.core.team().peers()? {
             session.contacts.entry(host).or_default();
@@ -232,23 +236,62 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Greets the other hosts, and asks those who have not said that they have applied everything.
+    /// Asks the hosts that have not said that they have applied everything, and greets the others when it is
+    /// time for it.
     async fn beat(&mut self) -> Result<(), NatsError> {
-        self.look_at_stream().await?;
-        let me = self.core.me().clone();
-        let instance = self.memory.instance.0.clone();
-        self.say(self.broker.names.hello(&me), instance.into_bytes())
-            .await?;
         let waiting = self.contacts.iter().filter(|(host, contact)| {
             let outbox = self.core.outbox(host);
             outbox.is_some_and(|outbox| contact.progress.published() > outbox.mark().accepted)
         });
         let waiting: Vec<HostId> = waiting.map(|(host, _)| host.clone()).collect();
+        // A beat may come a little early.
+        let every = greet_every(self.contacts.len()).saturating_sub(BEAT / 2);
+        let greets = self.greeted.is_none_or(|last| last.elapsed() >= every);
+        // What nobody waits for need not be looked at every time.
+        if greets || !waiting.is_empty() {
+            self.look_at_stream().await?;
+        }
+        let me = self.core.me().clone();
+        if greets {
+            self.greeted = Some(Instant::now());
+            let instance = self.memory.instance.0.clone();
+            self.say(self.broker.names.hello(&me), instance.into_bytes())
+                .await?;
+        }
         for host in waiting {
+            if let Some(contact) = self.contacts.get_mut(&host) {
+                contact.presence.ask(std::time::Instant::now());
+            }
             self.say(self.broker.names.ask(&host, &me), Vec::new())
                 .await?;
         }
+        self.remove_applied().await;
         Ok(())
+    }
+
+    /// Removes from the stream what other hosts have applied. It would be gone with its age; but until then it
+    /// takes room, and a host never publishes it again, because the mark of its outbox is past it.
+    async fn remove_applied(&mut self) {
+        let me = self.core.me();
+        for (host, contact) in &mut self.contacts {
+            let Some(accepted) = self.core.outbox(host).map(|outbox| outbox.mark().accepted) else {
+                continue;
+            };
+            let (removed, last) = contact.removed;
+            let is_due = last.is_none_or(|last| last.elapsed() >= REMOVE_EVERY);
+            // Only when all that was published is applied: then everything of this host is.
+            if removed == accepted || !is_due || contact.progress.published() > accepted {
+                continue;
+            }
+            let filter = self.broker.names.frames(host, me);
+            match self.broker.stream.purge().filter(filter).await {
+                Ok(_) => contact.removed = (accepted, Some(Instant::now())),
+                Err(error) => {
+                    debug!("what '{host}' has applied stays at the broker: {error}");
+                    contact.removed.1 = Some(Instant::now());
+                }
+            }
+        }
     }
 
     /// Applies the frames that have come, as far as they follow each other.
@@ -310,14 +353,16 @@ impl<'a> Session<'a> {
 
     /// Shows people what has changed about the other hosts.
     fn show_hosts(&mut self) {
+        let (hosts, now) = (self.contacts.len(), std::time::Instant::now());
         for (host, contact) in &mut self.contacts {
-            let last = contact.heard.as_ref().map(|(at, _)| *at);
-            let is_silent = last.unwrap_or(self.begun).elapsed() > SILENT;
+            let is_silent = contact
+                .presence
+                .is_silent(hosts, self.begun.into_std(), now);
             let problem = match &contact.problem {
                 Some(problem) => Some(problem.clone()),
                 None if is_silent => Some("its bridge is not connected to the broker".to_owned()),
                 // It has its time to greet.
-                None if last.is_none() => continue,
+                None if !contact.presence.was_heard() => continue,
                 None => None,
             };
             if contact.shown.as_ref() == Some(&problem) {

@@ -6,7 +6,7 @@ use crate::nats::names::publisher;
 use crate::nats::{NatsError, Note};
 use async_nats::Message;
 use protocol::HostId;
-use tokio::time::Instant;
+use std::time::Instant;
 use tracing::{info, warn};
 
 impl Session<'_> {
@@ -16,8 +16,9 @@ impl Session<'_> {
         };
         let instance = String::from_utf8_lossy(&message.payload).into_owned();
         if host == *self.core.me() {
+            let me = &self.memory.instance.0;
             // Of two that began at the same time, one goes on.
-            return if instance < self.memory.instance.0 {
+            return if instance != *me && self.twin.greet(&instance, me) {
                 Err(NatsError::Twice(host))
             } else {
                 Ok(())
@@ -25,10 +26,7 @@ impl Session<'_> {
         }
         self.core.meet(&host)?;
         let contact = self.contacts.entry(host.clone()).or_default();
-        let known = contact.heard.as_ref().map(|(_, known)| known);
-        let is_new = known != Some(&instance);
-        contact.heard = Some((Instant::now(), instance));
-        if is_new {
+        if contact.presence.greet(&instance, Instant::now()) {
             info!("the host '{host}' is there");
             self.tell(&host, Note::default()).await?;
         }
@@ -46,6 +44,7 @@ impl Session<'_> {
         let Some(contact) = self.contacts.get_mut(&host) else {
             return Ok(());
         };
+        contact.presence.answer(Instant::now());
         let Some(mut outbox) = self.core.outbox(&host) else {
             return Ok(());
         };
