@@ -43,7 +43,7 @@ use llm::{
     StopReason, ToolChoice, ToolUse, Turn, Usage,
 };
 
-use conversation::Event as Happened;
+use conversation::Event as ConversationEvent;
 use identity::Identity;
 use progress::Progress;
 use run::Call;
@@ -100,7 +100,7 @@ impl Model for OfflineModel {
 /// The call that comes next, or the text that ends the turn.
 fn next(request: &Request) -> (Block, StopReason) {
     let mut events = conversation::events(&request.turns);
-    if let Some((Happened::SummaryRequest, before)) = events.split_last_mut() {
+    if let Some((ConversationEvent::SummaryRequest, before)) = events.split_last_mut() {
         let summary = conversation::summary(before);
         return (Block::text(summary), StopReason::EndTurn);
     }
