@@ -62,7 +62,6 @@ impl SpawnTeammate {
 pub struct SpawnTeammateArgs {
     name: String,
     role: String,
-    /// All that it has to know.
     prompt: String,
     /// You approve a plan first.
     require_plan: Option<bool>,

@@ -25,7 +25,6 @@ impl WriteNote {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteNoteArgs {
-    /// One fact.
     text: String,
     // These are not offered: words of the text find a note as well.
     #[serde(default)]

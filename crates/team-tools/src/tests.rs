@@ -47,6 +47,30 @@ fn effects(registry: &Registry) -> Vec<(&str, Effect)> {
         .collect()
 }
 
+/// The tools that all agents have, in the order in which they are offered.
+const COMMON: [(&str, Effect); 20] = [
+    ("bash", Effect::Execute),
+    ("read_file", Effect::Read),
+    ("write_file", Effect::Mutate),
+    ("edit_file", Effect::Mutate),
+    ("grep", Effect::Read),
+    ("glob", Effect::Read),
+    ("list_dir", Effect::Read),
+    ("background_run", Effect::Mutate),
+    ("check_background", Effect::Read),
+    ("ask_user", Effect::Ask),
+    ("compact", Effect::State),
+    ("todo", Effect::State),
+    ("send_message", Effect::State),
+    ("claim_task", Effect::State),
+    ("task_create", Effect::State),
+    ("task_update", Effect::State),
+    ("task_list", Effect::Read),
+    ("task_get", Effect::Read),
+    ("note", Effect::State),
+    ("notes", Effect::Read),
+];
+
 /// A new tool must be added here with its effect, which decides whether the plan gate stops it.
 #[test]
 fn every_tool_declares_its_effect() {
@@ -54,28 +78,6 @@ fn every_tool_declares_its_effect() {
     let background = Background::new();
     let context = alice(&temp);
     let handle: Arc<dyn TeammateHandle> = Arc::new(NoProcess);
-    let common = [
-        ("bash", Effect::Execute),
-        ("read_file", Effect::Read),
-        ("write_file", Effect::Mutate),
-        ("edit_file", Effect::Mutate),
-        ("grep", Effect::Read),
-        ("glob", Effect::Read),
-        ("list_dir", Effect::Read),
-        ("background_run", Effect::Mutate),
-        ("check_background", Effect::Read),
-        ("ask_user", Effect::Ask),
-        ("compact", Effect::State),
-        ("todo", Effect::State),
-        ("send_message", Effect::State),
-        ("claim_task", Effect::State),
-        ("task_create", Effect::State),
-        ("task_update", Effect::State),
-        ("task_list", Effect::Read),
-        ("task_get", Effect::Read),
-        ("note", Effect::State),
-        ("notes", Effect::Read),
-    ];
     let teammate = [
         ("read_inbox", Effect::State),
         ("shutdown_response", Effect::State),
@@ -83,7 +85,7 @@ fn every_tool_declares_its_effect() {
         ("idle", Effect::State),
     ];
     let registry = teammate_tools(&context, &handle, &background).unwrap();
-    assert_eq!(effects(&registry), [&common[..], &teammate].concat());
+    assert_eq!(effects(&registry), [&COMMON[..], &teammate].concat());
     for (name, effect) in effects(&registry) {
         assert_eq!(teammate_effect(name), Some(effect), "{name}");
     }
@@ -112,7 +114,7 @@ fn every_tool_declares_its_effect() {
     let starter: Arc<dyn Starter> = Arc::new(NoProcess);
     let defaults = TeammateDefaults::default();
     let registry = lead_tools(&context, &handle, &background, &starter, defaults).unwrap();
-    assert_eq!(effects(&registry), [&common[..], &lead].concat());
+    assert_eq!(effects(&registry), [&COMMON[..], &lead].concat());
     for (name, effect) in effects(&registry) {
         assert_eq!(lead_effect(name), Some(effect), "{name}");
     }

@@ -107,7 +107,7 @@ pub struct TaskUpdateArgs {
     #[serde(deserialize_with = "args::number")]
     #[schemars(with = "u64")]
     task_id: u64,
-    /// in_progress claims it, pending returns it.
+    /// in_progress claims it.
     #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
     status: Option<String>,
     // What is changed seldom is not offered, and understood all the same.
