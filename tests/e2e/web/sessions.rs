@@ -1,6 +1,5 @@
 //! Sessions that are listed and ended, read-only servers, names of people, and what survives.
 
-use super::browser::{LEFT_OUT, drive};
 use super::client::Client;
 use super::{Served, parts, serve, start};
 use crate::harness::{LIMIT, Workspace, say};
@@ -211,11 +210,6 @@ fn other_machines_are_served_only_on_request_and_with_a_warning() {
         ..served.client.clone()
     };
     assert_eq!(stranger.get("/api/sessions").status, 401);
-    let link = workspace.json(&["web", "--link"]);
-    let url = link["url"].as_str().unwrap();
-    if drive("listen.mjs", url, |line| panic!("{line}")).is_none() {
-        eprintln!("{LEFT_OUT}");
-    }
 }
 
 #[test]
