@@ -1,4 +1,4 @@
-//! The agents of others as members. Each lives one life, since each start of one takes seconds: it answers, finishes
+//! The agents of others as members. Each goes through one run, since each start of one takes seconds: it answers, finishes
 //! a task with its own tools and with the team's, asks, is refused, is cancelled while it asks, is killed while a
 //! command of its runs, and ends in the middle of an answer.
 
