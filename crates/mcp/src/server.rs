@@ -214,6 +214,15 @@ impl Servers {
         }
     }
 
+    pub(crate) async fn is_running(&self, name: &str) -> bool {
+        let Ok(server) = self.find(name) else {
+            return false;
+        };
+        let state = server.state.lock().await;
+        let connection = state.connection.as_ref();
+        connection.is_some_and(|connection| !connection.is_over())
+    }
+
     /// What a server has now, whether it is accepted or not. Accepts nothing.
     pub async fn check(&self, name: &str) -> Result<Checked, ToolsError> {
         let server = self.find(name)?;

@@ -143,6 +143,7 @@ impl EngineModel {
                     continue;
                 }
             };
+            self.book_open_cost(events);
             let text = prompt::compose(
                 request,
                 (!agent.is_introduced).then_some(self.options.introduction.as_str()),
@@ -169,6 +170,15 @@ impl EngineModel {
             }
         }
         Err(self.gave_up(reason))
+    }
+
+    /// Books what an earlier process was about to book when it was killed.
+    fn book_open_cost(&self, events: &mut EventSink<'_>) {
+        if let Some(cost) = self.runtime.unbooked_cost() {
+            let nanos = cost.as_nanos();
+            events(Event::Cost { nanos });
+            self.runtime.charge_ended();
+        }
     }
 
     fn gave_up(&self, reason: String) -> ModelError {
@@ -296,9 +306,9 @@ impl EngineModel {
                 said.tools.ended(&self.runtime, tool, cancel);
             }
             SessionEvent::Cost(dollars) => {
-                let nanos = self.runtime.spent_since(dollars).as_nanos();
+                let nanos = self.runtime.charge_begins(dollars).as_nanos();
                 events(Event::Cost { nanos });
-                self.runtime.store_cost(dollars);
+                self.runtime.charge_ended();
             }
             SessionEvent::Garbage => warn!("{} sent a line that is no message", self.name),
             SessionEvent::Opened { .. }

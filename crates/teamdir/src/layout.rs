@@ -235,6 +235,11 @@ impl Layout {
         self.member_dir(owner).join("outputs")
     }
 
+    /// What `owner` keeps of its engine: the session, its cost, and what it has asked.
+    pub(crate) fn engine_file(&self, owner: &Recipient) -> PathBuf {
+        self.member_outputs(owner).join("engine.json")
+    }
+
     /// Held by whoever starts, ends or reaps the process of `name`.
     pub(crate) fn start_lock(&self, name: &AgentName) -> PathBuf {
         self.members_dir().join(format!(".{name}.lock"))

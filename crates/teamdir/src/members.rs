@@ -4,6 +4,7 @@
 //! * `journal`: the member's journal, whose append is the commit point of its mail.
 //! * `read_journal`: reading it, with or without the parts that were cut off.
 //! * `live_file`: the file with the member's current state.
+//! * `engine_file`: what the member keeps of its engine.
 //! * `exit_file`: the file that says how the member's last process ended.
 //! * `todo`: the to-do list that the member keeps for itself.
 //! * `sessions`: the conversations that a lead has left.
@@ -11,6 +12,7 @@
 //! * `removal`: removing all of them.
 //! * `session`: all of these together, opened in the one safe order.
 
+mod engine_file;
 mod exit_file;
 pub(crate) mod journal;
 pub(crate) mod journal_lines;

@@ -106,6 +106,30 @@ impl Agent {
         fixed.iter().map(pair).collect()
     }
 
+    /// The command with which `docs/engines.md` starts it, without the text of the prompt, and that text. Checks
+    /// that the variables of the example are those that are set here.
+    pub(super) fn example(self, workspace: &Workspace) -> (Vec<String>, String) {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/engines.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, examples) = page.split_once("## An example for each").unwrap();
+        let engine = format!("--engine acp:{} ", self.name());
+        let mut blocks = examples.split("```").skip(1).step_by(2);
+        let block = blocks.find(|block| block.contains(&engine)).unwrap();
+        let known = self.variables(workspace);
+        for line in block
+            .lines()
+            .filter_map(|line| line.strip_prefix("export "))
+        {
+            let (name, _) = line.split_once('=').unwrap();
+            assert!(known.iter().any(|(known, _)| *known == name), "{name}");
+        }
+        let mut lines = block.lines();
+        let command = lines.find_map(|line| line.strip_prefix("team-lead "));
+        let (args, prompt) = command.unwrap().split_once('\'').unwrap();
+        let args = args.split_whitespace().map(str::to_owned).collect();
+        (args, prompt.trim_end_matches('\'').to_owned())
+    }
+
     /// Writes the agent's own settings into the home folder.
     pub(super) fn configure(self, workspace: &Workspace) {
         let chat = workspace.server.openai_base_url("carol");

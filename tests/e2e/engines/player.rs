@@ -175,6 +175,7 @@ fn results_in(message: &Value, text: &str) -> usize {
 /// A call of the agent's shell, with the arguments that any of the shells knows.
 fn run(shell: &str, command: &str) -> ServerReply {
     let input = match shell {
+        // Codex has a sandbox of its own, which does not work inside of another one.
         "exec_command" => json!({"cmd": command, "sandbox_permissions": "require_escalated",
             "justification": "It changes a file."}),
         "shell_command" => {

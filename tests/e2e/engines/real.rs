@@ -1,4 +1,4 @@
-//! The agents of others as members. Each lives one life, since each start of one takes seconds: it answers, finishes
+//! The agents of others as members. Each goes through one run, since each start of one takes seconds: it answers, finishes
 //! a task with its own tools and with the team's, asks, is refused, is cancelled while it asks, is killed while a
 //! command of its runs, and ends in the middle of an answer.
 
@@ -33,15 +33,18 @@ fn lives(agent: Agent) {
     is_cancelled_and_goes_on(agent, &workspace, &player);
     is_killed_with_its_commands(agent, &workspace);
     ends_while_it_answers(agent, &workspace, &player);
+    if agent == Agent::Claude {
+        pays_for_no_call_twice(&workspace, &player);
+    }
     workspace.end();
 }
 
-/// Lets it answer mail, and finish a task of the board.
+/// Starts it as its documentation says, and lets it answer mail and finish a task of the board.
 fn answers_and_works(agent: Agent, workspace: &Workspace) {
-    let engine = format!("acp:{}", agent.name());
-    let greet = format!("Remember the word heron. {}", Order::Greet.word());
-    let spawn = ["spawn", "carol", "coder", "--engine", &engine];
-    let args = [&spawn[..], &["--network", "on", "--prompt", &greet]].concat();
+    let (mut args, prompt) = agent.example(workspace);
+    let greet = format!("{prompt} Remember the word heron. {}", Order::Greet.word());
+    args.push(greet);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
     run(agent, workspace, &args);
     let report = workspace.wait_reports("carol", 1).remove(0);
     let is_answer = report.contains("Hello from the model.");
@@ -142,6 +145,18 @@ fn ends_while_it_answers(agent: Agent, workspace: &Workspace, player: &Player) {
     // goose hears of it only with the next piece of an answer, and is killed.
     let expected = if agent == Agent::Goose { 1 } else { 2 };
     assert_eq!(ends, expected, "{agent:?}: {log}");
+}
+
+/// Claude reports what its session has cost. After a kill it goes on from an older count, since it stores its count
+/// only when it ends in order.
+fn pays_for_no_call_twice(workspace: &Workspace, player: &Player) {
+    /// What this release of Claude Code takes for one answer of the server, in millionths of a dollar.
+    const PRICE: u64 = 140;
+    let budget = workspace.team().budget().unwrap();
+    let nanos: u64 = budget.booked.iter().map(|row| row.cost.as_nanos()).sum();
+    let (paid, most) = (nanos / 1_000 / PRICE, player.requests().len() as u64);
+    // It makes some calls for itself, and some answers never came.
+    assert!((most - 6..=most).contains(&paid), "{paid} of {most}");
 }
 
 #[test]

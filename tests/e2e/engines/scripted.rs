@@ -1,6 +1,6 @@
 //! An agent that does what its prompt says: everything that can go wrong, and that nothing is done twice.
 
-use crate::harness::{LIMIT, Run, Workspace, with_variable};
+use crate::harness::{LIMIT, Run, Workspace, recipient, with_variable};
 use nix::sys::signal::Signal;
 use protocol::{Phase, RequestKind};
 use serde_json::{Value, json};
@@ -382,5 +382,37 @@ fn before_its_plan_is_approved_it_can_change_nothing() {
     wait_until("the work", LIMIT, || {
         workspace.path().join("painted").exists()
     });
+    workspace.end();
+}
+
+#[test]
+fn a_booking_that_a_kill_interrupted_is_made_once() {
+    let workspace = Workspace::new();
+    spawn(&workspace, "--load", &["--prompt", "Say hello."]);
+    workspace.wait_reports("carol", 1);
+    let cost = || {
+        let budget = workspace.team().budget().unwrap();
+        let costs = budget.booked.iter().map(|row| row.cost.as_nanos());
+        costs.sum::<u64>()
+    };
+    let kept = workspace
+        .team()
+        .layout()
+        .member_outputs(&recipient("carol"))
+        .join("engine.json");
+    // The process was killed before the booking, and then after it.
+    for (number, booked, expected) in [(2, 0, 1_000_000_000), (3, 0, 1_000_000_000)] {
+        workspace.wait_phase("carol", Phase::Idle);
+        workspace.kill9("carol");
+        let mut stored: Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
+        stored["charging"] = json!({"amount": 1.0, "total": 1.0, "booked": booked});
+        fs::write(&kept, stored.to_string()).unwrap();
+        workspace.ok(&["restart", "carol"]);
+        workspace.ok(&["send", "carol", "Go on."]);
+        workspace.wait_reports("carol", number);
+        assert_eq!(cost(), expected, "{number}");
+        let stored: Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
+        assert!(stored["charging"].is_null(), "{stored}");
+    }
     workspace.end();
 }

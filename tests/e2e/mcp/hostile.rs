@@ -216,6 +216,32 @@ fn rules_and_the_plan_gate_know_the_tools_of_servers() {
 }
 
 #[test]
+fn a_call_that_waits_for_a_person_starts_no_server() {
+    let config = "[mcp]\nschema_tokens = 0\n[permissions]\nask = ['mcp__bad__echo']\n";
+    let workspace = Workspace::with_config(config);
+    // A path that no other process has in its arguments.
+    let mode = workspace.path().join("description.txt");
+    let mode = mode.display().to_string();
+    workspace.write("description.txt", "Returns the text.");
+    workspace.write(".mcp.json", &server(&mode, &json!({})).to_string());
+    // Now its tools are known.
+    workspace.work("alice", vec![search("echo")]);
+    workspace.kill9("alice");
+    wait_until("the server is gone", LIMIT, || !has_process(&mode));
+    let echo = call_found("mcp__bad__echo", json!({"text": "first"}));
+    workspace.script("bob", [echo, say("Done.")]);
+    workspace.spawn("bob", &["--trust", "--prompt", "Go."]);
+    let asked = workspace.pending(RequestKind::Permission);
+    assert!(!has_process(&mode), "nobody has allowed the call yet");
+    workspace.ok(&["approve", asked.id.as_str()]);
+    workspace.wait_reports("bob", 1);
+    assert!(has_process(&mode));
+    let got = workspace.server.requests("bob")[1].last_text();
+    assert!(got.contains("first"), "{got}");
+    workspace.end();
+}
+
+#[test]
 fn an_ended_member_cancels_its_call_and_leaves_no_server() {
     let workspace = Workspace::with_config(SEARCHED);
     // A path that no other process has in its arguments.

@@ -3,6 +3,7 @@
 use super::Asker;
 use crate::call_rules::CallVerdict;
 use crate::runtime::MemberRuntime;
+use crate::user_hooks::HooksSay;
 use agent::Answered;
 use llm::{CancellationToken, ToolUse};
 use mcp::ChangedTools;
@@ -18,21 +19,23 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 impl MemberRuntime {
     /// The changed tools of the server that a call is for, unless the call cannot run anyway or a person has
-    /// refused them.
+    /// refused them. A call that a person has yet to decide about starts no server.
     pub(crate) async fn changed_tools(
         &self,
         tool_use: &ToolUse,
+        said: &HooksSay,
         cancel: &CancellationToken,
     ) -> Option<ChangedTools> {
         let servers = self.mcp_servers()?;
         let arguments = serde_json::from_str(tool_use.replayed_input().get()).ok()?;
         let (name, inner) = mcp::judged_call(&tool_use.name, arguments);
-        match self.decide(&name, &inner, Effect::Mutate).verdict {
+        let may_start = match self.decide(&name, &inner, Effect::Mutate).verdict {
             CallVerdict::Deny => return None,
-            CallVerdict::Allow | CallVerdict::Ask { .. } => {}
-        }
+            CallVerdict::Allow => said.ask.is_none(),
+            CallVerdict::Ask { .. } => false,
+        };
         let changed = tokio::select! {
-            changed = servers.changed_tools(&name, Value::Null) => changed?,
+            changed = servers.changed_tools(&name, Value::Null, may_start) => changed?,
             () = cancel.cancelled() => return None,
         };
         (!self.are_tools_refused(&changed.hash)).then_some(changed)

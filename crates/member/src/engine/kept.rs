@@ -4,16 +4,8 @@
 use crate::runtime::MemberRuntime;
 use acp::EngineChoice;
 use protocol::{Money, PlanRecord, RequestId, RequestKind, Subject};
-use safe_open::{Links, Options};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write as _};
-use std::path::PathBuf;
-use teamdir::new_request_id;
 use tracing::warn;
-
-/// The largest file with the id of a session.
-const MAX_STORED: u64 = 64 * 1024;
-const STORED: &str = "engine.json";
 
 /// What is stored about the session of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,17 +15,29 @@ pub(crate) struct Stored {
     /// What the session had cost when that was last reported.
     #[serde(default)]
     cost: Money,
+    /// What it had cost when the agent last ended in order.
+    #[serde(default)]
+    cost_at_end: Money,
+    /// A booking of costs that may have been made or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    charging: Option<Charging>,
     /// The requests that the agent waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<RequestId>,
 }
 
-impl MemberRuntime {
-    fn session_file(&self) -> PathBuf {
-        let outputs = self.team().layout().member_outputs(self.owner());
-        outputs.join(STORED)
-    }
+/// A booking of costs. It is written down before it is made, and taken away afterwards, so that a process that finds
+/// one compares what is booked: so nothing is booked twice, and nothing is lost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Charging {
+    amount: Money,
+    /// What the session has cost with it.
+    total: Money,
+    /// What was booked for the member before.
+    booked: Money,
+}
 
+impl MemberRuntime {
     /// The session of an earlier process with the same engine.
     pub(super) fn stored_session(&self, choice: &EngineChoice) -> Option<String> {
         self.stored(&choice.to_string())
@@ -41,8 +45,8 @@ impl MemberRuntime {
     }
 
     fn stored(&self, engine: &str) -> Option<Stored> {
-        let contents = safe_open::read(&self.session_file(), Links::Refuse, MAX_STORED).ok()?;
-        let stored: Stored = serde_json::from_slice(&contents.bytes).ok()?;
+        let bytes = self.team().engine_file(self.owner())?;
+        let stored: Stored = serde_json::from_slice(&bytes).ok()?;
         (stored.engine == engine).then_some(stored)
     }
 
@@ -50,38 +54,96 @@ impl MemberRuntime {
     pub(super) fn store_session(&self, choice: &EngineChoice, session: &str) {
         let engine = choice.to_string();
         let earlier = self.stored(&engine);
+        let charging = earlier.as_ref().and_then(|stored| stored.charging.clone());
         let earlier = earlier.filter(|earlier| earlier.session == session);
-        let cost = earlier.map(|earlier| earlier.cost).unwrap_or_default();
+        let cost_at_end = earlier.as_ref().map(|earlier| earlier.cost_at_end);
+        let cost = match choice.stores_cost_at_end() {
+            true => cost_at_end,
+            false => earlier.as_ref().map(|earlier| earlier.cost),
+        };
+        let cost = cost.unwrap_or_default();
+        // Such an agent, and a new session, know nothing of the costs of the open booking.
+        let is_counted = earlier.is_some() && !choice.stores_cost_at_end();
+        let charging = charging.map(|charging| match is_counted {
+            true => charging,
+            false => Charging {
+                total: cost,
+                ..charging
+            },
+        });
         self.engine.shared().session = Some(Stored {
             engine,
             session: session.to_owned(),
             cost,
+            cost_at_end: cost_at_end.unwrap_or_default(),
+            charging,
             asked: Vec::new(),
         });
         self.write_kept();
     }
 
-    /// What was spent since the last time, by what the session has cost so far. An agent that reports less than
-    /// before has begun to count anew.
-    pub(super) fn spent_since(&self, dollars: f64) -> Money {
-        let total = Money::from_dollars(dollars).unwrap_or(Money::from_nanos(u64::MAX));
-        let shared = self.engine.shared();
-        let before = shared.session.as_ref().map(|stored| stored.cost);
-        match before.unwrap_or_default() {
-            before if before <= total => total.minus(before),
-            _ => total,
+    /// What an earlier process was about to book when it was killed, if it did not come to it.
+    pub(super) fn unbooked_cost(&self) -> Option<Money> {
+        let charging = self.engine.shared().session.as_ref()?.charging.clone()?;
+        let is_booked = self.booked_cost()? > charging.booked;
+        if is_booked {
+            self.charge_ended();
         }
+        (!is_booked).then_some(charging.amount)
     }
 
-    /// Keeps what the session has cost, which is booked.
-    pub(super) fn store_cost(&self, dollars: f64) {
-        if let (Some(stored), Ok(total)) = (
-            self.engine.shared().session.as_mut(),
-            Money::from_dollars(dollars),
-        ) {
-            stored.cost = total;
+    /// Writes down that costs are about to be booked, by what the session has cost so far, and returns them. An
+    /// agent that reports less than before has begun to count anew.
+    pub(super) fn charge_begins(&self, dollars: f64) -> Money {
+        let total = Money::from_dollars(dollars).unwrap_or(Money::from_nanos(u64::MAX));
+        let booked = self.booked_cost();
+        let mut shared = self.engine.shared();
+        let Some(stored) = shared.session.as_mut() else {
+            return total;
+        };
+        let amount = match stored.cost {
+            before if before <= total => total.minus(before),
+            _ => total,
+        };
+        stored.charging = Some(Charging {
+            amount,
+            total,
+            booked: booked.unwrap_or_default(),
+        });
+        drop(shared);
+        if amount != Money::default() {
+            self.write_kept();
+        }
+        amount
+    }
+
+    /// Keeps what the session has cost, which is booked now.
+    pub(super) fn charge_ended(&self) {
+        if let Some(stored) = self.engine.shared().session.as_mut()
+            && let Some(charging) = stored.charging.take()
+        {
+            stored.cost = charging.total;
         }
         self.write_kept();
+    }
+
+    /// Keeps that the agent ends in order.
+    pub(super) fn engine_ends(&self) {
+        if let Some(stored) = self.engine.shared().session.as_mut() {
+            stored.cost_at_end = stored.cost;
+        }
+        self.write_kept();
+    }
+
+    /// What is booked for the member.
+    fn booked_cost(&self) -> Option<Money> {
+        let budget = self.team().budget().ok()?;
+        let own = budget
+            .booked
+            .iter()
+            .filter(|row| row.member == *self.owner());
+        let costs = own.map(|row| row.cost);
+        Some(costs.fold(Money::default(), Money::plus))
     }
 
     /// Writes down what is known of the session. Without one there is nothing that a later process could go on
@@ -97,7 +159,11 @@ impl MemberRuntime {
                 ..stored.clone()
             }
         };
-        if let Err(error) = self.write_session(&stored) {
+        let Ok(bytes) = serde_json::to_vec(&stored) else {
+            // Texts and numbers encode.
+            return;
+        };
+        if let Err(error) = self.team().write_engine_file(self.owner(), &bytes) {
             warn!("a later process begins another session of the engine: {error}");
         }
     }
@@ -108,18 +174,6 @@ impl MemberRuntime {
         if let Some(stored) = self.stored(engine) {
             self.engine.shared().asked = stored.asked;
         }
-    }
-
-    fn write_session(&self, stored: &Stored) -> io::Result<()> {
-        let path = self.session_file();
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let new = path.with_file_name(format!("{STORED}.{}", new_request_id()));
-        let options = Options::write(Links::Refuse).create_new();
-        let mut opened = options.open(&new)?;
-        opened.file.write_all(&serde_json::to_vec(stored)?)?;
-        std::fs::rename(&new, &path)
     }
 
     /// Takes over the plan that the agent has submitted with the team's tools.

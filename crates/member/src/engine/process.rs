@@ -82,7 +82,7 @@ pub(super) struct Running {
     /// Whether the agent knows who it is.
     pub(super) is_introduced: bool,
     /// A prompt was given up, and the agent may still work on it.
-    is_stale: bool,
+    pub(super) is_stale: bool,
 }
 
 impl Running {
@@ -188,6 +188,9 @@ impl MemberRuntime {
                 return Ok(running);
             }
             end(&mut running.connection).await;
+            if !running.is_stale {
+                self.engine_ends();
+            }
         }
         if !is_writable && !self.can_confine() {
             return Err(EngineError::CannotGate(choice.to_string()));

@@ -51,6 +51,9 @@ impl MemberRuntime {
         };
         if let Some(agent) = running.as_mut() {
             agent.settle().await;
+            if !agent.is_stale {
+                self.engine_ends();
+            }
         }
         *running = None;
     }

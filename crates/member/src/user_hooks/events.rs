@@ -27,7 +27,7 @@ impl<H: Hooks> RuntimeHost<H> {
         let runtime = self.runtime.clone();
         let mut said = runtime.hooks_before(tool_use, cancel).await;
         if said.block.is_none() {
-            said.changed_tools = runtime.changed_tools(tool_use, cancel).await;
+            said.changed_tools = runtime.changed_tools(tool_use, &said, cancel).await;
         }
         let messages = said.messages(HookEvent::PreToolUse);
         self.hook_messages.extend(messages);
