@@ -24,7 +24,9 @@ const COMPARISONS: [&str; 10] = [
 ];
 
 /// Where texts of others are read, which have no type.
-const FOREIGN_TEXTS: [&str; 4] = [
+const FOREIGN_TEXTS: [&str; 5] = [
+    // The client of NATS says in a text alone that a certificate is not trusted.
+    "crates/bridge/src/nats/certificate.rs",
     // Errors of model servers say what is wrong in their texts alone.
     "crates/llm/src/failure",
     "crates/llm/src/openai/learn.rs",

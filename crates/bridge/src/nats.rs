@@ -19,6 +19,7 @@
 
 mod address;
 mod broker;
+mod certificate;
 mod names;
 mod presence;
 mod progress;

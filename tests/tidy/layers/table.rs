@@ -577,6 +577,8 @@ pub(super) const RULES: &[Rule] = &[
 
 /// What any crate's tests may use.
 pub(super) const DEV_EXTERNAL: &[&str] = &[
+    "base64",
+    "nkeys",
     "nix",
     "proptest",
     "serde",

@@ -1,6 +1,7 @@
 //! The connection to a broker: its stream with the rules that frames rely on, and the consumer of this host.
 
 use super::address::Login;
+use super::certificate::untrusted;
 use super::names::Names;
 use super::{LoginUser, NatsError, Settings};
 use crate::transport::TransportError;
@@ -22,9 +23,6 @@ const ACK_WAIT: Duration = Duration::from_secs(30);
 const LEAST_PAYLOAD: usize = 32 << 10;
 /// What of a message is not its payload.
 const AROUND_PAYLOAD: usize = 4 << 10;
-
-/// How rustls begins what it says of a certificate; the client does not tell it in another way.
-const UNTRUSTED: &str = "invalid peer certificate";
 
 /// A connection that is ready for frames.
 pub(super) struct Broker {
@@ -200,11 +198,8 @@ fn not_connected(settings: &Settings, error: &ConnectError) -> NatsError {
         | ConnectErrorKind::Io
         | ConnectErrorKind::MaxReconnects => {
             let words = in_words(error);
-            match words.split_once(UNTRUSTED) {
-                Some((_, why)) => NatsError::Untrusted {
-                    address,
-                    why: why.trim_start_matches(": ").to_owned(),
-                },
+            match untrusted(&words) {
+                Some(why) => NatsError::Untrusted { address, why },
                 None => TransportError::Ended(words).into(),
             }
         }

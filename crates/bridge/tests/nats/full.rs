@@ -1,11 +1,9 @@
 //! A broker that has no room: nothing is lost, and it goes on when there is room.
 
 use crate::world::{Host, LIMIT, PASSWORD, USER, Way, link, server, wait_for_inbox};
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use test_support::{NatsConfig, NatsServer, SmallDisk, report_skip, wait_until};
+use test_support::{NatsConfig, NatsServer, wait_until};
 
-/// More than the broker has room for in either test.
+/// More than the broker has room for.
 fn large_texts() -> Vec<String> {
     let filling = "x".repeat(20_000);
     (0..150).map(|n| format!("{n} {filling}")).collect()
@@ -49,38 +47,6 @@ fn the_room_that_the_broker_may_use_is_full() {
     let expected = fill(&laptop, &mut gpu);
     server.kill9();
     server.configure(&NatsConfig::with_user(USER, PASSWORD));
-    server.restart();
-    finish(&laptop, &mut gpu, &server, &expected);
-}
-
-#[test]
-fn the_disk_of_the_broker_is_full() {
-    let disk = match SmallDisk::tmpfs(8 << 20) {
-        Ok(disk) => disk,
-        Err(skip) => return report_skip("the_disk_of_the_broker_is_full", skip),
-    };
-    let place = tempfile::tempdir().unwrap();
-    let limit = "max_file_store: 1GB";
-    let test = "the_disk_of_the_broker_is_full";
-    let Some(mut server) = server(&disk.path().join("nats"), test, limit) else {
-        return;
-    };
-    let (laptop, mut gpu) = link(place.path(), &Way::to(&server));
-    // Somebody else has taken all that was left. The server acknowledges what it then cannot write.
-    let filler = disk.path().join("filler");
-    let mut file = File::create(&filler).unwrap();
-    let full = std::iter::repeat_with(|| file.write_all(&[1; 4096])).find_map(Result::err);
-    assert_eq!(full.map(|error| error.kind()), Some(ErrorKind::StorageFull));
-    gpu.kill();
-    let expected = large_texts();
-    for text in &expected {
-        laptop.send("bob", "alice", text);
-    }
-    wait_until("mail is queued", LIMIT, || laptop.waiting("gpu1") >= 150);
-    // The room of a file that is still open is not free.
-    drop(file);
-    fs::remove_file(&filler).unwrap();
-    server.kill9();
     server.restart();
     finish(&laptop, &mut gpu, &server, &expected);
 }
