@@ -155,8 +155,9 @@ fn pays_for_no_call_twice(workspace: &Workspace, player: &Player) {
     let budget = workspace.team().budget().unwrap();
     let nanos: u64 = budget.booked.iter().map(|row| row.cost.as_nanos()).sum();
     let (paid, most) = (nanos / 1_000 / PRICE, player.requests().len() as u64);
-    // It makes some calls for itself, and some answers never came.
-    assert!((most - 6..=most).contains(&paid), "{paid} of {most}");
+    // No lower bound: what a cancelled prompt has cost, Claude reports only if it comes to store its count before
+    // its processes are killed.
+    assert!(paid > 0 && paid <= most, "{paid} of {most}");
 }
 
 #[test]
