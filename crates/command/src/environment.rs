@@ -217,8 +217,11 @@ fn why_empty_by(stat: &[u8]) -> WhyEmpty {
     if has_ended || number(9).is_none_or(|flags| flags & (KERNEL_THREAD | EXITING) != 0) {
         return WhyEmpty::NoProcess;
     }
+    // While the kernel copies the environment it says that it is empty. Where the code begins comes after that.
+    let is_loaded = number(26) != Some(0);
     match (number(50), number(51)) {
         (_, Some(0)) => WhyEmpty::InExec,
+        (Some(_), Some(_)) if !is_loaded => WhyEmpty::InExec,
         (Some(start), Some(end)) if start == end => WhyEmpty::NoSettings,
         (Some(_), Some(_)) => WhyEmpty::NotEmpty,
         // A kernel that does not say.
@@ -232,9 +235,17 @@ mod tests {
 
     /// A line of `/proc/PID/stat` of a program whose name looks like the fields after it.
     fn stat(state: &str, flags: u64, environment: (u64, u64)) -> Vec<u8> {
+        stat_with_code(10, state, flags, environment)
+    }
+
+    fn stat_with_code(code: u64, state: &str, flags: u64, environment: (u64, u64)) -> Vec<u8> {
         let (start, end) = environment;
-        let between = "0 ".repeat(49 - 9);
-        format!("7 (a) Z 1 (b) {state} 1 7 7 0 -1 {flags} {between}{start} {end} 0\n").into_bytes()
+        let before = "0 ".repeat(25 - 9);
+        let between = "0 ".repeat(49 - 26);
+        format!(
+            "7 (a) Z 1 (b) {state} 1 7 7 0 -1 {flags} {before}{code} {between}{start} {end} 0\n"
+        )
+        .into_bytes()
     }
 
     #[test]
@@ -242,6 +253,8 @@ mod tests {
         assert_eq!(why_empty_by(&stat("R", 0, (0, 0))), WhyEmpty::InExec);
         assert_eq!(why_empty_by(&stat("S", 0, (90, 90))), WhyEmpty::NoSettings);
         assert_eq!(why_empty_by(&stat("S", 0, (90, 99))), WhyEmpty::NotEmpty);
+        let copied = stat_with_code(0, "R", 0, (90, 90));
+        assert_eq!(why_empty_by(&copied), WhyEmpty::InExec);
         assert_eq!(why_empty_by(&stat("Z", 0, (0, 0))), WhyEmpty::NoProcess);
         assert_eq!(why_empty_by(&stat("D", 0x4, (0, 0))), WhyEmpty::NoProcess);
         let kernel = stat("S", 0x0020_8040, (0, 0));
