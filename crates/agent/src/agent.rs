@@ -79,7 +79,7 @@ impl Agent {
         settings: Settings,
         conversation: Conversation,
     ) -> Self {
-        let tools: Vec<ToolSpec> = registry.offered().map(spec).collect();
+        let tools: Vec<ToolSpec> = registry.definitions().map(spec).collect();
         let tools_bytes = tools.iter().map(spec_bytes).sum();
         let shared = SharedStart {
             tools: registry.shared(),

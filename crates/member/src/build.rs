@@ -205,7 +205,7 @@ fn limits(config: &Config, window: u64) -> Limits {
 pub fn all_definitions(registry: &Registry) -> Vec<Definition> {
     let has_explore = !Explore::tools_of(registry).is_empty();
     let explore = has_explore.then(Definition::of::<Explore>);
-    registry.offered().cloned().chain(explore).collect()
+    registry.definitions().cloned().chain(explore).collect()
 }
 
 /// Members run in other folders than the program that chooses for them.

@@ -28,15 +28,7 @@ impl<'a> Identity<'a> {
         }
     }
 
-    /// Whether it has a tool. Some are there without being offered; who can write has them all.
     pub(crate) fn has(&self, tool: &str) -> bool {
-        let is_offered = |tool: &str| self.tools.iter().any(|spec| spec.name == tool);
-        let is_quiet = match tool {
-            "read_inbox" | "claim_task" => true,
-            "broadcast" | "list_teammates" => self.is_lead,
-            "idle" => !self.is_lead,
-            _ => false,
-        };
-        is_offered(tool) || is_quiet && is_offered("send_message")
+        self.tools.iter().any(|spec| spec.name == tool)
     }
 }

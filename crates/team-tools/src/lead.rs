@@ -157,8 +157,6 @@ impl ListTeammates {
 impl Tool for ListTeammates {
     const NAME: &'static str = "list_teammates";
     const DESCRIPTION: &'static str = "Show the teammates.";
-    // They are part of the team's state.
-    const IS_OFFERED: bool = false;
     const EFFECT: Effect = Effect::Read;
     type Args = NoArgs;
 
@@ -285,8 +283,6 @@ pub struct ShutdownLookupArgs {
 impl Tool for ShutdownLookup {
     const NAME: &'static str = "shutdown_response";
     const DESCRIPTION: &'static str = "Look up a shutdown request.";
-    // The answer comes as mail, and a request that waits is part of the team's state.
-    const IS_OFFERED: bool = false;
     const EFFECT: Effect = Effect::Read;
     type Args = ShutdownLookupArgs;
 

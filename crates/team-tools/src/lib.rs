@@ -52,7 +52,11 @@ use tools::{
 
 /// The tools that every agent of a team has. They come first and in one order, so that the requests of all
 /// agents begin with the same bytes, for which a provider that keeps them charges once.
-fn common_tools(context: &TeamContext, background: &Background) -> Result<Registry, DuplicateTool> {
+fn common_tools(
+    context: &TeamContext,
+    handle: Arc<dyn AgentHandle>,
+    background: &Background,
+) -> Result<Registry, DuplicateTool> {
     let mut registry = Registry::default();
     registry.add(Bash)?;
     registry.add(ReadFile)?;
@@ -67,6 +71,7 @@ fn common_tools(context: &TeamContext, background: &Background) -> Result<Regist
     registry.add(Compact)?;
     registry.add(WriteTodo::new(context.clone()))?;
     registry.add(SendMessage::new(context.clone()))?;
+    registry.add(ReadInbox::new(handle))?;
     registry.add(ClaimTask::new(context.clone()))?;
     add_task_tools(&mut registry, context)?;
     registry.add(WriteNote::new(context.clone()))?;
@@ -81,8 +86,8 @@ pub fn teammate_tools(
     handle: &Arc<dyn TeammateHandle>,
     background: &Background,
 ) -> Result<Registry, DuplicateTool> {
-    let mut registry = common_tools(context, background)?;
-    registry.add(ReadInbox::new(Arc::clone(handle) as Arc<dyn AgentHandle>))?;
+    let agent = Arc::clone(handle) as Arc<dyn AgentHandle>;
+    let mut registry = common_tools(context, agent, background)?;
     registry.add(ShutdownAnswer::new(Arc::clone(handle)))?;
     registry.add(PlanSubmission::new(Arc::clone(handle)))?;
     registry.add(Idle)?;
@@ -106,11 +111,10 @@ pub fn lead_tools(
     starter: &Arc<dyn Starter>,
     defaults: TeammateDefaults,
 ) -> Result<Registry, DuplicateTool> {
-    let mut registry = common_tools(context, background)?;
+    let mut registry = common_tools(context, Arc::clone(handle), background)?;
     let spawn = SpawnTeammate::new(context.clone(), Arc::clone(starter), defaults);
     registry.add(spawn)?;
     registry.add(ListTeammates::new(context.clone()))?;
-    registry.add(ReadInbox::new(Arc::clone(handle)))?;
     registry.add(Broadcast::new(context.clone()))?;
     registry.add(ShutdownRequest::new(context.clone()))?;
     registry.add(ShutdownLookup::new(context.clone()))?;

@@ -99,11 +99,9 @@ pub struct NoArgs {}
 
 impl Tool for ReadInbox {
     const NAME: &'static str = "read_inbox";
-    const DESCRIPTION: &'static str = "Read unread mail. You need not: it is delivered to you.";
+    const DESCRIPTION: &'static str = "Read mail before it is delivered to you.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
-    // Mail is delivered without it.
-    const IS_OFFERED: bool = false;
     type Args = NoArgs;
 
     async fn call(&self, _: NoArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -135,10 +133,8 @@ pub struct BroadcastArgs {
 
 impl Tool for Broadcast {
     const NAME: &'static str = "broadcast";
-    const DESCRIPTION: &'static str = "Send a message to all teammates. Each spends a turn on it.";
+    const DESCRIPTION: &'static str = "Write to all teammates.";
     const EFFECT: Effect = Effect::State;
-    // `send_message` does the same.
-    const IS_OFFERED: bool = false;
     type Args = BroadcastArgs;
 
     async fn call(&self, args: BroadcastArgs, _: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -97,9 +97,7 @@ pub struct Idle;
 
 impl Tool for Idle {
     const NAME: &'static str = "idle";
-    const DESCRIPTION: &'static str = "End your turn. Mail and tasks wake you.";
-    // A reply without a call ends the turn too.
-    const IS_OFFERED: bool = false;
+    const DESCRIPTION: &'static str = "End your turn.";
     const EFFECT: Effect = Effect::State;
     type Args = NoArgs;
 

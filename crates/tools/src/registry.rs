@@ -64,7 +64,6 @@ pub struct DuplicateTool(Cow<'static, str>);
 
 struct Entry {
     definition: Definition,
-    is_offered: bool,
     /// Whether other agents begin with the same tools up to this one.
     is_shared: bool,
     tool: Box<dyn DynamicTool>,
@@ -76,7 +75,7 @@ impl Registry {
     }
 
     pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), DuplicateTool> {
-        self.insert(Definition::of::<T>(), T::IS_OFFERED, Box::new(Typed(tool)))
+        self.insert(Definition::of::<T>(), Box::new(Typed(tool)))
     }
 
     /// Adds a tool that is known only now, such as one of another program.
@@ -85,13 +84,12 @@ impl Registry {
         definition: Definition,
         tool: impl DynamicTool,
     ) -> Result<(), DuplicateTool> {
-        self.insert(definition, true, Box::new(tool))
+        self.insert(definition, Box::new(tool))
     }
 
     fn insert(
         &mut self,
         definition: Definition,
-        is_offered: bool,
         tool: Box<dyn DynamicTool>,
     ) -> Result<(), DuplicateTool> {
         if self.entry(&definition.name).is_some() {
@@ -99,7 +97,6 @@ impl Registry {
         }
         self.tools.push(Entry {
             definition,
-            is_offered,
             is_shared: false,
             tool,
         });
@@ -113,16 +110,10 @@ impl Registry {
             .for_each(|entry| entry.is_shared = true);
     }
 
-    /// How many of the offered tools, from the first one on, other agents have too.
+    /// How many of the tools, from the first one on, other agents have too.
     pub fn shared(&self) -> usize {
-        let offered = self.tools.iter().filter(|entry| entry.is_offered);
-        offered.take_while(|entry| entry.is_shared).count()
-    }
-
-    /// The tools that a model is offered, in the order in which they were added.
-    pub fn offered(&self) -> impl Iterator<Item = &Definition> {
-        let offered = self.tools.iter().filter(|entry| entry.is_offered);
-        offered.map(|entry| &entry.definition)
+        let shared = self.tools.iter().take_while(|entry| entry.is_shared);
+        shared.count()
     }
 
     /// Removes the tools for which `is_wanted` is false.

@@ -39,9 +39,6 @@ pub trait Tool: Send + Sync + 'static {
     /// Whether its results stay in a long conversation from which old results are cleared, because
     /// another call would not give them again.
     const KEEPS_RESULTS: bool = false;
-    /// Whether models are offered it. One that is not can be called all the same: conversations and scripts
-    /// that know it go on, and nobody pays for a description that nobody needs.
-    const IS_OFFERED: bool = true;
     /// Its arguments. They should deny unknown fields, so that the model learns of its mistakes.
     type Args: DeserializeOwned + JsonSchema + Send;
 

@@ -115,7 +115,6 @@ pub struct TaskUpdateArgs {
     subject: Option<String>,
     #[schemars(skip)]
     description: Option<String>,
-    #[schemars(skip)]
     priority: Option<u8>,
     #[schemars(skip)]
     role: Option<String>,
@@ -125,7 +124,7 @@ pub struct TaskUpdateArgs {
         alias = "add_blocked_by",
         deserialize_with = "args::numbers"
     )]
-    #[schemars(skip)]
+    #[schemars(with = "Option<Vec<u64>>")]
     add_blocked_by: Vec<u64>,
     #[serde(
         default,
@@ -133,7 +132,7 @@ pub struct TaskUpdateArgs {
         alias = "remove_blocked_by",
         deserialize_with = "args::numbers"
     )]
-    #[schemars(skip)]
+    #[schemars(with = "Option<Vec<u64>>")]
     remove_blocked_by: Vec<u64>,
     result: Option<String>,
     note: Option<String>,
@@ -242,11 +241,9 @@ impl Tool for TaskUpdate {
 
 impl Tool for ClaimTask {
     const NAME: &'static str = "claim_task";
-    const DESCRIPTION: &'static str = "Claim a task until you complete it or give it back.";
+    const DESCRIPTION: &'static str = "Claim a task.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
-    // Tasks are claimed for idle teammates, and `task_update` claims one too.
-    const IS_OFFERED: bool = false;
     type Args = ClaimTaskArgs;
 
     async fn call(
