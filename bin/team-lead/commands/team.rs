@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 Examples:
   team-lead init
   team-lead init --name parser
-  team-lead -C ~/work/parser init
+  team-lead -C ~/src/parser init
 
 `spawn`, `up` and `run` create a team too, if there is none here or in a folder above. This creates one in
 exactly this folder.

@@ -208,11 +208,8 @@ mod tests {
         ] {
             assert!(text.parse::<SshAddress>().is_err(), "{text}");
         }
-        let address: SshAddress = "ssh://anna@gpu1.example:2222/work/it's".parse().unwrap();
-        assert_eq!(
-            address.to_string(),
-            "ssh://anna@gpu1.example:2222/work/it's"
-        );
+        let address: SshAddress = "ssh://anna@gpu1.example:2222/srv/it's".parse().unwrap();
+        assert_eq!(address.to_string(), "ssh://anna@gpu1.example:2222/srv/it's");
         assert_eq!(address.default_name(), HostId::new("gpu1").ok());
         let ssh = Ssh {
             command: vec!["ssh".to_owned()],
@@ -220,7 +217,7 @@ mod tests {
         };
         assert_eq!(
             ssh.remote_command(&address),
-            r"'team-lead' bridge --stdio --dir '/work/it'\''s' --default-name gpu1"
+            r"'team-lead' bridge --stdio --dir '/srv/it'\''s' --default-name gpu1"
         );
         let home: SshAddress = "ssh://gpu1/~/p".parse().unwrap();
         assert_eq!(home.to_string(), "ssh://gpu1/~/p");

@@ -119,12 +119,20 @@ impl MemberRuntime {
 
     /// Keeps what the session has cost, which is booked now.
     pub(super) fn charge_ended(&self) {
-        if let Some(stored) = self.engine.shared().session.as_mut()
-            && let Some(charging) = stored.charging.take()
-        {
-            stored.cost = charging.total;
+        let mut shared = self.engine.shared();
+        let Some(stored) = shared.session.as_mut() else {
+            return;
+        };
+        let Some(charging) = stored.charging.take() else {
+            return;
+        };
+        // Agents report their costs often, and mostly the same.
+        let is_news = charging.amount != Money::default() || charging.total != stored.cost;
+        stored.cost = charging.total;
+        drop(shared);
+        if is_news {
+            self.write_kept();
         }
-        self.write_kept();
     }
 
     /// Keeps that the agent ends in order.
