@@ -8,21 +8,30 @@ pub fn event_text(line: &[u8]) -> Option<String> {
     let EventLine::Known(event) = EventLine::decode(line) else {
         return None;
     };
-    text_of_event(&event)
+    attributed_text(&event)
 }
 
-/// The same for an event that was decoded.
+/// The same for an event that was decoded, without the person who caused it.
 pub fn text_of_event(event: &Event) -> Option<String> {
     text(event).map(|text| one_line(&text))
 }
 
-/// The same, after the time of the event.
+/// What happened, and the person who caused it where a program knows who that is.
+fn attributed_text(event: &Event) -> Option<String> {
+    let text = text_of_event(event)?;
+    Some(match &event.person {
+        Some(person) => format!("{text}, by {}", one_line(person)),
+        None => text,
+    })
+}
+
+/// The text for a line of the event log, after the date and the time of the event in UTC.
 pub fn timed_event_text(line: &[u8]) -> Option<String> {
     let EventLine::Known(event) = EventLine::decode(line) else {
         return None;
     };
-    let time = event.time.time_of_day();
-    text_of_event(&event).map(|text| format!("{time} {text}"))
+    let (date, time) = (event.time.date(), event.time.time_of_day());
+    attributed_text(&event).map(|text| format!("{date} {time} {text}"))
 }
 
 fn text(event: &Event) -> Option<String> {
@@ -198,6 +207,12 @@ mod tests {
             br#"{"time":1,"event":"restart","member":"bob","incarnation":3,"reason":"policy"}"#;
         let text = event_text(restart).unwrap();
         assert_eq!(text, "+ bob was restarted (by its restart policy)");
+        let asked = br#"{"time":1,"event":"restart","member":"bob","incarnation":3,"reason":"requested","person":"anna"}"#;
+        let text = timed_event_text(asked).unwrap();
+        assert_eq!(
+            text,
+            "1970-01-01 00:00:01 + bob was restarted (on request), by anna"
+        );
         let gave_up = br#"{"time":1,"event":"gave_up","member":"bob","incarnation":9,"reason":"'bob' was restarted too often"}"#;
         let text = event_text(gave_up).unwrap();
         assert_eq!(

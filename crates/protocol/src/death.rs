@@ -31,7 +31,7 @@ pub struct ExitRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum RestartReason {
-    /// Somebody asked for it with `team-lead restart`, or the lead's model did.
+    /// A person asked for it, such as with `team-lead restart`.
     Requested,
     /// Its restart policy brought it back after it died.
     Policy,

@@ -10,7 +10,7 @@ fn error(text: &str) -> String {
     parse(text).unwrap_err().to_string()
 }
 
-const EVERY_KEY: &str = r#"
+const MANY_KEYS: &str = r#"
 model = "anthropic:some-model"
 restart = "on-failure"
 
@@ -58,8 +58,8 @@ no_claim = true
 "#;
 
 #[test]
-fn every_key_is_read() {
-    let config = parse(EVERY_KEY).unwrap();
+fn keys_of_all_tables_are_read() {
+    let config = parse(MANY_KEYS).unwrap();
     assert_eq!(config.model.as_deref(), Some("anthropic:some-model"));
     assert_eq!(config.restart, Some(RestartPolicy::OnFailure));
     assert_eq!(config.budget.max_cost, Money::from_dollars(2.5).ok());

@@ -4,6 +4,7 @@ use super::{CHUNK, LONGEST_LINE, Part, parts};
 use crate::error::{Context, PathError};
 use crate::team_dir::TeamDir;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 /// A place in the event log. It stays valid when the log is set aside: the present file has the number that it
 /// will get then.
@@ -40,6 +41,7 @@ impl TeamDir {
             let size = open.file.metadata().context("look at", &path)?.len();
             let wanted = from.filter(|from| from.part == part);
             let mut lines = Backwards {
+                path,
                 part: open,
                 before: wanted.map_or(size, |from| from.before.min(size)),
                 rest: Vec::new(),
@@ -59,6 +61,7 @@ impl TeamDir {
 }
 
 struct Backwards {
+    path: PathBuf,
     part: Part,
     /// Everything from here on was visited.
     before: u64,
@@ -79,7 +82,7 @@ impl Backwards {
         let start = unread - length;
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(CHUNK)];
         let read = self.part.file.read_exact_at(&mut bytes, start);
-        read.map_err(|error| PathError::new("read", std::path::Path::new("events.jsonl"), error))?;
+        read.context("read", &self.path)?;
         bytes.append(&mut self.rest);
         *left = left.saturating_sub(length);
         let mut end = bytes.len();
