@@ -12,6 +12,7 @@
 //! events. **Invariant:** whatever happens, a lead that was asked to leave comes to its end: every
 //! path through `leaving` asks for something that is bounded and answered.
 
+mod idle_check;
 mod leaving;
 mod types;
 
@@ -19,7 +20,7 @@ pub(crate) use types::{Action, Event, Options, ShutdownMode, TeamActivity};
 
 use crate::console::Mode;
 use crate::typed::{Command, Typed};
-use backoff::Backoff;
+use idle_check::IdleCheck;
 use member::TurnOutcome;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -27,17 +28,11 @@ use types::{LeaveReason, Leaving, Queued};
 
 /// How long more mail is waited for after the first message, so that a burst is one request.
 const BURST: Duration = Duration::from_millis(50);
-/// The delay before a team that was idle is checked again.
-const SECOND_CHECK: Duration = Duration::from_millis(30);
-/// The delay before a busy team is checked again grows from the first to the second.
-const BUSY_CHECK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 /// What a person reads about an answer without an end.
 const CUT_OFF: &str = "The lead's answer is not complete: its model was cut off at its limit of tokens \
     again and again. Ask for less at once, or raise max_output.";
 /// What a person reads when a turn was stopped.
 const STOPPED: &str = "Interrupted. Say what the lead should do instead; Ctrl-C leaves.";
-/// How often in a row a team has to be idle.
-const IDLE_CHECKS: u32 = 2;
 
 /// Decides what the lead does next.
 #[derive(Debug)]
@@ -66,16 +61,6 @@ pub(crate) struct LeadMachine {
     is_answer_cut: bool,
     failed: bool,
     is_over: bool,
-}
-
-/// Checks whether the team is idle.
-#[derive(Debug, Default)]
-struct IdleCheck {
-    is_running: bool,
-    /// How often in a row the team was idle.
-    idle_count: u32,
-    /// Counts how often in a row it was busy.
-    backoff: Backoff,
 }
 
 impl LeadMachine {
@@ -386,23 +371,6 @@ impl LeadMachine {
             && self.queue.is_empty()
             && self.wake.is_none()
             && self.leaving.is_none()
-    }
-}
-
-impl IdleCheck {
-    /// Counts an idle team. Returns whether it was idle often enough in a row.
-    const fn count_idle(&mut self) -> bool {
-        self.backoff.reset();
-        self.idle_count += 1;
-        self.idle_count >= IDLE_CHECKS
-    }
-
-    fn delay(&self) -> Duration {
-        if self.idle_count > 0 {
-            return SECOND_CHECK;
-        }
-        let (first, longest) = BUSY_CHECK;
-        self.backoff.delay(first, longest)
     }
 }
 

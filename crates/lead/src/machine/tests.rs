@@ -1,3 +1,4 @@
+use super::idle_check::BUSY_CHECK;
 use super::*;
 use crate::typed::Shown;
 use member::{FailureCause, TurnFailure};

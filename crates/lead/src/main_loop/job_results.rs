@@ -3,13 +3,51 @@
 use super::{Inspecting, Lead};
 use crate::console::{Output, Status};
 use crate::inspect::{Inspection, Observation};
-use crate::machine::{Event, TeamActivity};
+use crate::jobs::JobResult;
+use crate::machine::{Event, ShutdownMode, TeamActivity};
 use crate::waiting::outcome;
 use protocol::{AgentName, Request};
 use rules::request_line;
 
 impl Lead {
-    pub(super) fn inspected(&mut self, found: Inspection) {
+    pub(super) fn job_ended(&mut self, result: JobResult) {
+        match result {
+            JobResult::TeamChanged => self.inspect(),
+            JobResult::Inspected(found) => self.inspected(*found),
+            JobResult::TeamObserved(observation) => self.team_observed(observation),
+            JobResult::Restarted { name, problem } => {
+                self.state.restarts.ended(&name);
+                if let Some(problem) = problem {
+                    self.writer.notice(&problem);
+                }
+                self.inspect();
+            }
+            JobResult::Followed(id) => {
+                self.state.followed.remove(&id);
+                self.inspect();
+            }
+            JobResult::TeamEnded { mode, notices } => {
+                let outdated = mode == ShutdownMode::Graceful && self.state.hurried;
+                if !outdated {
+                    notices.iter().for_each(|notice| self.writer.notice(notice));
+                    self.handle(Event::TeamEnded);
+                }
+            }
+            JobResult::VerbEnded { output, problem } => {
+                if !output.trim().is_empty() {
+                    self.writer.write(&Output::Data(&output));
+                }
+                if let Some(problem) = problem {
+                    self.writer.write(&Output::Verb(&problem));
+                }
+                self.handle(Event::VerbEnded);
+            }
+            JobResult::BudgetSpent => self.handle(Event::BudgetSpent),
+            JobResult::Problem(text) => self.problem(text),
+        }
+    }
+
+    fn inspected(&mut self, found: Inspection) {
         let again = self.state.inspection == Inspecting::Again;
         self.state.inspection = Inspecting::No;
         for (name, process) in found.processes {
@@ -109,7 +147,7 @@ impl Lead {
         }
     }
 
-    pub(super) fn team_observed(&mut self, observation: Observation) {
+    fn team_observed(&mut self, observation: Observation) {
         let busy = self.state.restarts.is_busy()
             || self.background.running() > 0
             || self.state.inspection != Inspecting::No;

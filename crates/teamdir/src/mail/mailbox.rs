@@ -18,30 +18,26 @@
 //! the journal is about, and whether it still holds what was read, is decided by inode, time of
 //! birth and a hash of the bytes before the position, see [`Segment`].
 
+mod batch;
+mod files;
 mod seal;
 #[cfg(test)]
 mod tests;
 
 pub use seal::WaitPlan;
 
-use crate::error::{Context, PathError};
+use crate::error::PathError;
+use crate::files::FileId;
 use crate::files::append::AppendError;
-use crate::files::{self, FileId};
-use crate::layout::Layout;
 use crate::locks::LockError;
-use crate::mail::intake::{self, Batch, Place};
 use crate::mail::segment::Segment;
 use crate::mail::state::MailState;
 use crate::members::journal::Journal;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
-use protocol::{
-    Checkpoint, DeadLetter, EventKind, Incarnation, JournalLine, JournalRecord, Line, MailEntry,
-    MailRecord, Message, Quarantined, Recipient, SealRecord, SegmentPosition,
-};
+use protocol::{Checkpoint, Incarnation, MailEntry, Message, Quarantined, Recipient};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -249,202 +245,6 @@ impl Mailbox {
         (segment, delivery)
     }
 
-    fn take_batch(
-        &mut self,
-        segment: &mut Segment,
-        journal: &mut Journal,
-    ) -> Result<Option<Delivery>, ReceiveError> {
-        let bytes = segment.unread_lines();
-        let bytes = bytes.context("read the inbox", &self.inbox)?;
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        // A sender whose line came into a file that was set aside at that moment has sent it once more, to the
-        // live file, before anything else. So that file is read first: the line is shown in its order, and
-        // while its second copy is still recognised.
-        let is_live = segment.set_aside.is_none();
-        if is_live
-            && self.may_senders_have_written_aside()
-            && let Some(delivery) = self.take_from_aside(journal)?
-        {
-            return Ok(Some(delivery));
-        }
-        let place = Place {
-            inbox: self.owner.as_str(),
-            segment: segment.number,
-            offset: segment.end,
-        };
-        let batch = intake::take(&bytes, place, &self.state.seen);
-        let position = segment.position_after(&bytes);
-        let position = position.context("read the inbox", &self.inbox)?;
-        let delivery = if batch.is_empty() {
-            // Not worth a record: reading it again would find nothing either.
-            self.state.move_to(position);
-            Delivery::default()
-        } else {
-            self.commit(batch, position, journal)?
-        };
-        segment.move_to(&position);
-        self.last_mail = Instant::now();
-        Ok(Some(delivery))
-    }
-
-    fn commit(
-        &mut self,
-        batch: Batch,
-        position: SegmentPosition,
-        journal: &mut Journal,
-    ) -> Result<Delivery, ReceiveError> {
-        self.quarantine_all(&batch.bad)?;
-        if let Some(hook) = &mut self.before_commit.0 {
-            for entry in &batch.entries {
-                if let Line::Message(message) = entry.decode() {
-                    hook(&message);
-                }
-            }
-        }
-        if let Some(hook) = &mut self.before_commit.1 {
-            hook(&batch.entries)?;
-        }
-        // A position under a number whose predecessor is not used up would not be found again.
-        self.record_owed_seal(journal)?;
-        let record = <JournalRecord>::Mail(MailRecord {
-            incarnation: self.incarnation,
-            time: crate::clock::now(),
-            position,
-            mail: batch.entries.clone(),
-            bad: batch.bad.clone(),
-            notes: batch.notes.clone(),
-        });
-        if self.syncs_later && !batch.has_control {
-            journal.append_unsynced(&record)?;
-        } else {
-            journal.append(&record)?;
-        }
-        self.state.take_in(position, batch.fingerprints);
-        // The mail is committed and must be handed out, whatever becomes of the checkpoint. One that
-        // fails is tried again with the next record.
-        let _ = journal.checkpoint_if_due(&self.state);
-        Ok(Delivery {
-            mail: batch.entries,
-            bad: batch.bad,
-            notes: batch.notes,
-        })
-    }
-
-    fn quarantine_all(&self, bad: &[Quarantined]) -> Result<(), AppendError> {
-        let dead_letters = bad.iter().map(|bad| DeadLetter {
-            id: bad.id.clone(),
-            time: crate::clock::now(),
-            inbox: self.owner.clone(),
-            reason: bad.reason.clone(),
-            line: None,
-            raw: Some(bad.raw.clone()),
-            raw_hex: bad.raw_hex.clone(),
-            extra: protocol::Extra::new(),
-        });
-        let dead_letters: Vec<DeadLetter> = dead_letters.collect();
-        for dead_letter in self.team.add_dead_letters(&dead_letters)? {
-            // The event is for people only; the dead letter is safe without it.
-            let _ = self.team.log_event(EventKind::DeadLetter {
-                id: dead_letter.id.clone(),
-                inbox: self.owner.clone(),
-                reason: dead_letter.reason.clone(),
-            });
-        }
-        Ok(())
-    }
-
-    /// Makes the live file the one that the inbox's name means now. Returns whether there may be
-    /// something in it that was not read.
-    fn follow_the_name(&mut self, journal: &mut Journal) -> Result<bool, ReceiveError> {
-        let found = match std::fs::symlink_metadata(&self.inbox) {
-            Ok(metadata) => Some(metadata),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                return Err(PathError::new("look at the inbox", &self.inbox, error).into());
-            }
-        };
-        if let Some(live) = &self.live {
-            let same = found.as_ref().filter(|found| FileId::of(found) == live.id);
-            let intact = same.map(|found| live.is_intact(found.len()));
-            match intact.transpose().context("read the inbox", &self.inbox)? {
-                Some(true) => return Ok(same.is_some_and(|found| found.len() > live.end)),
-                // Somebody cut the file or wrote it anew: what it holds now is new, at places that
-                // were read before.
-                Some(false) => {
-                    self.record_seal(live.number, journal)?;
-                    self.live = None;
-                }
-                // Somebody moved, deleted or replaced the file. What it held may still be read
-                // from the open file; whatever has the name now is another one.
-                None => {
-                    self.give_up_live(journal)?;
-                    self.missing_since = found.is_none().then(Instant::now);
-                }
-            }
-        }
-        if found.is_some() {
-            self.open_live(journal)?;
-        }
-        Ok(found.is_some())
-    }
-
-    fn give_up_live(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
-        let Some(number) = self.live.as_ref().map(|live| live.number) else {
-            return Ok(());
-        };
-        self.record_seal(number, journal)?;
-        if let Some(mut segment) = self.live.take() {
-            let path = self.team.layout.segment(&self.owner, number);
-            let found = std::fs::symlink_metadata(path);
-            segment.has_name = found.is_ok_and(|found| FileId::of(&found) == segment.id);
-            segment.set_aside = Some(Instant::now());
-            self.aside.insert(number, segment);
-        }
-        self.aside_checked_at = None;
-        Ok(())
-    }
-
-    fn open_live(&mut self, journal: &mut Journal) -> Result<(), ReceiveError> {
-        let number = self.state.sealed + 1;
-        let path = self.inbox.as_path();
-        let mut segment = match Segment::open(path, number) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            result => result.context("open the inbox", path)?,
-        };
-        if let Some(position) = self.state.positions.get(&number) {
-            if segment.is_file_of(position) {
-                if !segment.resume(position).context("read the inbox", path)? {
-                    self.know_all_of(number)?;
-                }
-            } else {
-                // The file this number was given to has gone while nobody was here to see it.
-                self.record_seal(number, journal)?;
-                segment.number = number + 1;
-            }
-        }
-        // A file that was moved away and back is not read twice from now on.
-        let id = segment.id;
-        self.aside
-            .retain(|_, aside| aside.has_name || aside.id != id);
-        self.live = Some(segment);
-        Ok(())
-    }
-
-    /// A file has to be read again from its start. It may hold more messages of a sender than are
-    /// remembered; the journal has them all.
-    fn know_all_of(&mut self, segment: u64) -> Result<(), PathError> {
-        let seen = &mut self.state.seen;
-        self.team.read_history(&self.owner, |_, line| {
-            if let JournalLine::Known(JournalRecord::Mail(mail)) = line
-                && mail.position.segment == segment
-            {
-                seen.know(mail.mail.iter().map(crate::mail::state::fingerprint));
-            }
-        })
-    }
-
     /// The state of the mail, for a journal that begins anew.
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         self.state.to_checkpoint()
@@ -454,75 +254,11 @@ impl Mailbox {
     pub(crate) fn checkpoint_written(&mut self) {
         self.recorded_seal = self.state.sealed;
     }
-
-    /// Uses up a number, and says so in the journal. The number is used up even if the journal
-    /// cannot take the record now: then [`Self::record_owed_seal`] makes up for it.
-    fn record_seal(&mut self, segment: u64, journal: &mut Journal) -> Result<(), PathError> {
-        self.state.seal(segment);
-        self.record_owed_seal(journal)
-    }
-
-    fn record_owed_seal(&mut self, journal: &mut Journal) -> Result<(), PathError> {
-        let segment = self.state.sealed;
-        if segment > self.recorded_seal {
-            journal.append_unsynced(&<JournalRecord>::Seal(SealRecord { segment }))?;
-            self.recorded_seal = segment;
-        }
-        Ok(())
-    }
-
-    fn find_files_set_aside(&mut self, journal: &mut Journal) -> Result<(), PathError> {
-        for number in self.team.segments(&self.owner)? {
-            let path = self.team.layout.segment(&self.owner, number);
-            let mut segment = match Segment::open(&path, number) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                result => result.context("open the inbox", &path)?,
-            };
-            if let Some(position) = self.state.positions.get(&number)
-                && !segment.resume(position).context("read the inbox", &path)?
-            {
-                self.know_all_of(number)?;
-            }
-            // Members may live for less than the grace: it does not begin again with each.
-            let age = segment.age().context("look at", &path)?;
-            let age = age.min(self.team.options.segment_grace);
-            let now = Instant::now();
-            segment.set_aside = Some(now.checked_sub(age).unwrap_or(now));
-            self.aside.insert(number, segment);
-            // The rename happened even if its record did not.
-            if number > self.state.sealed {
-                self.record_seal(number, journal)?;
-            }
-        }
-        // The journal does not say which files were deleted.
-        let (aside, sealed) = (&self.aside, self.state.sealed);
-        let positions = &mut self.state.positions;
-        positions.retain(|number, _| *number > sealed || aside.contains_key(number));
-        Ok(())
-    }
 }
 
 /// Whether a file holds more than was read of it.
 fn has_grown(segment: &Segment) -> bool {
     segment.size().is_ok_and(|size| segment.has_more(size))
-}
-
-impl TeamDir {
-    /// The numbers of the files set aside for `owner`, in order.
-    pub(crate) fn segments(&self, owner: &Recipient) -> Result<Vec<u64>, PathError> {
-        let dir = self.layout.inbox_dir();
-        let fail = |error| PathError::new("list", &dir, error);
-        let mut numbers = Vec::new();
-        for entry in files::list(&dir).map_err(fail)? {
-            let name = entry.map_err(fail)?.file_name();
-            let number = name
-                .to_str()
-                .and_then(|name| Layout::segment_number(owner, name));
-            numbers.extend(number);
-        }
-        numbers.sort_unstable();
-        Ok(numbers)
-    }
 }
 
 #[cfg(test)]
