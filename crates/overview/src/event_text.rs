@@ -16,13 +16,64 @@ pub fn text_of_event(event: &Event) -> Option<String> {
     text(event).map(|text| one_line(&text))
 }
 
-/// The same, after the time of the event.
-pub fn timed_event_text(line: &[u8]) -> Option<String> {
+/// An event that is worth showing, for a list of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedEvent {
+    /// The time of day.
+    pub time: String,
+    pub text: String,
+    pub tone: Tone,
+}
+
+/// Whether an event deserves attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// A member or its work came forward.
+    Good,
+    /// Something failed or ended against somebody's will.
+    Bad,
+    /// Somebody waits for a decision, or got it.
+    Asks,
+    Plain,
+}
+
+/// The same for a list of events.
+pub fn timed_event(line: &[u8]) -> Option<TimedEvent> {
     let EventLine::Known(event) = EventLine::decode(line) else {
         return None;
     };
-    let time = event.time.time_of_day();
-    text_of_event(&event).map(|text| format!("{time} {text}"))
+    Some(TimedEvent {
+        time: event.time.time_of_day(),
+        text: text_of_event(&event)?,
+        tone: tone(&event.kind),
+    })
+}
+
+const fn tone(kind: &EventKind) -> Tone {
+    match kind {
+        EventKind::Spawn { .. } | EventKind::Restart { .. } | EventKind::Land { .. } => Tone::Good,
+        EventKind::Death { .. }
+        | EventKind::GaveUp { .. }
+        | EventKind::DeadLetter { .. }
+        | EventKind::Budget { .. }
+        | EventKind::HookFailed { .. } => Tone::Bad,
+        EventKind::Request { .. } | EventKind::Resolve { .. } => Tone::Asks,
+        EventKind::Send { .. }
+        | EventKind::Leave { .. }
+        | EventKind::Task { .. }
+        | EventKind::Note { .. }
+        | EventKind::Submission { .. }
+        | EventKind::Tree { .. }
+        | EventKind::Ready { .. }
+        | EventKind::State { .. }
+        | EventKind::Deliver { .. }
+        | EventKind::Tool { .. }
+        | EventKind::File { .. }
+        | EventKind::Model { .. }
+        | EventKind::ModelSwitched { .. }
+        | EventKind::Compaction { .. }
+        | EventKind::Polling { .. } => Tone::Plain,
+    }
 }
 
 fn text(event: &Event) -> Option<String> {
