@@ -2,6 +2,7 @@
 
 use crate::harness::{LIMIT, Terminal, Workspace};
 use protocol::RequestKind;
+use std::process::Command;
 use test_support::wait_until;
 
 /// The rows and the columns.
@@ -56,11 +57,7 @@ struct Printed {
 impl Printed {
     /// Checks that no line is wider than the terminal, and that something is coloured.
     fn of(workspace: &Workspace, args: &[&str], (rows, columns): (u16, u16)) -> Self {
-        let mut terminal = Terminal::start(workspace.command(args), rows, columns);
-        assert!(terminal.end().success(), "{args:?}");
-        // The last of it may still be on its way.
-        wait_until("all output", LIMIT, || terminal.output().ends_with("\r\n"));
-        let raw = terminal.output();
+        let raw = raw_output(workspace, args, (rows, columns));
         let text = without_colours(&raw);
         for line in text.lines() {
             let width = line.chars().count();
@@ -98,6 +95,22 @@ impl Printed {
         let place = place.unwrap_or_else(|| panic!("{text}: {line}"));
         line[..place].chars().count()
     }
+}
+
+/// All that a command prints at a terminal.
+fn raw_output(workspace: &Workspace, args: &[&str], (rows, columns): (u16, u16)) -> String {
+    // What was printed last may come after the end of the program was noticed.
+    const END: &str = "END";
+    let inner = workspace.command(args);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "\"$@\" && printf END", "sh"]);
+    shell.arg(inner.get_program()).args(inner.get_args());
+    shell.current_dir(workspace.path()).env_clear();
+    let variables = inner.get_envs();
+    shell.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    let terminal = Terminal::start(shell, rows, columns);
+    wait_until("all output", LIMIT, || terminal.output().ends_with(END));
+    terminal.output().trim_end_matches(END).to_owned()
 }
 
 fn without_colours(text: &str) -> String {
@@ -203,13 +216,9 @@ fn long_lines_go_on_below_their_text() {
 }
 
 /// The log of one member, which has no colours.
-fn printed_alone(workspace: &Workspace, folder: &str, (rows, columns): (u16, u16)) -> String {
-    let command = workspace.command(&["-C", folder, "logs", "al"]);
-    let mut terminal = Terminal::start(command, rows, columns);
-    assert!(terminal.end().success());
-    wait_until("all output", LIMIT, || terminal.output().ends_with("\r\n"));
-    let text = without_colours(&terminal.output());
+fn printed_alone(workspace: &Workspace, folder: &str, size: (u16, u16)) -> String {
+    let text = without_colours(&raw_output(workspace, &["-C", folder, "logs", "al"], size));
     let widest = text.lines().map(|line| line.chars().count()).max();
-    assert!(widest <= Some(usize::from(columns)), "{text}");
+    assert!(widest <= Some(usize::from(size.1)), "{text}");
     text
 }

@@ -179,7 +179,11 @@ fn hooks_hear_of_the_tasks_of_a_program_that_leads_or_is_a_member() {
         let lines = told.lines().map(|line| serde_json::from_str(line).unwrap());
         lines.collect::<Vec<Value>>()
     };
-    let create = |subject: &str| ("task_create", json!({"subject": subject}));
+    // No member has the role, so that nobody works on the tasks.
+    let create = |subject: &str| {
+        let arguments = json!({"subject": subject, "role": "nobody"});
+        ("task_create", arguments)
+    };
     let mut serve = workspace.command(&["mcp", "serve"]);
     let results = call_tools(&mut serve, &[create("Unheard")]);
     assert_eq!(results[0]["isError"], false, "{results:?}");
