@@ -3,6 +3,7 @@
 mod budget_args;
 mod cli;
 mod colour;
+mod columns;
 mod commands;
 mod completing;
 mod duration;

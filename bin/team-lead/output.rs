@@ -1,11 +1,14 @@
 //! Printing to standard output and standard error.
 
 use crate::cli::Args;
+use crate::colour::Colour;
+use crate::columns::wrapped;
 use crate::failure::{Failure, Kind};
 use anyhow::Context;
+use clap::builder::styling::Style;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use terminal_text::clean;
 
 /// Prints text for people to standard output, without anything that a terminal acts on. If its reader has
@@ -17,6 +20,24 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Prints text with colours for a terminal. The caller has cleaned all text of others in it.
 pub(crate) fn print_painted(text: &str) -> Result<(), Failure> {
     print_safe(text)
+}
+
+/// The columns of the terminal that standard output is, if it is one.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    let is_terminal = std::io::stdout().is_terminal();
+    is_terminal.then(|| lead::terminal_size().0)
+}
+
+/// Prints text for people like [`print`]. On a terminal it is painted, and a line that is too long goes on below
+/// its beginning.
+pub(crate) fn print_wrapped(text: &str, style: Style) -> Result<(), Failure> {
+    match terminal_columns() {
+        None => print(text),
+        Some(limit) => {
+            let text = wrapped("", &clean(text), limit);
+            print_painted(&Colour::of_environment().paint(style, &text))
+        }
+    }
 }
 
 /// Prints an object for programs, on one line. What a terminal would act on is escaped in its strings.

@@ -234,7 +234,7 @@ fn an_answer_counts_also_if_a_person_takes_it_from_the_leads_inbox() {
     wait_for_text(&inbox, "shutdown_response");
     let drained = workspace.run(&["inbox", "--drain"]);
     let id = asked["request_id"].as_str().unwrap();
-    let line = format!("alice (shutdown_response {id}): the parser is half done\n");
+    let line = format!("alice (shutdown response {id}): the parser is half done\n");
     assert_eq!(drained.has_code(exit::DONE).out, line);
     let request = workspace.run(&["requests", id, "--json"]).json();
     assert_eq!(request["requests"][0]["status"], "rejected");

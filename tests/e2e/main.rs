@@ -32,6 +32,7 @@ mod sandbox;
 mod second_day;
 mod shutdown;
 mod teammates;
+mod terminal_sizes;
 mod tour;
 mod trees;
 mod trust;

@@ -1,11 +1,15 @@
 //! `costs`: spending by member, model or task.
 
 use crate::cli::Args;
+use crate::colour::Colour;
+use crate::columns::{self, Cell, Column, Fit};
 use crate::failure::Failure;
-use crate::output::{print, print_json};
-use budget::{GroupBy, Line, Sum};
+use crate::output::{print, print_json, print_painted, terminal_columns};
+use budget::{Costs as Spending, GroupBy, Line, Sum};
+use clap::builder::styling::Style;
 use serde_json::{Value, json};
 use teamdir::TeamDir;
+use terminal_text::one_line;
 
 /// Show what was spent on models.
 #[derive(clap::Args)]
@@ -50,7 +54,31 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Costs) -> Result<(), Fa
         args.note("Nothing was spent yet.");
         return Ok(());
     }
-    print(&costs.table(by))
+    match terminal_columns() {
+        Some(columns) => print_painted(&table(&costs, by, columns)),
+        None => print(&costs.table(by)),
+    }
+}
+
+/// The costs in columns that fit the terminal, the total in bold.
+fn table(costs: &Spending, by: GroupBy, columns: usize) -> String {
+    let fits = [Fit::Text, Fit::Number, Fit::Number, Fit::Text];
+    let headings = by.headings();
+    let headings = std::array::from_fn(|at| Column {
+        heading: headings[at],
+        fit: fits[at],
+    });
+    let rows = costs.rows(by);
+    let last = rows.len() - 1;
+    let rows = rows.into_iter().enumerate().map(|(at, row)| {
+        let style = match at == last {
+            true => Style::new().bold(),
+            false => Style::new(),
+        };
+        row.map(|text| Cell::new(one_line(&text), style))
+    });
+    let rows: Vec<[Cell; 4]> = rows.collect();
+    columns::table(&headings, &rows, columns, Colour::of_environment()).join("\n")
 }
 
 fn object(by: &str, line: &Line) -> Value {

@@ -3,11 +3,15 @@
 mod filter;
 
 use crate::cli::Args;
+use crate::colour::Colour;
+use crate::columns::wrapped;
 use crate::duration::Since;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::{print, print_json_line};
+use crate::output::{print, print_json_line, print_painted, terminal_columns};
+use clap::builder::styling::{AnsiColor, Style};
 use filter::Filter;
+use overview::{TimedEvent, Tone};
 use std::io::IsTerminal;
 use teamdir::{EventReader, TeamDir, WatchChoice, Watcher};
 
@@ -71,7 +75,7 @@ impl Printer {
             // After a closed output nothing more is printed.
             if printed.is_ok() && filter.matches(line) {
                 printed = match words {
-                    true => overview::timed_event_text(line).map_or(Ok(()), |text| print(&text)),
+                    true => print_words(line),
                     false => print_json_line(&String::from_utf8_lossy(line)),
                 };
             }
@@ -85,6 +89,25 @@ impl Printer {
             args.note(&format!("skipped {broken} damaged lines of the event log"));
         }
     }
+}
+
+/// Prints an event that is worth a line of text: on a terminal in a colour, and where it is long, below itself.
+fn print_words(line: &[u8]) -> Result<(), Failure> {
+    let Some(TimedEvent { time, text, tone }) = overview::timed_event(line) else {
+        return Ok(());
+    };
+    let Some(columns) = terminal_columns() else {
+        return print(&format!("{time} {text}"));
+    };
+    let text = wrapped(&format!("{time} "), &text, columns);
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    let style = match tone {
+        Tone::Good => colour(AnsiColor::Green),
+        Tone::Bad => colour(AnsiColor::Red),
+        Tone::Asks => colour(AnsiColor::Yellow),
+        Tone::Plain => Style::new(),
+    };
+    print_painted(&Colour::of_environment().paint(style, &text))
 }
 
 fn follow(team: &TeamDir, args: &Args, mut printer: Printer) -> Result<(), Failure> {

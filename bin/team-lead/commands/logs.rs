@@ -3,15 +3,18 @@
 mod line_times;
 
 use crate::cli::Args;
+use crate::colour::Colour;
+use crate::columns::wrapped;
 use crate::failure::Failure;
 use crate::followed_file::FollowedFile;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, print_painted, terminal_columns};
 use crate::{interrupt, names};
+use clap::builder::styling::{AnsiColor, Style};
 use line_times::line_times;
 use protocol::Recipient;
 use serde_json::json;
 use teamdir::{TeamDir, WatchChoice, Watcher};
-use terminal_text::clean;
+use terminal_text::{clean, fit_name, width};
 
 /// Show the end of the logs of members.
 #[derive(clap::Args)]
@@ -35,6 +38,12 @@ pub(crate) struct Logs {
     #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
     lines: usize,
 }
+
+/// The time at the beginning of a line of a log, and the space after it.
+const TIME_COLUMNS: usize = "00:00:00 ".len();
+/// Names take at most this part of a terminal, but at least so many columns.
+const NAME_SHARE: usize = 5;
+const LEAST_NAME: usize = 8;
 
 struct Source {
     owner: Recipient,
@@ -126,12 +135,15 @@ fn show_together(sources: &mut [Source], form: Form) -> Result<(), Failure> {
 }
 
 fn form(args: &Args, sources: &[Source]) -> Form {
-    let widths = sources.iter().map(|s| s.owner.as_str().chars().count());
+    let widths = sources.iter().map(|source| width(source.owner.as_str()));
+    let longest = widths.max().unwrap_or(0);
     match sources.len() {
         _ if args.json => Form::Json,
         0 | 1 => Form::Bare,
         _ => Form::Named {
-            width: widths.max().unwrap_or(0),
+            width: terminal_columns().map_or(longest, |columns| {
+                longest.min((columns / NAME_SHARE).max(LEAST_NAME))
+            }),
         },
     }
 }
@@ -161,9 +173,24 @@ impl Source {
 
 fn print_line(owner: &Recipient, line: &[u8], form: Form) -> Result<(), Failure> {
     let line = String::from_utf8_lossy(line);
-    match form {
-        Form::Json => print_json(&json!({"member": owner, "line": line})),
-        Form::Named { width } => print(&format!("{owner:width$} | {}", clean(&line))),
-        Form::Bare => print(&clean(&line)),
-    }
+    let name = match form {
+        Form::Json => return print_json(&json!({"member": owner, "line": line})),
+        Form::Named { width } => format!("{} | ", fit_name(owner.as_str(), width)),
+        Form::Bare => String::new(),
+    };
+    let line = clean(&line);
+    let Some(columns) = terminal_columns() else {
+        return print(&format!("{name}{line}"));
+    };
+    // What does not fit goes on below the text, not below the name or the time.
+    let (time, text) = match line.split_at_checked(TIME_COLUMNS) {
+        Some((time, text)) if time.ends_with(' ') => (time, text),
+        Some(_) | None => ("", &*line),
+    };
+    let room = columns.saturating_sub(width(&name));
+    let colour = Colour::of_environment();
+    let name = colour.paint(Style::new().fg_color(Some(AnsiColor::Cyan.into())), &name);
+    let lines = wrapped(time, text, room);
+    let lines = lines.lines().map(|line| format!("{name}{line}"));
+    print_painted(&lines.collect::<Vec<String>>().join("\n"))
 }

@@ -225,7 +225,7 @@ fn describe(line: &Line, raw: &str) -> String {
                 .from
                 .as_ref()
                 .map_or("an unknown sender", Sender::as_str);
-            let kind = message.body.kind();
+            let kind = overview::kind_words(message.body.kind());
             let text = message.body.text();
             match message.body.request_id() {
                 Some(id) => format!("{from} ({kind} {id}): {text}"),

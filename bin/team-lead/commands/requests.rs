@@ -6,7 +6,8 @@ use crate::cli::Args;
 use crate::failure::{Failure, Kind};
 use crate::input::text_or_stdin;
 use crate::names;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, print_wrapped};
+use clap::builder::styling::{AnsiColor, Style};
 use nix::unistd::{Uid, User};
 use protocol::{
     GrantScope, Party, Request, RequestFile, RequestId, RequestKind, RequestState, RequestStatus,
@@ -126,9 +127,15 @@ pub(crate) fn show(team: &TeamDir, args: &Args, command: &Requests) -> Result<()
     }
     let full = command.id.is_some();
     let now = teamdir::now();
-    found
-        .iter()
-        .try_for_each(|request| print(&describe::describe(request, now, full)))
+    found.iter().try_for_each(|request| {
+        let style = match request.status() {
+            RequestStatus::Pending => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
+            RequestStatus::Approved | RequestStatus::Rejected | RequestStatus::Expired => {
+                Style::new()
+            }
+        };
+        print_wrapped(&describe::describe(request, now, full), style)
+    })
 }
 
 /// A pending request for people, with how to answer it.

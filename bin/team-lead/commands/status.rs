@@ -5,11 +5,12 @@ mod table;
 
 use crate::cli::Args;
 use crate::colour::Colour;
+use crate::columns::wrapped;
 use crate::duration::format as duration;
 use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
 use crate::names;
-use crate::output::{print, print_json, print_painted};
+use crate::output::{print, print_json, print_painted, terminal_columns};
 use budget::Sum;
 use processes::MemberView;
 use protocol::{
@@ -18,9 +19,8 @@ use protocol::{
 };
 use rules::{MemberState, restarts_text};
 use serde_json::{Value, json};
-use std::io::IsTerminal;
 use teamdir::{Liveness, TeamDir, now};
-use terminal_text::{below_home, one_line};
+use terminal_text::{below_home, fit_name, one_line};
 
 /// Show the team: who runs, in which state, with how much unread mail.
 #[derive(clap::Args)]
@@ -98,28 +98,43 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
         });
         return print_json(&status);
     }
-    let is_terminal = std::io::stdout().is_terminal();
-    let mut lines = vec![format!("Team: {}", one_line(&team_name.0))];
+    let columns = terminal_columns();
+    let mut lines = vec![fitted(
+        &format!("Team: {}", one_line(&team_name.0)),
+        columns,
+    )];
     if views.is_empty() {
         lines.push("  no teammates yet; start one with `team-lead spawn NAME ROLE`".to_owned());
-    } else if is_terminal {
-        lines.extend(table::table(&views, &budget, Colour::of_environment()));
+    } else if let Some(columns) = columns {
+        let colour = Colour::of_environment();
+        lines.extend(table::table(&views, &budget, columns, colour));
     } else {
         lines.extend(views.iter().map(|view| as_text(view, &budget)));
     }
-    lines.push(match &lead {
+    let lead = match &lead {
         LeadPlace::Elsewhere(host) => format!("Lead: at home on the host {host}"),
         LeadPlace::Here(None) => "Lead: not running".to_owned(),
         LeadPlace::Here(Some(lead)) => lead_as_text(lead),
-    });
-    lines.extend(hosts.iter().map(hosts::as_text));
-    let home = std::env::home_dir().filter(|_| is_terminal);
+    };
+    let others = std::iter::once(lead).chain(hosts.iter().map(hosts::as_text));
+    lines.extend(others.map(|line| match columns {
+        Some(columns) => wrapped("", &line, columns),
+        None => line,
+    }));
+    let home = std::env::home_dir().filter(|_| columns.is_some());
     let folder = below_home(team.layout().root(), home.as_deref());
-    lines.push(format!("Folder: {folder}"));
-    match is_terminal {
-        true => print_painted(&lines.join("\n")),
-        false => print(&lines.join("\n")),
+    lines.push(fitted(&format!("Folder: {folder}"), columns));
+    let text = lines.join("\n");
+    match columns {
+        Some(_) => print_painted(&text),
+        None => print(&text),
     }
+}
+
+/// A line that fits the terminal. A name or a folder in it is shortened in its middle.
+fn fitted(line: &str, columns: Option<usize>) -> String {
+    let fitted = columns.map(|columns| fit_name(line, columns).trim_end().to_owned());
+    fitted.unwrap_or_else(|| line.to_owned())
 }
 
 /// The process id of a member or of the lead.

@@ -1,18 +1,20 @@
 //! `init`, `teams`, `down` and `rm`: a team as a whole, and who is in it.
 
 use crate::cli::{Args, options, start};
+use crate::colour::Colour;
+use crate::columns::{self, Cell, Column, Fit};
 use crate::commands::shutdown::{self, Shutdown};
 use crate::commands::trees;
 use crate::elsewhere::require_here;
 use crate::failure::{Failure, Kind};
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, print_painted, terminal_columns};
 use crate::trusted_workspace::not_recorded;
 use crate::{duration, names};
+use clap::builder::styling::{AnsiColor, Style};
 use nix::sys::signal::Signal;
 use processes::{ProcessHandle, RemoveError};
 use protocol::{AgentName, MemberStatus, Recipient, TreeMode};
 use serde_json::{Value, json};
-use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use teamdir::{FOLDER, Liveness, TeamDir};
@@ -139,32 +141,64 @@ pub(crate) fn teams(args: &Args, _command: &Teams) -> Result<(), Failure> {
         args.note("no team is known; create one with: team-lead init");
         return Ok(());
     }
-    print(&table(&listed))
+    match terminal_columns() {
+        Some(columns) => print_painted(&table(&listed, columns)),
+        None => print(
+            &listed
+                .iter()
+                .map(as_text)
+                .collect::<Vec<String>>()
+                .join("\n"),
+        ),
+    }
 }
 
-/// The teams in columns. Only people on a terminal get headings and `~` for their home.
-fn table(listed: &[Listed]) -> String {
-    let is_terminal = std::io::stdout().is_terminal();
-    let home = std::env::home_dir().filter(|_| is_terminal);
-    let mut rows = Vec::new();
-    if is_terminal {
-        rows.push(["TEAM", "FOLDER", "MEMBERS"].map(str::to_owned));
-    }
-    rows.extend(listed.iter().map(|team| {
-        let lead = if team.has_lead { ", a lead" } else { "" };
+const COLUMNS: [Column; 3] = [
+    Column {
+        heading: "TEAM",
+        fit: Fit::Text,
+    },
+    Column {
+        heading: "FOLDER",
+        fit: Fit::Text,
+    },
+    Column {
+        heading: "MEMBERS",
+        fit: Fit::Text,
+    },
+];
+
+/// The teams in columns, with `~` for the user's home and the running ones in colour.
+fn table(listed: &[Listed], columns: usize) -> String {
+    let home = std::env::home_dir();
+    let row = |team: &Listed| {
         let folder = below_home(Path::new(&team.workspace), home.as_deref());
-        let members = format!("{} of {} running{lead}", team.running, team.members);
-        [team.team_name.clone(), folder, members]
-    }));
-    let width = |text: fn(&[String; 3]) -> &str| {
-        let widths = rows.iter().map(|row| text(row).chars().count());
-        widths.max().unwrap_or(0)
+        let style = match team.running > 0 || team.has_lead {
+            true => Style::new().fg_color(Some(AnsiColor::Green.into())),
+            false => Style::new(),
+        };
+        [
+            Cell::plain(&team.team_name),
+            Cell::plain(folder),
+            Cell::new(members_text(team), style),
+        ]
     };
-    let (name, folder) = (width(|[name, ..]| name), width(|[_, folder, _]| folder));
-    let lines = rows
-        .iter()
-        .map(|[team, path, members]| format!("{team:name$}  {path:folder$}  {members}"));
-    lines.collect::<Vec<String>>().join("\n")
+    let rows: Vec<[Cell; 3]> = listed.iter().map(row).collect();
+    columns::table(&COLUMNS, &rows, columns, Colour::of_environment()).join("\n")
+}
+
+fn as_text(team: &Listed) -> String {
+    let Listed {
+        team_name,
+        workspace,
+        ..
+    } = team;
+    format!("{team_name}  {workspace}  {}", members_text(team))
+}
+
+fn members_text(team: &Listed) -> String {
+    let lead = if team.has_lead { ", a lead" } else { "" };
+    format!("{} of {} running{lead}", team.running, team.members)
 }
 
 fn look_at(workspace: &Path) -> Result<Listed, Failure> {

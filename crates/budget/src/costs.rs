@@ -57,14 +57,8 @@ pub fn costs(budget: &Budget, by: GroupBy) -> Costs {
 impl Costs {
     /// The costs in columns: names to the left, numbers to the right.
     pub fn table(&self, by: GroupBy) -> String {
-        let heading = match by {
-            GroupBy::Member => "MEMBER",
-            GroupBy::Model => "MODEL",
-            GroupBy::Task => "TASK",
-        };
-        let mut rows = vec![[heading, "CALLS", "TOKENS", "COST"].map(str::to_owned)];
-        rows.extend(self.lines.iter().map(|line| row(&line.name(by), &line.sum)));
-        rows.push(row("total", &self.total));
+        let mut rows = vec![by.headings().map(str::to_owned)];
+        rows.extend(self.rows(by));
         let width = |at: usize| {
             let cells = rows.iter().filter_map(|row| row.get(at));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -74,6 +68,26 @@ impl Costs {
             format!("{name:<first$}  {calls:>second$}  {tokens:>third$}  {cost}")
         });
         lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The cells of the table: a row for each line, and the total.
+    pub fn rows(&self, by: GroupBy) -> Vec<[String; 4]> {
+        let rows = self.lines.iter();
+        let mut rows: Vec<_> = rows.map(|line| row(&line.name(by), &line.sum)).collect();
+        rows.push(row("total", &self.total));
+        rows
+    }
+}
+
+impl GroupBy {
+    /// The headings of the table.
+    pub const fn headings(self) -> [&'static str; 4] {
+        let heading = match self {
+            Self::Member => "MEMBER",
+            Self::Model => "MODEL",
+            Self::Task => "TASK",
+        };
+        [heading, "CALLS", "TOKENS", "COST"]
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) use keys::{Offered, OfferedKey, Pressed};
 pub use render::Verbosity;
 pub(crate) use render::{Mode, Output};
 pub(crate) use screen::{RequestBox, Status, WorkInfo};
+pub use terminal::size as terminal_size;
 
 use colour::Colour;
 use history::LineHistory;

@@ -45,7 +45,7 @@ mod steering;
 mod typed;
 mod waiting;
 
-pub use console::{ConsoleOptions, Verbosity};
+pub use console::{ConsoleOptions, Verbosity, terminal_size};
 pub use run::{Ended, RunOptions, run, sandbox_settings};
 pub use run_error::RunError;
 pub use session::Resume;

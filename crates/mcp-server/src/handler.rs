@@ -62,9 +62,14 @@ impl ServerHandler for Handler {
         if let Err(error) = self.0.admission.admit() {
             return Ok(result(ToolOutput::error(format!("Error: {error}"))).into());
         }
-        let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
         let mut call = self.0.context.clone();
         call.cancel = context.ct;
+        let before = self.0.admission.before(&request.name, &arguments, &call);
+        if let Err(error) = before.await {
+            return Ok(result(ToolOutput::error(format!("Error: {error}"))).into());
+        }
+        let arguments = arguments.to_string();
         let output = self.0.registry.call(&request.name, &arguments, &call);
         Ok(result(output.await).into())
     }

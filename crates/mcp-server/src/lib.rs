@@ -13,11 +13,13 @@
 
 mod handler;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::service::{QuitReason, ServerInitializeError};
+use serde_json::Value;
 use tools::{Registry, ToolContext, ToolError};
 
 /// How long calls may take to end when the client is gone.
@@ -39,7 +41,18 @@ pub struct ToolServer {
 pub trait Admission: Send + Sync + 'static {
     /// Refuses with the text that the client's model reads.
     fn admit(&self) -> Result<(), ToolError>;
+
+    /// Refuses a call that is about to run, or does what comes before it.
+    fn before<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Value,
+        context: &'a ToolContext,
+    ) -> Before<'a>;
 }
+
+/// The outcome of what comes before a call.
+pub type Before<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 
 /// Why a server ended before its client did.
 #[derive(Debug, thiserror::Error)]

@@ -167,21 +167,17 @@ async fn begin(spec: &ServerSpec, context: &ServerContext) -> Result<Begun, Conn
     match &spec.transport {
         Transport::Stdio { command, args, .. } => {
             let line = ServerSpec::shell_command(command, args);
-            let surroundings = surroundings(&spec.transport, context);
-            let (job, dialogue, said) = start(&line, surroundings, context)?;
-            let input = pipe::Sender::from_owned_fd(OwnedFd::from(dialogue.input))?;
-            let output = pipe::Receiver::from_owned_fd(OwnedFd::from(dialogue.output))?;
-            let transport = AsyncRwTransport::new_client(output, input);
-            let transport = transport.with_max_line_length(MOST_LINE_BYTES);
-            let service = serve_client_with_lifecycle(client(), transport, either_era()).await;
-            match service {
-                Ok(service) => Ok((service, Some(job))),
-                Err(error) => {
-                    drop(job);
-                    let said = tokio::time::timeout(LAST_WORDS, said).await;
-                    let said = said.ok().and_then(Result::ok).unwrap_or_default();
-                    Err(ConnectError::Begin(Box::new(error), said))
+            let begin = async |lifecycle| {
+                let surroundings = surroundings(&spec.transport, context);
+                begin_program(start(&line, surroundings, context)?, client(), lifecycle).await
+            };
+            let begun = begin(either_era()).await;
+            match begun {
+                // It has answered `server/discover`, but speaks older versions alone.
+                Err(ConnectError::Begin(error, _)) if is_older(&error) => {
+                    begin(ClientLifecycleMode::Initialize).await
                 }
+                begun => begun,
             }
         }
         Transport::Http { url, headers } => {
@@ -197,6 +193,33 @@ async fn begin(spec: &ServerSpec, context: &ServerContext) -> Result<Begun, Conn
                 }
             };
             Ok((service, None))
+        }
+    }
+}
+
+fn is_older(error: &ClientInitializeError) -> bool {
+    matches!(
+        error,
+        ClientInitializeError::NoCompatibleProtocolVersion { .. }
+    )
+}
+
+async fn begin_program(
+    (job, dialogue, said): (Job, Dialogue, LastWords),
+    client: Client,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Begun, ConnectError> {
+    let input = pipe::Sender::from_owned_fd(OwnedFd::from(dialogue.input))?;
+    let output = pipe::Receiver::from_owned_fd(OwnedFd::from(dialogue.output))?;
+    let transport = AsyncRwTransport::new_client(output, input);
+    let transport = transport.with_max_line_length(MOST_LINE_BYTES);
+    match serve_client_with_lifecycle(client, transport, lifecycle).await {
+        Ok(service) => Ok((service, Some(job))),
+        Err(error) => {
+            drop(job);
+            let said = tokio::time::timeout(LAST_WORDS, said).await;
+            let said = said.ok().and_then(Result::ok).unwrap_or_default();
+            Err(ConnectError::Begin(Box::new(error), said))
         }
     }
 }

@@ -4,6 +4,10 @@
 //! journal before a hook hears of it, so that neither a hook that hangs nor a kill meanwhile loses it.
 
 mod events;
+mod outside;
+
+pub use outside::TaskHooks;
+pub(crate) use outside::pass_on;
 
 use crate::runtime::MemberRuntime;
 use hooks::{Decision, Hook, HookContext, HookError, HookEvent, HookOrigin, Reply};

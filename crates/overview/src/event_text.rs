@@ -25,13 +25,64 @@ fn attributed_text(event: &Event) -> Option<String> {
     })
 }
 
-/// The text for a line of the event log, after the date and the time of the event in UTC.
-pub fn timed_event_text(line: &[u8]) -> Option<String> {
+/// An event that is worth showing, for a list of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedEvent {
+    /// The date and the time of day in UTC.
+    pub time: String,
+    pub text: String,
+    pub tone: Tone,
+}
+
+/// Whether an event deserves attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// A member or its work came forward.
+    Good,
+    /// Something failed or ended against somebody's will.
+    Bad,
+    /// Somebody waits for a decision, or got it.
+    Asks,
+    Plain,
+}
+
+/// The same for a list of events.
+pub fn timed_event(line: &[u8]) -> Option<TimedEvent> {
     let EventLine::Known(event) = EventLine::decode(line) else {
         return None;
     };
-    let (date, time) = (event.time.date(), event.time.time_of_day());
-    attributed_text(&event).map(|text| format!("{date} {time} {text}"))
+    Some(TimedEvent {
+        time: format!("{} {}", event.time.date(), event.time.time_of_day()),
+        text: attributed_text(&event)?,
+        tone: tone(&event.kind),
+    })
+}
+
+const fn tone(kind: &EventKind) -> Tone {
+    match kind {
+        EventKind::Spawn { .. } | EventKind::Restart { .. } | EventKind::Land { .. } => Tone::Good,
+        EventKind::Death { .. }
+        | EventKind::GaveUp { .. }
+        | EventKind::DeadLetter { .. }
+        | EventKind::Budget { .. }
+        | EventKind::HookFailed { .. } => Tone::Bad,
+        EventKind::Request { .. } | EventKind::Resolve { .. } => Tone::Asks,
+        EventKind::Send { .. }
+        | EventKind::Leave { .. }
+        | EventKind::Task { .. }
+        | EventKind::Note { .. }
+        | EventKind::Submission { .. }
+        | EventKind::Tree { .. }
+        | EventKind::Ready { .. }
+        | EventKind::State { .. }
+        | EventKind::Deliver { .. }
+        | EventKind::Tool { .. }
+        | EventKind::File { .. }
+        | EventKind::Model { .. }
+        | EventKind::ModelSwitched { .. }
+        | EventKind::Compaction { .. }
+        | EventKind::Polling { .. } => Tone::Plain,
+    }
 }
 
 fn text(event: &Event) -> Option<String> {
@@ -208,11 +259,9 @@ mod tests {
         let text = event_text(restart).unwrap();
         assert_eq!(text, "+ bob was restarted (by its restart policy)");
         let asked = br#"{"time":1,"event":"restart","member":"bob","incarnation":3,"reason":"requested","person":"anna"}"#;
-        let text = timed_event_text(asked).unwrap();
-        assert_eq!(
-            text,
-            "1970-01-01 00:00:01 + bob was restarted (on request), by anna"
-        );
+        let shown = timed_event(asked).unwrap();
+        assert_eq!(shown.time, "1970-01-01 00:00:01");
+        assert_eq!(shown.text, "+ bob was restarted (on request), by anna");
         let gave_up = br#"{"time":1,"event":"gave_up","member":"bob","incarnation":9,"reason":"'bob' was restarted too often"}"#;
         let text = event_text(gave_up).unwrap();
         assert_eq!(

@@ -13,7 +13,7 @@ mod snapshot;
 mod tail;
 mod team_watch;
 
-pub use event_text::{event_text, kind_words, text_of_event, timed_event_text};
+pub use event_text::{TimedEvent, Tone, event_text, kind_words, text_of_event, timed_event};
 pub use snapshot::{MemberRow, RequestRow, Snapshot, Spending, TaskRow, board, snapshot};
 pub use tail::{FileChange, NewLines, Tail};
 pub use team_watch::{PAUSE, TeamWatch, Wake};

@@ -3,7 +3,12 @@
 //! Names, messages, errors of servers and the contents of files may come from anybody. A terminal acts
 //! on some characters in them: escape sequences change its title or the clipboard, marks of writing
 //! direction make a line read as another, and characters without a width hide in names. Everything that
-//! this project prints goes through [`clean`] or [`one_line`], and JSON through [`escape_json`].
+//! this project prints goes through [`clean`] or [`one_line`], and JSON through [`escape_json`]. What is left
+//! takes columns, which `fit.rs` counts.
+
+mod fit;
+
+pub use fit::{fit, fit_name, fit_right, width, wrap, wrap_beside};
 
 use std::borrow::Cow;
 use std::fmt::Write;

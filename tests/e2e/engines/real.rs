@@ -7,10 +7,12 @@ use super::player::{Order, Player};
 use crate::harness::{LIMIT, Run, Workspace, with_variable};
 use nix::sys::signal::Signal;
 use protocol::{Phase, RequestKind};
+use std::fs;
 use test_support::wait_until;
 
 /// Calls of these ask a person.
-const CONFIG: &str = "[permissions]\nask = ['Bash(touch *)']\n";
+const CONFIG: &str = "[permissions]\nask = ['Bash(touch *)']\n\
+    [[hooks.TaskCompleted]]\ncommand = 'cat >> told.jsonl'\n";
 
 fn run(agent: Agent, workspace: &Workspace, args: &[&str]) {
     let run = Run::of(&mut agent.set_up(workspace, workspace.command(args)));
@@ -65,6 +67,9 @@ fn answers_and_works(agent: Agent, workspace: &Workspace) {
     let shown = workspace.ok(&["task", "show", "1"]);
     let is_done = shown.contains("completed") && shown.contains("Painted.");
     assert!(is_done, "{agent:?}: {shown} {}", workspace.log("carol"));
+    let told = fs::read_to_string(workspace.path().join("told.jsonl")).unwrap_or_default();
+    let is_told = told.contains("TaskCompleted") && told.contains("\"member\":\"carol\"");
+    assert!(is_told, "{agent:?}: {told:?}");
     assert!(
         workspace.journal("carol").contains("touch painted"),
         "{agent:?}"

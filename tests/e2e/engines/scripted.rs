@@ -200,8 +200,13 @@ fn a_question_outlives_its_agent_where_the_session_goes_on() {
 
 #[test]
 fn it_takes_part_in_the_team_through_the_server_beside_it() {
-    let workspace = Workspace::new();
+    let workspace = Workspace::with_config(
+        "[[hooks.TaskCreated]]\ncommand = 'echo no more tasks >&2; exit 2'\n\
+         [[hooks.TaskCompleted]]\ncommand = 'cat >> heard.jsonl'\n",
+    );
+    workspace.ok(&["init"]);
     let calls = json!([
+        ["task_create", {"subject": "Another one"}],
         ["send_message", {"to": "lead", "content": "From inside."}],
         ["task_update", {"task_id": 1, "status": "completed", "result": "Painted."}],
     ]);
@@ -209,7 +214,17 @@ fn it_takes_part_in_the_team_through_the_server_beside_it() {
     workspace.ok(&["task", "create", "Paint", "--description", &description]);
     spawn(&workspace, "", &[]);
     let report = workspace.wait_reports("carol", 1).remove(0);
-    assert!(!report.contains("\"isError\": true"), "{report}");
+    // The hooks for tasks hear of it, and keep it from creating any.
+    assert!(report.contains("no more tasks"), "{report}");
+    assert_eq!(report.matches("\"isError\": true").count(), 1, "{report}");
+    let told = lines(&workspace, "heard.jsonl");
+    assert_eq!(told.len(), 1, "{told:?}");
+    let told = [
+        &told[0]["member"],
+        &told[0]["hook_event_name"],
+        &told[0]["task_subject"],
+    ];
+    assert_eq!(told, ["carol", "TaskCompleted", "Paint"]);
     let shown = workspace.ok(&["task", "show", "1"]);
     assert!(
         shown.contains("completed") && shown.contains("Painted."),

@@ -4,7 +4,8 @@ use super::test_tool;
 use crate::harness::{LIMIT, Run, Workspace};
 use protocol::exit;
 use serde_json::{Value, json};
-use std::io::Write;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use test_support::{report_skip, wait_until};
@@ -128,11 +129,119 @@ fn a_question_of_a_member_s_program_is_answered_by_a_person() {
     }
     wait_until("the question", LIMIT, || !workspace.requests().is_empty());
     workspace.ok(&["answer", "alice", "8080"]);
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().unwrap()));
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     let answer = lines.find(|line| line.as_ref().unwrap().contains("\"id\":2"));
     assert!(answer.unwrap().unwrap().contains("8080"));
     drop(input);
     assert!(server.wait().unwrap().success());
+}
+
+/// Starts the server, calls these tools in order, and returns the results.
+fn call_tools(command: &mut Command, calls: &[(&str, Value)]) -> Vec<Value> {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let output = BufReader::new(server.stdout.take().unwrap());
+    let mut answers = output
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let begin = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"}});
+    let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    writeln!(input, "{begin}\n{ready}").unwrap();
+    let results = calls.iter().zip(1..).map(|((tool, arguments), id)| {
+        let call = json!({"name": tool, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call});
+        writeln!(input, "{call}").unwrap();
+        answers.find(|answer| answer["id"] == id).unwrap()["result"].clone()
+    });
+    let results = results.collect();
+    drop(input);
+    assert!(server.wait().unwrap().success());
+    results
+}
+
+const TASK_HOOKS: &str = "
+[[hooks.TaskCreated]]
+command = 'read -r told; echo \"$told\" >> told.jsonl; case \"$told\" in *Forbidden*) echo not that >&2; exit 2;; esac'
+[[hooks.TaskCompleted]]
+command = 'cat >> told.jsonl; exit 7'
+";
+
+#[test]
+fn hooks_hear_of_the_tasks_of_a_program_that_leads_or_is_a_member() {
+    let workspace = Workspace::empty();
+    workspace.write("team.toml", TASK_HOOKS);
+    workspace.ok(&["init"]);
+    let told = || {
+        let told = fs::read_to_string(workspace.path().join("told.jsonl")).unwrap_or_default();
+        let lines = told.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.collect::<Vec<Value>>()
+    };
+    // No member has the role, so that nobody works on the tasks.
+    let create = |subject: &str| {
+        let arguments = json!({"subject": subject, "role": "nobody"});
+        ("task_create", arguments)
+    };
+    let mut serve = workspace.command(&["mcp", "serve"]);
+    let results = call_tools(&mut serve, &[create("Unheard")]);
+    assert_eq!(results[0]["isError"], false, "{results:?}");
+    assert_eq!(told(), [] as [Value; 0], "nobody has trusted the hooks");
+
+    workspace.ok(&["trust", "--yes"]);
+    let done = json!({"task_id": 1, "status": "completed", "result": "By hand."});
+    let calls = [create("Paint"), create("Forbidden"), ("task_update", done)];
+    let results = call_tools(&mut serve, &calls);
+    assert_eq!(results[0]["isError"], false, "{results:?}");
+    assert_eq!(results[1]["isError"], true, "{results:?}");
+    assert!(
+        results[1]
+            .to_string()
+            .contains("a hook blocks it: not that"),
+        "{results:?}"
+    );
+    // A hook that fails blocks nothing, and is reported.
+    assert_eq!(results[2]["isError"], false, "{results:?}");
+    assert!(
+        workspace
+            .ok(&["events", "--words"])
+            .contains("TaskCompleted hook")
+    );
+    let tasks = workspace.ok(&["task", "list"]);
+    assert!(
+        tasks.contains("Paint") && !tasks.contains("Forbidden"),
+        "{tasks}"
+    );
+    let heard = told();
+    let events = heard
+        .iter()
+        .map(|one| one["hook_event_name"].as_str().unwrap());
+    let events: Vec<&str> = events.collect();
+    assert_eq!(events, ["TaskCreated", "TaskCreated", "TaskCompleted"]);
+    assert_eq!(heard[0]["task_subject"], "Paint");
+    assert_eq!(
+        (&heard[2]["task_id"], &heard[2]["task_subject"]),
+        (&json!(1), &json!("Unheard"))
+    );
+    assert!(
+        heard
+            .iter()
+            .all(|one| one["member"] == "user" && one["role"] == "user")
+    );
+
+    workspace.spawn("alice", &["--model", "offline"]);
+    let mut serve = workspace.command(&["mcp", "serve", "--member", "alice"]);
+    let results = call_tools(&mut serve, &[create("Shelve"), create("Forbidden too")]);
+    assert_eq!(results[0]["isError"], false, "{results:?}");
+    assert_eq!(results[1]["isError"], true, "{results:?}");
+    let heard = told();
+    assert_eq!(heard.len(), 5, "{heard:?}");
+    assert_eq!(
+        (&heard[3]["member"], &heard[3]["role"]),
+        (&json!("alice"), &json!("coder"))
+    );
+    workspace.end();
 }
 
 /// The command of the official inspector, if it is installed by `scripts/install-test-agents`.

@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "terminal-text",
         ours: &[],
-        external: &[],
+        external: &["unicode-width"],
         dev_ours: &[],
     },
     Rule {
@@ -577,6 +577,7 @@ pub(super) const RULES: &[Rule] = &[
 
 /// What any crate's tests may use.
 pub(super) const DEV_EXTERNAL: &[&str] = &[
+    "axum",
     "base64",
     "nkeys",
     "nix",

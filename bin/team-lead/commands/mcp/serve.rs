@@ -6,10 +6,11 @@ use crate::failure::{Failure, Kind};
 use crate::trusted_workspace::TrustArgs;
 use crate::{names, sandboxed_caller};
 use lead::TrustedStarter;
-use mcp_server::{Admission, ServeError, ToolServer, serve_stdio};
-use member::{Clearance, TrustCheck};
+use mcp_server::{Admission, Before, ServeError, ToolServer, serve_stdio};
+use member::{Clearance, TaskHooks, TrustCheck};
 use processes::Programs;
 use protocol::{AgentName, Incarnation, Member, MemberSpec, Recipient};
+use serde_json::Value;
 use std::sync::Arc;
 use team::Actor;
 use team_tools::{Starter, TeamContext, TeammateDefaults, leading_tools};
@@ -46,11 +47,46 @@ pub(crate) struct Serve {
 
 pub(super) fn run(args: &Args, command: &Serve) -> Result<(), Failure> {
     let team = open(args)?;
-    let server = match acting_member(&team, command.member.as_deref())? {
-        Some(member) => member_server(&team, &member)?,
-        None => leading_server(&team, command)?,
+    let member = acting_member(&team, command.member.as_deref())?;
+    let hooks = task_hooks(&team, args, command, member.as_ref())?;
+    let server = match &member {
+        Some(member) => member_server(&team, member, hooks)?,
+        None => leading_server(&team, command, hooks)?,
     };
     serve_stdio(server).map_err(Failure::from)
+}
+
+/// The hooks for tasks that the program creates or completes. Those of a workspace that is not trusted are left out.
+fn task_hooks(
+    team: &TeamDir,
+    args: &Args,
+    command: &Serve,
+    member: Option<&Member>,
+) -> Result<TaskHooks, Failure> {
+    let is_engine = sandboxed_caller::member().is_some();
+    if let Some(member) = member.filter(|_| is_engine) {
+        return Ok(TaskHooks::passed_on(team, member));
+    }
+    let settings = member::load_settings(team.workspace())?;
+    let check = TrustCheck::of_workspace(team.workspace(), &settings, Some(team))?;
+    let is_trusted = command.trust.is_given() || check.require_trust().is_ok();
+    if !is_trusted {
+        let note =
+            "warning: the workspace is not trusted, so its hooks are not run; see: team-lead trust";
+        args.note(note);
+    }
+    let sandbox = match member {
+        Some(member) => teammate::sandbox_settings(&settings.config, member),
+        None => lead::sandbox_settings((None, None), &settings.config),
+    };
+    let confinement = member::confinement(team.workspace(), &sandbox, String::new());
+    Ok(TaskHooks::of_settings(
+        team,
+        member,
+        &settings,
+        is_trusted,
+        confinement,
+    ))
 }
 
 /// The member as which this process acts, with the incarnation it is bound to.
@@ -79,6 +115,7 @@ fn acting_member(team: &TeamDir, chosen: Option<&str>) -> Result<Option<Member>,
         team: team.clone(),
         name,
         incarnation: member.incarnation,
+        hooks: None,
     };
     match bound.admit() {
         Ok(()) => Ok(Some(member)),
@@ -89,7 +126,7 @@ fn acting_member(team: &TeamDir, chosen: Option<&str>) -> Result<Option<Member>,
     }
 }
 
-fn member_server(team: &TeamDir, member: &Member) -> Result<ToolServer, Failure> {
+fn member_server(team: &TeamDir, member: &Member, hooks: TaskHooks) -> Result<ToolServer, Failure> {
     let settings = member::load_settings(team.workspace())?;
     let name = &member.spec.name;
     let owner = Recipient::Member(name.clone());
@@ -106,11 +143,16 @@ fn member_server(team: &TeamDir, member: &Member) -> Result<ToolServer, Failure>
             team: team.clone(),
             name: name.clone(),
             incarnation: member.incarnation,
+            hooks: Some(hooks),
         }),
     })
 }
 
-fn leading_server(team: &TeamDir, command: &Serve) -> Result<ToolServer, Failure> {
+fn leading_server(
+    team: &TeamDir,
+    command: &Serve,
+    hooks: TaskHooks,
+) -> Result<ToolServer, Failure> {
     let tools = TeamContext {
         team: team.clone(),
         me: Actor::user(),
@@ -137,7 +179,7 @@ fn leading_server(team: &TeamDir, command: &Serve) -> Result<ToolServer, Failure
             .to_owned(),
         registry: leading_tools(&tools, &starter, defaults, person)?,
         context: context(team, &Recipient::Lead)?,
-        admission: Arc::new(Always),
+        admission: Arc::new(Always(hooks)),
     })
 }
 
@@ -150,12 +192,34 @@ fn context(team: &TeamDir, owner: &Recipient) -> Result<ToolContext, OpenWorkspa
 }
 
 /// Serves as long as the client is there.
-struct Always;
+struct Always(TaskHooks);
 
 impl Admission for Always {
     fn admit(&self) -> Result<(), ToolError> {
         Ok(())
     }
+
+    fn before<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Value,
+        context: &'a ToolContext,
+    ) -> Before<'a> {
+        Box::pin(ask_hooks(Some(&self.0), tool, arguments, context))
+    }
+}
+
+async fn ask_hooks(
+    hooks: Option<&TaskHooks>,
+    tool: &str,
+    arguments: &Value,
+    context: &ToolContext,
+) -> Result<(), ToolError> {
+    let Some(hooks) = hooks else {
+        return Ok(());
+    };
+    let asked = hooks.before(tool, arguments, &context.cancel).await;
+    asked.map_err(ToolError::new)
 }
 
 /// Serves as long as one incarnation of a member runs.
@@ -163,6 +227,7 @@ struct Bound {
     team: TeamDir,
     name: AgentName,
     incarnation: Incarnation,
+    hooks: Option<TaskHooks>,
 }
 
 impl Admission for Bound {
@@ -184,6 +249,15 @@ impl Admission for Bound {
         Err(ToolError::new(format!(
             "incarnation {incarnation} of '{name}' does not run, so nothing can be done in its name"
         )))
+    }
+
+    fn before<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Value,
+        context: &'a ToolContext,
+    ) -> Before<'a> {
+        Box::pin(ask_hooks(self.hooks.as_ref(), tool, arguments, context))
     }
 }
 

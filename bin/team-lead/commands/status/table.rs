@@ -2,92 +2,61 @@
 
 use super::{cost, state_text, token_text, tokens};
 use crate::colour::Colour;
+use crate::columns::{self, Cell, Column, Fit};
 use clap::builder::styling::{AnsiColor, Style};
 use processes::MemberView;
 use protocol::{Budget, HostId, Money, TreeMode};
 use rules::{MemberState, restarts_text};
 use terminal_text::one_line;
 
-/// The headings, and whether the column has numbers, which stand at its right. The last has no heading.
-const COLUMNS: [(&str, bool); 10] = [
-    ("NAME", false),
-    ("ROLE", false),
-    ("HOST", false),
-    ("STATE", false),
-    ("UNREAD", true),
-    ("TASK", false),
-    ("TOKENS", true),
-    ("COST", true),
-    ("PROCESS", true),
-    ("", false),
+const COLUMNS: [Column; 10] = [
+    column("NAME", Fit::Text),
+    column("ROLE", Fit::Text),
+    column("HOST", Fit::Text),
+    column("STATE", Fit::Text),
+    column("UNREAD", Fit::Number),
+    column("TASK", Fit::Number),
+    column("TOKENS", Fit::Number),
+    column("COST", Fit::Number),
+    column("PROCESS", Fit::Number),
+    column("", Fit::Details),
 ];
-/// The column that is coloured.
-const STATE: usize = 3;
-type Row = [String; COLUMNS.len()];
 
-/// The longest text of a column but the last; the middle of a longer one is left out.
-const LONGEST: usize = 44;
-
-/// A heading and one line for each member. A column without any text is left out.
-pub(super) fn table(views: &[MemberView], budget: &Budget, colour: Colour) -> Vec<String> {
-    let rows: Vec<Row> = views.iter().map(|view| row(view, budget)).collect();
-    let headings: Row = COLUMNS.map(|(heading, _)| heading.to_owned());
-    let width = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at));
-        let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
-        match widest {
-            0 => 0,
-            widest => widest.max(headings.get(at).map_or(0, String::len)),
-        }
-    };
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    let bold = Style::new().bold();
-    let mut lines = vec![colour.paint(bold, &line(&headings, &widths, |_, cell| cell))];
-    lines.extend(rows.iter().zip(views).map(|(row, view)| {
-        let style = style_of(&view.state);
-        line(row, &widths, |at, cell| match at {
-            STATE => colour.paint(style, &cell),
-            _ => cell,
-        })
-    }));
-    lines
+const fn column(heading: &'static str, fit: Fit) -> Column {
+    Column { heading, fit }
 }
 
-/// The cells of a row in their columns. Each is padded before it is painted.
-fn line(cells: &Row, widths: &[usize], paint: impl Fn(usize, String) -> String) -> String {
-    let columns = cells.iter().zip(widths).zip(COLUMNS).enumerate();
-    let shown = columns.filter(|(_, ((_, width), _))| **width > 0);
-    let padded = shown.map(|(at, ((cell, width), (_, is_number)))| {
-        let cell = match is_number {
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:width$}"),
-        };
-        paint(at, cell)
-    });
-    let text = padded.collect::<Vec<String>>().join("  ");
-    text.trim_end().to_owned()
+/// A heading and one line for each member, none wider than `limit`.
+pub(super) fn table(
+    views: &[MemberView],
+    budget: &Budget,
+    limit: usize,
+    colour: Colour,
+) -> Vec<String> {
+    let rows: Vec<_> = views.iter().map(|view| row(view, budget)).collect();
+    columns::table(&COLUMNS, &rows, limit, colour)
 }
 
-fn row(view: &MemberView, budget: &Budget) -> Row {
+fn row(view: &MemberView, budget: &Budget) -> [Cell; COLUMNS.len()] {
     let spec = &view.member.spec;
     let task = view.task.map(|task| format!("#{task}"));
     let cost = cost(view, budget).filter(|cost| *cost > Money::default());
     let holder = view.holder.as_ref();
     let tokens = token_text(tokens(view.live.as_ref())).unwrap_or_default();
     [
-        shortened(spec.name.as_str()),
-        shortened(&one_line(&spec.role)),
-        shortened(view.member.host.as_ref().map_or("", HostId::as_str)),
-        shortened(&state_text(view)),
-        match view.unread {
+        Cell::plain(spec.name.as_str()),
+        Cell::plain(one_line(&spec.role)),
+        Cell::plain(view.member.host.as_ref().map_or("", HostId::as_str)),
+        Cell::new(state_text(view), style_of(&view.state)),
+        Cell::plain(match view.unread {
             0 => String::new(),
             unread => unread.to_string(),
-        },
-        task.unwrap_or_default(),
-        tokens.trim_end_matches(" tokens").to_owned(),
-        cost.map(|cost| cost.to_string()).unwrap_or_default(),
-        holder.map_or_else(String::new, |holder| holder.pid.to_string()),
-        details(view),
+        }),
+        Cell::plain(task.unwrap_or_default()),
+        Cell::plain(tokens.trim_end_matches(" tokens")),
+        Cell::plain(cost.map(|cost| cost.to_string()).unwrap_or_default()),
+        Cell::plain(holder.map_or_else(String::new, |holder| holder.pid.to_string())),
+        Cell::plain(details(view)),
     ]
 }
 
@@ -108,18 +77,6 @@ fn details(view: &MemberView) -> String {
             .map(|(id, status)| format!("submission {id} {status}")),
     );
     parts.join(", ")
-}
-
-/// The beginning and the end of a long text.
-fn shortened(text: &str) -> String {
-    let count = text.chars().count();
-    if count <= LONGEST {
-        return text.to_owned();
-    }
-    let half = (LONGEST - 1) / 2;
-    let start: String = text.chars().take(half).collect();
-    let end: String = text.chars().skip(count - half).collect();
-    format!("{start}…{end}")
 }
 
 fn style_of(state: &MemberState) -> Style {

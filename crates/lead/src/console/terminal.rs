@@ -55,8 +55,8 @@ pub(crate) struct Terminal {
     reads_keys: bool,
 }
 
-/// The columns and rows of the terminal.
-pub(crate) fn size() -> (usize, usize) {
+/// The columns and rows of the terminal that standard output is.
+pub fn size() -> (usize, usize) {
     let mut size = Winsize {
         ws_row: 0,
         ws_col: 0,

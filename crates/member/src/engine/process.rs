@@ -3,6 +3,7 @@
 use super::confine::find;
 use crate::gate::gate;
 use crate::runtime::MemberRuntime;
+use crate::user_hooks::pass_on;
 use acp::{
     Connection, EngineChoice, Failure, Opening, Received, Session, SessionEvent, TeamServer,
 };
@@ -280,12 +281,16 @@ impl MemberRuntime {
             ("TEAM_INCARNATION", self.incarnation().to_string()),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value));
+        let asking = self.asking();
+        let hooks = asking
+            .as_ref()
+            .map(|asking| pass_on(&asking.settings.hooks));
         let folder = text(team.workspace());
         let args = ["-C", &folder, "mcp", "serve", "--member", &owner];
         Some(TeamServer {
             program: own.with_file_name("team-lead"),
             args: args.map(str::to_owned).to_vec(),
-            environment: variables.to_vec(),
+            environment: variables.into_iter().chain(hooks.flatten()).collect(),
         })
     }
 }

@@ -8,6 +8,7 @@ use hooks::{HookEvent, claude_input, claude_name};
 use llm::{CancellationToken, ToolUse};
 use protocol::{PermissionAsk, Recipient, TaskId, UserMessage};
 use serde_json::{Value, json};
+use teamdir::TeamDir;
 
 /// How often hooks may keep one turn going.
 const MOST_CONTINUATIONS: u32 = 8;
@@ -116,26 +117,20 @@ impl MemberRuntime {
         if said.block.is_some() {
             return said;
         }
-        let more = match name {
-            CREATES_TASKS => {
-                let fields = || self.task_fields(&arguments, None);
-                let event = HookEvent::TaskCreated;
+        let more = match (task_event(name, &arguments), name) {
+            (Some((event, id)), _) => {
+                let owner = self.owner().as_str();
+                let fields = || task_fields(self.team(), owner, &arguments, id);
                 self.run_hooks(event, &[], fields, cancel).await
             }
-            CHANGES_TASKS if arguments["status"] == "completed" => {
-                let id = arguments["task_id"].as_u64();
-                let fields = || self.task_fields(&arguments, id.map(TaskId));
-                let event = HookEvent::TaskCompleted;
-                self.run_hooks(event, &[], fields, cancel).await
-            }
-            ENDS_TURN => {
+            (None, ENDS_TURN) => {
                 let kept = self.hooks_against_stop("", 0, cancel).await;
                 HooksSay {
                     block: kept.map(|(_, reason)| reason),
                     ..HooksSay::default()
                 }
             }
-            _ => HooksSay::default(),
+            (None, _) => HooksSay::default(),
         };
         HooksSay {
             block: more.block,
@@ -216,26 +211,47 @@ impl MemberRuntime {
         self.run_hooks(event, &names, fields, cancel).await
     }
 
-    /// What a hook about a task reads. One that is about to be created has no number yet.
-    fn task_fields(&self, arguments: &Value, id: Option<TaskId>) -> Value {
-        let known = id.and_then(|id| self.team().task(id).ok());
-        let text = |key: &str, known: Option<&String>| match arguments[key].as_str() {
-            Some(text) => text.to_owned(),
-            None => known.cloned().unwrap_or_default(),
-        };
-        json!({
-            "task_id": id,
-            "task_subject": text("subject", known.as_ref().map(|task| &task.subject)),
-            "task_description": text("description", known.as_ref().map(|task| &task.description)),
-            "teammate_name": self.owner(),
-            "team_name": self.team_name(),
-        })
-    }
-
     fn team_name(&self) -> Option<String> {
-        let roster = self.team().roster().ok()?;
-        Some(roster.team_name.0.clone())
+        team_name(self.team())
     }
+}
+
+fn team_name(team: &TeamDir) -> Option<String> {
+    let roster = team.roster().ok()?;
+    Some(roster.team_name.0.clone())
+}
+
+/// The event that a call of a tool of the team is, if it creates or completes a task, and the task.
+pub(super) fn task_event(tool: &str, arguments: &Value) -> Option<(HookEvent, Option<TaskId>)> {
+    match tool {
+        CREATES_TASKS => Some((HookEvent::TaskCreated, None)),
+        CHANGES_TASKS if arguments["status"] == "completed" => {
+            let id = arguments["task_id"].as_u64();
+            Some((HookEvent::TaskCompleted, id.map(TaskId)))
+        }
+        _ => None,
+    }
+}
+
+/// What a hook about a task reads. One that is about to be created has no number yet.
+pub(super) fn task_fields(
+    team: &TeamDir,
+    owner: &str,
+    arguments: &Value,
+    id: Option<TaskId>,
+) -> Value {
+    let known = id.and_then(|id| team.task(id).ok());
+    let text = |key: &str, known: Option<&String>| match arguments[key].as_str() {
+        Some(text) => text.to_owned(),
+        None => known.cloned().unwrap_or_default(),
+    };
+    json!({
+        "task_id": id,
+        "task_subject": text("subject", known.as_ref().map(|task| &task.subject)),
+        "task_description": text("description", known.as_ref().map(|task| &task.description)),
+        "teammate_name": owner,
+        "team_name": team_name(team),
+    })
 }
 
 fn arguments(tool_use: &ToolUse) -> Value {

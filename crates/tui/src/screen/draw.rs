@@ -5,9 +5,8 @@ mod detail;
 mod lists;
 mod members;
 mod table;
-mod text;
 
-pub(super) use text::wrap;
+pub(super) use terminal_text::wrap;
 
 use super::areas::{Areas, MIN_SIZE};
 use super::scroll::Window;
@@ -18,7 +17,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
-use text::width;
+use terminal_text::width;
 
 /// The list of keys.
 const HELP: [&str; 16] = [

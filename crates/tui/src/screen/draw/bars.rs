@@ -2,7 +2,6 @@
 
 use super::Screen;
 use super::members::{cost, token_text};
-use super::text::{fit_name, width};
 use crate::one_line;
 use crate::screen::keys::GO_ON;
 use crate::screen::{Focus, Mode, Pane, Purpose};
@@ -10,6 +9,7 @@ use overview::Snapshot;
 use protocol::RequestKind;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use terminal_text::{fit_name, width};
 
 /// Between the parts of the first line.
 const DOT: &str = " · ";

@@ -1,6 +1,5 @@
 //! The conversation or the log of the selected member, or the text of the selected request.
 
-use super::text::wrap;
 use super::{Content, Screen, visible};
 use crate::screen::Pane;
 use crate::screen::scroll::Window;
@@ -10,6 +9,7 @@ use overview::RequestRow;
 use protocol::RequestKind;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use terminal_text::wrap;
 
 impl Screen {
     pub(super) fn detail(&self, width: usize, height: usize) -> Content {

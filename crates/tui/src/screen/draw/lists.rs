@@ -1,7 +1,6 @@
 //! The requests, the board and the events.
 
 use super::table::{Cells, Column, Fit, Table};
-use super::text::wrap;
 use super::{Content, Screen, selected, visible};
 use crate::screen::Focus;
 use crate::screen::clock::{clock, elapsed};
@@ -10,6 +9,7 @@ use overview::{RequestRow, TaskRow};
 use protocol::{RequestKind, TaskStatus};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
+use terminal_text::wrap;
 
 /// The least width of a subject.
 const LEAST_SUBJECT: usize = 12;

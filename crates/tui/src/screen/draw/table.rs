@@ -1,8 +1,8 @@
 //! Tables whose columns use the width that there is.
 
-use super::text::{fit, fit_name, fit_right, width};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
+use terminal_text::{fit, fit_name, fit_right, width};
 
 /// The cells between two columns.
 const GAP: usize = 2;

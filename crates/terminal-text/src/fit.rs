@@ -1,13 +1,13 @@
-//! Wraps, pads and shortens text by its width on a terminal.
+//! Wraps, pads and shortens text by its width on a terminal. The text is clean.
 
-use ratatui::text::Span;
+use unicode_width::UnicodeWidthStr;
 
 /// A line is not wrapped to fewer cells than this beside its indentation.
 const MIN_WRAPPED: usize = 12;
 
 /// The width of a text in cells.
-pub(in crate::screen) fn width(text: &str) -> usize {
-    Span::raw(text).width()
+pub fn width(text: &str) -> usize {
+    text.width()
 }
 
 fn char_width(c: char) -> usize {
@@ -16,7 +16,7 @@ fn char_width(c: char) -> usize {
 
 /// Wraps a text. A word that fits on a line is not split, and the indentation of the text is that of all
 /// its lines.
-pub(in crate::screen) fn wrap(text: &str, limit: usize) -> Vec<String> {
+pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     if width(text) <= limit {
         return vec![text.to_owned()];
     }
@@ -28,6 +28,21 @@ pub(in crate::screen) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let lines = wrap_words(words, limit - indent);
     let spaces = " ".repeat(indent);
     lines.iter().map(|line| format!("{spaces}{line}")).collect()
+}
+
+/// A label and a text beside it. The lines after the first stand under the text, not under the label.
+pub fn wrap_beside(label: &str, text: &str, limit: usize) -> Vec<String> {
+    let indent = width(label);
+    if limit < indent + MIN_WRAPPED {
+        return wrap(&format!("{label}{text}"), limit);
+    }
+    let lines = wrap(text, limit - indent).into_iter().enumerate();
+    let spaces = " ".repeat(indent);
+    let line = |(at, line): (usize, String)| match at {
+        0 => format!("{label}{}", line.trim_end()),
+        _ => format!("{spaces}{}", line.trim_end()),
+    };
+    lines.map(line).collect()
 }
 
 fn wrap_words(text: &str, limit: usize) -> Vec<String> {
@@ -56,7 +71,7 @@ fn wrap_words(text: &str, limit: usize) -> Vec<String> {
 }
 
 /// Pads a text to a width, or shortens it at its end, which then is `…`.
-pub(in crate::screen) fn fit(text: &str, cells: usize) -> String {
+pub fn fit(text: &str, cells: usize) -> String {
     let mut fitted = text.to_owned();
     if width(text) > cells {
         fitted = start(text, cells.saturating_sub(1));
@@ -68,7 +83,7 @@ pub(in crate::screen) fn fit(text: &str, cells: usize) -> String {
 }
 
 /// Pads a name to a width, or shortens it in its middle: names often differ at their ends.
-pub(in crate::screen) fn fit_name(text: &str, cells: usize) -> String {
+pub fn fit_name(text: &str, cells: usize) -> String {
     if width(text) <= cells || cells < 5 {
         return fit(text, cells);
     }
@@ -82,7 +97,7 @@ pub(in crate::screen) fn fit_name(text: &str, cells: usize) -> String {
 }
 
 /// Puts a text at the right end of a width.
-pub(in crate::screen) fn fit_right(text: &str, cells: usize) -> String {
+pub fn fit_right(text: &str, cells: usize) -> String {
     let spaces = cells.saturating_sub(width(text));
     format!("{}{}", " ".repeat(spaces), fit(text, cells - spaces))
 }
@@ -117,6 +132,16 @@ mod tests {
         assert_eq!(wrap("愛愛愛", 4), ["愛愛", "愛"]);
         let wrapped = wrap("  one two three four five", 16);
         assert_eq!(wrapped, ["  one two three ", "  four five"]);
+    }
+
+    #[test]
+    fn a_text_beside_a_label_is_wrapped_under_itself() {
+        let lines = wrap_beside("12:00 ", "one two three four", 18);
+        assert_eq!(lines, ["12:00 one two", "      three four"]);
+        assert_eq!(wrap_beside("12:00 ", "one", 18), ["12:00 one"]);
+        let lines = wrap_beside("12:00 ", "  * one two three", 18);
+        assert_eq!(lines, ["12:00 * one two", "      three"]);
+        assert_eq!(wrap_beside("12345678 ", "abc", 10), ["12345678 ", "abc"]);
     }
 
     #[test]
