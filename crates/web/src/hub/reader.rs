@@ -1,7 +1,7 @@
 //! Reads the team: its state, its events, and the conversations that pages show.
 
+use super::event_row::{add_outcome, event_row};
 use crate::conversation::{Conversation, Entry};
-use crate::hub::event_row;
 use crate::rows::Rows;
 use overview::{Tail, TeamWatch, snapshot};
 use protocol::{AgentName, Recipient};
@@ -141,6 +141,9 @@ impl Reader {
         });
         if read.is_err() {
             return Vec::new();
+        }
+        for event in &mut events {
+            add_outcome(event, &self.team);
         }
         for event in &events {
             self.newest_events.push_back(event.clone());
