@@ -41,8 +41,9 @@ function route() {
     if (link.dataset.view === current) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  // On a phone not all tabs have room.
-  document.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  // On a phone not all tabs have room. `scrollIntoView` would also move the place from which Tab goes on.
+  const tab = document.querySelector("[aria-current]");
+  if (tab) tab.closest("ul").scrollLeft = tab.offsetLeft + (tab.offsetWidth - innerWidth) / 2;
   if (path !== null) {
     focusHeading(null, { preventScroll: true });
     scrollTo(0, 0);

@@ -148,9 +148,9 @@ export function home(main) {
     }
     if (parts.has("events")) {
       const all = unsettled();
-      outcomes.hidden = all.length === 0;
+      if (all.length === 0 && outcomes.contains(document.activeElement)) focusHeading(list);
       keyed(ended, all, (outcome) => outcome.id, outcomeItem);
-      if (all.length === 0 && document.activeElement === document.body) focusHeading(list);
+      outcomes.hidden = all.length === 0;
       keyed(feed, state.events.slice(-10).reverse().map((event, at) => ({ ...event, at })), (event) => event.at, eventItem);
     }
   };
