@@ -71,7 +71,7 @@ await page.click("[data-submission='1'] summary");
 await page.waitForSelector("[data-submission='1'] .diff .added");
 await clean("a submission");
 await go("#/events");
-await check("events", "sender type preview person leave dead_letter action limits polling switched overload note hook hook_reason spawned");
+await check("events", "sender type preview person leave dead_letter action limits switched overload note hook hook_reason spawned");
 await page.fill("[name=q]", "@leave@");
 await page.keyboard.press("Enter");
 await page.waitForFunction(() => [...document.querySelectorAll("main .feed li")].every((item) => item.textContent.includes("@leave@")));

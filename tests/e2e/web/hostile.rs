@@ -140,7 +140,6 @@ fn events(folder: &Path) {
         json!({"event": "dead_letter", "id": "x", "inbox": "alice", "reason": evil("dead_letter")}),
         json!({"event": "task", "task": 1, "action": evil("action"), "by": "user"}),
         json!({"event": "budget", "action": "changed", "limits": evil("limits")}),
-        json!({"event": "polling", "member": "alice", "reason": evil("polling")}),
         json!({"event": "model_switched", "member": "alice", "incarnation": 1, "from": "a", "to": evil("switched"),
             "reason": evil("overload")}),
         json!({"event": "note", "id": "n", "from": evil("author"), "preview": evil("note")}),
