@@ -3,11 +3,11 @@
 //! An entry has a number, and is sent again under the same number when there is more to say: a tool call first
 //! runs, and then has a result. Only the newest entries are kept, and long texts are cut.
 
+use overview::split_tag;
 use protocol::{
     Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
     MessageSource, TextBlock, ToolResult, UserMessage,
 };
-use overview::split_tag;
 use rules::{call_line, main_argument, restarts_text};
 use serde_json::{Value, json};
 use std::collections::VecDeque;

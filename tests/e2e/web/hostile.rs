@@ -192,8 +192,16 @@ fn journal(folder: &Path) {
                 {"type": "tool_use", "id": "t1", "name": evil("call"), "input": {"x": evil("input")}}]}),
             json!({"kind": "result", "millis": 1, "result": {"tool_use_id": "t1", "content": evil("result_text"), "is_error": false}}),
             tool("1", "bash", json!({"command": evil("engine")})),
-            tool("2", "edit_file", json!({"path": "x", "old_text": evil("engine_old"), "new_text": evil("engine_new")})),
-            tool("3", "write_file", json!({"path": evil("engine_path"), "content": evil("engine_content")})),
+            tool(
+                "2",
+                "edit_file",
+                json!({"path": "x", "old_text": evil("engine_old"), "new_text": evil("engine_new")}),
+            ),
+            tool(
+                "3",
+                "write_file",
+                json!({"path": evil("engine_path"), "content": evil("engine_content")}),
+            ),
             json!({"kind": "ended", "reason": evil("ended")}),
         ],
     );
@@ -212,7 +220,10 @@ fn live_states(workspace: &Workspace, folder: &Path) -> [Session; 2] {
     added.unwrap();
     let players = ["alice", "bob"].map(|name| workspace.play_member(name, Behaviour::Silent));
     for (name, more) in [
-        ("alice", json!({"phase": "failed", "reason": evil("failure"), "task": 1})),
+        (
+            "alice",
+            json!({"phase": "failed", "reason": evil("failure"), "task": 1}),
+        ),
         (
             "bob",
             json!({"phase": "working", "activity": {"name": evil("doing"), "argument": evil("doing_what"), "since": 1}}),
@@ -224,7 +235,8 @@ fn live_states(workspace: &Workspace, folder: &Path) -> [Session; 2] {
             state[key] = value.clone();
         }
         write_json(&path, &state);
-        let todo = json!({"items": [{"text": evil("todo"), "status": "in_progress"}], "updated_at": 1});
+        let todo =
+            json!({"items": [{"text": evil("todo"), "status": "in_progress"}], "updated_at": 1});
         write_json(&folder.join(format!("members/{name}/todo.json")), &todo);
     }
     players

@@ -34,8 +34,10 @@ fn a_whole_visit_with_keys_alone() {
     let served = serve(&workspace, &[]);
     let link = workspace.json(&["web", "--link"]);
     let mut plans = Vec::new();
-    let driven = drive("keys.mjs", link["url"].as_str().unwrap(), |line| {
-        match line {
+    let driven = drive(
+        "keys.mjs",
+        link["url"].as_str().unwrap(),
+        |line| match line {
             "approved the plan" => {
                 assert_eq!(workspace.wait_for_file("src/parser.rs"), "fn parse() {}");
                 assert!(!workspace.path().join("allowed").exists());
@@ -56,8 +58,8 @@ fn a_whole_visit_with_keys_alone() {
                 workspace.ok(&["approve", plans[0].id.as_str()]);
             }
             other => panic!("the script says {other:?}"),
-        }
-    });
+        },
+    );
     match driven {
         None => eprintln!("{LEFT_OUT}"),
         Some(()) => {

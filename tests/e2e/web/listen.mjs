@@ -41,6 +41,20 @@ await tell("the other one is out");
 await page.click("text=Link for another browser");
 const link = await page.textContent(".link");
 expect(link.startsWith(origin), `the link leads to ${link}`);
+// A phone takes a picture of it. This one was made by another program, and read by a third.
+const REFERENCE =
+  "1fc4b3337f 1048a6e241 175212035d 174953335d 17497b335d 1047bb7f41 1fd555557f 12db8a00 1df18cccc4 " +
+  "93b84cce7 1767d59199 1eb19fcefb f6e88cc60 eaa884c65 1bd4c44869 32afca8ca 13dd88cd69 1523884c69 " +
+  "1ad31d587f ab1b8ed6a 1eda888f6b 98688846d 1d780c540f 682ced9da 1149889c4b b8b889469 167f91c4d3 " +
+  "8b18abeba 16564899f0 1e089917 1fd081d753 105a2dff18 17510999fa 174f899898 1753580d9f 105deb89ba " +
+  "1fd24d99bb";
+const made = await page.evaluate(async (text) => {
+  const { matrix } = await import("/js/qr.js");
+  return [matrix(text).map((row) => parseInt(row.map(Number).join(""), 2).toString(16)).join(" "), matrix(text.repeat(2))];
+}, `http://192.168.178.23:43117/#${"0123456789abcdef".repeat(4)}`);
+expect(made[0] === REFERENCE && made[1] === null, `the picture is ${made[0]}`);
+await page.waitForSelector(".qr svg[role=img] path");
+await accessible("a link");
 const second = await newBrowser();
 await second.page.goto(link);
 await second.page.waitForSelector("body[data-connection=live]");

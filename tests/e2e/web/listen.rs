@@ -12,13 +12,15 @@ fn the_page_for_other_machines_needs_the_token_warns_and_ends_sessions() {
     assert!(warning.contains("not encrypted"), "{warning}");
     let link = workspace.json(&["web", "--link"]);
     let is_in = || served.client.get("/api/sessions").status;
-    let driven = drive("listen.mjs", link["url"].as_str().unwrap(), |line| {
-        match line {
+    let driven = drive(
+        "listen.mjs",
+        link["url"].as_str().unwrap(),
+        |line| match line {
             "the other one is in" => assert_eq!(is_in(), 200),
             "the other one is out" => assert_eq!(is_in(), 401),
             other => panic!("the script says {other:?}"),
-        }
-    });
+        },
+    );
     match driven {
         None => eprintln!("{LEFT_OUT}"),
         Some(()) => {

@@ -1,6 +1,6 @@
 //! A team in the middle of its work: the pictures of the documentation, and what a person does there.
 //!
-//! `TEAM_LEAD_PICTURES=docs cargo test --test e2e web::scene` makes the pictures again.
+//! `scripts/record --page` makes the pictures again.
 
 use super::browser::{LEFT_OUT, drive};
 use super::serve;

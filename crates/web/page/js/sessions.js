@@ -3,6 +3,7 @@
 import { run } from "./actions.js";
 import { clock, h } from "./dom.js";
 import { forget, get, isPlain, post } from "./net.js";
+import { picture } from "./qr.js";
 
 export function sessions(main) {
   const list = h("tbody", {});
@@ -25,8 +26,8 @@ export function sessions(main) {
     const { url } = await post("/api/sessions/link");
     const copy = h("button", { type: "button", class: "quiet", onclick: () => run(() => navigator.clipboard.writeText(url), "Copied") }, "Copy");
     place.replaceChildren(h("p", { class: "muted" }, "For one browser, once. Whoever has it may do what you may."), h("p", { class: "link", tabindex: 0 }, url),
-      // Browsers let only encrypted pages and those of this machine do so.
-      isPlain ? "" : copy);
+      // Browsers let only pages that are encrypted or of this machine copy, and the latter lead no phone here.
+      isPlain ? h("div", { class: "qr" }, picture(url, "The link, for a phone that takes a picture of it")) : copy);
   });
   const rename = (event) => {
     event.preventDefault();

@@ -47,7 +47,8 @@ fn only_the_newest_entries_are_kept_and_long_texts_are_cut() {
 #[test]
 fn a_call_of_an_engine_is_shown_like_any_other() {
     let mut conversation = Conversation::default();
-    let began = r#"{"kind":"engine_tool","id":"t7","name":"bash","input":{"command":"cargo test"}}"#;
+    let began =
+        r#"{"kind":"engine_tool","id":"t7","name":"bash","input":{"command":"cargo test"}}"#;
     let shown = read(&mut conversation, began);
     assert_eq!(shown.len(), 1, "{shown:?}");
     assert_eq!(shown[0]["state"], "running");
