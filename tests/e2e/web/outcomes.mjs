@@ -63,6 +63,8 @@ for (const scheme of ["light", "dark"]) {
   for (const [size, width, height] of [["phone", 360, 740], ["desktop", 1280, 860]]) {
     await picture(`outcomes-${size}-${scheme}`, width, height, scheme);
     await accessible(`outcomes, ${size}, ${scheme}`);
+    const box = await page.locator("main article:has-text('alice does not end')").boundingBox();
+    expect(box.height < 200, `what a member said is ${box.height} high`);
   }
 }
 await page.focus("main article:has-text('alice does not end')");

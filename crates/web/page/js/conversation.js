@@ -70,7 +70,7 @@ export function conversation(main, name) {
       const outcome = shutdownOf(name);
       ending.hidden = !asked && !outcome;
       if (asked) ending.replaceChildren(h("span", { class: "state waiting" }, "pending"), `${name} is asked to end`, ...(asked.deadline ? ["until", clock(asked.deadline)] : []));
-      else if (outcome) ending.replaceChildren(h("span", { class: `state ${outcome.status}` }, outcome.status), outcomeText(outcome), clock(outcome.time));
+      else if (outcome) ending.replaceChildren(h("span", { class: `state ${outcome.status}` }, outcome.status), h("span", {}, outcomeText(outcome)), clock(outcome.time));
     }
     if (parts.has("conversation")) {
       const isAtEnd = innerHeight + scrollY >= document.body.scrollHeight - 80;

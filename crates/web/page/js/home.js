@@ -116,9 +116,10 @@ export function eventItem(event) {
 
 // A request that ended without what was asked for.
 function outcomeItem(outcome) {
-  return h("li", {}, h("article", { class: "card row", tabindex: 0, "data-card": true, "data-focus": `outcome ${outcome.id}` },
-    h("span", { class: `state ${outcome.status}` }, outcome.status), h("p", { class: "grow" }, outcomeText(outcome)), clock(outcome.time),
-    h("button", { type: "button", class: "quiet", "aria-label": `Dismiss: ${outcomeText(outcome)}`, onclick: () => dismiss(outcome.id) }, "Dismiss")));
+  return h("li", {}, h("article", { class: "card stack", tabindex: 0, "data-card": true, "data-focus": `outcome ${outcome.id}`, "aria-label": outcomeText(outcome) },
+    h("p", {}, outcomeText(outcome)),
+    h("div", { class: "row" }, h("span", { class: `state ${outcome.status}` }, outcome.status), h("span", { class: "muted small grow" }, clock(outcome.time)),
+      h("button", { type: "button", class: "quiet", "aria-label": `Dismiss: ${outcomeText(outcome)}`, onclick: () => dismiss(outcome.id) }, "Dismiss"))));
 }
 
 export function home(main) {
